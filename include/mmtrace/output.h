@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Renderings of a report, a diff and the events of a recording, written to a stream that the caller owns. */
+#ifndef MMTRACE_OUTPUT_H
+#define MMTRACE_OUTPUT_H
+
+#include <stdio.h>
+
+#include <mmtrace/diff.h>
+#include <mmtrace/report.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of the JSON documents, in their "version" field; raised when a field changes its meaning or goes away. */
+#define MMT_JSON_VERSION 1
+
+enum mmt_sort {
+	MMT_SORT_UNFREED,
+	MMT_SORT_COUNT,
+	MMT_SORT_RESIDENT,
+	MMT_SORT_COMMITTED,
+	MMT_SORT_ALLOCATED,
+	MMT_SORT_FREED,
+	MMT_SORT_AGE, /* oldest first */
+};
+
+struct mmt_text_options {
+	size_t limit;       /* groups or entries shown; 0: all */
+	uint64_t min_bytes; /* groups with fewer unfreed bytes (diff: a smaller change) are left out */
+	enum mmt_sort sort; /* report only */
+	size_t stack_frames; /* frames shown per stack; runs of runtime frames may be folded first; 0: all */
+	unsigned width;      /* columns of the terminal; 0: unlimited */
+	bool colour;
+	bool ascii;          /* no characters beyond ASCII (trend as a row of digits) */
+};
+
+/* A write error is found by the caller with ferror(). */
+MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *report,
+						   const struct mmt_text_options *options,
+						   FILE *stream) MMT_MUST_CHECK;
+MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
+						   const struct mmt_text_options *options,
+						   FILE *stream) MMT_MUST_CHECK;
+MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options,
+						 FILE *stream) MMT_MUST_CHECK;
+MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,
+						 FILE *stream) MMT_MUST_CHECK;
+
+/* One line per event in time order, every field; the format is stable, see mmtrace-dump(1). */
+MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, FILE *stream) MMT_MUST_CHECK;
+
+/* "1.50 GiB", "4.00 KiB", "12 B" into `text`, which is returned. */
+#define MMT_SIZE_TEXT 32
+MMT_PUBLIC const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

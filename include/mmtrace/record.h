@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Recording a live process into a file. */
+#ifndef MMTRACE_RECORD_H
+#define MMTRACE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <mmtrace/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum mmt_call_graph {
+	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump of a size that suits most programs */
+	MMT_CALL_GRAPH_FP,    /* kernel callchain and registers with the few stack bytes that hold the caller of mmap */
+	MMT_CALL_GRAPH_DWARF, /* as auto, with a dump of stack_dump_bytes */
+	MMT_CALL_GRAPH_NONE,  /* no stacks */
+};
+
+#define MMT_STACK_DUMP_BYTES_DEFAULT 8192
+#define MMT_STACK_DUMP_BYTES_MAX 65280
+
+enum mmt_record_end {
+	MMT_RECORD_END_STOPPED,      /* the stop descriptor became readable */
+	MMT_RECORD_END_DURATION,     /* duration_ns is over */
+	MMT_RECORD_END_TARGET_ENDED, /* every process asked for has ended */
+	MMT_RECORD_END_WRITE_FAILED, /* disk full or the like: what was written before is intact */
+};
+
+struct mmt_record_options {
+	const pid_t *pids; /* processes to attach to, or */
+	size_t pid_count;
+	char *const *command; /* a NULL-terminated argument vector to start; exactly one of the two */
+	const char *output;   /* path of the recording; an existing file becomes OUTPUT.old */
+	const char *const *command_line; /* NULL-terminated words for the file's CMDLINE feature, or NULL */
+	uint64_t ring_bytes;  /* per CPU, shared by the truth and the dump ring; 0: default */
+	enum mmt_call_graph call_graph;
+	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
+	uint64_t duration_ns;      /* 0: no limit */
+	int stop_fd;               /* recording stops when this becomes readable; -1: none */
+
+	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL. */
+	void (*message)(void *context, bool warning, const char *text);
+	/* Called once when every event is enabled (and the command, if any, has been let go). May be NULL. */
+	void (*started)(void *context);
+	void *context;
+	bool verbose;
+};
+
+enum mmt_event_count {
+	MMT_COUNT_MMAP,
+	MMT_COUNT_MUNMAP,
+	MMT_COUNT_MREMAP,
+	MMT_COUNT_BRK,
+	MMT_COUNT_MPROTECT, /* pkey_mprotect too */
+	MMT_COUNT_SHMAT,
+	MMT_COUNT_SHMDT,
+	MMT_COUNT_OTHER_CALLS, /* io_destroy, remap_file_pages ... */
+	MMT_COUNT_KINDS,
+};
+
+/* Name for the user, for instance "mmap". Static. */
+MMT_PUBLIC const char *mmt_event_count_name(enum mmt_event_count kind);
+
+struct mmt_record_summary {
+	enum mmt_record_end end;
+	uint64_t duration_ns;
+	uint64_t events[MMT_COUNT_KINDS]; /* memory calls recorded */
+	uint64_t side_band_events;        /* mappings, names, forks, exits */
+	uint64_t stack_dumps;
+	uint64_t truncated_stacks;  /* dumps that hold less of the stack than was asked for, or callchains at the kernel's depth limit */
+	uint64_t lost_events;       /* truth: mappings may be missing */
+	uint64_t lost_stack_dumps;  /* depth only */
+	uint64_t file_bytes;
+	uint64_t processes;         /* recorded, children included */
+	uint64_t threads;
+	int command_status;         /* wait status of the command, when it has ended; else -1 */
+};
+
+/* Zero everything, then the defaults: stop_fd -1, output "mmtrace.data". */
+MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
+
+/*
+ * Record until stopped. MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all the
+ * same. On error no file is left in place of an earlier one.
+ */
+MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options,
+					struct mmt_record_summary *summary_ret,
+					struct mmt_error **write_error_ret) MMT_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

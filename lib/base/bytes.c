@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/bytes.h"
+
+#include <endian.h>
+#include <string.h>
+
+struct bytes bytes_over(const void *data, size_t size)
+{
+	const uint8_t *start = data ? data : (const uint8_t *)"";
+
+	return (struct bytes){.position = start, .end = start + size, .start = start};
+}
+
+void bytes_fail(struct bytes *bytes, const char *what)
+{
+	if (!bytes->failure) {
+		bytes->failure = what;
+		bytes->failure_offset = (size_t)(bytes->position - bytes->start);
+	}
+	bytes->position = bytes->end;
+}
+
+const void *bytes_take(struct bytes *bytes, size_t size)
+{
+	const uint8_t *taken = bytes->position;
+
+	if (bytes->failure || size > bytes_left(bytes)) {
+		bytes_fail(bytes, "ends too early");
+		return NULL;
+	}
+	bytes->position += size;
+	return taken;
+}
+
+void bytes_skip(struct bytes *bytes, size_t size)
+{
+	(void)bytes_take(bytes, size);
+}
+
+void bytes_align(struct bytes *bytes, size_t alignment)
+{
+	size_t offset = (size_t)(bytes->position - bytes->start);
+	size_t padding = -offset & (alignment - 1);
+	size_t left = bytes_left(bytes);
+
+	bytes->position += padding < left ? padding : left;
+}
+
+uint8_t bytes_u8(struct bytes *bytes)
+{
+	const uint8_t *taken = bytes_take(bytes, 1);
+
+	return taken ? *taken : 0;
+}
+
+uint16_t bytes_u16(struct bytes *bytes)
+{
+	const void *taken = bytes_take(bytes, sizeof(uint16_t));
+	uint16_t value = 0;
+
+	if (taken)
+		memcpy(&value, taken, sizeof(value));
+	return le16toh(value);
+}
+
+uint32_t bytes_u32(struct bytes *bytes)
+{
+	const void *taken = bytes_take(bytes, sizeof(uint32_t));
+	uint32_t value = 0;
+
+	if (taken)
+		memcpy(&value, taken, sizeof(value));
+	return le32toh(value);
+}
+
+uint64_t bytes_u64(struct bytes *bytes)
+{
+	const void *taken = bytes_take(bytes, sizeof(uint64_t));
+	uint64_t value = 0;
+
+	if (taken)
+		memcpy(&value, taken, sizeof(value));
+	return le64toh(value);
+}
+
+struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
+{
+	const void *taken = size <= bytes_left(bytes) ? bytes_take(bytes, (size_t)size) : NULL;
+
+	if (!taken) {
+		bytes_fail(bytes, "ends too early");
+		return bytes_over(NULL, 0);
+	}
+	return bytes_over(taken, (size_t)size);
+}
+
+const char *bytes_string(struct bytes *bytes)
+{
+	const uint8_t *nul = bytes->failure ? NULL : memchr(bytes->position, 0, bytes_left(bytes));
+
+	if (!nul) {
+		bytes_fail(bytes, "string without an end");
+		return "";
+	}
+	return bytes_take(bytes, (size_t)(nul - bytes->position) + 1);
+}
+
+uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit)
+{
+	if (bytes->failure)
+		return 0;
+	if (count > limit) {
+		bytes_fail(bytes, "count beyond the limit");
+		return 0;
+	}
+	if (element_size && count > bytes_left(bytes) / element_size) {
+		bytes_fail(bytes, "count larger than the data");
+		return 0;
+	}
+	return count;
+}
+
+struct mmt_error *bytes_finish(const struct bytes *bytes, const char *what)
+{
+	if (!bytes->failure)
+		return NULL;
+	return error_create(MMT_ERROR_FORMAT, "%s: %s at byte %zu", what, bytes->failure, bytes->failure_offset);
+}

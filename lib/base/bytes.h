@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The one bounds-checked cursor over untrusted bytes. Nothing else in the library looks into such bytes.
+ *
+ * The cursor is sticky: after the first read past the end every read returns zero, an empty string or an empty
+ * sub-cursor, and bytes_finish() reports the first failure. So a decoder reads field after field as the format
+ * table has them and checks once. Integers are little endian (recordings of the other byte order are refused when a file is
+ * opened). Reads need no alignment.
+ */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct bytes {
+	const uint8_t *position;
+	const uint8_t *end;
+	const uint8_t *start;
+	const char *failure;     /* NULL while all is well: a static string saying what was wrong */
+	size_t failure_offset;   /* from `start` */
+};
+
+/* Borrows the bytes. `data` may be NULL when `size` is 0. */
+struct bytes bytes_over(const void *data, size_t size);
+
+static inline size_t bytes_left(const struct bytes *bytes)
+{
+	return (size_t)(bytes->end - bytes->position);
+}
+
+uint8_t bytes_u8(struct bytes *bytes);
+uint16_t bytes_u16(struct bytes *bytes);
+uint32_t bytes_u32(struct bytes *bytes);
+uint64_t bytes_u64(struct bytes *bytes);
+
+/* Borrowed pointer to `size` bytes, or NULL past the end. */
+const void *bytes_take(struct bytes *bytes, size_t size);
+
+void bytes_skip(struct bytes *bytes, size_t size);
+
+/* Skip to the next multiple of `alignment` (a power of two) counted from the cursor's start; stops at the end without failing. */
+void bytes_align(struct bytes *bytes, size_t alignment);
+
+/* A cursor over the next `size` bytes; this one moves behind them. */
+struct bytes bytes_sub(struct bytes *bytes, uint64_t size);
+
+/* A NUL-terminated string; "" when there is no NUL before the end, which is a failure. Borrowed. */
+const char *bytes_string(struct bytes *bytes);
+
+/*
+ * A u64 or u32 count of elements of `element_size` bytes that follow: fails, and returns 0, when they cannot fit into what is left or
+ * when there are more than `limit`.
+ */
+uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit);
+
+/* Mark a value just read as wrong; `what` is a static string such as "length 0". Later reads return zero. */
+void bytes_fail(struct bytes *bytes, const char *what);
+
+static inline bool bytes_ok(const struct bytes *bytes)
+{
+	return !bytes->failure;
+}
+
+/* NULL, or MMT_ERROR_FORMAT "<what>: <failure> at byte N". Bytes left over are no failure. */
+struct mmt_error *bytes_finish(const struct bytes *bytes, const char *what) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Scope guards: `CLEANUP(free) char *text = NULL;` frees when the scope ends, on every path. */
+#ifndef BASE_CLEANUP_H
+#define BASE_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CLEANUP(name) __attribute__((cleanup(cleanup_##name)))
+
+static inline void cleanup_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+/* Negative descriptors are not open. */
+static inline void cleanup_close(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_fclose(FILE **stream)
+{
+	if (*stream)
+		fclose(*stream);
+}
+
+/* Hand the value out of the scope: `*text_ret = TAKE(text);` leaves NULL behind for the guard. */
+#define TAKE(pointer)                                                                                                  \
+	({                                                                                                             \
+		__typeof__(pointer) taken_ = (pointer);                                                                \
+		(pointer) = NULL;                                                                                      \
+		taken_;                                                                                                \
+	})
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/vector.h"
+
+enum { SLOT_EMPTY, SLOT_USED, SLOT_REMOVED };
+
+/* Finaliser of MurmurHash3 (public domain): spreads addresses and small integers alike. */
+static uint64_t spread(uint64_t key)
+{
+	key ^= key >> 33;
+	key *= 0xff51afd7ed558ccdULL;
+	key ^= key >> 33;
+	key *= 0xc4ceb9fe1a85ec53ULL;
+	return key ^ (key >> 33);
+}
+
+static struct map_slot *find_slot(const struct map *map, uint64_t key)
+{
+	struct map_slot *removed = NULL;
+	size_t position = spread(key) & (map->capacity - 1);
+
+	for (;; position = (position + 1) & (map->capacity - 1)) {
+		struct map_slot *slot = &map->slots[position];
+
+		if (slot->state == SLOT_EMPTY)
+			return removed ? removed : slot;
+		if (slot->state == SLOT_USED && slot->key == key)
+			return slot;
+		if (slot->state == SLOT_REMOVED && !removed)
+			removed = slot;
+	}
+}
+
+static bool rehash(struct map *map)
+{
+	struct map larger = {.capacity = 16};
+
+	while (larger.capacity < map->count * 4)
+		larger.capacity *= 2;
+	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
+	if (!larger.slots)
+		return false;
+	for (size_t i = 0; i < map->capacity; i++) {
+		if (map->slots[i].state == SLOT_USED)
+			*find_slot(&larger, map->slots[i].key) = map->slots[i];
+	}
+	larger.count = larger.used = map->count;
+	free(map->slots);
+	*map = larger;
+	return true;
+}
+
+void map_deinit(struct map *map)
+{
+	free(map->slots);
+	*map = (struct map){0};
+}
+
+uint64_t *map_get(const struct map *map, uint64_t key)
+{
+	struct map_slot *slot = map->capacity ? find_slot(map, key) : NULL;
+
+	return slot && slot->state == SLOT_USED ? &slot->value : NULL;
+}
+
+bool map_put(struct map *map, uint64_t key, uint64_t value)
+{
+	struct map_slot *slot;
+
+	if ((map->used + 1) * 4 > map->capacity * 3 && !rehash(map))
+		return false;
+	slot = find_slot(map, key);
+	if (slot->state == SLOT_EMPTY)
+		map->used++;
+	if (slot->state != SLOT_USED)
+		map->count++;
+	*slot = (struct map_slot){.key = key, .value = value, .state = SLOT_USED};
+	return true;
+}
+
+bool map_remove(struct map *map, uint64_t key)
+{
+	struct map_slot *slot = map->capacity ? find_slot(map, key) : NULL;
+
+	if (!slot || slot->state != SLOT_USED)
+		return false;
+	slot->state = SLOT_REMOVED;
+	map->count--;
+	return true;
+}
+
+bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret)
+{
+	for (; *position < map->capacity; (*position)++) {
+		const struct map_slot *slot = &map->slots[*position];
+
+		if (slot->state != SLOT_USED)
+			continue;
+		*key_ret = slot->key;
+		*value_ret = slot->value;
+		(*position)++;
+		return true;
+	}
+	return false;
+}
+
+void intern_deinit(struct intern *intern)
+{
+	free(intern->bytes);
+	free(intern->entries);
+	map_deinit(&intern->by_hash);
+	*intern = (struct intern){0};
+}
+
+static uint32_t find_entry(const struct intern *intern, uint64_t hash, const void *data, size_t size)
+{
+	const uint64_t *first = map_get(&intern->by_hash, hash);
+
+	for (uint32_t next = first ? (uint32_t)*first : 0; next; next = intern->entries[next - 1].next) {
+		const struct intern_entry *entry = &intern->entries[next - 1];
+
+		if (entry->size == size && (!size || !memcmp(intern->bytes + entry->offset, data, size)))
+			return next - 1;
+	}
+	return INTERN_NONE;
+}
+
+uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
+{
+	return find_entry(intern, XXH3_64bits(data, size), data, size);
+}
+
+uint32_t intern_put(struct intern *intern, const void *data, size_t size)
+{
+	uint64_t hash = XXH3_64bits(data, size);
+	uint32_t id = find_entry(intern, hash, data, size);
+	size_t padded = (size + 7) & ~(size_t)7;
+	const uint64_t *first;
+
+	if (id != INTERN_NONE)
+		return id;
+	if (intern->count >= INTERN_NONE - 1 || padded < size)
+		return INTERN_NONE;
+	if (!vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1, 1) ||
+	    !vector_reserve_bytes((void **)&intern->entries, &intern->capacity, intern->count + 1,
+				  sizeof(*intern->entries)))
+		return INTERN_NONE;
+	id = (uint32_t)intern->count;
+	first = map_get(&intern->by_hash, hash);
+	intern->entries[id] = (struct intern_entry){
+	    .hash = hash, .offset = intern->bytes_size, .size = size, .next = first ? (uint32_t)*first : 0};
+	if (!map_put(&intern->by_hash, hash, (uint64_t)id + 1))
+		return INTERN_NONE;
+	if (size)
+		memcpy(intern->bytes + intern->bytes_size, data, size);
+	intern->bytes_size += padded;
+	intern->count++;
+	return id;
+}
+
+uint32_t intern_put_string(struct intern *intern, const char *text)
+{
+	return intern_put(intern, text, strlen(text) + 1);
+}
+
+const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret)
+{
+	const struct intern_entry *entry = &intern->entries[id];
+
+	if (size_ret)
+		*size_ret = entry->size;
+	return intern->bytes + entry->offset;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Two hash tables, the only ones: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), and `struct
+ * intern`, which gives equal byte strings the same small id. Zero initialisation makes empty ones.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key;
+	uint64_t value;
+	uint8_t state;
+};
+
+struct map {
+	struct map_slot *slots;
+	size_t capacity; /* a power of two, or 0 */
+	size_t count;
+	size_t used; /* count plus slots of removed keys */
+};
+
+void map_deinit(struct map *map);
+
+/* Pointer to the value, valid until the next map_put(); NULL when absent. */
+uint64_t *map_get(const struct map *map, uint64_t key);
+
+/* Insert or replace; false when out of memory. */
+bool map_put(struct map *map, uint64_t key, uint64_t value);
+
+/* False when absent. */
+bool map_remove(struct map *map, uint64_t key);
+
+/* Iterate in no particular order: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No map_put() while iterating. */
+bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
+
+struct intern_entry {
+	uint64_t hash;
+	size_t offset; /* into `bytes` */
+	size_t size;
+	uint32_t next; /* id + 1 of the next entry of equal hash, 0 at the end */
+};
+
+struct intern {
+	uint8_t *bytes;
+	size_t bytes_size, bytes_capacity;
+	struct intern_entry *entries;
+	size_t count, capacity;
+	struct map by_hash;
+};
+
+#define INTERN_NONE UINT32_MAX
+
+void intern_deinit(struct intern *intern);
+
+/*
+ * Id of these bytes: ids count from 0 in the order of first appearance, so `id == count before` tells a new one. INTERN_NONE when out of
+ * memory. The stored copy is 8-byte aligned.
+ */
+uint32_t intern_put(struct intern *intern, const void *data, size_t size);
+
+/* Id of a string, its NUL included. */
+uint32_t intern_put_string(struct intern *intern, const char *text);
+
+/* INTERN_NONE when absent. */
+uint32_t intern_find(const struct intern *intern, const void *data, size_t size);
+
+/* The stored bytes, valid until the next intern_put(). `size_ret` may be NULL. */
+const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret);
+
+#endif

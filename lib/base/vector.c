@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/vector.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size)
+{
+	size_t larger = *capacity ? *capacity : 8;
+	void *moved;
+
+	if (needed <= *capacity)
+		return true;
+	while (larger < needed)
+		larger *= 2;
+	if (larger > SIZE_MAX / element_size)
+		return false;
+	moved = realloc(*items, larger * element_size);
+	if (!moved)
+		return false;
+	*items = moved;
+	*capacity = larger;
+	return true;
+}
+
+void *vector_zero(void *element, size_t size)
+{
+	return memset(element, 0, size);
+}
+
+void vector_free(void *items)
+{
+	free(items);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A growable array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the next
+ * append. Zero initialisation makes an empty one.
+ */
+#ifndef BASE_VECTOR_H
+#define BASE_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define VECTOR(type)                                                                                                   \
+	struct {                                                                                                       \
+		type *items;                                                                                           \
+		size_t count;                                                                                          \
+		size_t capacity;                                                                                       \
+	}
+
+/* Pointer to a new zeroed last element, or NULL when out of memory. */
+#define vector_append(vector)                                                                                          \
+	(vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
+			      sizeof(*(vector)->items))                                                                \
+	     ? (__typeof__((vector)->items))vector_zero(&(vector)->items[(vector)->count++],                            \
+							sizeof(*(vector)->items))                                      \
+	     : NULL)
+
+/* Append a copy of `value`; false when out of memory. */
+#define vector_push(vector, value)                                                                                     \
+	(vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
+			      sizeof(*(vector)->items))                                                                \
+	     ? ((vector)->items[(vector)->count++] = (value), true)                                                    \
+	     : false)
+
+#define vector_deinit(vector)                                                                                          \
+	do {                                                                                                           \
+		vector_free((vector)->items);                                                                          \
+		(vector)->items = NULL;                                                                                \
+		(vector)->count = (vector)->capacity = 0;                                                              \
+	} while (0)
+
+/* Behind the macros. */
+bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
+void *vector_zero(void *element, size_t size);
+void vector_free(void *items);
+
+#endif

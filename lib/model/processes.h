@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Processes and threads over time: who shares which address space. Pure. Follows FORK, task_newtask (CLONE_VM), exec (COMM) and
+ * EXIT. A process whose last thread has ended keeps its space as it was just before (`ended`); a PID used again gets a new
+ * `struct process`.
+ */
+#ifndef MODEL_PROCESSES_H
+#define MODEL_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/space.h"
+
+struct process {
+	uint32_t index; /* from 0, in the order of appearance */
+	int32_t pid, parent_pid; /* parent 0: not known */
+	bool recorded;  /* asked for or child of such: false for those only mentioned */
+	bool ended;
+	bool borrows_space; /* vfork, CLONE_VM: `space` belongs to another process */
+	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
+	uint64_t thread_count; /* ever seen */
+	uint64_t live_threads;
+	struct space *space; /* never NULL */
+	void *context; /* the caller's */
+};
+
+struct thread {
+	int32_t tid;
+	uint32_t process; /* index */
+	uint32_t name;    /* index for processes_name() */
+	bool ended;
+	void *context;    /* the caller's: NULL at first */
+};
+
+struct processes;
+
+/* `observe` gives the observer for each new space; may be NULL. */
+struct processes_options {
+	uint64_t page_bytes;
+	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
+	void *context;
+};
+
+struct mmt_error *processes_create(const struct processes_options *options, struct processes **processes_ret) MMT_MUST_CHECK;
+void processes_destroy(struct processes *processes);
+
+/* The live thread with this TID, made (with its process) when it is not known yet. pid -1: only known ones, else NULL. Pointers stay valid. */
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret) MMT_MUST_CHECK;
+
+struct process *processes_at(const struct processes *processes, uint32_t index);
+size_t processes_count(const struct processes *processes);
+/* The live process of this PID, or the last one that ended; NULL: none. */
+struct process *processes_find(const struct processes *processes, int32_t pid);
+
+struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
+				 uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32_t tid, int32_t parent_pid,
+				 int32_t parent_tid, uint64_t time_ns) MMT_MUST_CHECK;
+/* task_newtask for a thread just announced by processes_fork(). */
+struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags) MMT_MUST_CHECK;
+struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns) MMT_MUST_CHECK;
+
+/* Of a thread, or of a process by its main thread's. "" unknown. */
+const char *processes_name(const struct processes *processes, uint32_t name);
+const char *process_name(const struct processes *processes, const struct process *process);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The address space of one process: an ordered map of disjoint intervals, changed by memory calls as the kernel
+ * changes its own. Pure: no I/O, no clock, no globals. All addresses and lengths are bytes; intervals are page aligned.
+ *
+ * Every interval knows its birth (which call mapped it) and its commit (which call made it accessible), both opaque numbers of the
+ * caller. Neighbours that are equal in everything are merged. Pages not yet described by a snapshot are unknown: calls may change them, a
+ * later snapshot fills the rest.
+ */
+#ifndef MODEL_SPACE_H
+#define MODEL_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Births that are no call's. */
+enum {
+	BIRTH_BEFORE = 0, /* mapped before the recording began, or inherited by fork */
+	BIRTH_KERNEL = 1, /* made by the kernel itself: exec, vdso, stack growth, aio ring */
+	BIRTH_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
+	BIRTH_FIRST = 3,  /* the caller's own count from here */
+};
+
+/* What the kernel compares page by page. */
+struct space_attributes {
+	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	bool shared;
+	bool growsdown, hugetlb, stack, noreserve; /* from the flags of the call; false for snapshots */
+	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
+	uint64_t inode;
+	uint64_t file_offset; /* of the interval's first byte; 0 when anonymous */
+	uint32_t path;        /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the kernel */
+};
+
+struct space_interval {
+	uint64_t start, end; /* end exclusive */
+	struct space_attributes attributes;
+	uint32_t birth, commit;
+};
+
+enum space_call_kind {
+	SPACE_MMAP,
+	SPACE_MUNMAP,
+	SPACE_MREMAP,
+	SPACE_BRK,
+	SPACE_MPROTECT, /* pkey_mprotect too */
+	SPACE_SHMAT,
+	SPACE_SHMDT,
+	SPACE_REMAP_FILE_PAGES,
+	SPACE_IO_DESTROY,
+};
+
+/* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel reports it after merging. */
+struct space_witness {
+	uint64_t start, end;
+	struct space_attributes attributes; /* file_offset belongs to `start` */
+};
+
+struct space_call {
+	enum space_call_kind kind;
+	uint64_t arguments[6];
+	int64_t result; /* negative errno on failure */
+	uint64_t time_ns;
+	int32_t thread;
+	uint32_t birth; /* number for what this call creates or commits; >= BIRTH_FIRST */
+	const struct space_witness *witnesses; /* of this thread since its previous call, oldest first */
+	size_t witness_count;
+};
+
+/*
+ * Told about every byte that changes hands, before the change. `by` is the call that does it, NULL for snapshots and the end of the space.
+ * Callbacks must not touch the space.
+ */
+struct space_observer {
+	void (*born)(void *context, uint32_t birth, uint64_t bytes);
+	/* `bytes` of `interval` go: released, replaced or forgotten. */
+	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes, const struct space_call *by);
+	void *context;
+};
+
+struct space_counts {
+	uint64_t intervals;
+	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births BIRTH_FIRST and later */
+	uint64_t before_bytes; /* all other births */
+	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
+	uint64_t ambiguous;    /* calls whose order with others could not be told */
+	uint64_t repaired_bytes;
+};
+
+struct space_check {
+	bool done;
+	uint64_t mappings;       /* lines of the kernel's maps */
+	uint64_t wrong_bytes;    /* pages that differ in presence, protection, shared, device, inode or file offset */
+	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already be in them */
+	uint64_t first_wrong;    /* lowest wrong address when wrong_bytes > 0 */
+};
+
+struct space;
+
+/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_set_known(). page_bytes: a power of two. */
+struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret) MMT_MUST_CHECK;
+
+/* Reports every byte as released (by NULL). Accepts NULL. */
+void space_destroy(struct space *space);
+
+/* fork: a copy in which every birth is BIRTH_BEFORE. Mappings under MADV_DONTFORK are removed by the child's first snapshot. */
+struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
+
+/* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). */
+void space_exec(struct space *space);
+
+/* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
+struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
+
+/* An MMAP2 record that belongs to no call: adds what the model lacks, as BIRTH_KERNEL. */
+struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
+
+/*
+ * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that delivered
+ * it; a line also tells that nothing lies between it and the line before.
+ * DEFINE: pages not known, or not touched by a call since that time, become what the kernel says: new ones with birth `birth`
+ * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec).
+ * CHECK: the model is compared; then it stays as it is (space_check_result()).
+ */
+enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
+struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth, uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
+				      const struct space_attributes *attributes) MMT_MUST_CHECK;
+struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_MUST_CHECK;
+
+/* Of the last finished CHECK, with the calls applied since then taken into account. */
+struct space_check space_check_result(const struct space *space);
+
+struct space_counts space_counts(const struct space *space);
+
+/* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */
+const struct space_interval *space_find(const struct space *space, uint64_t address);
+
+/* Iterate upwards: the first interval that ends after `address`. */
+const struct space_interval *space_next(const struct space *space, uint64_t address);
+
+/* Changes whenever an executable interval of a file goes or is replaced: stacks unwound before may unwind differently after. */
+uint64_t space_code_generation(const struct space *space);
+
+/* False, and a static sentence in *why_ret, when an invariant is broken (for tests and fuzzing). */
+bool space_valid(const struct space *space, const char **why_ret);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* zstd, behind the few doors the format needs. */
+#ifndef TRACE_COMPRESS_H
+#define TRACE_COMPRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct compressor;
+struct decompressor;
+
+struct mmt_error *compressor_create(struct compressor **compressor_ret) MMT_MUST_CHECK;
+void compressor_destroy(struct compressor *compressor);
+/* One complete zstd frame, appended to `buffer`. */
+struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size,
+				   struct buffer *buffer) MMT_MUST_CHECK;
+
+struct mmt_error *decompressor_create(struct decompressor **decompressor_ret) MMT_MUST_CHECK;
+void decompressor_destroy(struct decompressor *decompressor);
+/* The next bytes of a zstd stream: perf continues one stream over many records, we end it in each. Appends to `buffer`, whose maximum bounds it. */
+struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
+				    struct buffer *buffer) MMT_MUST_CHECK;
+
+const char *compress_library_version(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Numbers of the perf.data file format (documented in the kernel tree, tools/perf/Documentation/perf.data-file-format.txt)
+ * and of what mmtrace adds to it; mmtrace-file(5) describes every byte and limit named here.
+ */
+#ifndef TRACE_FORMAT_H
+#define TRACE_FORMAT_H
+
+#include <stdint.h>
+
+#define FORMAT_MAGIC 0x32454c4946524550ULL         /* "PERFILE2" */
+#define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* of the other byte order */
+#define FORMAT_HEADER_SIZE 104
+
+enum format_feature {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
+	FEATURE_NRCPUS = 7,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_SAMPLE_TIME = 21,
+	FEATURE_CLOCKID = 23,
+	FEATURE_COMPRESSED = 27,
+	FEATURE_CLOCK_DATA = 29,
+	/* Ours: perf ignores bits it does not know (but not record types). Each section begins with a u32 version. */
+	FEATURE_MMTRACE_INFO = 224,
+	FEATURE_MMTRACE_LOSS = 225,
+	FEATURE_MMTRACE_PERF_MAPS = 226,
+	FEATURE_MMTRACE_RESIDENCY = 227,
+	FEATURE_BITS = 256,
+};
+
+enum format_record {
+	RECORD_HEADER_ATTR = 64,
+	RECORD_HEADER_TRACING_DATA = 66,
+	RECORD_HEADER_BUILD_ID = 67,
+	RECORD_FINISHED_ROUND = 68,
+	RECORD_ID_INDEX = 69,
+	RECORD_AUXTRACE_INFO = 70,
+	RECORD_AUXTRACE = 71,
+	RECORD_THREAD_MAP = 73,
+	RECORD_CPU_MAP = 74,
+	RECORD_EVENT_UPDATE = 78,
+	RECORD_TIME_CONV = 79,
+	RECORD_HEADER_FEATURE = 80,
+	RECORD_COMPRESSED = 81,
+	RECORD_FINISHED_INIT = 82,
+	RECORD_COMPRESSED2 = 83,
+};
+
+/*
+ * Between the attributes and the data of our files stands the preamble: the sections that are known when recording starts, so that
+ * the file of a killed recorder still says what its events are. perf ignores the gap. Layout: u64 magic, u32 version, u32 count,
+ * count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The feature table at the end points into it.
+ */
+#define PREAMBLE_MAGIC 0x304552505254544dULL /* "MTTRPRE0" */
+#define PREAMBLE_VERSION 1
+
+/*
+ * Snapshots of /proc/PID/maps ride in the data as MMAP2 records (COMM records begin and end one) of an event that never fires: perf
+ * uses them like those it makes up itself, and they survive a killed recorder. Their identifiers are not the kernel's, which count
+ * from 1: SNAPSHOT_ID(kind, part).
+ */
+#define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
+enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END, SNAPSHOT_PARTS };
+#define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind) * SNAPSHOT_PARTS + (uint64_t)(part))
+
+/* Hard limits on what a reader believes. */
+#define LIMIT_ATTRIBUTES 4096
+#define LIMIT_IDS (1u << 24)
+#define LIMIT_SECTION_BYTES (1u << 30)
+#define LIMIT_FRAME_BYTES (64u << 20)    /* one compressed record, decompressed */
+#define LIMIT_CALLCHAIN 8192
+#define LIMIT_STACK_BYTES 65536
+#define LIMIT_PATH_BYTES 4096
+#define LIMIT_PROCESSES (1u << 22)
+#define LIMIT_PERF_MAP_BYTES (1u << 30)
+
+#define FRAME_BYTES (256u << 10) /* what our writer puts into one compressed record at most */
+
+#endif

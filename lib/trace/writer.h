@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Writing a recording. Order of use: create, add attributes and early sections, start, append and end rounds, add late
+ * sections, finish; destroy at any time.
+ */
+#ifndef TRACE_WRITER_H
+#define TRACE_WRITER_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/format.h"
+
+struct writer;
+
+/*
+ * Check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is touched before
+ * writer_start().
+ */
+struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
+
+/* `name` for perf ("syscalls:sys_exit_mmap"); everything is copied. Before writer_start(). */
+struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
+				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;
+
+/* A feature section, copied: before writer_start() it goes into the preamble, after it to the end. EVENT_DESC and COMPRESSED are made by the writer. */
+struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
+				     size_t size) MMT_MUST_CHECK;
+
+/* Write the head; then an existing PATH becomes PATH.old and the new file takes its name. */
+struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
+
+/* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
+struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size) MMT_MUST_CHECK;
+
+/* All rings have been drained up to a head read in this round. */
+struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
+
+/* Push buffered records to the kernel, so that a killed recorder loses nothing before this. */
+struct mmt_error *writer_flush(struct writer *writer) MMT_MUST_CHECK;
+
+/* Flush, write the late sections and make the header valid. */
+struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
+
+/* Bytes of the file so far. */
+uint64_t writer_bytes(const struct writer *writer);
+
+/* Closes; a file never started is removed. Accepts NULL. */
+void writer_destroy(struct writer *writer);
+
+#endif
