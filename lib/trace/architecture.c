@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/architecture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static const struct architecture *const architectures[] = {&architecture_x86_64, &architecture_aarch64};
+
+const struct architecture *architecture_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(architectures) / sizeof(architectures[0]); i++) {
+		if (strcmp(architectures[i]->name, name) == 0)
+			return architectures[i];
+	}
+	return NULL;
+}
+
+const struct architecture *architecture_host(void)
+{
+	struct utsname name;
+
+	return uname(&name) == 0 ? architecture_find(name.machine) : NULL;
+}

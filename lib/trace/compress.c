@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/compress.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+/* The target waits for no one, but its recorder shares its processors: the fastest level. */
+#define LEVEL 1
+
+struct compressor {
+	ZSTD_CCtx *context;
+};
+
+struct decompressor {
+	ZSTD_DStream *stream;
+};
+
+struct mmt_error *compressor_create(struct compressor **compressor_ret)
+{
+	struct compressor *compressor = calloc(1, sizeof(*compressor));
+
+	if (!compressor)
+		return &error_no_memory;
+	compressor->context = ZSTD_createCCtx();
+	if (!compressor->context) {
+		free(compressor);
+		return &error_no_memory;
+	}
+	*compressor_ret = compressor;
+	return NULL;
+}
+
+void compressor_destroy(struct compressor *compressor)
+{
+	if (!compressor)
+		return;
+	ZSTD_freeCCtx(compressor->context);
+	free(compressor);
+}
+
+struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size, struct buffer *buffer)
+{
+	size_t before = buffer->size;
+	size_t bound = ZSTD_compressBound(size);
+	void *room = buffer_extend(buffer, bound);
+	size_t written;
+
+	if (!room)
+		return buffer_finish(buffer);
+	written = ZSTD_compressCCtx(compressor->context, room, bound, data, size, LEVEL);
+	if (ZSTD_isError(written)) {
+		buffer->size = before;
+		return error_create(MMT_ERROR_SYSTEM, "zstd: %s", ZSTD_getErrorName(written));
+	}
+	buffer->size = before + written;
+	return NULL;
+}
+
+struct mmt_error *decompressor_create(struct decompressor **decompressor_ret)
+{
+	struct decompressor *decompressor = calloc(1, sizeof(*decompressor));
+
+	if (!decompressor)
+		return &error_no_memory;
+	decompressor->stream = ZSTD_createDStream();
+	if (!decompressor->stream) {
+		free(decompressor);
+		return &error_no_memory;
+	}
+	*decompressor_ret = decompressor;
+	return NULL;
+}
+
+void decompressor_destroy(struct decompressor *decompressor)
+{
+	if (!decompressor)
+		return;
+	ZSTD_freeDStream(decompressor->stream);
+	free(decompressor);
+}
+
+/* Room for one call, never beyond the buffer's maximum. */
+static size_t choose_step(const struct buffer *buffer)
+{
+	size_t left = buffer->maximum - buffer->size;
+	size_t step = ZSTD_DStreamOutSize();
+
+	return left < step ? left : step;
+}
+
+struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
+				    struct buffer *buffer)
+{
+	ZSTD_inBuffer input = {.src = data, .size = size};
+	bool full = false; /* the last output was filled up: the stream may hold more although the input is used up */
+
+	while (input.pos < input.size || full) {
+		size_t before = buffer->size, step = choose_step(buffer), result;
+		ZSTD_outBuffer output = {.size = step};
+
+		if (full && step == 0)
+			return error_create(MMT_ERROR_FORMAT, "zstd: more than %zu bytes", buffer->maximum);
+		output.dst = buffer_extend(buffer, step);
+		if (!output.dst)
+			return buffer_finish(buffer);
+		result = ZSTD_decompressStream(decompressor->stream, &output, &input);
+		buffer->size = before + output.pos;
+		if (ZSTD_isError(result))
+			return error_create(MMT_ERROR_FORMAT, "zstd: %s", ZSTD_getErrorName(result));
+		full = output.pos == step && result != 0;
+	}
+	return NULL;
+}
+
+const char *compress_library_version(void)
+{
+	return ZSTD_versionString();
+}
