@@ -4,8 +4,8 @@
  *
  * The cursor is sticky: after the first read past the end every read returns zero, an empty string or an empty
  * sub-cursor, and bytes_finish() reports the first failure. So a decoder reads field after field as the format
- * table has them and checks once. Integers are little endian (recordings of the other byte order are refused when a file is
- * opened). Reads need no alignment.
+ * table has them and checks once. Integers are little endian (recordings of the other byte order are refused when a
+ * file is opened). Reads need no alignment.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -20,8 +20,8 @@ struct bytes {
 	const uint8_t *position;
 	const uint8_t *end;
 	const uint8_t *start;
-	const char *failure;     /* NULL while all is well: a static string saying what was wrong */
-	size_t failure_offset;   /* from `start` */
+	const char *failure;   /* NULL while all is well: a static string saying what was wrong */
+	size_t failure_offset; /* from `start` */
 };
 
 /* Borrows the bytes. `data` may be NULL when `size` is 0. */
@@ -42,7 +42,8 @@ const void *bytes_take(struct bytes *bytes, size_t size);
 
 void bytes_skip(struct bytes *bytes, size_t size);
 
-/* Skip to the next multiple of `alignment` (a power of two) counted from the cursor's start; stops at the end without failing. */
+/* Skip to the next multiple of `alignment` (a power of two) counted from the cursor's start; stops at the end without
+ * failing. */
 void bytes_align(struct bytes *bytes, size_t alignment);
 
 /* A cursor over the next `size` bytes; this one moves behind them. */
@@ -52,8 +53,8 @@ struct bytes bytes_sub(struct bytes *bytes, uint64_t size);
 const char *bytes_string(struct bytes *bytes);
 
 /*
- * A u64 or u32 count of elements of `element_size` bytes that follow: fails, and returns 0, when they cannot fit into what is left or
- * when there are more than `limit`.
+ * A u64 or u32 count of elements of `element_size` bytes that follow: fails, and returns 0, when they cannot fit into
+ * what is left or when there are more than `limit`.
  */
 uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit);
 

@@ -146,7 +146,8 @@ uint32_t intern_put(struct intern *intern, const void *data, size_t size)
 		return id;
 	if (intern->count >= INTERN_NONE - 1 || padded < size)
 		return INTERN_NONE;
-	if (!vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1, 1) ||
+	if (!vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1,
+				  1) ||
 	    !vector_reserve_bytes((void **)&intern->entries, &intern->capacity, intern->count + 1,
 				  sizeof(*intern->entries)))
 		return INTERN_NONE;

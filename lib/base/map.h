@@ -34,7 +34,8 @@ bool map_put(struct map *map, uint64_t key, uint64_t value);
 /* False when absent. */
 bool map_remove(struct map *map, uint64_t key);
 
-/* Iterate in no particular order: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No map_put() while iterating. */
+/* Iterate in no particular order: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No map_put() while
+ * iterating. */
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
 struct intern_entry {
@@ -57,8 +58,8 @@ struct intern {
 void intern_deinit(struct intern *intern);
 
 /*
- * Id of these bytes: ids count from 0 in the order of first appearance, so `id == count before` tells a new one. INTERN_NONE when out of
- * memory. The stored copy is 8-byte aligned.
+ * Id of these bytes: ids count from 0 in the order of first appearance, so `id == count before` tells a new one.
+ * INTERN_NONE when out of memory. The stored copy is 8-byte aligned.
  */
 uint32_t intern_put(struct intern *intern, const void *data, size_t size);
 

@@ -20,8 +20,7 @@
 #define vector_append(vector)                                                                                          \
 	(vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
 			      sizeof(*(vector)->items))                                                                \
-	     ? (__typeof__((vector)->items))vector_zero(&(vector)->items[(vector)->count++],                            \
-							sizeof(*(vector)->items))                                      \
+	     ? (__typeof__((vector)->items))vector_zero(&(vector)->items[(vector)->count++], sizeof(*(vector)->items)) \
 	     : NULL)
 
 /* Append a copy of `value`; false when out of memory. */

@@ -130,6 +130,9 @@ struct unwind_result {
 struct unwind_rules; /* of one architecture */
 extern const struct unwind_rules unwind_rules_x86_64;
 
+/* By EM_*; NULL: no rules for that architecture, unwind() then gives the callchain alone. */
+const struct unwind_rules *unwind_rules_find(uint16_t elf_machine);
+
 /* Always gives a result; never fails, reads outside the copy, or runs on without end. */
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result);

@@ -28,17 +28,24 @@ enum {
 struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	bool shared;
-	bool growsdown, hugetlb, stack, noreserve; /* from the flags of the call; false for snapshots */
+	bool growsdown, hugetlb, noreserve; /* from the flags of the call; false for snapshots */
+	bool heap;    /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
+	bool stack;   /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool unknown; /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
+	bool heap; /* the kernel calls it [heap]: its end is the break */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
-	uint64_t inode;
+	uint64_t inode;       /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
 	uint64_t file_offset; /* of the interval's first byte; 0 when anonymous */
-	uint32_t path;        /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the kernel */
+	uint32_t path;        /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the kernel; 0 where
+				 nothing told a name, so the caller's 0 should mean that */
 };
+
+#define SPACE_INODE_UNKNOWN UINT64_MAX
 
 struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
-	uint32_t birth, commit;
+	uint32_t birth, commit; /* commit is 0 while protection is PROT_NONE */
 };
 
 enum space_call_kind {
@@ -71,8 +78,9 @@ struct space_call {
 };
 
 /*
- * Told about every byte that changes hands, before the change. `by` is the call that does it, NULL for snapshots and the end of the space.
- * Callbacks must not touch the space.
+ * Told about every byte that changes hands. `by` is the call that does it, NULL for snapshots and the end of the space; its thread
+ * is -1 when a release must have happened but never showed up. Bytes that a call in flight has released are told when that call
+ * returns (see space-guards.h). Callbacks must not touch the space.
  */
 struct space_observer {
 	void (*born)(void *context, uint32_t birth, uint64_t bytes);
@@ -103,10 +111,13 @@ struct space;
 /* `observer` may be NULL; copied. A new space is unknown everywhere: see space_set_known(). page_bytes: a power of two. */
 struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret) MMT_MUST_CHECK;
 
+/* Take another observer (NULL: none), who is told every byte of the space as born. For the result of space_fork(). */
+void space_set_observer(struct space *space, const struct space_observer *observer);
+
 /* Reports every byte as released (by NULL). Accepts NULL. */
 void space_destroy(struct space *space);
 
-/* fork: a copy in which every birth is BIRTH_BEFORE. Mappings under MADV_DONTFORK are removed by the child's first snapshot. */
+/* fork: a copy without observer in which every birth is BIRTH_BEFORE. Mappings under MADV_DONTFORK are removed by the child's first snapshot. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
 /* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). */

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/code-view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "code/perf-map.h"
+#include "code/program.h"
+#include "code/unwind.h"
+#include "model/stacks.h"
+
+#define MEMO_ENTRIES (1u << 16)
+#define NO_PATH UINT32_MAX
+
+/* Identity of a frame; interned, so without padding. */
+struct frame_key {
+	uint64_t address; /* native: in the file's numbering; else in the process */
+	uint32_t path;	  /* NO_PATH: nothing is mapped there */
+	uint32_t process; /* index; 0 for native frames, which processes share */
+	uint8_t kind;	  /* enum mmt_frame_kind */
+	uint8_t is_return_address;
+	uint8_t doubtful;
+	uint8_t readable; /* native: `address` is an ELF address, else a file offset */
+	uint32_t unused;
+};
+
+struct frame_names {
+	const struct mmt_frame *frames; /* NULL: not asked for yet */
+	size_t count;
+	uint64_t address; /* in the process where the frame was first seen */
+};
+
+struct path_state {
+	bool opened;
+	struct program *program;
+};
+
+struct process_state {
+	int32_t pid;
+	bool looked_up;
+	struct perf_map *perf_map; /* NULL: none recorded */
+	bool unnamed;		   /* has frames that a perf map would have named */
+};
+
+struct code_view {
+	const struct reader_metadata *metadata;
+	const struct unwind_rules *rules;
+	struct programs *programs;
+	struct unwind_memo *memo;
+	struct intern paths;
+	VECTOR(struct path_state) path_states;
+	VECTOR(struct process_state) processes;
+	struct intern frames;
+	VECTOR(struct frame_names) names;
+	struct stacks stacks;
+	struct unwind_result result; /* scratch: too large for the C stack */
+};
+
+/* For the unwinder's callbacks. */
+struct lookup {
+	struct code_view *view;
+	const struct space *space;
+};
+
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
+{
+	struct code_view *view = calloc(1, sizeof(*view));
+	struct mmt_error *error;
+
+	if (!view)
+		return &error_no_memory;
+	view->metadata = metadata;
+	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
+	error = programs_create(metadata->architecture->elf_machine, demangle, &view->programs);
+	if (!error)
+		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+	if (error) {
+		code_view_destroy(view);
+		return error;
+	}
+	*view_ret = view;
+	return NULL;
+}
+
+void code_view_destroy(struct code_view *view)
+{
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->processes.count; i++)
+		perf_map_destroy(view->processes.items[i].perf_map);
+	vector_deinit(&view->processes);
+	vector_deinit(&view->path_states);
+	vector_deinit(&view->names);
+	intern_deinit(&view->paths);
+	intern_deinit(&view->frames);
+	stacks_deinit(&view->stacks);
+	unwind_memo_destroy(view->memo);
+	programs_destroy(view->programs);
+	free(view);
+}
+
+struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret)
+{
+	uint32_t number = intern_put_string(&view->paths, path);
+
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	while (view->path_states.count <= number) {
+		if (!vector_append(&view->path_states))
+			return &error_no_memory;
+	}
+	*path_ret = number;
+	return NULL;
+}
+
+static const struct build_id_entry *find_build_id(const struct code_view *view, const char *path)
+{
+	for (size_t i = 0; i < view->metadata->build_ids.entries.count; i++) {
+		const struct build_id_entry *entry = &view->metadata->build_ids.entries.items[i];
+
+		if (!strcmp(entry->path, path))
+			return entry;
+	}
+	return NULL;
+}
+
+/* NULL when there is no memory for it: the code is then unreadable, which the stack says. */
+static struct program *open_program(struct code_view *view, uint32_t path)
+{
+	struct path_state *state = &view->path_states.items[path];
+	const struct build_id_entry *build_id;
+	const char *name;
+
+	if (state->opened)
+		return state->program;
+	state->opened = true;
+	name = intern_get(&view->paths, path, NULL);
+	build_id = find_build_id(view, name);
+	mmt_error_destroy(programs_open(view->programs, name, build_id ? build_id->bytes : NULL,
+					build_id ? build_id->size : 0, &state->program));
+	return state->program;
+}
+
+/* The program file mapped at an address and the address in its own numbering; NULL: none that can be read. */
+static struct program *find_program(struct code_view *view, const struct space_interval *interval, uint64_t address,
+				    uint64_t *file_address_ret)
+{
+	struct program *program = open_program(view, interval->attributes.path);
+	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
+
+	if (!program || program_state(program) != PROGRAM_READABLE)
+		return NULL;
+	return program_address(program, file_offset, file_address_ret) ? program : NULL;
+}
+
+static enum code_kind find_code(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->space, address);
+	struct program *program;
+	uint64_t file_address;
+
+	*row_ret = NULL;
+	*bias_ret = 0;
+	if (!interval || !(interval->attributes.protection & PROT_EXEC))
+		return CODE_NONE;
+	program = find_program(lookup->view, interval, address, &file_address);
+	if (!program)
+		return CODE_OTHER;
+	*row_ret = program_cfi(program, file_address);
+	*bias_ret = address - file_address;
+	return CODE_NATIVE;
+}
+
+static int follows_call(void *context, uint64_t return_address)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->space, return_address - 1);
+	struct program *program;
+	uint64_t file_address;
+
+	if (!interval)
+		return -1;
+	program = find_program(lookup->view, interval, return_address - 1, &file_address);
+	return program ? program_follows_call(program, file_address + 1) : -1;
+}
+
+/* Names that the kernel gives to memory which is no program file. */
+static bool is_generated_code(const char *path)
+{
+	return !strncmp(path, "//anon", 6) || !strncmp(path, "/memfd:", 7) || !strncmp(path, "[anon", 5) ||
+	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5) ||
+	       !strcmp(path, "[heap]") || !strcmp(path, "");
+}
+
+static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
+			   struct frame_key *key)
+{
+	struct code_view *view = lookup->view;
+	uint64_t address = frame->is_return_address ? frame->address - 1 : frame->address;
+	const struct space_interval *interval = space_find(lookup->space, address);
+
+	memset(key, 0, sizeof(*key));
+	key->is_return_address = frame->is_return_address;
+	key->doubtful = frame->doubtful;
+	if (!interval) {
+		key->kind = MMT_FRAME_UNKNOWN;
+		key->path = NO_PATH;
+		key->process = process->index;
+		key->address = frame->address;
+		return;
+	}
+	key->path = interval->attributes.path;
+	key->readable = find_program(view, interval, address, &key->address) != NULL;
+	if (!key->readable && is_generated_code(intern_get(&view->paths, key->path, NULL))) {
+		key->kind = MMT_FRAME_JIT;
+		key->process = process->index;
+		key->address = frame->address;
+		return;
+	}
+	key->kind = MMT_FRAME_NATIVE;
+	if (!key->readable) {
+		key->address = interval->attributes.file_offset + (address - interval->start);
+		key->process = process->index; /* a perf map may name it: .NET's precompiled code */
+	}
+	key->address += frame->is_return_address;
+}
+
+static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+				   uint32_t *frame_ret)
+{
+	uint32_t frame = intern_put(&view->frames, key, sizeof(*key));
+	struct frame_names *names;
+
+	if (frame == INTERN_NONE)
+		return &error_no_memory;
+	*frame_ret = frame;
+	if (frame < view->names.count)
+		return NULL;
+	names = vector_append(&view->names);
+	if (!names)
+		return &error_no_memory;
+	names->address = address;
+	return NULL;
+}
+
+static enum mmt_stack_end stack_end(enum unwind_end end)
+{
+	static const enum mmt_stack_end ends[] = {
+	    [UNWIND_END_ENTRY] = MMT_STACK_END_ENTRY,
+	    [UNWIND_END_DUMP_EXHAUSTED] = MMT_STACK_END_DUMP_EXHAUSTED,
+	    [UNWIND_END_DEPTH_LIMIT] = MMT_STACK_END_DEPTH_LIMIT,
+	    [UNWIND_END_NO_UNWIND_DATA] = MMT_STACK_END_NO_UNWIND_DATA,
+	    [UNWIND_END_CALLCHAIN] = MMT_STACK_END_CALLCHAIN,
+	    [UNWIND_END_INVALID] = MMT_STACK_END_INVALID,
+	    [UNWIND_END_NOT_RECORDED] = MMT_STACK_END_NOT_RECORDED,
+	};
+
+	return ends[end];
+}
+
+static struct mmt_error *put_process(struct code_view *view, const struct process *process)
+{
+	while (view->processes.count <= process->index) {
+		if (!vector_append(&view->processes))
+			return &error_no_memory;
+	}
+	view->processes.items[process->index].pid = process->pid;
+	return NULL;
+}
+
+/* Turn the unwinder's addresses into frame numbers, and those into a stack number. */
+static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
+{
+	struct code_view *view = lookup->view;
+	uint32_t frames[UNWIND_FRAMES_MAX];
+
+	for (size_t i = 0; i < view->result.frame_count; i++) {
+		const struct unwind_frame *frame = &view->result.frames[i];
+		struct mmt_error *error;
+		struct frame_key key;
+
+		describe_frame(lookup, process, frame, &key);
+		error = put_frame(view, &key, frame->address, &frames[i]);
+		if (error)
+			return error;
+	}
+	*stack_ret = stacks_put(&view->stacks, frames, view->result.frame_count, stack_end(view->result.end));
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret)
+{
+	*stack_ret = stacks_put(&view->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
+				   const struct event_stack *stack, uint32_t *stack_ret)
+{
+	struct lookup lookup = {.view = view, .space = process->space};
+	struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call, .context = &lookup};
+	struct unwind_registers registers = {.known = stack->registers.known};
+	struct unwind_input input = {.registers = &registers,
+				     .stack = stack->bytes,
+				     .stack_size = stack->bytes ? stack->byte_count : 0,
+				     .callchain = stack->callchain,
+				     .callchain_count = stack->callchain ? stack->callchain_count : 0,
+				     .callchain_full = stack->callchain_full};
+	uint64_t generation = (uint64_t)process->index << 40 ^ space_code_generation(process->space);
+	struct mmt_error *error;
+
+	_Static_assert(UNWIND_REGISTERS == EVENT_REGISTERS, "one numbering");
+	if (!registers.known && !input.callchain_count)
+		return code_view_no_stack(view, stack_ret);
+	memcpy(registers.values, stack->registers.values, sizeof(registers.values));
+	if (unwind_memo_get(view->memo, generation, &input, stack_ret))
+		return NULL;
+	error = put_process(view, process);
+	if (error)
+		return error;
+	unwind(view->rules, &input, &callbacks, &view->result);
+	error = put_stack(&lookup, process, stack_ret);
+	if (!error)
+		unwind_memo_put(view->memo, generation, &input, &view->result, *stack_ret);
+	return error;
+}
+
+size_t code_view_stack_count(const struct code_view *view)
+{
+	return stacks_count(&view->stacks);
+}
+
+const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
+				enum mmt_stack_end *end_ret)
+{
+	uint32_t end;
+	const uint32_t *frames = stacks_get(&view->stacks, stack, count_ret, &end);
+
+	*end_ret = (enum mmt_stack_end)end;
+	return frames;
+}
+
+static struct perf_map *find_perf_map(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (state->looked_up)
+		return state->perf_map;
+	state->looked_up = true;
+	for (size_t i = 0; i < view->metadata->perf_maps.maps.count; i++) {
+		const struct perf_map_copy *copy = &view->metadata->perf_maps.maps.items[i];
+
+		if (copy->pid == state->pid)
+			mmt_error_destroy(perf_map_create(copy->text, copy->text_size, &state->perf_map));
+	}
+	return state->perf_map;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Generated code is looked up by its address in the process, whatever the mapping is called. */
+static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
+			   struct mmt_frame *frame)
+{
+	struct perf_map *map = find_perf_map(view, key->process);
+	const char *name = map ? perf_map_find(map, address - key->is_return_address, NULL) : NULL;
+	char normalised[1024];
+
+	if (!name)
+		return false;
+	perf_map_normalise(name, normalised, sizeof(normalised));
+	frame->kind = MMT_FRAME_JIT;
+	frame->module = "[jit]";
+	frame->raw_function = name;
+	frame->function = arena_string(arena, normalised);
+	return true;
+}
+
+static size_t name_native(struct code_view *view, const struct frame_key *key,
+			  struct program_frame functions[PROGRAM_INLINE_MAX])
+{
+	struct program *program = open_program(view, key->path);
+
+	return program ? program_names(program, key->address - key->is_return_address, functions) : 0;
+}
+
+static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame *common,
+				     const struct program_frame *functions, size_t count)
+{
+	struct mmt_frame *frames = arena_alloc(arena, count, sizeof(*frames));
+
+	for (size_t i = 0; frames && i < count; i++) {
+		frames[i] = *common;
+		frames[i].function = functions[i].function;
+		frames[i].raw_function = functions[i].raw_function;
+		frames[i].source_file = functions[i].source_file;
+		frames[i].source_line = functions[i].source_line;
+		frames[i].inlined = functions[i].inlined;
+	}
+	return frames;
+}
+
+static struct mmt_frame *name_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+				    struct arena *arena, size_t *count_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address};
+	size_t count = 0;
+
+	if (key->path != NO_PATH) {
+		const char *path = intern_get(&view->paths, key->path, NULL);
+
+		frame.module_path = arena_string(arena, path);
+		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
+	}
+	if (key->kind == MMT_FRAME_NATIVE)
+		frame.module_offset = key->address;
+	if (key->readable)
+		count = name_native(view, key, functions);
+	if (count) {
+		*count_ret = count;
+		return copy_frames(arena, &frame, functions, count);
+	}
+	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT) {
+		frame.module = "[jit]";
+		view->processes.items[key->process].unnamed = true;
+	}
+	functions[0] = (struct program_frame){.function = frame.function, .raw_function = frame.raw_function};
+	*count_ret = 1;
+	return copy_frames(arena, &frame, functions, 1);
+}
+
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+				  const struct mmt_frame **frames_ret, size_t *count_ret)
+{
+	struct frame_names *names = &view->names.items[frame];
+
+	if (!names->frames) {
+		struct frame_key key;
+
+		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+		names->frames = name_frame(view, &key, names->address, arena, &names->count);
+		if (!names->frames)
+			return &error_no_memory;
+	}
+	*frames_ret = names->frames;
+	*count_ret = names->count;
+	return NULL;
+}
+
+bool code_view_lacks_perf_map(const struct code_view *view, uint32_t process)
+{
+	return process < view->processes.count && view->processes.items[process].unnamed;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where the model (what is mapped where) meets the code (how to unwind it, what it is called). Frames and stacks get
+ * numbers that mean the same in every process and at every address: a native frame is a program and an address in it.
+ */
+#ifndef ANALYSIS_CODE_VIEW_H
+#define ANALYSIS_CODE_VIEW_H
+
+#include <mmtrace/report.h>
+
+#include "base/arena.h"
+#include "model/processes.h"
+#include "trace/event.h"
+#include "trace/reader.h"
+
+struct code_view;
+
+/* Borrows the metadata, which must outlive the view. */
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle,
+				   struct code_view **view_ret) MMT_MUST_CHECK;
+void code_view_destroy(struct code_view *view);
+
+/* Number of a mapping's path, for space_attributes. */
+struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret) MMT_MUST_CHECK;
+
+/* Unwind a sample with the code as it is mapped in `process` now; the number is small and dense. */
+struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
+				   const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
+
+/* The stack of a call whose sample holds none. */
+struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
+
+size_t code_view_stack_count(const struct code_view *view);
+
+/* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
+const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
+				enum mmt_stack_end *end_ret);
+
+/*
+ * Names of a frame: one or more, inlined functions first. Strings live in the view or in `arena`. The result is
+ * remembered: *frames_ret lives as long as the arena.
+ */
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+
+/* Processes (index) with frames in generated code that no perf map names. */
+bool code_view_lacks_perf_map(const struct code_view *view, uint32_t process);
+
+#endif

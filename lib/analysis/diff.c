@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/diff.h>
+
+#include <stdlib.h>
+
+#include "analysis/names.h"
+#include "base/vector.h"
+
+struct diff {
+	struct mmt_diff result;
+	VECTOR(struct mmt_diff_entry) entries;
+};
+
+/* Groups of `before` by the number of their stack's names; several may differ only in addresses that have no name. */
+struct matching {
+	struct names names;
+	VECTOR(uint32_t) frame_names; /* scratch */
+	VECTOR(size_t) chain;	      /* group of `before` -> next with equal names + 1 */
+	struct map first;	      /* stack's names -> group + 1 */
+};
+
+const char *mmt_change_name(enum mmt_change change)
+{
+	static const char *const names[] = {"new", "gone", "grown", "shrunk", "same"};
+
+	return change <= MMT_CHANGE_SAME ? names[change] : "unknown";
+}
+
+/* Where unnamed generated code lies differs from run to run: such frames are equal to each other. */
+static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
+{
+	matching->frame_names.count = 0;
+	for (size_t i = 0; i < group->frame_count; i++) {
+		struct mmt_frame frame = group->frames[i];
+		uint32_t name;
+
+		frame.address = 0;
+		name = names_frame(&matching->names, &frame);
+		if (name == NAMES_NONE || !vector_push(&matching->frame_names, name))
+			return NAMES_NONE;
+	}
+	return names_stack(&matching->names, matching->frame_names.items, matching->frame_names.count);
+}
+
+/* From the last to the first, so that equal names are found in the order of their rank. */
+static struct mmt_error *index_groups(struct matching *matching, const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (!vector_push(&matching->chain, (size_t)0))
+			return &error_no_memory;
+	}
+	for (size_t i = report->group_count; i-- > 0;) {
+		uint32_t name = name_group(matching, &report->groups[i]);
+		const uint64_t *next = map_get(&matching->first, name);
+
+		if (!report->groups[i].unfreed_bytes)
+			continue;
+		matching->chain.items[i] = next ? (size_t)*next : 0;
+		if (name == NAMES_NONE || !map_put(&matching->first, name, i + 1))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Takes the match out, so that the next group of equal names gets the next one. */
+static const struct mmt_group *take_match(struct matching *matching, const struct mmt_report *before, uint32_t name)
+{
+	uint64_t *first = map_get(&matching->first, name);
+	size_t group;
+
+	if (!first || !*first)
+		return NULL;
+	group = (size_t)*first - 1;
+	*first = matching->chain.items[group];
+	return &before->groups[group];
+}
+
+static double bytes_per_second(const struct mmt_group *group, const struct mmt_report *report)
+{
+	double seconds = (double)(report->end_ns - report->start_ns) / 1e9;
+
+	return group && seconds > 0 ? (double)group->unfreed_bytes / seconds : 0;
+}
+
+static enum mmt_change classify(const struct mmt_group *before, const struct mmt_group *after)
+{
+	if (!before)
+		return MMT_CHANGE_NEW;
+	if (!after)
+		return MMT_CHANGE_GONE;
+	if (after->unfreed_bytes == before->unfreed_bytes)
+		return MMT_CHANGE_SAME;
+	return after->unfreed_bytes > before->unfreed_bytes ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
+}
+
+static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *before, const struct mmt_group *after)
+{
+	struct mmt_diff_entry entry = {
+	    .change = classify(before, after),
+	    .before = before,
+	    .after = after,
+	    .bytes = (int64_t)(after ? after->unfreed_bytes : 0) - (int64_t)(before ? before->unfreed_bytes : 0),
+	    .count = (int64_t)(after ? after->unfreed_count : 0) - (int64_t)(before ? before->unfreed_count : 0),
+	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
+	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
+	};
+
+	diff->result.bytes += entry.bytes;
+	if (entry.change == MMT_CHANGE_SAME) {
+		diff->result.same_count++;
+		return NULL;
+	}
+	return vector_push(&diff->entries, entry) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *match_groups(struct diff *diff, struct matching *matching)
+{
+	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
+	struct mmt_error *error = index_groups(matching, before);
+	size_t position = 0;
+	uint64_t name, first;
+
+	for (size_t i = 0; !error && i < after->group_count; i++) {
+		uint32_t after_name;
+
+		if (!after->groups[i].unfreed_bytes)
+			continue;
+		after_name = name_group(matching, &after->groups[i]);
+		if (after_name == NAMES_NONE)
+			return &error_no_memory;
+		error = add_entry(diff, take_match(matching, before, after_name), &after->groups[i]);
+	}
+	while (!error && map_next(&matching->first, &position, &name, &first)) {
+		for (size_t next = (size_t)first; !error && next; next = matching->chain.items[next - 1])
+			error = add_entry(diff, &before->groups[next - 1], NULL);
+	}
+	return error;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct mmt_diff_entry *a = left, *b = right;
+	const struct mmt_group *group_a = a->after ? a->after : a->before, *group_b = b->after ? b->after : b->before;
+
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return group_a->id < group_b->id ? -1 : group_a->id > group_b->id;
+}
+
+struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
+				  struct mmt_diff **diff_ret)
+{
+	struct diff *diff = calloc(1, sizeof(*diff));
+	struct matching matching = {0};
+	struct mmt_error *error;
+
+	if (!diff)
+		return &error_no_memory;
+	diff->result.before = before;
+	diff->result.after = after;
+	error = match_groups(diff, &matching);
+	names_deinit(&matching.names);
+	vector_deinit(&matching.frame_names);
+	vector_deinit(&matching.chain);
+	map_deinit(&matching.first);
+	if (error) {
+		mmt_diff_destroy(&diff->result);
+		return error;
+	}
+	if (diff->entries.count)
+		qsort(diff->entries.items, diff->entries.count, sizeof(*diff->entries.items), compare_entries);
+	diff->result.entries = diff->entries.items;
+	diff->result.entry_count = diff->entries.count;
+	*diff_ret = &diff->result;
+	return NULL;
+}
+
+void mmt_diff_destroy(struct mmt_diff *result)
+{
+	struct diff *diff = (struct diff *)result; /* its first member */
+
+	if (!diff)
+		return;
+	vector_deinit(&diff->entries);
+	free(diff);
+}

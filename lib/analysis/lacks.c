@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/lacks.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "trace/calls.h"
+
+#define LACKS_MAX 16
+
+struct lacks {
+	struct arena *arena;
+	const char **items;
+	size_t count;
+	bool out_of_memory;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_lack(struct lacks *lacks, const char *format, ...)
+{
+	CLEANUP(free) char *text = NULL;
+	va_list arguments;
+	int length;
+
+	if (lacks->count == LACKS_MAX)
+		return;
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		text = NULL;
+	lacks->items[lacks->count] = text ? arena_string(lacks->arena, text) : NULL;
+	if (lacks->items[lacks->count])
+		lacks->count++;
+	else
+		lacks->out_of_memory = true;
+}
+
+static bool has_call(const struct reader_metadata *metadata, enum call call)
+{
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &metadata->attributes[i];
+
+		if (attribute->is_call && !attribute->is_enter && attribute->call == call)
+			return true;
+	}
+	return false;
+}
+
+static bool has_sample_bits(const struct reader_metadata *metadata, uint64_t bits)
+{
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].is_call && (metadata->attributes[i].sample_type & bits) == bits)
+			return true;
+	}
+	return false;
+}
+
+/* What each call would have told. */
+static void find_missing_calls(const struct reader_metadata *metadata, struct lacks *lacks)
+{
+	static const struct {
+		enum call call;
+		const char *meaning;
+	} calls[] = {
+	    {CALL_MMAP, "new mappings are not seen"},
+	    {CALL_MUNMAP, "nothing is ever seen to be unmapped, so that everything looks unfreed"},
+	    {CALL_MREMAP, "mappings that grow, shrink or move are wrong"},
+	    {CALL_BRK, "growth of the heap is not seen"},
+	    {CALL_MPROTECT, "reserved memory that became usable still counts as reserved"},
+	    {CALL_SHMAT, "System V shared memory is not seen"},
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		if (!has_call(metadata, calls[i].call))
+			add_lack(lacks, "no syscalls:sys_exit_%s events: %s", call_describe(calls[i].call)->name,
+				 calls[i].meaning);
+	}
+}
+
+static void find_missing_sources(const struct replay *replay, struct lacks *lacks)
+{
+	const struct reader_metadata *metadata = replay->metadata;
+
+	if (!replay->has_snapshots)
+		add_lack(
+		    lacks,
+		    "no snapshot of the process's mappings: what was mapped before is not known, and the result is not "
+		    "checked against the kernel");
+	if (!has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN) &&
+	    !has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
+		add_lack(lacks, "no stacks: record with a call graph");
+	else if (!has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
+		add_lack(lacks, "no registers and stack bytes: the direct caller of mmap is missing from most stacks");
+	if (!metadata->ours)
+		add_lack(lacks, "no residency, no copies of perf maps: `mmtrace record` has them");
+}
+
+static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
+{
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (code_view_lacks_perf_map(replay->code, (uint32_t)i))
+			add_lack(lacks,
+				 "no names for generated code in process %" PRId32
+				 ": start the runtime with a perf map (.NET: DOTNET_PerfMapEnabled=1; Node: "
+				 "--perf-basic-prof; Java: -XX:+PreserveFramePointer and jcmd PID Compiler.perfmap; "
+				 "Python: -X perf)",
+				 process->pid);
+	}
+}
+
+struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
+				 struct mmt_completeness *completeness)
+{
+	struct lacks lacks = {.arena = arena, .items = arena_alloc(arena, LACKS_MAX, sizeof(*lacks.items))};
+
+	if (!lacks.items)
+		return &error_no_memory;
+	if (!replay->metadata->ours) {
+		find_missing_calls(replay->metadata, &lacks);
+		find_missing_sources(replay, &lacks);
+	}
+	if (replay->calls_without_entry)
+		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
+			 replay->calls_without_entry);
+	find_unnamed_code(replay, &lacks);
+	completeness->lacks = lacks.items;
+	completeness->lack_count = lacks.count;
+	return lacks.out_of_memory ? &error_no_memory : NULL;
+}

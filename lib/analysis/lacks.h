@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a recording does not hold, in sentences for its user. */
+#ifndef ANALYSIS_LACKS_H
+#define ANALYSIS_LACKS_H
+
+#include "analysis/replay.h"
+#include "base/arena.h"
+
+struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
+				 struct mmt_completeness *completeness) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One pass over a recording: events in time order go into the model, creating calls get their stacks, the ledger keeps
+ * the accounts. What is left at the end is what a report is made of.
+ */
+#ifndef ANALYSIS_REPLAY_H
+#define ANALYSIS_REPLAY_H
+
+#include "analysis/code-view.h"
+#include "analysis/ledger.h"
+#include "base/vector.h"
+#include "model/processes.h"
+#include "trace/reader.h"
+
+struct replay_thread {
+	int32_t tid;
+	uint32_t process;	     /* index */
+	const struct thread *thread; /* for its latest name */
+};
+
+struct replay {
+	struct reader *reader;
+	const struct reader_metadata *metadata;
+	struct processes *processes;
+	struct code_view *code;
+	struct ledger ledger;
+	VECTOR(struct replay_thread) threads; /* birth.thread counts them */
+	VECTOR(void *) thread_states;
+
+	uint64_t first_ns, last_ns;
+	uint64_t events[MMT_COUNT_KINDS];
+	uint64_t failed_calls;
+	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
+	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
+	bool has_dumps;		      /* stack dumps come in records of their own */
+	bool has_data_mappings;	      /* any mapping of memory that is not code was reported */
+	bool has_snapshots;
+};
+
+/* Opens the file; on error the value is deinitialised. */
+struct mmt_error *replay_init(struct replay *replay, const char *input, bool demangle) MMT_MUST_CHECK;
+void replay_deinit(struct replay *replay);
+
+/* The whole pass. */
+struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;
+
+#endif

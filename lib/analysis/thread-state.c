@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/thread-state.h"
+
+#include <string.h>
+
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+{
+	const struct event_stack *stack = &event->call.stack;
+	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
+	size_t byte_count = stack->bytes ? stack->byte_count : 0;
+
+	if (!vector_reserve_bytes((void **)&kept->callchain.items, &kept->callchain.capacity, callchain_count,
+				  sizeof(uint64_t)) ||
+	    !vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, byte_count, 1))
+		return &error_no_memory;
+	if (callchain_count)
+		memcpy(kept->callchain.items, stack->callchain, callchain_count * sizeof(uint64_t));
+	if (byte_count)
+		memcpy(kept->bytes.items, stack->bytes, byte_count);
+	kept->present = true;
+	kept->call = event->call.call;
+	kept->result = event->call.result;
+	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
+	kept->stack = *stack;
+	kept->stack.callchain = callchain_count ? kept->callchain.items : NULL;
+	kept->stack.bytes = byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+static void deinit_sample(struct kept_sample *kept)
+{
+	vector_deinit(&kept->callchain);
+	vector_deinit(&kept->bytes);
+	kept->present = false;
+}
+
+void thread_state_deinit(struct thread_state *state)
+{
+	vector_deinit(&state->witnesses);
+	deinit_sample(&state->call);
+	deinit_sample(&state->dump);
+	deinit_sample(&state->enter);
+}
