@@ -77,6 +77,11 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	error = programs_create(metadata->architecture->elf_machine, demangle, &view->programs);
 	if (!error)
 		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+	if (!error) {
+		uint32_t unnamed; /* 0: what the model gives to mappings that nothing named */
+
+		error = code_view_path(view, "", &unnamed);
+	}
 	if (error) {
 		code_view_destroy(view);
 		return error;

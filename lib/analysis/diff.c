@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/names.h"
+#include "base/error.h"
 #include "base/vector.h"
 
 struct diff {

@@ -102,6 +102,7 @@ static struct mmt_error *describe_mapping(struct replay *replay, const struct ev
 	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
 	    .shared = mapping->flags & MAP_SHARED,
 	    .heap = !strcmp(mapping->path, "[heap]"),
+	    .stack = !strcmp(mapping->path, "[stack]"),
 	    .device_major = mapping->device_major,
 	    .device_minor = mapping->device_minor,
 	    .inode = mapping->inode,

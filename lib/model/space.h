@@ -32,7 +32,6 @@ struct space_attributes {
 	bool heap;    /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
 	bool stack;   /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
 	bool unknown; /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
-	bool heap; /* the kernel calls it [heap]: its end is the break */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
 	uint64_t inode;       /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
 	uint64_t file_offset; /* of the interval's first byte; 0 when anonymous */
