@@ -29,7 +29,7 @@ struct mmt_text_options {
 	size_t limit;       /* groups or entries shown; 0: all */
 	uint64_t min_bytes; /* groups with fewer unfreed bytes (diff: a smaller change) are left out */
 	enum mmt_sort sort; /* report only */
-	size_t stack_frames; /* frames shown per stack; runs of runtime frames may be folded first; 0: all */
+	size_t stack_frames; /* text only: frames shown per stack, after runs of runtime frames are folded; 0: all, unfolded */
 	unsigned width;      /* columns of the terminal; 0: unlimited */
 	bool colour;
 	bool ascii;          /* no characters beyond ASCII (trend as a row of digits) */
@@ -53,6 +53,15 @@ MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, FILE *stream) MMT_MUST_
 /* "1.50 GiB", "4.00 KiB", "12 B" into `text`, which is returned. */
 #define MMT_SIZE_TEXT 32
 MMT_PUBLIC const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT]);
+
+/* "+1.50 GiB", "-12 B", "0 B". */
+MMT_PUBLIC const char *mmt_format_change(int64_t bytes, char text[MMT_SIZE_TEXT]);
+
+/* "1,338". */
+MMT_PUBLIC const char *mmt_format_count(uint64_t count, char text[MMT_SIZE_TEXT]);
+
+/* "62.1 s", "5 min 3 s", "350 ms". */
+MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_SIZE_TEXT]);
 
 #ifdef __cplusplus
 }

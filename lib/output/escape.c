@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/escape.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+/* Bytes of the well-formed UTF-8 character at `text`, 0 when it is none. */
+static size_t decode_character(const unsigned char *text, uint32_t *character_ret)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t character;
+	size_t size;
+
+	if (text[0] < 0x80) {
+		*character_ret = text[0];
+		return 1;
+	}
+	if (text[0] >= 0xf8 || text[0] < 0xc0)
+		return 0;
+	size = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+	character = text[0] & (0x7fu >> size);
+	for (size_t i = 1; i < size; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3fu);
+	}
+	if (character < smallest[size] || character > 0x10ffff || (character >= 0xd800 && character < 0xe000))
+		return 0;
+	*character_ret = character;
+	return size;
+}
+
+/* Characters that act on a terminal or on the order of the text around them. */
+static bool is_hostile(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+	       (character >= 0x200b && character <= 0x200f) || (character >= 0x2028 && character <= 0x202e) ||
+	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
+}
+
+static bool must_escape(uint32_t character, enum escape_mode mode)
+{
+	if (mode == ESCAPE_FOR_JSON)
+		return false;
+	return is_hostile(character) || (mode == ESCAPE_FOR_ASCII && character >= 0x80);
+}
+
+static unsigned character_columns(uint32_t character)
+{
+	int columns = character < 0x80 ? 1 : wcwidth((wchar_t)character);
+
+	return columns < 0 ? 1 : (unsigned)columns;
+}
+
+bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret)
+{
+	const unsigned char *text = (const unsigned char *)*position;
+	uint32_t character = 0;
+	size_t size;
+
+	if (!*text)
+		return false;
+	size = decode_character(text, &character);
+	if (size && !must_escape(character, mode)) {
+		memcpy(piece_ret->text, text, size);
+		piece_ret->text[size] = '\0';
+		piece_ret->size = size;
+		piece_ret->columns = character_columns(character);
+		*position += size;
+		return true;
+	}
+	if (!size)
+		size = 1;
+	for (size_t i = 0; i < size; i++)
+		snprintf(piece_ret->text + 4 * i, 5, "\\x%02x", text[i]);
+	piece_ret->size = 4 * size;
+	piece_ret->columns = (unsigned)piece_ret->size;
+	*position += size;
+	return true;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Names from recordings, made safe to print: control characters, invisible direction changes and bytes that are no
+ * UTF-8 become \xNN.
+ */
+#ifndef OUTPUT_ESCAPE_H
+#define OUTPUT_ESCAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum escape_mode {
+	ESCAPE_FOR_TERMINAL,
+	ESCAPE_FOR_ASCII, /* everything beyond ASCII too */
+	ESCAPE_FOR_JSON,  /* only what is no UTF-8: JSON has its own form for control characters */
+};
+
+struct escape_piece {
+	char text[20]; /* one character, or the escapes of its bytes */
+	size_t size;
+	unsigned columns; /* on a terminal, in a UTF-8 locale */
+};
+
+/* The next character of a string; false at its end. */
+bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret);
+
+#endif

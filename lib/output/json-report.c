@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/json-report.h"
+
+#include <mmtrace/output.h>
+
+#include "output/selection.h"
+
+static void put_completeness(struct document *document, const struct mmt_completeness *completeness)
+{
+	document_open_object(document, "completeness");
+	document_bool(document, "incomplete", completeness->incomplete);
+	document_bool(document, "damaged", completeness->damaged);
+	document_string(document, "damage", completeness->damage);
+	document_unsigned(document, "lost_events", completeness->lost_events);
+	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
+	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
+	document_open_object(document, "stacks_by_end");
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
+		document_unsigned(document, mmt_stack_end_name(end), completeness->stacks_by_end[end]);
+	document_close(document);
+	document_unsigned(document, "frames", completeness->frames);
+	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
+	document_open_array(document, "lacks");
+	for (size_t i = 0; i < completeness->lack_count; i++)
+		document_string(document, NULL, completeness->lacks[i]);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_process(struct document *document, const struct mmt_process *process)
+{
+	document_open_object(document, NULL);
+	document_signed(document, "pid", process->pid);
+	if (process->parent_pid)
+		document_signed(document, "parent_pid", process->parent_pid);
+	else
+		document_null(document, "parent_pid");
+	document_string(document, "name", process->name);
+	document_bool(document, "ended", process->ended);
+	document_unsigned(document, "threads", process->threads);
+	document_unsigned(document, "unfreed_bytes", process->unfreed_bytes);
+	document_unsigned(document, "committed_bytes", process->committed_bytes);
+	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
+	document_unsigned(document, "resident_bytes", process->resident_bytes);
+	document_unsigned(document, "before_bytes", process->before_bytes);
+	document_bool(document, "checked", process->checked);
+	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
+	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "undecided_bytes", process->checked ? process->undecided_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
+	document_close(document);
+}
+
+static void put_frame(struct document *document, const struct mmt_frame *frame)
+{
+	static const char *const kinds[] = {
+	    [MMT_FRAME_NATIVE] = "native",
+	    [MMT_FRAME_JIT] = "jit",
+	    [MMT_FRAME_UNKNOWN] = "unknown",
+	};
+
+	document_open_object(document, NULL);
+	document_string(document, "kind", kinds[frame->kind]);
+	document_string(document, "function", frame->function);
+	document_string(document, "raw_function", frame->raw_function);
+	document_string(document, "module", frame->module);
+	document_string(document, "module_path", frame->module_path);
+	document_string(document, "source_file", frame->source_file);
+	document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
+	document_bool(document, "inlined", frame->inlined);
+	document_bool(document, "doubtful", frame->doubtful);
+	document_address(document, "address", frame->address);
+	if (frame->kind == MMT_FRAME_NATIVE)
+		document_address(document, "module_offset", frame->module_offset);
+	else
+		document_null(document, "module_offset");
+	document_close(document);
+}
+
+static void put_group_figures(struct document *document, const struct mmt_group *group)
+{
+	bool any = group->unfreed_count > 0;
+
+	document_unsigned(document, "id", group->id);
+	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
+	document_unsigned(document, "unfreed_count", group->unfreed_count);
+	document_unsigned(document, "committed_bytes", group->committed_bytes);
+	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
+	document_unsigned(document, "resident_bytes", group->resident_bytes);
+	document_unsigned(document, "allocated_bytes", group->allocated_bytes);
+	document_unsigned(document, "allocated_count", group->allocated_count);
+	document_unsigned(document, "freed_bytes", group->freed_bytes);
+	document_unsigned(document, "freed_count", group->freed_count);
+	document_unsigned(document, "smallest_bytes", any ? group->smallest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "largest_bytes", any ? group->largest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
+	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
+	document_open_array(document, "trend");
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, group->trend[point]);
+	document_close(document);
+}
+
+void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
+{
+	document_open_object(document, key);
+	put_group_figures(document, group);
+	document_open_array(document, "threads");
+	for (size_t i = 0; i < group->thread_count; i++) {
+		document_open_object(document, NULL);
+		document_signed(document, "pid", group->threads[i].pid);
+		document_signed(document, "tid", group->threads[i].tid);
+		document_string(document, "name", group->threads[i].name);
+		document_close(document);
+	}
+	document_close(document);
+	document_open_array(document, "pids");
+	for (size_t i = 0; i < group->pid_count; i++)
+		document_signed(document, NULL, group->pids[i]);
+	document_close(document);
+	document_string(document, "stack_end", mmt_stack_end_name(group->stack_end));
+	document_open_array(document, "frames");
+	for (size_t i = 0; i < group->frame_count; i++)
+		put_frame(document, &group->frames[i]);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_totals(struct document *document, const struct mmt_report *report)
+{
+	document_unsigned(document, "unfreed_bytes", report->unfreed_bytes);
+	document_unsigned(document, "committed_bytes", report->committed_bytes);
+	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
+	document_unsigned(document, "resident_bytes", report->resident_bytes);
+	document_unsigned(document, "before_bytes", report->before_bytes);
+	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
+	document_unsigned(document, "freed_bytes", report->freed_bytes);
+	document_unsigned(document, "group_count", report->group_count);
+}
+
+void json_report_recording(struct document *document, const struct mmt_report *report)
+{
+	document_string(document, "input", report->input);
+	document_string(document, "command_line", report->command_line);
+	document_string(document, "host", report->host);
+	document_string(document, "kernel", report->kernel);
+	document_string(document, "recorded_by", report->recorded_by);
+	document_unsigned(document, "start_ns", report->start_ns);
+	document_unsigned(document, "end_ns", report->end_ns);
+	document_unsigned(document, "start_realtime_ns",
+			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
+	document_open_object(document, "events");
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		document_unsigned(document, mmt_event_count_name(kind), report->events[kind]);
+	document_close(document);
+	document_unsigned(document, "failed_calls", report->failed_calls);
+	put_completeness(document, &report->completeness);
+	document_open_array(document, "processes");
+	for (size_t i = 0; i < report->process_count; i++)
+		put_process(document, &report->processes[i]);
+	document_close(document);
+	put_totals(document, report);
+}
+
+static void put_groups(struct document *document, const struct selection *selection)
+{
+	document_unsigned(document, "hidden_count", selection->hidden_count);
+	document_unsigned(document, "hidden_bytes", selection->hidden_bytes);
+	document_open_array(document, "groups");
+	for (size_t i = 0; i < selection->count; i++)
+		json_report_group(document, NULL, selection->groups[i]);
+	document_close(document);
+}
+
+struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
+					FILE *stream)
+{
+	struct selection selection = {0};
+	struct document *document;
+	struct mmt_error *error;
+
+	error = document_create(&document);
+	if (error)
+		return error;
+	error = selection_create(report, options, true, &selection);
+	if (!error) {
+		document_string(document, "mmtrace", "report");
+		document_unsigned(document, "version", MMT_JSON_VERSION);
+		json_report_recording(document, report);
+		put_groups(document, &selection);
+		error = document_write(document, stream);
+	}
+	selection_deinit(&selection);
+	document_destroy(document);
+	return error;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/selection.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* Larger comes first; for the age, older: the key is inverted. */
+static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
+{
+	switch (sort) {
+	case MMT_SORT_COUNT:
+		return group->unfreed_count;
+	case MMT_SORT_RESIDENT:
+		return group->resident_bytes == MMT_UNKNOWN ? 0 : group->resident_bytes;
+	case MMT_SORT_COMMITTED:
+		return group->committed_bytes;
+	case MMT_SORT_ALLOCATED:
+		return group->allocated_bytes;
+	case MMT_SORT_FREED:
+		return group->freed_bytes;
+	case MMT_SORT_AGE:
+		return group->unfreed_bytes ? UINT64_MAX - group->first_ns : 0;
+	case MMT_SORT_UNFREED:
+		break;
+	}
+	return group->unfreed_bytes;
+}
+
+static int compare_groups(const void *left, const void *right, void *context)
+{
+	const struct mmt_group *a = *(const struct mmt_group *const *)left,
+			       *b = *(const struct mmt_group *const *)right;
+	enum mmt_sort sort = *(const enum mmt_sort *)context;
+	uint64_t a_key = sort_key(a, sort), b_key = sort_key(b, sort);
+
+	if (a_key != b_key)
+		return a_key > b_key ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
+				   bool freed_too, struct selection *selection_ret)
+{
+	struct selection selection = {.groups = calloc(report->group_count + 1, sizeof(const struct mmt_group *))};
+	enum mmt_sort sort = options->sort;
+
+	if (!selection.groups)
+		return &error_no_memory;
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+
+		if (!group->unfreed_bytes && !freed_too)
+			continue;
+		if (group->unfreed_bytes >= options->min_bytes) {
+			selection.groups[selection.count++] = group;
+		} else if (group->unfreed_bytes) {
+			selection.hidden_count++;
+			selection.hidden_bytes += group->unfreed_bytes;
+		}
+	}
+	qsort_r(selection.groups, selection.count, sizeof(*selection.groups), compare_groups, &sort);
+	while (options->limit && selection.count > options->limit) {
+		const struct mmt_group *last = selection.groups[--selection.count];
+
+		selection.hidden_count += last->unfreed_bytes > 0;
+		selection.hidden_bytes += last->unfreed_bytes;
+	}
+	*selection_ret = selection;
+	return NULL;
+}
+
+void selection_deinit(struct selection *selection)
+{
+	free(selection->groups);
+}
+
+struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
+				    struct diff_selection *selection_ret)
+{
+	struct diff_selection selection = {
+	    .entries = calloc(diff->entry_count + 1, sizeof(const struct mmt_diff_entry *)),
+	};
+
+	if (!selection.entries)
+		return &error_no_memory;
+	for (size_t i = 0; i < diff->entry_count; i++) {
+		const struct mmt_diff_entry *entry = &diff->entries[i];
+		uint64_t magnitude = entry->bytes < 0 ? -(uint64_t)entry->bytes : (uint64_t)entry->bytes;
+
+		if (magnitude >= options->min_bytes && (!options->limit || selection.count < options->limit))
+			selection.entries[selection.count++] = entry;
+		else
+			selection.hidden_count++;
+	}
+	*selection_ret = selection;
+	return NULL;
+}
+
+void selection_of_diff_deinit(struct diff_selection *selection)
+{
+	free(selection->entries);
+}

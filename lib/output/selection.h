@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which groups of a report, or entries of a diff, are shown, and in which order. */
+#ifndef OUTPUT_SELECTION_H
+#define OUTPUT_SELECTION_H
+
+#include <mmtrace/output.h>
+
+struct selection {
+	const struct mmt_group **groups; /* owned array */
+	size_t count;
+	size_t hidden_count; /* unfreed groups left out by the limit or by min_bytes */
+	uint64_t hidden_bytes;
+};
+
+/* `freed_too`: groups of which nothing is left are selected as well. */
+struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
+				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
+void selection_deinit(struct selection *selection);
+
+struct diff_selection {
+	const struct mmt_diff_entry **entries; /* owned array */
+	size_t count;
+	size_t hidden_count;
+};
+
+struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
+				    struct diff_selection *selection_ret) MMT_MUST_CHECK;
+void selection_of_diff_deinit(struct diff_selection *selection);
+
+#endif

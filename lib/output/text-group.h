@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The figures of one group as rows of parts. */
+#ifndef OUTPUT_TEXT_GROUP_H
+#define OUTPUT_TEXT_GROUP_H
+
+#include "output/text.h"
+
+/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
+void text_group_sizes(struct text *text, const struct mmt_group *group);
+
+/* Unfreed bytes over time as a row of bars or digits. */
+void text_group_trend(struct text *text, const struct mmt_group *group);
+
+/* "thread main (12)", "threads a (1), b (2) and 3 more". */
+void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group);
+
+#endif

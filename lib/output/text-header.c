@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text-header.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define PROCESSES_NAMED 4
+
+static void put_warning(struct text *text, const char *word, const char *rest)
+{
+	text_put(text, TEXT_BAD, word);
+	text_put(text, TEXT_PLAIN, rest);
+	text_end_line(text);
+}
+
+void text_warnings(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	char count[MMT_SIZE_TEXT];
+
+	if (completeness->incomplete)
+		put_warning(text, "INCOMPLETE",
+			    ": the recorder did not finish. This is the state when its last data was written.");
+	if (completeness->damaged) {
+		text_put(text, TEXT_BAD, "DAMAGED");
+		text_put(text, TEXT_PLAIN, ": what follows uses the part before ");
+		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "the damage", 0);
+		text_end_line(text);
+	}
+	if (completeness->lost_events) {
+		text_put(text, TEXT_BAD, "LOST");
+		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
+			    mmt_format_count(completeness->lost_events, count),
+			    text_plural(completeness->lost_events, "event", "events"));
+		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
+		text_end_line(text);
+	}
+}
+
+static void put_process(struct text *text, const struct mmt_process *process)
+{
+	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
+	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
+}
+
+static void put_processes(struct text *text, const struct mmt_report *report)
+{
+	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
+
+	if (report->process_count > 1)
+		text_format(text, TEXT_PLAIN, "%zu processes: ", report->process_count);
+	for (size_t i = 0; i < named; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, ", ");
+		put_process(text, &report->processes[i]);
+	}
+	if (named < report->process_count)
+		text_put(text, TEXT_PLAIN, " ...");
+	if (report->process_count)
+		text_put(text, TEXT_PLAIN, ", ");
+}
+
+static void put_target(struct text *text, const struct mmt_report *report)
+{
+	time_t began = (time_t)(report->start_realtime_ns / 1000000000);
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+	char duration[MMT_SIZE_TEXT], date[64];
+	struct tm local;
+
+	text_put_name(text, TEXT_STRONG, report->input, 0);
+	text_put(text, TEXT_PLAIN, ": ");
+	put_processes(text, report);
+	text_put(text, TEXT_PLAIN, mmt_format_duration(duration_ns, duration));
+	if (report->start_realtime_ns && localtime_r(&began, &local) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
+		text_format(text, TEXT_PLAIN, " from %s", date);
+	if (*report->recorded_by && strncmp(report->recorded_by, "mmtrace", strlen("mmtrace")) != 0) {
+		text_put(text, TEXT_PLAIN, ", recorded by ");
+		text_put_name(text, TEXT_PLAIN, report->recorded_by, 0);
+	}
+	text_end_line(text);
+}
+
+static void put_events(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	const char *separator = ": ";
+	char count[MMT_SIZE_TEXT];
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += report->events[kind];
+	text_format(text, TEXT_PLAIN, "  %s %s", mmt_format_count(sum, count), text_plural(sum, "event", "events"));
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
+		if (!report->events[kind])
+			continue;
+		text_format(text, TEXT_PLAIN, "%s%s %s", separator, mmt_format_count(report->events[kind], count),
+			    mmt_event_count_name(kind));
+		separator = ", ";
+	}
+	if (report->failed_calls)
+		text_format(text, TEXT_PLAIN, "; %s failed", mmt_format_count(report->failed_calls, count));
+	text_put(text, TEXT_PLAIN, "; ");
+	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
+		    mmt_format_count(completeness->lost_events, count));
+	if (completeness->ambiguous_events)
+		text_format(text, TEXT_PLAIN, "; order of %s unsure",
+			    mmt_format_count(completeness->ambiguous_events, count));
+	text_end_line(text);
+}
+
+static void put_stacks(struct text *text, const struct mmt_completeness *completeness)
+{
+	uint64_t whole = completeness->stacks_by_end[MMT_STACK_END_ENTRY], sum = 0;
+	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
+		sum += completeness->stacks_by_end[end];
+	if (!sum)
+		return;
+	if (whole == sum) {
+		text_format(text, TEXT_PLAIN, "  all %s %s whole", mmt_format_count(sum, count),
+			    text_plural(sum, "stack", "stacks"));
+	} else {
+		text_format(text, TEXT_PLAIN, "  %s of %s %s whole", mmt_format_count(whole, count),
+			    mmt_format_count(sum, of), text_plural(sum, "stack", "stacks"));
+		for (unsigned end = MMT_STACK_END_ENTRY + 1; end < MMT_STACK_END_KINDS; end++)
+			if (completeness->stacks_by_end[end])
+				text_format(text, TEXT_PLAIN, "; %s: %s",
+					    mmt_format_count(completeness->stacks_by_end[end], count),
+					    mmt_stack_end_name(end));
+	}
+	if (completeness->lost_stack_dumps)
+		text_format(text, TEXT_PLAIN, "; %s stack %s lost",
+			    mmt_format_count(completeness->lost_stack_dumps, count),
+			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
+	if (completeness->frames_without_name)
+		text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
+			    mmt_format_count(completeness->frames_without_name, count),
+			    mmt_format_count(completeness->frames, of));
+	text_end_line(text);
+}
+
+static void put_unchecked(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
+{
+	const char *why = ": the recording holds no map of the kernel to compare with";
+
+	if (report->completeness.incomplete)
+		why = ": the recorder did not finish";
+	else if (process->ended)
+		why = ": it ended before its map could be read again";
+	text_put(text, TEXT_PLAIN, "  not checked against the kernel's final map");
+	text_put(text, TEXT_PLAIN, why);
+}
+
+/* One line for a process, or for all of them when every one passed. */
+static void put_check(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
+{
+	char count[MMT_SIZE_TEXT], bytes[MMT_SIZE_TEXT];
+
+	if (!process->checked) {
+		put_unchecked(text, report, process);
+	} else {
+		text_format(text, TEXT_PLAIN, "  checked against the kernel's final map: %s %s, ",
+			    mmt_format_count(process->checked_mappings, count),
+			    text_plural(process->checked_mappings, "mapping", "mappings"));
+		text_format(text, process->wrong_bytes ? TEXT_BAD : TEXT_GOOD, "%s off",
+			    process->wrong_bytes ? mmt_format_bytes(process->wrong_bytes, bytes) : "0 bytes");
+	}
+	if (process->undecided_bytes)
+		text_format(text, TEXT_PLAIN, ", %s undecided (calls in flight)",
+			    mmt_format_bytes(process->undecided_bytes, bytes));
+	if (process->unknown_bytes)
+		text_format(text, TEXT_PLAIN, ", %s never seen in a map",
+			    mmt_format_bytes(process->unknown_bytes, bytes));
+	if (report->process_count > 1) {
+		text_put(text, TEXT_PLAIN, ": ");
+		put_process(text, process);
+	}
+	text_end_line(text);
+}
+
+static bool passed_without_remark(const struct mmt_process *process)
+{
+	return process->checked && !process->wrong_bytes && !process->undecided_bytes && !process->unknown_bytes;
+}
+
+static void put_checks(struct text *text, const struct mmt_report *report)
+{
+	uint64_t mappings = 0, passed = 0;
+	char count[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (report->process_count == 1 || !passed_without_remark(process)) {
+			put_check(text, report, process);
+		} else {
+			mappings += process->checked_mappings;
+			passed++;
+		}
+	}
+	if (!passed)
+		return;
+	text_format(text, TEXT_PLAIN, "  checked against the kernel's final maps: %" PRIu64 " %s, %s mappings, ",
+		    passed, text_plural(passed, "process", "processes"), mmt_format_count(mappings, count));
+	text_put(text, TEXT_GOOD, "0 bytes off");
+	text_end_line(text);
+}
+
+void text_header(struct text *text, const struct mmt_report *report)
+{
+	put_target(text, report);
+	put_events(text, report);
+	put_stacks(text, &report->completeness);
+	put_checks(text, report);
+	for (size_t i = 0; i < report->completeness.lack_count; i++) {
+		text_put(text, TEXT_STRONG, "  note: ");
+		text_put_name(text, TEXT_PLAIN, report->completeness.lacks[i], 0);
+		text_end_line(text);
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/output.h>
+
+#include <inttypes.h>
+
+#include "output/selection.h"
+#include "output/text-group.h"
+#include "output/text-header.h"
+#include "output/text-stack.h"
+
+#define ROW_INDENT 4
+#define STACK_INDENT 6
+#define LABEL_COLUMNS 26
+
+static void put_sum(struct text *text, const char *label, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	text_put(text, TEXT_PLAIN, label);
+	text_pad_to(text, LABEL_COLUMNS);
+	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(bytes, size));
+}
+
+static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	if (bytes == MMT_UNKNOWN)
+		text_part(text, TEXT_PLAIN, "%s unknown", label);
+	else
+		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
+}
+
+static void put_sums(struct text *text, const struct mmt_report *report)
+{
+	text->indent = 0;
+	put_sum(text, "unfreed in this recording", report->unfreed_bytes);
+	put_part_bytes(text, "committed", report->committed_bytes);
+	put_part_bytes(text, "reserved", report->reserved_bytes);
+	put_part_bytes(text, "resident", report->resident_bytes);
+	text_end_line(text);
+	put_sum(text, "mapped in this recording", report->allocated_bytes);
+	put_part_bytes(text, "freed again", report->freed_bytes);
+	text_end_line(text);
+	put_sum(text, "mapped before it began", report->before_bytes);
+	text_end_line(text);
+}
+
+static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	if (report->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%",
+			  100.0 * (double)group->unfreed_bytes / (double)report->unfreed_bytes);
+}
+
+static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			enum mmt_sort sort)
+{
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
+
+	text->indent = ROW_INDENT;
+	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(group->unfreed_bytes, size));
+	put_share(text, report, group);
+	text_group_sizes(text, group);
+	text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
+		  mmt_format_count(group->allocated_count, of));
+	if (group->committed_bytes != group->unfreed_bytes)
+		put_part_bytes(text, "committed", group->committed_bytes);
+	if (group->reserved_bytes)
+		put_part_bytes(text, "reserved", group->reserved_bytes);
+	if (group->resident_bytes != MMT_UNKNOWN)
+		put_part_bytes(text, "resident", group->resident_bytes);
+	if (sort == MMT_SORT_ALLOCATED)
+		put_part_bytes(text, "mapped", group->allocated_bytes);
+	if (sort == MMT_SORT_FREED)
+		put_part_bytes(text, "freed", group->freed_bytes);
+	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, size));
+	text_group_trend(text, group);
+	text_group_threads(text, report, group);
+	text_end_line(text);
+}
+
+static void put_hidden(struct text *text, const struct selection *selection)
+{
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+
+	if (!selection->hidden_count)
+		return;
+	text_end_line(text);
+	text_format(text, TEXT_PLAIN, "%s more %s with %s", mmt_format_count(selection->hidden_count, count),
+		    text_plural(selection->hidden_count, "stack", "stacks"),
+		    mmt_format_bytes(selection->hidden_bytes, size));
+	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
+	text_end_line(text);
+}
+
+static void put_line(struct text *text, const char *line)
+{
+	text_put(text, TEXT_FAINT, line);
+	text_end_line(text);
+}
+
+static void put_explanations(struct text *text, const struct mmt_report *report, const struct text_stack_marks *marks)
+{
+	bool reserved = report->reserved_bytes > 0;
+
+	if (reserved || marks->doubtful || marks->unnamed || marks->folded || marks->cut || marks->ended_early)
+		text_end_line(text);
+	if (reserved)
+		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
+	if (marks->doubtful)
+		put_line(text, "?: a guess: what precedes this return address is no call.");
+	if (marks->unnamed)
+		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
+			       "gives names.");
+	if (marks->folded || marks->cut)
+		put_line(text, "...: frames left out; --stacks all shows every frame.");
+	if (marks->ended_early)
+		put_line(text, "callers missing: record with --call-graph dwarf,32768 for deeper stacks.");
+}
+
+static void put_nothing_unfreed(struct text *text, const struct mmt_report *report)
+{
+	bool sure = !report->completeness.incomplete && !report->completeness.damaged &&
+		    !report->completeness.lost_events && !report->completeness.lack_count;
+
+	text_end_line(text);
+	text_put(text, sure ? TEXT_GOOD : TEXT_PLAIN,
+		 "Nothing that was mapped in this recording is still mapped: no leak of mappings.");
+	if (!sure)
+		text_put(text, TEXT_BAD, " The recording is not whole, see above.");
+	text_end_line(text);
+}
+
+struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,
+					FILE *stream)
+{
+	bool freed_too = options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED;
+	struct text_stack_marks marks = {0};
+	struct selection selection;
+	struct mmt_error *error;
+	struct text text;
+
+	error = selection_create(report, options, freed_too, &selection);
+	if (error)
+		return error;
+	text_begin(&text, stream, options);
+	text_warnings(&text, report);
+	text_header(&text, report);
+	text_end_line(&text);
+	put_sums(&text, report);
+	for (size_t i = 0; i < selection.count; i++) {
+		text_end_line(&text);
+		put_figures(&text, report, selection.groups[i], options->sort);
+		text_stack(&text, selection.groups[i], STACK_INDENT, &marks);
+	}
+	if (!report->unfreed_bytes)
+		put_nothing_unfreed(&text, report);
+	put_hidden(&text, &selection);
+	put_explanations(&text, report, &marks);
+	text_end(&text);
+	selection_deinit(&selection);
+	return NULL;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text-stack.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FOLD_MIN 4	    /* frames: a shorter run is shown */
+#define FUNCTION_COLUMNS 48 /* longer names push their own module aside, not everyone's */
+#define MODULE_COLUMNS 32
+#define FUNCTION_COLUMNS_MIN 24 /* a narrow terminal cuts names no further */
+#define OUTERMOST_KEPT 2	/* frames shown behind a cut */
+
+/* The frames [first, last) are replaced by one line. */
+struct gap {
+	size_t first, last;
+};
+
+struct layout {
+	unsigned indent, function_columns, module_columns;
+	struct gap folded;
+	size_t cut_first, cut_last; /* lines left out */
+};
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Program files whose frames below the program's own code only tell how the runtime started it. */
+static bool is_runtime(const struct mmt_frame *frame)
+{
+	static const char *const runtimes[] = {"libcoreclr.so", "libclrjit.so", "libhostfxr.so", "libhostpolicy.so",
+					       "libmono",	"libjvm.so",	"libjli.so",	 "libnode.so",
+					       "libv8",		"libpython",	"libruby"};
+	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};
+
+	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
+		return false;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (starts_with(frame->module, runtimes[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (strcmp(frame->module, programs[i]) == 0)
+			return !frame->function || strcmp(frame->function, "main") != 0;
+	return false;
+}
+
+/*
+ * The longest run of runtime frames on the outer side of all generated code. Where the runtime itself is the one that
+ * maps, or stands between two pieces of generated code, its frames are what the reader looks for.
+ */
+static struct gap find_runtime_run(const struct mmt_group *group)
+{
+	struct gap longest = {0}, run = {0};
+	size_t jit_end = 0;
+
+	for (size_t i = 0; i < group->frame_count; i++)
+		if (group->frames[i].kind == MMT_FRAME_JIT)
+			jit_end = i + 1;
+	if (!jit_end)
+		return longest;
+	for (size_t i = jit_end; i < group->frame_count; i++) {
+		if (!is_runtime(&group->frames[i])) {
+			run.first = run.last = i + 1;
+			continue;
+		}
+		if (run.last != i || run.first == run.last)
+			run.first = i;
+		run.last = i + 1;
+		if (run.last - run.first > longest.last - longest.first)
+			longest = run;
+	}
+	return longest.last - longest.first >= FOLD_MIN ? longest : (struct gap){0};
+}
+
+static bool in_gap(const struct gap *gap, size_t frame)
+{
+	return frame >= gap->first && frame < gap->last;
+}
+
+/* Lines beyond the number wanted: the middle goes, so that both the caller of mmap and the thread's entry stay. */
+static void cut_lines(const struct mmt_group *group, size_t limit, struct layout *layout)
+{
+	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
+	size_t lines = group->frame_count;
+
+	if (layout->folded.last > layout->folded.first)
+		lines -= layout->folded.last - layout->folded.first - 1;
+	if (lines <= limit)
+		return;
+	layout->cut_first = limit - outer;
+	layout->cut_last = lines - outer;
+}
+
+/* The function's name, or in `room` what stands for it. */
+static const char *frame_name(const struct mmt_frame *frame, char room[64])
+{
+	if (frame->function)
+		return frame->function;
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
+		snprintf(room, 64, "+0x%" PRIx64, frame->module_offset);
+	else
+		snprintf(room, 64, "0x%" PRIx64, frame->address);
+	return room;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static unsigned name_columns(const struct text *text, const struct mmt_frame *frame)
+{
+	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
+	char room[64];
+
+	return text_name_columns(text, frame_name(frame, room)) +
+	       (prefixed ? text_name_columns(text, frame->module) : 0) + (frame->doubtful ? 2 : 0);
+}
+
+static struct layout make_layout(const struct text *text, const struct mmt_group *group, unsigned indent)
+{
+	struct layout layout = {.indent = indent};
+	unsigned room = text->options->width;
+
+	if (text->options->stack_frames) {
+		layout.folded = find_runtime_run(group);
+		cut_lines(group, text->options->stack_frames, &layout);
+	}
+	for (size_t i = 0; i < group->frame_count; i++) {
+		const struct mmt_frame *frame = &group->frames[i];
+		unsigned name = name_columns(text, frame);
+		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
+
+		if (in_gap(&layout.folded, i))
+			continue;
+		if (name > layout.function_columns && name <= FUNCTION_COLUMNS)
+			layout.function_columns = name;
+		if (module > layout.module_columns && module <= MODULE_COLUMNS)
+			layout.module_columns = module;
+	}
+	if (room && layout.function_columns + indent > room)
+		layout.function_columns = room > indent + FUNCTION_COLUMNS_MIN ? room - indent : FUNCTION_COLUMNS_MIN;
+	return layout;
+}
+
+/* Columns that the name may have so that its module still fits on the terminal's line; 0: all. */
+static unsigned name_room(const struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+{
+	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
+	unsigned width = text->options->width, used = layout->indent + module + (frame->doubtful ? 2 : 0);
+
+	if (!width)
+		return 0;
+	return width > used + FUNCTION_COLUMNS_MIN ? width - used : FUNCTION_COLUMNS_MIN;
+}
+
+static void put_frame(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+{
+	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
+	unsigned columns = layout->indent + layout->function_columns;
+	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
+	char room[64];
+
+	text_pad_to(text, layout->indent);
+	if (frame->doubtful)
+		text_put(text, TEXT_BAD, "? ");
+	if (prefixed)
+		text_put_name(text, TEXT_FAINT, frame->module, 0);
+	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_room(text, frame, layout));
+	if (frame->module && !prefixed) {
+		text_pad_to(text, columns);
+		text_put(text, TEXT_PLAIN, "   ");
+		text_put_name(text, TEXT_FAINT, frame->module, 0);
+	}
+	if (frame->source_file || frame->inlined)
+		text_pad_to(text, columns + 3 + layout->module_columns);
+	if (frame->source_file) {
+		text_put(text, TEXT_PLAIN, "   ");
+		text_put_name(text, TEXT_PLAIN, base_name(frame->source_file), 0);
+		if (frame->source_line)
+			text_format(text, TEXT_PLAIN, ":%" PRIu32, frame->source_line);
+	}
+	if (frame->inlined)
+		text_put(text, TEXT_FAINT, frame->source_file ? " (inlined)" : "   (inlined)");
+	text_end_line(text);
+}
+
+static void put_gap(struct text *text, size_t count, const char *what, unsigned indent)
+{
+	text_pad_to(text, indent);
+	text_format(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
+	text_end_line(text);
+}
+
+static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *marks)
+{
+	marks->doubtful |= frame->doubtful;
+	marks->unnamed |= !frame->function;
+}
+
+static void put_end(struct text *text, const struct mmt_group *group, unsigned indent)
+{
+	const char *why = mmt_stack_end_name(group->stack_end);
+
+	text_pad_to(text, indent);
+	text_format(text, TEXT_BAD, group->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)",
+		    why);
+	text_end_line(text);
+}
+
+void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks)
+{
+	struct layout layout = make_layout(text, group, indent);
+	size_t line = 0, cut = 0, step;
+
+	for (size_t i = 0; i < group->frame_count; i += step, line++) {
+		bool folded = in_gap(&layout.folded, i);
+
+		step = folded ? layout.folded.last - i : 1;
+		if (line >= layout.cut_first && line < layout.cut_last) {
+			cut += step;
+			if (line + 1 == layout.cut_last)
+				put_gap(text, cut, "more ", indent);
+		} else if (folded) {
+			put_gap(text, step, "runtime ", indent);
+			marks->folded = true;
+		} else {
+			put_frame(text, &group->frames[i], &layout);
+			mark_frame(&group->frames[i], marks);
+		}
+	}
+	marks->cut |= cut > 0;
+	if (group->stack_end == MMT_STACK_END_ENTRY)
+		return;
+	put_end(text, group, indent);
+	marks->ended_early = true;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/version.h>
+
+#include <linux/version.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "code/program.h"
+#include "output/document.h"
+#include "trace/compress.h"
+
+#define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
+
+const char *mmt_version(void)
+{
+	return MMTRACE_VERSION;
+}
+
+/* The one text of this process, made once. */
+static char details[1024];
+
+static void make_details(void)
+{
+	struct utsname system = {0};
+
+	if (uname(&system) != 0)
+		snprintf(system.release, sizeof(system.release), "unknown");
+	snprintf(details, sizeof(details),
+		 "kernel %.64s %.64s\n"
+		 "kernel-headers %d.%d.%d\n"
+		 "compiler %s\n"
+		 "%s\n"
+		 "zstd %s\n"
+		 "jansson %s\n",
+		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
+		 __VERSION__, program_library_version(), compress_library_version(), document_library_version());
+}
+
+const char *mmt_version_details(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_details);
+	return details;
+}
