@@ -22,8 +22,6 @@ static struct mmt_error *grow(struct buffer *buffer, size_t size)
 	size_t capacity = buffer->capacity ? buffer->capacity : 256;
 	uint8_t *data;
 
-	if (size > buffer->maximum - buffer->size)
-		return error_create(MMT_ERROR_INVALID, "more than %zu bytes", buffer->maximum);
 	while (capacity - buffer->size < size)
 		capacity *= 2;
 	data = realloc(buffer->data, capacity);
@@ -40,6 +38,10 @@ void *buffer_extend(struct buffer *buffer, size_t size)
 
 	if (buffer->error)
 		return NULL;
+	if (size > buffer->maximum - buffer->size) {
+		buffer->error = error_create(MMT_ERROR_INVALID, "more than %zu bytes", buffer->maximum);
+		return NULL;
+	}
 	if (size > buffer->capacity - buffer->size || !buffer->data) {
 		buffer->error = grow(buffer, size);
 		if (buffer->error)
