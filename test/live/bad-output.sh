@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Places that cannot be written to.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/refusal.bash"
+
+need_perf
+# A missing directory: the command is not even started.
+expect_refusal 2 'no/such/directory.*No such file or directory' \
+	"$MMTRACE" record -o no/such/directory/mmtrace.data -- touch started
+[ ! -e started ] || fail "the command was started although there is no place for the recording"
+mkdir directory.data
+expect_refusal 2 'directory.data.*[Dd]irectory' "$MMTRACE" record -o directory.data -- touch started
+[ ! -e started ] || fail "the command was started although there is no place for the recording"
+
+# A link is not followed, whoever made it.
+echo precious >precious
+ln -s precious link.data
+"$MMTRACE" record -q -o link.data -- true >/dev/null 2>&1
+[ "$(cat precious)" = precious ] || fail "the recording was written through a link"
+
+# An earlier recording becomes .old.
+"$MMTRACE" record -q -o twice.data -- true || fail "record ended with status $?"
+first=$(sha256sum <twice.data)
+"$MMTRACE" record -q -o twice.data -- true || fail "record ended with status $?"
+[ "$(sha256sum <twice.data.old)" = "$first" ] || fail "twice.data.old is not the earlier recording"
+
+# A full disk ends the recording; what was written is a recording.
+export MMTRACE workloads directory
+unshare -m bash -c '
+	mkdir full && mount -t tmpfs -o size=256k tmpfs full || exit 99
+	"$MMTRACE" record -o full/mmtrace.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
+	echo $? >status
+	cp full/mmtrace.data cut.data
+	head -c 1M /dev/zero >full/filler 2>/dev/null
+	"$MMTRACE" record -o full/second.data -- true >/dev/null 2>second.log
+	echo $? >second-status
+	ls full >left
+'
+[ $? != 99 ] || fail "no tmpfs could be mounted"
+[ "$(cat status)" != 0 ] || fail "a full disk goes unnoticed: $(cat record.log)"
+grep -q 'No space left on device' record.log || fail "no word of the full disk: $(cat record.log)"
+recording=$directory/cut.data
+report_json
+expect_json '[.events[]] | add > 0'
+[ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
+grep -q 'No space left on device' second.log || fail "no word of the full disk: $(cat second.log)"
+
+# The output of report.
+for subcommand in "report --no-pager" "report --json" "dump" "diff --json $recording"; do
+	"$MMTRACE" $subcommand "$recording" >/dev/full 2>full.log
+	status=$?
+	[ $status -gt 0 ] && [ $status -lt 128 ] || fail "$subcommand >/dev/full: status $status"
+	grep -q 'No space left on device' full.log || fail "$subcommand >/dev/full: $(cat full.log)"
+done
+# A reader that has seen enough is no error worth words.
+"$MMTRACE" dump "$recording" 2>pipe.log | head -1 >/dev/null
+[ ! -s pipe.log ] || fail "dump complains about a closed pipe: $(cat pipe.log)"

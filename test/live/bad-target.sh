@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What cannot be recorded is refused, and an earlier recording stays as it was.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/refusal.bash"
+
+need_perf
+mkdir out
+"$MMTRACE" record -q -o out/mmtrace.data -- true || fail "record -- true ended with status $?"
+before=$(contents_of out)
+record() {
+	"$MMTRACE" record -o out/mmtrace.data "$@"
+}
+
+sleep 0 &
+wait $!
+expect_refusal 2 "$!.*[Nn]o such process" record -p $!
+expect_refusal 2 '0x' record -p 0x
+expect_refusal 127 'no-such-command.*([Nn]ot found|No such file)' record -- no-such-command
+expect_refusal 127 'no/such/command.*([Nn]ot found|No such file)' record -- ./no/such/command
+echo 'echo not executable' >script
+expect_refusal 126 'script.*Permission denied' record -- ./script
+expect_refusal 126 'directory|Permission denied' record -- "$directory"
+printf 'garbage' >garbage && chmod +x garbage
+expect_refusal 126 'garbage.*[Ee]xec format error' record -- ./garbage
+
+# Usage.
+expect_refusal 2 "" record
+expect_refusal 2 "" record -p 1 -- true
+expect_refusal 2 "" record --no-such-option -- true
+expect_refusal 2 "duration" record --duration -1 -- true
+expect_refusal 2 "call-graph" record --call-graph sideways -- true
+expect_refusal 2 "call-graph|dump|stack" record --call-graph dwarf,1000000 -- true
+
+# A 32-bit program: a pause() in machine code.
+cat >pause.s <<'END'
+.globl _start
+_start:
+	mov $29, %eax
+	int $0x80
+END
+as --32 -o pause.o pause.s && ld -m elf_i386 -o pause32 pause.o || fail "no 32-bit program could be made"
+./pause32 &
+pause=$!
+processes+=($pause)
+sleep 0.1
+if kill -0 $pause 2>/dev/null; then
+	expect_refusal 2 '32-bit' record -p $pause
+	expect_refusal 2 '32-bit' record -- ./pause32
+	kill $pause
+else
+	echo "this kernel runs no 32-bit programs: not tested"
+fi
+
+# Without permission the line names the sysctl and the capability.
+chmod 755 "$directory"
+cp "$MMTRACE" mmtrace-for-all
+mkdir -m 777 theirs
+sleep 60 &
+sleeper=$!
+processes+=($sleeper)
+as_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+for target in "-p $sleeper" "-- true"; do
+	expect_refusal 2 'perf_event_paranoid' as_nobody ./mmtrace-for-all record -o theirs/mmtrace.data $target
+	grep -qE 'CAP_(PERFMON|SYS_ADMIN)' refused.err || refusal_failed "no capability named" $target
+done
+[ -z "$(ls theirs)" ] || fail "something was left: $(ls theirs)"
+
+[ "$(contents_of out)" = "$before" ] || fail "the earlier recording was touched: $(ls -l out)"
+[ "$(ls out)" = mmtrace.data ] || fail "something was left beside the earlier recording: $(ls out)"

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Stacks without frame pointers: whole where the dump holds them, and said to be cut where it does not.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+# whole_stacks FILTER: of every leak of the workload.
+every_leak() {
+	expect_json "[.groups[] | select(.frames[1].function == \"leak_at_bottom\") | $1] | length > 0 and all"
+}
+
+attach_case deep-stack 12
+every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 12)'
+every_leak '[.frames[].function] | index("main") == 14'
+
+# Some 300 bytes a frame: far more than the default dump.
+attach_case deep-stack 400
+every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
+
+# ... but not than the largest one.
+start_workload deep-stack 100
+start_recording -p "$pid" --call-graph dwarf,65280
+let_work
+stop_recording
+report_json
+let_end
+expect_true_report
+expect_workload_answer yes
+every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'
+
+# Without stacks there are figures all the same.
+start_workload deep-stack 12
+start_recording -p "$pid" --call-graph none
+let_work
+stop_recording
+report_json
+let_end
+expect_true_report
+expect_json '.unfreed_bytes == 49152 and .groups[0].stack_end == "not recorded" and (.groups[0].frames | length) == 0'

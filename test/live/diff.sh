@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Two recordings of one program: what is new, gone, grown and shrunk, and the exit status for CI.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+block=16384
+
+attach_case leak-several 10 8 6 0
+mv "$recording" "$directory/before.data"
+attach_case leak-several 30 3 0 7
+mv "$recording" "$directory/after.data"
+
+# change_of FUNCTION CHANGE BLOCKS
+expect_change() {
+	jq -e --arg function "$1" --arg change "$2" --argjson bytes $(($3 * block)) \
+		'[.entries[] | select((.after // .before).frames[2].function == $function)] |
+		 length == 1 and .[0].change == $change and .[0].bytes == $bytes' "$directory/diff.json" >/dev/null || {
+		jq . "$directory/diff.json" >&2
+		fail "$1 is not $2 by $3 blocks"
+	}
+}
+
+"$MMTRACE" diff --json before.data after.data >"$directory/diff.json" || fail "diff --json ended with status $?"
+expect_change leak_first grown 20
+expect_change leak_second shrunk -5
+expect_change leak_third gone -6
+expect_change leak_fourth new 7
+expect_json ".entries | length == 4" "$directory/diff.json"
+expect_json ".same_count >= 1 and .bytes == $((16 * block))" "$directory/diff.json"
+expect_json '.entries[0].after_bytes_per_second > .entries[0].before_bytes_per_second' "$directory/diff.json"
+
+"$MMTRACE" diff --no-pager before.data after.data >"$directory/diff.txt" || fail "diff ended with status $?"
+for words in "new.*leak_fourth" "gone.*leak_third" "grown.*leak_first" "shrunk.*leak_second"; do
+	tr '\n' ' ' <"$directory/diff.txt" | grep -q "$words" || {
+		cat "$directory/diff.txt" >&2
+		fail "the text does not say: $words"
+	}
+done
+grep -q leak_steadily "$directory/diff.txt" && fail "the text shows what did not change"
+
+expect_status() {
+	local expected=$1 status
+	shift
+	"$@" >/dev/null 2>"$directory/status.log"
+	status=$?
+	[ $status = "$expected" ] || fail "status $status instead of $expected: $* $(cat "$directory/status.log")"
+}
+expect_status 1 "$MMTRACE" diff --fail-above $((20 * block - 1)) before.data after.data
+expect_status 0 "$MMTRACE" diff --fail-above $((20 * block)) before.data after.data
+expect_status 0 "$MMTRACE" diff --fail-above 0 before.data before.data
+expect_status 1 "$MMTRACE" diff --fail-above 0 --json before.data after.data

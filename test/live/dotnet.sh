@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The real input: a .NET program that leaks through P/Invoke, attached to while it waits.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+command -v dotnet >/dev/null || skip "no dotnet is installed"
+dotnet --list-runtimes | grep -q '^Microsoft.NETCore.App 10\.' || skip "no .NET 10 runtime is installed"
+
+program=$BUILD/dotnet
+"$SOURCE/test/workload/dotnet/build" "$program" >"$directory/build.log" 2>&1 || fail "build: $(cat "$directory/build.log")"
+start_command env DOTNET_PerfMapEnabled=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
+	dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
+start_recording -p "$pid"
+let_work
+stop_recording
+report_json
+let_end
+
+expect_true_report
+expect_json '.processes | length == 1 and .[0].checked and .[0].wrong_bytes == 0'
+# The first group, whatever its stack: exactly the leak, resident within one percent.
+expect_json '.groups[0] | .unfreed_bytes == 1073741824 and .unfreed_count == 256 and .freed_count == 0'
+expect_json '.groups[0] | .resident_bytes > 1073741824 * 0.99 and .resident_bytes <= 1073741824 * 1.01'
+expect_json '.groups[0] | .smallest_bytes == 4194304 and .largest_bytes == 4194304'
+# Its stack, in this order, with nothing in between.
+expect_json '.groups[0].frames[0].function == "mmap"'
+expect_json '.groups[0].frames[1] | .function == "mmap_allocation" and .module == "Example.so" and
+	(.source_file | endswith("Example.c")) and .source_line > 0'
+expect_json '.groups[0].frames[2] | .kind == "jit" and (.function | contains("IL_STUB_PInvoke"))'
+expect_json '.groups[0].frames[3] | .kind == "jit" and (.function | contains("MyConsoleApp.Program::MyTest"))'
+expect_json '.groups[0].frames[4] | .kind == "jit" and (.function | contains("MyConsoleApp.Program::Main"))'
+# Out to the thread's entry, no frame guessed.
+expect_json '.groups[0] | .stack_end == "entry" and (.frames[-1].function == "_start")'
+expect_json '[.groups[0].frames[] | select(.function == "main")] | length == 1'
+expect_json '.groups[0].frames | all(.doubtful | not)'
+
+# And as a person sees it.
+"$MMTRACE" report --no-pager --limit 1 -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
+tr '\n' ' ' <"$directory/report.txt" |
+	grep -q '1\.00 GiB.*256.*mmap .*mmap_allocation .*Example\.c:[0-9].*IL_STUB_PInvoke.*MyTest.*Main' || {
+	cat "$directory/report.txt" >&2
+	fail "the text does not show the leak"
+}

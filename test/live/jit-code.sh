@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Generated code with a perf map, in anonymous memory and in a memfd written through a second view.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case jit-code
+expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$")) | .kind == "jit"] | length == 4 and all'
+command_case jit-code

@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Anonymous memory: bytes, count, residency and the whole stack.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-anon 10 12288
+command_case leak-anon 300 4096
+# The stack goes out to the thread's entry and says so; the leaking line is known.
+expect_json '.groups[] | select(.frames[1].function == "leak_inner") |
+	.stack_end == "entry" and (.frames[1].source_file | endswith("leak-anon.c")) and .frames[1].source_line > 0'

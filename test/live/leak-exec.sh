@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A leak before exec is gone, the one after it counts.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-exec
+command_case leak-exec

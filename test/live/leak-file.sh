@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Private and shared mappings of a file.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-file
+command_case leak-file

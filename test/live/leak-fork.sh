@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A child that leaks after the fork; what it inherits does not count.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-fork
+expect_json '.processes | length == 2'
+command_case leak-fork

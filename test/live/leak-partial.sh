@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# munmap of parts, and across several mappings.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-partial
+command_case leak-partial

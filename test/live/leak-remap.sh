@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# mremap: growth, moves and shrinkage keep the births apart.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-remap
+command_case leak-remap

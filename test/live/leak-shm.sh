@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# System V segments and shared anonymous memory.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-shm
+command_case leak-shm

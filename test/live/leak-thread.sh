@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Threads that were created after the recorder attached, and memory that other threads free.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case leak-thread
+command_case leak-thread

@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Much is mapped and unmapped, nothing is left.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case noleak
+expect_json '.unfreed_bytes == 0 and .allocated_bytes > 0 and .allocated_bytes == .freed_bytes'
+command_case noleak 2000

@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Reserved memory, made accessible by mprotect and by a mapping over it.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case reserve-commit
+command_case reserve-commit

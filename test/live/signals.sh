@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# How a recording ends: Ctrl-C, SIGTERM, duration, end of the target; and the status that record passes on.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+# expect_record STATUS ARGUMENT...
+expect_record() {
+	local expected=$1 status
+	shift
+	"$MMTRACE" record -o "$recording" "$@" >"$directory/record.out" 2>"$directory/record.log"
+	status=$?
+	[ $status = "$expected" ] || fail "status $status instead of $expected: record $*: $(cat "$directory/record.log")"
+}
+
+expect_ended() {
+	report_json
+	expect_json '.completeness.incomplete | not'
+	grep -q '\b0 lost\|lost 0\b' "$directory/record.log" || fail "no word on loss: $(cat "$directory/record.log")"
+	grep -q mmtrace.data "$directory/record.log" || fail "the file is not named: $(cat "$directory/record.log")"
+}
+
+for signal in INT TERM; do
+	start_workload leak-anon
+	start_recording -p "$pid"
+	let_work
+	stop_recording $signal
+	let_end
+	expect_ended
+	expect_workload_answer yes
+done
+
+# The duration is over.
+start_workload leak-anon
+started=$SECONDS
+expect_record 0 --duration 1 -p "$pid"
+[ $((SECONDS - started)) -le 15 ] || fail "--duration 1 took $((SECONDS - started)) s"
+expect_ended
+expect_json '.end_ns - .start_ns | . > 900000000 and . < 5000000000'
+let_work
+let_end
+
+# The target ends.
+start_workload leak-anon
+start_recording -p "$pid"
+let_work
+let_end
+wait_until "record to end with its target" eval "! kill -0 $recorder"
+wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+expect_ended
+expect_json '.processes[0].ended'
+expect_workload_answer no
+
+# The command's own status, and its output untouched.
+expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
+[ "$(cat "$directory/record.out")" = said ] || fail "the output of the command is not its own"
+grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
+expect_record 137 -- sh -c 'kill -9 $$'
+expect_record 0 -q -- true
+[ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
+[ "$(stat -c %a "$recording")" = 600 ] || fail "the recording is readable by others"
+
+# The command gets its own signals, stdin and end; stopping record early does not kill it with status 0 in silence.
+echo line | "$MMTRACE" record -o "$recording" -- cat >"$directory/record.out" 2>/dev/null
+[ "$(cat "$directory/record.out")" = line ] || fail "the command does not get stdin"

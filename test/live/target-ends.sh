@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Targets that end while mmtrace attaches: a recording or one clear line, never a crash or a hang.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/refusal.bash"
+
+need_perf
+recorded=0 refused=0
+for ((i = 0; i < 40; i++)); do
+	sleep "0.00$((i % 8))" &
+	target=$!
+	rm -f "$recording"
+	timeout 20 "$MMTRACE" record -q -o "$recording" -p $target >"$directory/out" 2>"$directory/err"
+	status=$?
+	wait $target
+	if [ $status = 0 ]; then
+		recorded=$((recorded + 1))
+		report_json
+		expect_json '[.processes[].wrong_bytes] | add // 0 == 0'
+	else
+		refused=$((refused + 1))
+		[ $status = 2 ] || fail "status $status: $(cat "$directory/err")"
+		[ "$(wc -l <"$directory/err")" = 1 ] || fail "not one line: $(cat "$directory/err")"
+		grep -q "$target" "$directory/err" || fail "the process is not named: $(cat "$directory/err")"
+		[ ! -e "$recording" ] || fail "a recording was left"
+	fi
+done
+echo "$recorded recorded, $refused refused"
