@@ -21,18 +21,18 @@ void programs_destroy(struct programs *programs);
 
 enum program_state {
 	PROGRAM_READABLE,
-	PROGRAM_NOT_ELF,    /* exists, but is no ELF file: a .dll, a memfd, a device */
-	PROGRAM_MISSING,    /* cannot be opened */
+	PROGRAM_NOT_ELF,     /* exists, but is no ELF file: a .dll, a memfd, a device */
+	PROGRAM_MISSING,     /* cannot be opened */
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
-	PROGRAM_BROKEN,     /* ELF, but unreadable */
+	PROGRAM_BROKEN,	     /* ELF, but unreadable */
 };
 
 /*
- * The program at `path` with `build_id` (NULL: any). "[vdso]" is the running kernel's, taken from this process when its build-id fits.
- * Cached by path and build-id; never NULL unless out of memory. Belongs to `programs`.
+ * The program at `path` with `build_id` (NULL: any). "[vdso]" is the running kernel's, taken from this process when its
+ * build-id fits. Cached by path and build-id; never NULL unless out of memory. Belongs to `programs`.
  */
-struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id, size_t build_id_size,
-				struct program **program_ret) MMT_MUST_CHECK;
+struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
+				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
 
 enum program_state program_state(const struct program *program);
 
@@ -46,18 +46,18 @@ const struct cfi_row *program_cfi(struct program *program, uint64_t address);
 int program_follows_call(struct program *program, uint64_t address);
 
 struct program_frame {
-	const char *function;     /* demangled; NULL: no symbol. Borrowed from the program */
+	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */
 	const char *raw_function;
-	const char *source_file;  /* NULL unknown */
+	const char *source_file; /* NULL unknown */
 	uint32_t source_line;
-	bool inlined;             /* into the next */
+	bool inlined; /* into the next */
 };
 
 #define PROGRAM_INLINE_MAX 64
 
 /*
- * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is the address itself for an
- * instruction pointer, one less for a return address: the caller does the subtraction.
+ * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
+ * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
  */
 size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
 

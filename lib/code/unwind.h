@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From registers, the copied part of a stack and the kernel's frame-pointer callchain to return addresses. The unwinder knows
- * neither processes nor files: it asks through callbacks. Rules (by architecture, see unwind-x86-64.c):
+ * From registers, the copied part of a stack and the kernel's frame-pointer callchain to return addresses. The unwinder
+ * knows neither processes nor files: it asks through callbacks. Rules (by architecture, see unwind-x86-64.c):
  *   1. where CFI describes the address, follow it;
  *   2. at a signal return trampoline, take the registers from the signal frame;
- *   3. elsewhere (JIT code): frame pointer; in the first frame without CFI whose frame pointer is not yet its own: the return address at the stack pointer
+ *   3. elsewhere (JIT code): frame pointer; in the first frame without CFI whose frame pointer is not yet its own: the
+ * return address at the stack pointer
  *   4. when the copied stack ends, continue with the kernel's callchain after the last return address both have.
  */
 #ifndef CODE_UNWIND_H
@@ -26,25 +27,30 @@ struct unwind_registers {
 
 /* How to find the caller's frame from one range of addresses. */
 enum cfi_rule_kind {
-	CFI_RULE_SAME,       /* register unchanged */
-	CFI_RULE_UNDEFINED,  /* lost; of the return address: this is the outermost frame */
-	CFI_RULE_OFFSET,     /* saved at CFA + offset */
-	CFI_RULE_VALUE,      /* is CFA + offset */
-	CFI_RULE_REGISTER,   /* is in another register */
-	CFI_RULE_EXPRESSION, /* a DWARF expression: not evaluated here */
+	CFI_RULE_SAME,	      /* register unchanged */
+	CFI_RULE_UNDEFINED,   /* lost; of the return address: this is the outermost frame */
+	CFI_RULE_OFFSET,      /* saved at CFA + offset */
+	CFI_RULE_VALUE,	      /* is CFA + offset */
+	CFI_RULE_REGISTER,    /* is in another register */
+	CFI_RULE_EXPRESSION,  /* a DWARF expression: not evaluated here */
+	CFI_RULE_AT_REGISTER, /* saved at register + offset (functions that align their stack) */
 };
 
 struct cfi_rule {
 	uint8_t kind; /* enum cfi_rule_kind */
-	uint8_t reg;  /* CFI_RULE_REGISTER */
+	uint8_t reg;  /* CFI_RULE_REGISTER, CFI_RULE_AT_REGISTER */
 	int32_t offset;
 };
 
-#define CFI_REGISTERS 17 /* x86-64: 0-15 and the return address at 16. Other architectures keep only these too: see unwind.c */
+#define CFI_REGISTERS                                                                                                  \
+	17 /* x86-64: 0-15 and the return address at 16. Other architectures keep only these too: see unwind.c */
 
 struct cfi_row {
 	uint64_t start, end; /* addresses in the file's numbering, end exclusive */
 	bool cfa_expression; /* not evaluated */
+	bool cfa_load;	     /* the CFA is the word at register + offset */
+	uint8_t
+	    plt_threshold; /* not 0: 8 more when the low four bits of the address are at least this, as in the PLT */
 	uint8_t cfa_register;
 	int32_t cfa_offset;
 	bool signal_frame;
@@ -59,8 +65,8 @@ enum code_kind {
 
 struct unwind_callbacks {
 	/*
-	 * What is at `address` of the process. For CODE_NATIVE with CFI: the row (valid during the call) and what to subtract from an address to
-	 * come to the row's numbering; row NULL: no CFI there.
+	 * What is at `address` of the process. For CODE_NATIVE with CFI: the row (valid during the call) and what to
+	 * subtract from an address to come to the row's numbering; row NULL: no CFI there.
 	 */
 	enum code_kind (*find)(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret);
 	/* Whether the instruction before this return address is a call: 1 yes, 0 no, -1 cannot tell. May be NULL. */
@@ -88,15 +94,16 @@ enum unwind_origin {
 };
 
 struct unwind_frame {
-	uint64_t address;       /* instruction pointer of frame 0 (and of a frame interrupted by a signal), else a return address */
+	uint64_t address; /* instruction pointer of frame 0 (and of a frame interrupted by a signal), else a return
+			     address */
 	bool is_return_address; /* look up address - 1 */
-	bool doubtful;          /* guessed, and what precedes the address is no call */
-	uint8_t origin;         /* enum unwind_origin */
+	bool doubtful;		/* guessed, and what precedes the address is no call */
+	uint8_t origin;		/* enum unwind_origin */
 };
 
 struct unwind_input {
 	const struct unwind_registers *registers; /* known == 0: none */
-	const uint8_t *stack;   /* copy of the memory from the stack pointer on; NULL: none */
+	const uint8_t *stack;			  /* copy of the memory from the stack pointer on; NULL: none */
 	size_t stack_size;
 	const uint64_t *callchain; /* NULL: none; [0] is the instruction pointer */
 	size_t callchain_count;
@@ -104,20 +111,33 @@ struct unwind_input {
 };
 
 /*
- * What a result depended on: every stack word and register that was read. A later stack of the same code with equal words has the
- * same frames.
+ * What a result depended on: every stack word and register that was read. A later stack of the same code with equal
+ * words has the same frames.
  */
-struct unwind_read {
-	uint32_t offset;   /* from the stack pointer, in bytes; UNWIND_READ_REGISTER + n: register n */
-	bool relative;     /* the value points into the stack: compare value - stack pointer */
-	uint64_t value;
+enum unwind_read_kind {
+	UNWIND_READ_ADDRESS,  /* used as a code address: the value must be the same */
+	UNWIND_READ_RELATIVE, /* points into the stack: the distance from the stack pointer must be the same */
+	UNWIND_READ_OUTSIDE,  /* used as a pointer, but does not point into the stack: the value must be the same */
+	UNWIND_READ_MISSING,  /* lies beyond the copy, or the register is unknown */
 };
+
+struct unwind_read {
+	uint32_t offset; /* from the stack pointer, in bytes; UNWIND_READ_REGISTER + n: register n */
+	uint8_t kind;	 /* enum unwind_read_kind */
+	uint64_t value;	 /* of UNWIND_READ_RELATIVE: the distance */
+};
+/* A value this far above the stack pointer, or nearer, points into the stack. */
+#define UNWIND_STACK_REACH (8u << 20)
 #define UNWIND_READ_REGISTER 0x80000000u
 
 #define UNWIND_FRAMES_MAX 1024
 #define UNWIND_READS_MAX (4 * UNWIND_FRAMES_MAX)
 
+struct unwind_rules; /* of one architecture */
+extern const struct unwind_rules unwind_rules_x86_64;
+
 struct unwind_result {
+	const struct unwind_rules *rules; /* that made it */
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 	size_t frame_count;
 	enum unwind_end end;
@@ -138,14 +158,15 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result);
 
 /*
- * Memory of stacks already unwound. The key is what the result depends on: the caller's generation (which code is mapped where), the
- * callchain and every word read. Bounded; forgets at random when full.
+ * Memory of stacks already unwound. The key is what the result depends on: the caller's generation (which code is
+ * mapped where), the callchain and every word read. Bounded: at `limit` stacks it forgets all and begins anew.
  */
 struct unwind_memo;
 struct mmt_error *unwind_memo_create(size_t limit, struct unwind_memo **memo_ret) MMT_MUST_CHECK;
 void unwind_memo_destroy(struct unwind_memo *memo);
 /* True: seen before, *value_ret is what unwind_memo_put() was given. */
-bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input, uint32_t *value_ret);
+bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
+		     uint32_t *value_ret);
 /* Remember; out of memory is no error, only slower. */
 void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 		     const struct unwind_result *result, uint32_t value);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The kernel made its callchain by walking frame pointers from the recorded register: entry 1 was read one word above
+ * the frame that the register points to, entry 2 one word above the frame whose address is saved there, and so on. As
+ * long as those frames are in the copied stack, the place of every entry is known, and with it which entry follows the
+ * last frame of ours.
+ */
+#include "code/unwind-state.h"
+
+/* Where the callchain continues our frames. */
+struct continuation {
+	size_t next; /* index into the callchain */
+	bool exact;  /* no frame can be missing in between */
+};
+
+/*
+ * By places on the stack; false: the places are not known. A register that does not point into the stack is no frame
+ * pointer, and what the kernel read there is no stack.
+ */
+static bool continue_by_place(struct unwind_state *state, struct continuation *continuation_ret)
+{
+	const struct unwind_rules *rules = state->rules;
+	const struct unwind_input *input = state->input;
+	int64_t to_return_address = rules->saved_return_address, to_saved = rules->saved_frame_pointer;
+	uint64_t first = state->wanted ? state->wanted : state->slot + 1;
+	struct unwind_value frame_pointer = unwind_register(input, rules->frame_pointer);
+
+	for (size_t i = 1; i < input->callchain_count; i++) {
+		struct unwind_value word;
+		uint64_t frame, place, address;
+
+		if (!unwind_use_pointer(state, frame_pointer, &frame)) {
+			continuation_ret->next = input->callchain_count;
+			return frame_pointer.state == UNWIND_VALUE_KNOWN;
+		}
+		place = frame + (uint64_t)to_return_address;
+		word = unwind_load(state, place);
+		if (unwind_use_address(state, word, &address) && address != input->callchain[i])
+			return false;
+		if (place >= first) {
+			*continuation_ret = (struct continuation){.next = i, .exact = place == state->wanted};
+			return true;
+		}
+		frame_pointer = unwind_load(state, frame + (uint64_t)to_saved);
+	}
+	*continuation_ret = (struct continuation){.next = input->callchain_count};
+	return true;
+}
+
+/* By equal return addresses, from our outermost frame inwards. */
+static void continue_by_address(struct unwind_state *state, struct continuation *continuation_ret)
+{
+	const struct unwind_input *input = state->input;
+	const struct unwind_result *result = state->result;
+
+	for (size_t frame = result->frame_count; frame-- > 1;) {
+		for (size_t i = 1; i < input->callchain_count; i++) {
+			if (result->frames[frame].address != input->callchain[i])
+				continue;
+			*continuation_ret =
+			    (struct continuation){.next = i + 1, .exact = frame == result->frame_count - 1};
+			return;
+		}
+	}
+	*continuation_ret = (struct continuation){.next = 1};
+}
+
+static enum unwind_end end_of_callchain(struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	const struct cfi_row *row;
+
+	unwind_find(state, last->address - last->is_return_address, &row);
+	if (row && row->rules[state->rules->return_column].kind == CFI_RULE_UNDEFINED)
+		return UNWIND_END_ENTRY;
+	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
+}
+
+void unwind_splice(struct unwind_state *state)
+{
+	const struct unwind_input *input = state->input;
+	struct unwind_result *result = state->result;
+	struct continuation continuation;
+
+	if (!continue_by_place(state, &continuation))
+		continue_by_address(state, &continuation);
+	for (size_t i = continuation.next; i < input->callchain_count; i++) {
+		uint64_t address = input->callchain[i];
+		const struct cfi_row *row;
+		struct unwind_frame frame = {
+		    .address = address, .is_return_address = true, .origin = UNWIND_BY_CALLCHAIN};
+
+		/* Code that uses the frame pointer for other things makes the kernel read words that are no return
+		 * addresses. */
+		if (!address || unwind_find(state, address - 1, &row) == CODE_NONE)
+			return;
+		frame.doubtful =
+		    unwind_follows_call(state, address) == 0 || (i == continuation.next && !continuation.exact);
+		if (!unwind_push(result, &frame)) {
+			result->end = UNWIND_END_DEPTH_LIMIT;
+			return;
+		}
+		result->spliced = true;
+	}
+	if (result->spliced)
+		result->end = end_of_callchain(state);
+}
+
+void unwind_callchain(struct unwind_state *state)
+{
+	const struct unwind_input *input = state->input;
+	struct unwind_result *result = state->result;
+
+	for (size_t i = 0; i < input->callchain_count; i++) {
+		struct unwind_frame frame = {.address = input->callchain[i],
+					     .is_return_address = i > 0,
+					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
+
+		frame.doubtful = i && unwind_follows_call(state, frame.address) == 0;
+		if (!unwind_push(result, &frame)) {
+			result->end = UNWIND_END_DEPTH_LIMIT;
+			return;
+		}
+	}
+	result->end = end_of_callchain(state);
+}

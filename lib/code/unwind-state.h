@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of the unwinder share: rules of an architecture, and the state between two frames.
+ *
+ * Values remember where they came from; a read is written down only when the value is used. So a saved register that
+ * nothing depends on is no part of what the result depends on.
+ */
+#ifndef CODE_UNWIND_STATE_H
+#define CODE_UNWIND_STATE_H
+
+#include "code/unwind.h"
+
+/* To port: fill one in (see unwind-x86-64.c), and let cfi.c map the architecture's columns to the CFI_REGISTERS of a
+ * row. */
+struct unwind_rules {
+	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
+	uint8_t return_column;					   /* index into the rules of a row */
+	uint8_t word;						   /* bytes; also the alignment of the stack pointer */
+	bool return_address_pushed;				   /* a call leaves it at the stack pointer */
+	/* From the frame pointer, in bytes. */
+	int8_t saved_frame_pointer, saved_return_address, frame_end;
+	/* Offset of each register from the stack pointer at the trampoline that a signal handler returns to. */
+	uint16_t signal_registers[CFI_REGISTERS];
+};
+
+enum unwind_value_state {
+	UNWIND_VALUE_LOST,
+	UNWIND_VALUE_MISSING, /* would be at `source`, which was not recorded */
+	UNWIND_VALUE_KNOWN,
+};
+
+#define UNWIND_SOURCE_DERIVED UINT32_MAX /* computed from values written down already */
+
+struct unwind_value {
+	uint64_t value;
+	uint32_t source; /* as struct unwind_read.offset */
+	uint8_t state;	 /* enum unwind_value_state */
+};
+
+struct unwind_state {
+	const struct unwind_rules *rules;
+	const struct unwind_input *input;
+	const struct unwind_callbacks *callbacks;
+	struct unwind_result *result;
+	uint64_t base; /* the stack pointer recorded: address of the copy's first byte */
+	struct unwind_value registers[UNWIND_REGISTERS];
+	uint64_t address;
+	bool is_return_address, doubtful;
+	uint8_t origin;
+	uint64_t slot;	 /* where `address` was read, 0: not from the stack */
+	uint64_t wanted; /* where the next return address is, when that was not recorded; else 0 */
+};
+
+/* The word at `address`; missing when it is no part of the copy. */
+struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address);
+
+/* Use a value as a pointer into the stack; false when it is not known or none. */
+bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret);
+
+/* Use a value as a code address; false when it is not known. */
+bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret);
+
+/* Initial value of a register. */
+struct unwind_value unwind_register(const struct unwind_input *input, unsigned number);
+
+/* False when there is no more room. */
+bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame);
+
+enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, const struct cfi_row **row_ret);
+int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
+
+/* Continue with the kernel's callchain where the stack's frames ended by `result->end`. */
+void unwind_splice(struct unwind_state *state);
+
+/* Nothing but the callchain. */
+void unwind_callchain(struct unwind_state *state);
+
+#endif

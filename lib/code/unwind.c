@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/unwind.h"
+
+#include <string.h>
+
+#include "code/unwind-state.h"
+
+enum step {
+	STEP_DONE,
+	STEP_ENTRY,
+	STEP_MISSING, /* needs a word that was not recorded */
+	STEP_NO_DATA,
+	STEP_INVALID,
+};
+
+static void write_down(struct unwind_state *state, uint32_t offset, enum unwind_read_kind kind, uint64_t value)
+{
+	struct unwind_result *result = state->result;
+
+	if (offset == UNWIND_SOURCE_DERIVED)
+		return;
+	if (result->read_count == UNWIND_READS_MAX) {
+		result->reads_overflow = true;
+		return;
+	}
+	result->reads[result->read_count++] =
+	    (struct unwind_read){.offset = offset, .kind = (uint8_t)kind, .value = value};
+}
+
+static struct unwind_value derived_value(uint64_t value)
+{
+	return (struct unwind_value){.value = value, .source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_KNOWN};
+}
+
+struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
+{
+	bool known = input->registers->known >> number & 1;
+
+	return (struct unwind_value){.value = known ? input->registers->values[number] : 0,
+				     .source = UNWIND_READ_REGISTER + number,
+				     .state = known ? UNWIND_VALUE_KNOWN : UNWIND_VALUE_MISSING};
+}
+
+struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address)
+{
+	uint64_t offset = address - state->base;
+	struct unwind_value value = {.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
+
+	if (offset >= UNWIND_STACK_REACH)
+		return value;
+	value.source = (uint32_t)offset;
+	if (offset + state->rules->word <= state->input->stack_size) {
+		memcpy(&value.value, state->input->stack + offset, state->rules->word);
+		value.state = UNWIND_VALUE_KNOWN;
+	}
+	return value;
+}
+
+bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret)
+{
+	uint64_t offset = value.value - state->base;
+
+	if (value.state == UNWIND_VALUE_LOST)
+		return false;
+	if (value.state == UNWIND_VALUE_MISSING) {
+		write_down(state, value.source, UNWIND_READ_MISSING, 0);
+		return false;
+	}
+	if (offset >= UNWIND_STACK_REACH) {
+		write_down(state, value.source, UNWIND_READ_OUTSIDE, value.value);
+		return false;
+	}
+	write_down(state, value.source, UNWIND_READ_RELATIVE, offset);
+	*pointer_ret = value.value;
+	return true;
+}
+
+bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret)
+{
+	/* What was computed from the stack pointer is no code address, and would differ from stack to stack. */
+	if (value.state == UNWIND_VALUE_LOST ||
+	    (value.state == UNWIND_VALUE_KNOWN && value.source == UNWIND_SOURCE_DERIVED))
+		return false;
+	if (value.state == UNWIND_VALUE_MISSING) {
+		write_down(state, value.source, UNWIND_READ_MISSING, 0);
+		return false;
+	}
+	write_down(state, value.source, UNWIND_READ_ADDRESS, value.value);
+	*address_ret = value.value;
+	return true;
+}
+
+bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
+{
+	if (result->frame_count == UNWIND_FRAMES_MAX)
+		return false;
+	result->frames[result->frame_count++] = *frame;
+	return true;
+}
+
+enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, const struct cfi_row **row_ret)
+{
+	uint64_t bias = 0;
+
+	*row_ret = NULL;
+	return state->callbacks->find(state->callbacks->context, address, row_ret, &bias);
+}
+
+int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
+{
+	if (!state->callbacks->follows_call)
+		return -1;
+	return state->callbacks->follows_call(state->callbacks->context, return_address);
+}
+
+/* A frame has been left: `caller` are the registers of the next one. */
+static void enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
+			 enum unwind_origin origin)
+{
+	memcpy(state->registers, caller, sizeof(state->registers));
+	state->address = address;
+	state->is_return_address = true;
+	state->doubtful = false;
+	state->origin = (uint8_t)origin;
+	state->slot = slot;
+}
+
+/* Why a value could not be used. */
+static enum step failed_value(const struct unwind_value *value)
+{
+	return value->state == UNWIND_VALUE_MISSING ? STEP_MISSING : STEP_NO_DATA;
+}
+
+static enum step step_by_signal_frame(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	uint64_t frame, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
+		return STEP_MISSING;
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+		caller[i] = unwind_load(state, frame + rules->signal_registers[i]);
+	if (!unwind_use_address(state, caller[rules->instruction_pointer], &address))
+		return STEP_MISSING;
+	enter_caller(state, caller, address, frame, UNWIND_BY_SIGNAL_FRAME);
+	state->is_return_address = false;
+	return STEP_DONE;
+}
+
+static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
+{
+	struct unwind_value base = {0};
+	uint64_t cfa, stack_pointer;
+
+	if (row->cfa_expression || row->cfa_register >= UNWIND_REGISTERS)
+		return STEP_NO_DATA;
+	base = state->registers[row->cfa_register];
+	if (!unwind_use_pointer(state, base, &cfa))
+		return failed_value(&base);
+	cfa += (uint64_t)(int64_t)row->cfa_offset;
+	if (row->plt_threshold && (state->address & 15) >= row->plt_threshold)
+		cfa += state->rules->word;
+	if (row->cfa_load) {
+		base = unwind_load(state, cfa);
+		if (!unwind_use_pointer(state, base, &cfa))
+			return failed_value(&base);
+	}
+	if (cfa & (state->rules->word - 1u))
+		return STEP_INVALID;
+	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
+	    cfa <= stack_pointer)
+		return STEP_INVALID;
+	*cfa_ret = cfa;
+	return STEP_DONE;
+}
+
+/* Value in the caller of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
+static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, unsigned number,
+				      uint64_t cfa, uint64_t *slot_ret)
+{
+	uint64_t place;
+
+	*slot_ret = 0;
+	switch ((enum cfi_rule_kind)rule->kind) {
+	case CFI_RULE_SAME:
+		return state->registers[number];
+	case CFI_RULE_OFFSET:
+		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
+		return unwind_load(state, *slot_ret);
+	case CFI_RULE_VALUE:
+		return derived_value(cfa + (uint64_t)(int64_t)rule->offset);
+	case CFI_RULE_REGISTER:
+		return rule->reg < UNWIND_REGISTERS ? state->registers[rule->reg] : (struct unwind_value){0};
+	case CFI_RULE_AT_REGISTER:
+		if (rule->reg >= UNWIND_REGISTERS || !unwind_use_pointer(state, state->registers[rule->reg], &place))
+			break;
+		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
+		return unwind_load(state, *slot_ret);
+	case CFI_RULE_UNDEFINED:
+	case CFI_RULE_EXPRESSION:
+		break;
+	}
+	return (struct unwind_value){0};
+}
+
+static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	uint64_t cfa, slot, address, ignored;
+	struct unwind_value return_address;
+	enum step step;
+
+	if (row->rules[rules->return_column].kind == CFI_RULE_UNDEFINED)
+		return STEP_ENTRY;
+	if (row->signal_frame)
+		return step_by_signal_frame(state);
+	step = find_cfa(state, row, &cfa);
+	if (step != STEP_DONE)
+		return step;
+	return_address = apply_rule(state, &row->rules[rules->return_column], rules->return_column, cfa, &slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return failed_value(&return_address);
+	}
+	if (!address)
+		return STEP_ENTRY;
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+		caller[i] = apply_rule(state, &row->rules[i], i, cfa, &ignored);
+	if (row->rules[rules->stack_pointer].kind == CFI_RULE_SAME)
+		caller[rules->stack_pointer] = derived_value(cfa);
+	enter_caller(state, caller, address, slot, UNWIND_BY_CFI);
+	return STEP_DONE;
+}
+
+/* Code that has no frame of its own: the word at the stack pointer, if it is the return address of a call. */
+static enum step step_by_stack_pointer(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	const struct cfi_row *row;
+	enum code_kind kind;
+	uint64_t place, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place) ||
+	    !unwind_use_address(state, unwind_load(state, place), &address) || !address)
+		return STEP_NO_DATA;
+	kind = unwind_find(state, address - 1, &row);
+	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
+	    unwind_follows_call(state, address) == 0)
+		return STEP_NO_DATA;
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->stack_pointer] = derived_value(place + rules->word);
+	enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
+	return STEP_DONE;
+}
+
+/* Whether the frame pointer saved in a frame may be that of code without CFI: it only ever grows, or ends with 0. */
+static bool is_outer_frame(struct unwind_state *state, struct unwind_value saved, uint64_t frame)
+{
+	uint64_t outer;
+
+	if (unwind_use_pointer(state, saved, &outer))
+		return outer > frame;
+	return saved.state == UNWIND_VALUE_KNOWN && !saved.value;
+}
+
+static enum step step_by_frame_pointer(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct unwind_value frame_pointer = state->registers[rules->frame_pointer];
+	struct unwind_value saved, return_address;
+	uint64_t frame, stack_pointer, slot, address;
+	const struct cfi_row *row;
+
+	if (!unwind_use_pointer(state, frame_pointer, &frame))
+		return failed_value(&frame_pointer);
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer) ||
+	    frame < stack_pointer || frame & (rules->word - 1u))
+		return STEP_NO_DATA;
+	slot = frame + (uint64_t)(int64_t)rules->saved_return_address;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return STEP_MISSING;
+	}
+	if (!address || unwind_find(state, address - 1, &row) == CODE_NONE)
+		return STEP_NO_DATA;
+	saved = unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_frame_pointer);
+	if (!row && !is_outer_frame(state, saved, frame))
+		return STEP_NO_DATA;
+	caller[rules->frame_pointer] = saved;
+	caller[rules->stack_pointer] = derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
+	enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
+	state->doubtful = unwind_follows_call(state, address) == 0;
+	return STEP_DONE;
+}
+
+static enum step step_without_cfi(struct unwind_state *state)
+{
+	if (!state->is_return_address && state->rules->return_address_pushed &&
+	    step_by_stack_pointer(state) == STEP_DONE)
+		return STEP_DONE;
+	return step_by_frame_pointer(state);
+}
+
+static enum unwind_end walk_stack(struct unwind_state *state)
+{
+	enum step step;
+
+	do {
+		const struct cfi_row *row;
+		enum code_kind kind = unwind_find(state, state->address - state->is_return_address, &row);
+		struct unwind_frame frame = {.address = state->address,
+					     .is_return_address = state->is_return_address,
+					     .doubtful = state->doubtful,
+					     .origin = state->origin};
+
+		/* Only the first frame is known to have been executed. */
+		if (kind == CODE_NONE && state->result->frame_count)
+			return UNWIND_END_INVALID;
+		if (!unwind_push(state->result, &frame))
+			return UNWIND_END_DEPTH_LIMIT;
+		if (state->base & (state->rules->word - 1u))
+			return UNWIND_END_INVALID;
+		step = row ? step_by_cfi(state, row) : step_without_cfi(state);
+	} while (step == STEP_DONE);
+
+	if (step == STEP_ENTRY)
+		return UNWIND_END_ENTRY;
+	if (step == STEP_MISSING)
+		return UNWIND_END_DUMP_EXHAUSTED;
+	return step == STEP_INVALID ? UNWIND_END_INVALID : UNWIND_END_NO_UNWIND_DATA;
+}
+
+void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
+	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
+{
+	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
+	bool have_registers = input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
+			      input->registers->known >> rules->stack_pointer & 1;
+
+	result->rules = rules;
+	result->frame_count = result->read_count = 0;
+	result->reads_overflow = result->spliced = false;
+	result->end = UNWIND_END_NOT_RECORDED;
+	if (input->callchain_count && (!have_registers || !input->stack_size)) {
+		unwind_callchain(&state);
+		return;
+	}
+	if (!input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
+		return;
+	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+		state.registers[i] = unwind_register(input, i);
+	state.address = input->registers->values[rules->instruction_pointer];
+	state.base = input->registers->values[rules->stack_pointer];
+	state.origin = UNWIND_BY_REGISTERS;
+	result->end = walk_stack(&state);
+	if (result->end != UNWIND_END_ENTRY && result->end != UNWIND_END_DEPTH_LIMIT && input->callchain_count > 1)
+		unwind_splice(&state);
+}
