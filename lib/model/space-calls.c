@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What each call does to the address space. */
+#include "model/space.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include "model/space-calls.h"
+#include "model/space-edit.h"
+#include "model/space-guards.h"
+#include "model/space-snapshot.h"
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+#define HUGE_PAGE_SHIFT_DEFAULT 21
+#define HUGE_PAGE_SHIFT_POSITION 26
+#define HUGE_PAGE_SHIFT_MASK 0x3f
+#define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
+
+bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret)
+{
+	uint64_t mask = space->page_bytes - 1;
+
+	if ((start & mask) || !length || length + mask < length)
+		return false;
+	length = (length + mask) & ~mask;
+	if (start + length < start)
+		return false;
+	*range_ret = (struct range){start, start + length};
+	return true;
+}
+
+const struct space_witness *space_calls_witness(const struct space_call *call, const struct range *range)
+{
+	for (size_t i = call->witness_count; i > 0; i--) {
+		const struct space_witness *witness = &call->witnesses[i - 1];
+
+		if (witness->start <= range->start && witness->end >= range->end)
+			return witness;
+	}
+	return NULL;
+}
+
+/* What the witness says of `start` upwards. */
+static void take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start)
+{
+	struct space_attributes seen = space_edit_advance(&witness->attributes, start - witness->start);
+
+	attributes->protection = seen.protection & PROTECTIONS;
+	attributes->shared = seen.shared;
+	attributes->device_major = seen.device_major;
+	attributes->device_minor = seen.device_minor;
+	attributes->inode = seen.inode;
+	attributes->file_offset = seen.file_offset;
+	attributes->path = seen.path;
+}
+
+uint32_t space_calls_protection(const struct space *space, uint64_t protection)
+{
+	uint32_t result = (uint32_t)protection & PROTECTIONS;
+
+	return (result & PROT_READ) && space->read_implies_exec ? result | PROT_EXEC : result;
+}
+
+void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen)
+{
+	if ((asked & PROT_READ) && !(asked & PROT_EXEC) && (seen->protection & PROT_EXEC))
+		space->read_implies_exec = true;
+}
+
+static uint32_t commit_of(const struct space_attributes *attributes, uint32_t birth)
+{
+	return space_edit_accessible(attributes) ? birth : 0;
+}
+
+bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
+		      const struct space_attributes *attributes)
+{
+	const struct space_interval interval = {.start = range->start,
+						.end = range->end,
+						.attributes = *attributes,
+						.birth = call->birth,
+						.commit = commit_of(attributes, call->birth)};
+
+	return space_edit_touch(space, range->start, range->end) && space_edit_bear(space, &interval);
+}
+
+static struct space_attributes mmap_attributes(struct space *space, const struct space_call *call,
+					       const struct range *range)
+{
+	const struct space_witness *witness = space_calls_witness(call, range);
+	uint64_t flags = call->arguments[3];
+	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
+	struct space_attributes attributes = {
+	    .protection = space_calls_protection(space, call->arguments[2]),
+	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
+	    .growsdown = flags & MAP_GROWSDOWN,
+	    .hugetlb = flags & MAP_HUGETLB,
+	    .noreserve = flags & MAP_NORESERVE,
+	    .stack = flags & MAP_STACK,
+	};
+
+	if (witness) {
+		space_calls_learn(space, call->arguments[2], &witness->attributes);
+		take_witness(&attributes, witness, range->start);
+	} else if (!(flags & MAP_ANONYMOUS)) {
+		attributes.inode = SPACE_INODE_UNKNOWN;
+		attributes.file_offset = call->arguments[5];
+	} else if (attributes.shared || attributes.hugetlb) {
+		attributes.inode = SPACE_INODE_UNKNOWN;
+	}
+	return attributes;
+}
+
+static uint64_t mmap_length(const struct space_call *call)
+{
+	uint64_t shift, mask;
+
+	if (!(call->arguments[3] & MAP_HUGETLB))
+		return call->arguments[1];
+	shift = call->arguments[3] >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
+	mask = (1ULL << (shift ? shift : HUGE_PAGE_SHIFT_DEFAULT)) - 1;
+	return call->arguments[1] + mask < call->arguments[1] ? 0 : (call->arguments[1] + mask) & ~mask;
+}
+
+/*
+ * A driver that refuses a file mapping does so after the kernel has made room for it: MAP_FIXED then leaves a hole.
+ * These are the errors of the checks before; EINVAL is also one of theirs, for arguments that can be told here.
+ */
+static bool refused_by_driver(const struct space *space, const struct space_call *call)
+{
+	uint64_t flags = call->arguments[3], mask = space->page_bytes - 1;
+
+	if (call->result != -EINVAL && call->result != -EAGAIN)
+		return false;
+	return (flags & MAP_FIXED) && !(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE)) &&
+	       (flags & (MAP_SHARED | MAP_PRIVATE)) && (int32_t)call->arguments[4] >= 0 &&
+	       !(call->arguments[0] & mask) && !(call->arguments[5] & mask);
+}
+
+static bool apply_mmap(struct space *space, const struct space_call *call)
+{
+	uint64_t flags = call->arguments[3];
+	struct space_attributes attributes;
+	struct range range;
+
+	if (space_calls_failed(call)) {
+		if (!refused_by_driver(space, call) ||
+		    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+			return true;
+		return space_edit_touch(space, range.start, range.end) &&
+		       space_edit_release(space, range.start, range.end, call);
+	}
+	if (!space_calls_range(space, (uint64_t)call->result, mmap_length(call), &range))
+		return true;
+	attributes = mmap_attributes(space, call, &range);
+	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
+		if (!space_edit_release(space, range.start, range.end, call))
+			return false;
+	} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+		return false;
+	}
+	return space_calls_bear(space, call, &range, &attributes);
+}
+
+static bool apply_munmap(struct space *space, const struct space_call *call)
+{
+	struct range range;
+
+	if (call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	return space_guards_release(space, call, range.start, range.end);
+}
+
+/* Growth told by the kernel alone, when the old break is not known. */
+static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
+{
+	for (size_t i = 0; i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+		const struct interval_node *below = intervals_before(&space->mapped, top);
+		struct range range = {witness->start, top};
+
+		if (witness->end != top)
+			continue;
+		if (below && below->interval.end > range.start)
+			range.start = below->interval.end;
+		if (range.start < range.end) {
+			struct space_attributes attributes = {.heap = true};
+
+			take_witness(&attributes, witness, range.start);
+			return space_calls_bear(space, call, &range, &attributes);
+		}
+	}
+	return true;
+}
+
+static bool apply_brk(struct space *space, const struct space_call *call)
+{
+	uint64_t mask = space->page_bytes - 1;
+	uint64_t top = ((uint64_t)call->result + mask) & ~mask, old = space->program_break;
+	bool known = space->break_known;
+	struct range range = {old, top};
+	struct space_attributes attributes = {.protection = space_calls_protection(space, PROT_READ | PROT_WRITE),
+					      .heap = true};
+	const struct space_witness *witness;
+
+	if (space_calls_failed(call) || !top)
+		return true;
+	space->break_known = true;
+	space->program_break = top;
+	if (!known)
+		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
+	if (top < old)
+		return space_guards_release(space, call, top, old);
+	if (top == old)
+		return true;
+	witness = space_calls_witness(call, &range);
+	if (witness)
+		take_witness(&attributes, witness, range.start);
+	return space_guards_place(space, call, range.start, range.end, &attributes) &&
+	       space_calls_bear(space, call, &range, &attributes);
+}
+
+/* One attached segment, as the kernel told it: its size is not in the call. */
+static bool apply_shmat(struct space *space, const struct space_call *call)
+{
+	uint64_t start = (uint64_t)call->result;
+
+	if (space_calls_failed(call))
+		return true;
+	for (size_t i = call->witness_count; i > 0; i--) {
+		const struct space_witness *witness = &call->witnesses[i - 1];
+		struct range range = {start, witness->end};
+		struct space_attributes attributes = {0};
+
+		if (witness->start > start || witness->end <= start)
+			continue;
+		take_witness(&attributes, witness, start);
+		if (call->arguments[2] & SHM_REMAP) {
+			if (!space_edit_release(space, range.start, range.end, call))
+				return false;
+		} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+			return false;
+		}
+		return space_calls_bear(space, call, &range, &attributes);
+	}
+	return true;
+}
+
+/* Pieces of the first segment found whose place in the segment fits the address, as the kernel looks for them. */
+static bool apply_shmdt(struct space *space, const struct space_call *call)
+{
+	uint64_t base = call->arguments[0], position = base;
+	struct space_attributes segment = {0};
+	struct interval_node *node;
+
+	if (call->result != 0)
+		return true;
+	while ((node = intervals_next(&space->mapped, position))) {
+		struct space_interval piece = node->interval;
+		const struct space_attributes *found = &piece.attributes;
+
+		position = piece.end;
+		if (piece.start < base || !found->shared || !found->inode || found->inode == SPACE_INODE_UNKNOWN ||
+		    piece.start - base != found->file_offset)
+			continue;
+		if (segment.inode && (segment.inode != found->inode || segment.device_major != found->device_major ||
+				      segment.device_minor != found->device_minor))
+			continue;
+		segment = *found;
+		if (!space_guards_release(space, call, piece.start, piece.end))
+			return false;
+	}
+	return true;
+}
+
+struct new_offset {
+	uint64_t start, file_offset;
+};
+
+static void change_offset(void *context, struct space_interval *interval)
+{
+	const struct new_offset *offset = context;
+
+	interval->attributes.file_offset = offset->file_offset + (interval->start - offset->start);
+}
+
+/* The kernel maps the same file anew over itself. */
+static bool apply_remap_file_pages(struct space *space, const struct space_call *call)
+{
+	uint64_t mask = space->page_bytes - 1;
+	struct new_offset offset = {call->arguments[0] & ~mask, call->arguments[3] * space->page_bytes};
+	struct range range;
+
+	if (call->result != 0 || !space_calls_range(space, offset.start, call->arguments[1] & ~mask, &range))
+		return true;
+	return space_snapshot_touch(space, range.start, range.end) &&
+	       space_edit_change(space, range.start, range.end, change_offset, &offset);
+}
+
+/* The ring of an aio context is a mapping of its own file, which the context's number is the address of. */
+static bool apply_io_destroy(struct space *space, const struct space_call *call)
+{
+	struct interval_node *node = intervals_next(&space->mapped, call->arguments[0]);
+	struct range range;
+
+	if (call->result != 0 || !node || node->interval.start != call->arguments[0] ||
+	    !node->interval.attributes.inode)
+		return true;
+	range = (struct range){node->interval.start, node->interval.end};
+	while ((node = intervals_next(&space->mapped, range.end)) && node->interval.start == range.end &&
+	       node->interval.attributes.inode == space_find(space, range.start)->attributes.inode &&
+	       node->interval.attributes.file_offset == range.end - range.start)
+		range.end = node->interval.end;
+	return space_guards_release(space, call, range.start, range.end);
+}
+
+static bool apply(struct space *space, const struct space_call *call)
+{
+	switch (call->kind) {
+	case SPACE_MMAP:
+		return apply_mmap(space, call);
+	case SPACE_MUNMAP:
+		return apply_munmap(space, call);
+	case SPACE_MREMAP:
+		return space_mremap_apply(space, call);
+	case SPACE_BRK:
+		return apply_brk(space, call);
+	case SPACE_MPROTECT:
+		return space_mprotect_apply(space, call);
+	case SPACE_SHMAT:
+		return apply_shmat(space, call);
+	case SPACE_SHMDT:
+		return apply_shmdt(space, call);
+	case SPACE_REMAP_FILE_PAGES:
+		return apply_remap_file_pages(space, call);
+	case SPACE_IO_DESTROY:
+		return apply_io_destroy(space, call);
+	}
+	return true;
+}
+
+static bool concerns(const struct space_call *call, const struct space_witness *witness)
+{
+	uint64_t start = call->arguments[0], end = start + call->arguments[1];
+
+	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
+		start = (uint64_t)call->result;
+		end = start + (call->kind == SPACE_MMAP ? call->arguments[1] : 1);
+	} else if (call->kind == SPACE_BRK) {
+		start = (uint64_t)call->result - 1;
+		end = start + 1;
+	}
+	return witness->start < end && witness->end > start;
+}
+
+static bool add_missing(struct space *space, const struct space_witness *witness)
+{
+	struct space_interval interval = {.birth = BIRTH_KERNEL};
+	uint64_t position = witness->start;
+
+	while (position < witness->end) {
+		const struct interval_node *next = intervals_next(&space->mapped, position);
+
+		interval.start = position;
+		interval.end = next && next->interval.start < witness->end ? next->interval.start : witness->end;
+		position = next ? next->interval.end : witness->end;
+		if (interval.start >= interval.end)
+			continue;
+		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
+		interval.attributes.protection &= PROTECTIONS;
+		interval.commit = commit_of(&interval.attributes, BIRTH_KERNEL);
+		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
+			return false;
+	}
+	return true;
+}
+
+static bool valid_witness(const struct space *space, const struct space_witness *witness)
+{
+	return witness->start < witness->end && !((witness->start | witness->end) & (space->page_bytes - 1));
+}
+
+struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
+{
+	if (valid_witness(space, witness) && !add_missing(space, witness))
+		return &error_no_memory;
+	return NULL;
+}
+
+struct mmt_error *space_apply(struct space *space, const struct space_call *call)
+{
+	bool done = true;
+
+	space->now_ns = call->time_ns;
+	space_guards_expire(space, call->time_ns);
+	for (size_t i = 0; done && i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+
+		/* What the thread's stack, or an aio context, did before the call. */
+		if (!concerns(call, witness) && valid_witness(space, witness))
+			done = add_missing(space, witness);
+	}
+	done = done && apply(space, call) && space_guards_note(space, call);
+	space->now_ns = 0;
+	return done ? NULL : &error_no_memory;
+}

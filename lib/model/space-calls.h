@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the rules of the calls share. */
+#ifndef MODEL_SPACE_CALLS_H
+#define MODEL_SPACE_CALLS_H
+
+#include "model/space-state.h"
+
+/* Whole pages from `start`; false when the kernel would refuse such arguments. */
+bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
+
+/* The call's last witness that covers the range; NULL: none. */
+const struct space_witness *space_calls_witness(const struct space_call *call, const struct range *range);
+
+/* Put a new mapping of the call into a free range. */
+bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
+		      const struct space_attributes *attributes);
+
+/* The protection the process gets when it asks for `protection`. */
+uint32_t space_calls_protection(const struct space *space, uint64_t protection);
+
+/* Learn from what a call asked for and what it got. */
+void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen);
+
+static inline bool space_calls_failed(const struct space_call *call)
+{
+	return call->result < 0 && call->result >= -4095;
+}
+
+/* In space-mremap.c and space-mprotect.c. False: out of memory. */
+bool space_mremap_apply(struct space *space, const struct space_call *call);
+bool space_mprotect_apply(struct space *space, const struct space_call *call);
+
+#endif

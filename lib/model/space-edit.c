@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space-edit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "model/space-snapshot.h"
+
+static bool has_file(const struct space_attributes *attributes)
+{
+	return attributes->inode || attributes->device_major || attributes->device_minor;
+}
+
+struct space_attributes space_edit_advance(const struct space_attributes *attributes, uint64_t bytes)
+{
+	struct space_attributes result = *attributes;
+
+	if (has_file(attributes))
+		result.file_offset += bytes;
+	return result;
+}
+
+bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right)
+{
+	if (left->protection != right->protection || left->shared != right->shared)
+		return false;
+	if (left->inode == SPACE_INODE_UNKNOWN || right->inode == SPACE_INODE_UNKNOWN)
+		return true;
+	return left->inode == right->inode && left->device_major == right->device_major &&
+	       left->device_minor == right->device_minor &&
+	       (!has_file(left) || left->file_offset == right->file_offset);
+}
+
+static bool same_attributes(const struct space_attributes *left, const struct space_attributes *right)
+{
+	return left->protection == right->protection && left->shared == right->shared &&
+	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
+	       left->noreserve == right->noreserve && left->stack == right->stack && left->unknown == right->unknown &&
+	       left->device_major == right->device_major && left->device_minor == right->device_minor &&
+	       left->inode == right->inode && left->file_offset == right->file_offset && left->path == right->path;
+}
+
+bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
+{
+	struct space_attributes continued;
+
+	if (left->end != right->start || left->birth != right->birth || left->commit != right->commit)
+		return false;
+	continued = space_edit_advance(&left->attributes, left->end - left->start);
+	return same_attributes(&continued, &right->attributes);
+}
+
+static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)
+{
+	*counter = add ? *counter + bytes : *counter - bytes;
+}
+
+static void count_bytes(struct space *space, const struct space_interval *interval, uint64_t bytes, bool add)
+{
+	struct space_counts *counts = &space->counts;
+
+	if (interval->attributes.unknown)
+		add_bytes(&counts->unknown_bytes, bytes, add);
+	if (interval->birth < BIRTH_FIRST) {
+		add_bytes(&counts->before_bytes, bytes, add);
+		return;
+	}
+	add_bytes(&counts->mapped_bytes, bytes, add);
+	add_bytes(space_edit_accessible(&interval->attributes) ? &counts->committed_bytes : &counts->reserved_bytes,
+		  bytes, add);
+}
+
+static void count_interval(struct space *space, const struct space_interval *interval, bool add)
+{
+	count_bytes(space, interval, interval->end - interval->start, add);
+}
+
+/* Merge the neighbours that meet at `address`, if they are equal. */
+static void merge_at(struct space *space, uint64_t address)
+{
+	struct interval_node *left = intervals_before(&space->mapped, address);
+	struct interval_node *right = intervals_next(&space->mapped, address);
+	uint64_t end;
+
+	if (!left || !right || left == right || !space_edit_mergeable(&left->interval, &right->interval))
+		return;
+	end = right->interval.end;
+	intervals_remove(&space->mapped, right->interval.start);
+	left->interval.end = end;
+}
+
+/* Make `address` a boundary between intervals. */
+static bool split_at(struct space *space, uint64_t address)
+{
+	struct interval_node *node = intervals_next(&space->mapped, address);
+	struct space_interval tail;
+
+	if (!node || node->interval.start >= address)
+		return true;
+	tail = node->interval;
+	tail.start = address;
+	tail.attributes = space_edit_advance(&tail.attributes, address - node->interval.start);
+	if (!intervals_insert(&space->mapped, &tail, 0))
+		return false;
+	node->interval.end = address;
+	return true;
+}
+
+bool space_edit_put(struct space *space, const struct space_interval *interval)
+{
+	if (interval->start >= interval->end)
+		return true;
+	if (!intervals_insert(&space->mapped, interval, 0))
+		return false;
+	count_interval(space, interval, true);
+	merge_at(space, interval->end);
+	merge_at(space, interval->start);
+	return true;
+}
+
+bool space_edit_bear(struct space *space, const struct space_interval *interval)
+{
+	if (!space_edit_put(space, interval))
+		return false;
+	if (space->observer.born && interval->end > interval->start)
+		space->observer.born(space->observer.context, interval->birth, interval->end - interval->start);
+	return true;
+}
+
+void space_edit_tell_released(struct space *space, const struct space_interval *interval, const struct space_call *by)
+{
+	if (space->observer.released)
+		space->observer.released(space->observer.context, interval, interval->end - interval->start, by);
+}
+
+bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken)
+{
+	struct interval_node *node;
+
+	if (!split_at(space, start) || !split_at(space, end))
+		return false;
+	while ((node = intervals_next(&space->mapped, start)) && node->interval.start < end) {
+		struct space_interval piece = node->interval;
+
+		if (!vector_push(taken, piece))
+			return false;
+		if ((piece.attributes.protection & PROT_EXEC) && has_file(&piece.attributes))
+			space->code_generation++;
+		count_interval(space, &piece, false);
+		intervals_remove(&space->mapped, piece.start);
+	}
+	return true;
+}
+
+bool space_edit_release(struct space *space, uint64_t start, uint64_t end, const struct space_call *by)
+{
+	pieces taken = {0};
+	bool done = space_edit_take(space, start, end, &taken);
+
+	for (size_t i = 0; i < taken.count; i++)
+		space_edit_tell_released(space, &taken.items[i], by);
+	vector_deinit(&taken);
+	return done;
+}
+
+bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
+		       void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	uint64_t position = start;
+	struct interval_node *node;
+
+	if (!split_at(space, start) || !split_at(space, end))
+		return false;
+	while ((node = intervals_next(&space->mapped, position)) && node->interval.start < end) {
+		count_interval(space, &node->interval, false);
+		change(context, &node->interval);
+		count_interval(space, &node->interval, true);
+		position = node->interval.end;
+		merge_at(space, node->interval.start);
+	}
+	merge_at(space, end);
+	return true;
+}
+
+bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
+{
+	return intervals_cut(&space->unknown, start, end) && space_snapshot_touch(space, start, end);
+}

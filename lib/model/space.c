@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/space-edit.h"
+#include "model/space-guards.h"
+
+struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret)
+{
+	const struct space_interval everything = {.end = UINT64_MAX};
+	struct space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return &error_no_memory;
+	if (observer)
+		space->observer = *observer;
+	space->page_bytes = page_bytes;
+	if (!intervals_insert(&space->unknown, &everything, 0)) {
+		free(space);
+		return &error_no_memory;
+	}
+	*space_ret = space;
+	return NULL;
+}
+
+static void release_everything(struct space *space)
+{
+	struct interval_node *node;
+
+	space_guards_deinit(space);
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
+		space_edit_tell_released(space, &node->interval, NULL);
+	intervals_deinit(&space->mapped);
+	intervals_deinit(&space->unknown);
+	intervals_deinit(&space->touched);
+	intervals_deinit(&space->differing);
+}
+
+void space_destroy(struct space *space)
+{
+	if (!space)
+		return;
+	release_everything(space);
+	map_deinit(&space->last_exits);
+	free(space);
+}
+
+void space_set_observer(struct space *space, const struct space_observer *observer)
+{
+	struct interval_node *node;
+
+	space->observer = observer ? *observer : (struct space_observer){0};
+	if (!space->observer.born)
+		return;
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
+		const struct space_interval *interval = &node->interval;
+
+		space->observer.born(space->observer.context, interval->birth, interval->end - interval->start);
+	}
+}
+
+static bool copy_space(const struct space *space, struct space *copy)
+{
+	struct interval_node *node;
+
+	copy->break_known = space->break_known;
+	copy->program_break = space->program_break;
+	copy->read_implies_exec = space->read_implies_exec;
+	copy->described = space->described;
+	intervals_deinit(&copy->unknown);
+	for (uint64_t position = 0; (node = intervals_next(&space->unknown, position)); position = node->interval.end) {
+		if (!intervals_insert(&copy->unknown, &node->interval, 0))
+			return false;
+	}
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
+		struct space_interval interval = node->interval;
+
+		interval.birth = BIRTH_BEFORE;
+		interval.commit = BIRTH_BEFORE;
+		if (!space_edit_put(copy, &interval))
+			return false;
+	}
+	return true;
+}
+
+struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
+{
+	struct space *copy;
+	struct mmt_error *error = space_create(NULL, space->page_bytes, &copy);
+
+	if (error)
+		return error;
+	if (!copy_space(space, copy)) {
+		space_destroy(copy);
+		return &error_no_memory;
+	}
+	*space_ret = copy;
+	return NULL;
+}
+
+void space_exec(struct space *space)
+{
+	struct space_counts *counts = &space->counts;
+
+	release_everything(space);
+	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
+	counts->before_bytes = counts->unknown_bytes = 0;
+	space->code_generation++;
+	space->break_known = false;
+	space->read_implies_exec = false;
+	space->described = true;
+	space->described_ns = 0;
+	space->snapshot.open = false;
+	space->check = (struct space_check){0};
+}
+
+struct space_counts space_counts(const struct space *space)
+{
+	struct space_counts counts = space->counts;
+
+	counts.intervals = space->mapped.count;
+	return counts;
+}
+
+const struct space_interval *space_next(const struct space *space, uint64_t address)
+{
+	struct interval_node *node = intervals_next(&space->mapped, address);
+
+	return node ? &node->interval : NULL;
+}
+
+const struct space_interval *space_find(const struct space *space, uint64_t address)
+{
+	const struct space_interval *interval = space_next(space, address);
+
+	return interval && interval->start <= address ? interval : NULL;
+}
+
+uint64_t space_code_generation(const struct space *space)
+{
+	return space->code_generation;
+}
+
+static const char *find_disorder(const struct intervals *intervals, uint64_t page_bytes)
+{
+	struct interval_node *node;
+	uint64_t end = 0;
+	size_t count = 0;
+
+	for (uint64_t position = 0; (node = intervals_next(intervals, position)); position = end, count++) {
+		const struct space_interval *interval = &node->interval;
+
+		if (interval->start >= interval->end)
+			return "an interval is empty";
+		if (interval->start < end)
+			return "intervals overlap or are out of order";
+		if ((interval->start & (page_bytes - 1)) ||
+		    ((interval->end & (page_bytes - 1)) && interval->end != UINT64_MAX))
+			return "an interval is not page aligned";
+		end = interval->end;
+		if (end == UINT64_MAX) {
+			count++;
+			break;
+		}
+	}
+	return count == intervals->count ? NULL : "the number of intervals is wrong";
+}
+
+/* Count again, and look for neighbours that should be one. */
+static const char *find_wrong_count(const struct space *space)
+{
+	const struct space_interval *interval, *previous = NULL;
+	struct space_counts recount = space->counts;
+
+	recount.mapped_bytes = recount.committed_bytes = recount.reserved_bytes = 0;
+	recount.before_bytes = recount.unknown_bytes = 0;
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		uint64_t bytes = interval->end - interval->start;
+
+		if (interval->attributes.unknown)
+			recount.unknown_bytes += bytes;
+		if (interval->birth < BIRTH_FIRST)
+			recount.before_bytes += bytes;
+		else if (interval->attributes.protection)
+			recount.committed_bytes += bytes;
+		else
+			recount.reserved_bytes += bytes;
+		if (!interval->attributes.protection && interval->commit)
+			return "reserved bytes have a commit";
+		if (previous && space_edit_mergeable(previous, interval))
+			return "equal neighbours are not merged";
+		previous = interval;
+	}
+	recount.mapped_bytes = recount.committed_bytes + recount.reserved_bytes;
+	if (memcmp(&recount, &space->counts, sizeof(recount)))
+		return "the totals are not the sum of the parts";
+	return NULL;
+}
+
+/* What is mapped is known to be: no page may be in both maps. */
+static const char *find_contradiction(const struct space *space)
+{
+	const struct interval_node *unknown;
+
+	for (uint64_t position = 0; (unknown = intervals_next(&space->unknown, position));
+	     position = unknown->interval.end) {
+		const struct space_interval *mapped = space_next(space, unknown->interval.start);
+
+		if (mapped && mapped->start < unknown->interval.end)
+			return "a page is mapped and unknown";
+	}
+	return NULL;
+}
+
+bool space_valid(const struct space *space, const char **why_ret)
+{
+	const char *why = find_disorder(&space->mapped, space->page_bytes);
+
+	if (!why)
+		why = find_disorder(&space->unknown, space->page_bytes);
+	if (!why)
+		why = find_disorder(&space->differing, space->page_bytes);
+	if (!why)
+		why = find_wrong_count(space);
+	if (!why)
+		why = find_contradiction(space);
+	if (why)
+		*why_ret = why;
+	return !why;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "support/space-calls.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static unsigned int slot(uint32_t birth)
+{
+	return birth < 63 ? birth : 63;
+}
+
+static void on_born(void *context, uint32_t birth, uint64_t bytes)
+{
+	struct told *told = context;
+
+	told->born[slot(birth)] += bytes;
+}
+
+static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
+			const struct space_call *by)
+{
+	struct told *told = context;
+
+	ck_assert_uint_eq(bytes, interval->end - interval->start);
+	told->released[slot(interval->birth)] += bytes;
+	if (!by)
+		told->released_by_none += bytes;
+	else if (by->thread == -1)
+		told->released_unseen += bytes;
+	else
+		told->last_thread = by->thread;
+}
+
+void driver_init_unknown(struct driver *driver)
+{
+	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .birth = BIRTH_FIRST - 1};
+	const struct space_observer observer = {.born = on_born, .released = on_released, .context = &driver->told};
+
+	ck_assert_ptr_null(space_create(&observer, PAGE, &driver->space));
+}
+
+void driver_init(struct driver *driver)
+{
+	driver_init_unknown(driver);
+	space_exec(driver->space);
+}
+
+void driver_deinit(struct driver *driver)
+{
+	const char *why = "";
+
+	ck_assert_msg(space_valid(driver->space, &why), "%s", why);
+	space_destroy(driver->space);
+	for (size_t i = 0; i < sizeof(driver->told.born) / sizeof(*driver->told.born); i++)
+		ck_assert_msg(driver->told.born[i] == driver->told.released[i], "birth %zu: %lu born, %lu released", i,
+			      (unsigned long)driver->told.born[i], (unsigned long)driver->told.released[i]);
+}
+
+void driver_call(struct driver *driver, enum space_call_kind kind, int64_t result, uint64_t a0, uint64_t a1,
+		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	const struct space_call call = {.kind = kind,
+					.arguments = {a0, a1, a2, a3, a4, a5},
+					.result = result,
+					.time_ns = driver->now_ns += 1000,
+					.thread = driver->thread,
+					.birth = ++driver->birth,
+					.witnesses = driver->witnesses,
+					.witness_count = driver->witness_count};
+	const char *why = "";
+
+	ck_assert_ptr_null(space_apply(driver->space, &call));
+	driver->witness_count = 0;
+	ck_assert_msg(space_valid(driver->space, &why), "%s", why);
+}
+
+uint32_t driver_map(struct driver *driver, uint64_t page, uint64_t pages, int protection, int more_flags)
+{
+	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
+		    (uint64_t)protection, (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | more_flags), UINT64_MAX, 0);
+	return driver->birth;
+}
+
+uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, int protection, uint64_t file_page,
+			 int more_flags)
+{
+	driver_witness(driver, page, pages,
+		       (struct space_attributes){.protection = (uint32_t)protection,
+						 .shared = more_flags & MAP_SHARED,
+						 .device_major = 8,
+						 .device_minor = 1,
+						 .inode = 77,
+						 .file_offset = file_page * PAGE});
+	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
+		    (uint64_t)protection, (uint64_t)((more_flags & MAP_SHARED ? 0 : MAP_PRIVATE) | more_flags), 3,
+		    file_page * PAGE);
+	return driver->birth;
+}
+
+void driver_unmap(struct driver *driver, uint64_t page, uint64_t pages)
+{
+	driver_call(driver, SPACE_MUNMAP, 0, page * PAGE, pages * PAGE, 0, 0, 0, 0);
+}
+
+void driver_protect(struct driver *driver, uint64_t page, uint64_t pages, int protection)
+{
+	driver_call(driver, SPACE_MPROTECT, 0, page * PAGE, pages * PAGE, (uint64_t)protection, 0, 0, 0);
+}
+
+uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
+		      uint64_t result_page)
+{
+	driver_call(driver, SPACE_MREMAP, (int64_t)(result_page * PAGE), page * PAGE, old_pages * PAGE,
+		    new_pages * PAGE, (uint64_t)flags, flags & MREMAP_FIXED ? result_page * PAGE : 0, 0);
+	return driver->birth;
+}
+
+void driver_witness(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes)
+{
+	ck_assert_uint_lt(driver->witness_count, sizeof(driver->witnesses) / sizeof(*driver->witnesses));
+	driver->witnesses[driver->witness_count++] =
+	    (struct space_witness){.start = page * PAGE, .end = (page + pages) * PAGE, .attributes = attributes};
+}
+
+static const char *birth_text(uint32_t birth, char *text, size_t size)
+{
+	static const char *const special[] = {"b", "k", "u"};
+
+	if (birth < BIRTH_FIRST)
+		return special[birth];
+	snprintf(text, size, "#%u", birth);
+	return text;
+}
+
+const char *driver_show(const struct driver *driver)
+{
+	static char text[8192];
+	const struct space_interval *interval;
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (uint64_t position = 0; (interval = space_next(driver->space, position)); position = interval->end) {
+		const struct space_attributes *attributes = &interval->attributes;
+		char birth[16], commit[16], file[32] = "", other[24] = "";
+
+		if (attributes->inode)
+			snprintf(file, sizeof(file), "+%lu", (unsigned long)(attributes->file_offset / PAGE));
+		if (attributes->protection && interval->commit != interval->birth)
+			snprintf(other, sizeof(other), "/%s", birth_text(interval->commit, commit, sizeof(commit)));
+		used += (size_t)snprintf(
+		    text + used, sizeof(text) - used, "%s%lu-%lu %s%s%s%s%s%s%s%s %s%s", used ? ", " : "",
+		    (unsigned long)(interval->start / PAGE), (unsigned long)(interval->end / PAGE),
+		    attributes->protection & PROT_READ ? "r" : "", attributes->protection & PROT_WRITE ? "w" : "",
+		    attributes->protection & PROT_EXEC ? "x" : "", attributes->protection ? "" : "-",
+		    attributes->shared ? "s" : "", attributes->unknown ? "?" : "",
+		    attributes->inode == SPACE_INODE_UNKNOWN ? "!" : "", file,
+		    birth_text(interval->birth, birth, sizeof(birth)), other);
+		ck_assert_uint_lt(used, sizeof(text));
+	}
+	return text;
+}
+
+void driver_line(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes)
+{
+	ck_assert_ptr_null(space_snapshot_line(driver->space, driver->now_ns += 1000, page * PAGE,
+					       (page + pages) * PAGE, &attributes));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Short ways to drive a space with hand-made calls. Addresses and lengths are given in pages. */
+#ifndef SUPPORT_SPACE_CALLS_H
+#define SUPPORT_SPACE_CALLS_H
+
+#include "model/space.h"
+
+#define PAGE 4096ULL
+
+/* What an observer was told. */
+struct told {
+	uint64_t born[64], released[64]; /* by birth; the last one: all higher ones */
+	uint64_t released_unseen;	 /* by a call with thread -1 */
+	uint64_t released_by_none;
+	int32_t last_thread; /* of the last release by a call */
+};
+
+/* The next call: a clock that steps 1 us, thread 1, birth from BIRTH_FIRST up unless changed. */
+struct driver {
+	struct space *space;
+	struct told told;
+	uint64_t now_ns;
+	int32_t thread;
+	uint32_t birth; /* of the last call */
+	struct space_witness witnesses[4];
+	size_t witness_count; /* for the next call alone */
+};
+
+/* A space that knows it is empty. */
+void driver_init(struct driver *driver);
+/* One about which nothing is known. */
+void driver_init_unknown(struct driver *driver);
+/* Fails the test unless the space is valid and its bytes are those born and not released. */
+void driver_deinit(struct driver *driver);
+
+/* Apply a call; its birth is driver->birth afterwards. */
+void driver_call(struct driver *driver, enum space_call_kind kind, int64_t result, uint64_t a0, uint64_t a1,
+		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+
+/* mmap of anonymous private memory; returns its birth. */
+uint32_t driver_map(struct driver *driver, uint64_t page, uint64_t pages, int protection, int more_flags);
+/* mmap of a private file mapping (inode 77 of device 8:1) with its witness. */
+uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, int protection, uint64_t file_page,
+			 int more_flags);
+void driver_unmap(struct driver *driver, uint64_t page, uint64_t pages);
+void driver_protect(struct driver *driver, uint64_t page, uint64_t pages, int protection);
+uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
+		      uint64_t result_page);
+void driver_witness(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
+
+/*
+ * The map as text, one interval after the other: "10-14 rw #3 " is pages 10 to 13, protection, birth (b before, k
+ * kernel, u unknown),
+ * "/4" when the commit is another than the birth, "s" when shared, "+2" the file's page, "?" unknown. Static storage.
+ */
+const char *driver_show(const struct driver *driver);
+
+/* Snapshot lines of pages; see space_snapshot_line(). */
+void driver_line(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
+
+#endif
