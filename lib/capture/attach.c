@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/attach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/text-file.h"
+
+#define SPARE_DESCRIPTORS 64 /* for files, pipes, rings and /proc */
+
+void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
+{
+	memset(attachment, 0, sizeof(*attachment));
+	attachment->set = set;
+	attachment->rings = rings;
+}
+
+void attach_deinit(struct attachment *attachment)
+{
+	attach_close_fences(attachment);
+	for (size_t i = 0; i < attachment->events.count; i++)
+		close(attachment->events.items[i].fd);
+	vector_deinit(&attachment->events);
+	vector_deinit(&attachment->fences);
+	map_deinit(&attachment->event_of_id);
+	map_deinit(&attachment->covered);
+}
+
+static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return error_create(MMT_ERROR_SYSTEM,
+			    "the target has too many threads: %llu descriptors are needed and %llu are allowed; raise "
+			    "the limit with `ulimit -n`",
+			    (unsigned long long)attachment->descriptors_wanted, (unsigned long long)limit.rlim_max);
+}
+
+struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count)
+{
+	size_t per_thread = attachment->rings->cpus.count * (attachment->set->items.count + 1);
+	struct rlimit limit;
+
+	attachment->descriptors_wanted = thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return error_system(errno, "cannot read the limit of open files");
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return attachment->descriptors_wanted > limit.rlim_cur ? refuse_descriptors(attachment) : NULL;
+}
+
+static struct mmt_error *explain_open_failure(const struct attachment *attachment, int errno_value, const char *name,
+					      pid_t tid)
+{
+	switch (errno_value) {
+	case EMFILE:
+	case ENFILE:
+		return refuse_descriptors(attachment);
+	case EACCES:
+	case EPERM:
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot record %s of thread %d: permission denied (kernel.perf_event_paranoid is "
+				    "%lld); run as root or with CAP_PERFMON",
+				    name, tid,
+				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	default:
+		return error_system(errno_value, "cannot record %s of thread %d", name, tid);
+	}
+}
+
+/* One descriptor, its output redirected into the CPU's ring. `gone_ret`: no such thread. */
+static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
+				    pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret, bool *gone_ret)
+{
+	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
+	int fd = (int)syscall(SYS_perf_event_open, attribute, tid, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int errno_value = errno;
+
+	*fd_ret = -1;
+	if (fd < 0 && errno_value == ESRCH) {
+		*gone_ret = true;
+		return NULL;
+	}
+	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0) {
+		errno_value = errno;
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0)
+		return explain_open_failure(attachment, errno_value, name, tid);
+	*fd_ret = fd;
+	return NULL;
+}
+
+static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, int fd)
+{
+	struct attached_event *added = vector_append(&attachment->events);
+
+	if (!added) {
+		close(fd);
+		return &error_no_memory;
+	}
+	added->fd = fd;
+	added->event = event;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
+		return error_system(errno, "cannot read the identifier of a perf event");
+	return map_put(&attachment->event_of_id, added->id, event) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool *gone_ret)
+{
+	for (size_t i = 0; i < attachment->set->items.count; i++) {
+		const struct event_description *event = &attachment->set->items.items[i];
+		struct perf_event_attr attribute = event->attribute;
+
+		attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
+		for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
+			struct mmt_error *error;
+			int fd;
+
+			error = open_event(attachment, &attribute, event->name, tid, cpu, event->ring, &fd, gone_ret);
+			if (!error && !*gone_ret)
+				error = add_event(attachment, (uint32_t)i, fd);
+			if (error || *gone_ret)
+				return error;
+		}
+	}
+	return NULL;
+}
+
+static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, bool *gone_ret)
+{
+	struct perf_event_attr attribute;
+
+	events_describe_fence(&attribute);
+	for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
+		struct mmt_error *error;
+		int fd;
+
+		error = open_event(attachment, &attribute, "context switches", tid, cpu, RING_TRUTH, &fd, gone_ret);
+		if (error || *gone_ret)
+			return error;
+		if (!vector_push(&attachment->fences, fd)) {
+			close(fd);
+			return &error_no_memory;
+		}
+	}
+	return NULL;
+}
+
+static void close_events_from(struct attachment *attachment, size_t count)
+{
+	while (attachment->events.count > count) {
+		const struct attached_event *event = &attachment->events.items[--attachment->events.count];
+
+		map_remove(&attachment->event_of_id, event->id);
+		close(event->fd);
+	}
+}
+
+static void close_fences_from(struct attachment *attachment, size_t count)
+{
+	while (attachment->fences.count > count)
+		close(attachment->fences.items[--attachment->fences.count]);
+}
+
+struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret)
+{
+	size_t event_count = attachment->events.count;
+	size_t fence_count = attachment->fences.count;
+	struct mmt_error *error;
+
+	*gone_ret = false;
+	error = open_set(attachment, tid, gone_ret);
+	if (!error && !*gone_ret && fence)
+		error = open_fences(attachment, tid, gone_ret);
+	if (!error && !*gone_ret)
+		return attach_mark_covered(attachment, tid) ? NULL : &error_no_memory;
+	close_events_from(attachment, event_count);
+	close_fences_from(attachment, fence_count);
+	return error;
+}
+
+bool attach_mark_covered(struct attachment *attachment, pid_t tid)
+{
+	return map_put(&attachment->covered, (uint64_t)tid, 1);
+}
+
+bool attach_is_covered(const struct attachment *attachment, pid_t tid)
+{
+	return map_get(&attachment->covered, (uint64_t)tid);
+}
+
+void attach_close_fences(struct attachment *attachment)
+{
+	close_fences_from(attachment, 0);
+}
+
+void attach_disable(struct attachment *attachment)
+{
+	for (size_t i = 0; i < attachment->events.count; i++)
+		ioctl(attachment->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
+{
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		struct {
+			uint64_t value, id, lost;
+		} counts;
+
+		if (read(attachment->events.items[i].fd, &counts, sizeof(counts)) == sizeof(counts))
+			lost[attachment->events.items[i].event] += counts.lost;
+	}
+}

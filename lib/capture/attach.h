@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Opening the event set for threads, on every CPU, and the descriptors that come of it. */
+#ifndef CAPTURE_ATTACH_H
+#define CAPTURE_ATTACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/events.h"
+#include "capture/rings.h"
+
+struct attached_event {
+	int fd;
+	uint32_t event; /* index in the event set */
+	uint64_t id;
+};
+
+struct attachment {
+	const struct event_set *set;
+	const struct rings *rings;
+	bool on_exec; /* the events begin with the next exec */
+	VECTOR(struct attached_event) events;
+	VECTOR(int) fences;
+	struct map event_of_id;
+	struct map covered;	     /* threads with the whole set, opened or inherited */
+	uint64_t descriptors_wanted; /* for messages */
+};
+
+/* Borrows both, which must outlive the attachment. */
+void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings);
+/* Closes every descriptor. Accepts a zeroed value. */
+void attach_deinit(struct attachment *attachment);
+
+/* Raise the soft limit of open files to the hard one; fail when it cannot hold the events of so many threads. */
+struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
+
+/*
+ * Open the whole set for a thread. `gone_ret`: it has ended, and nothing is open. With `fence`, later threads that
+ * inherit the whole set report it with a SWITCH record.
+ */
+struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret) MMT_MUST_CHECK;
+
+/* A thread was seen to have inherited the whole set. */
+bool attach_mark_covered(struct attachment *attachment, pid_t tid);
+bool attach_is_covered(const struct attachment *attachment, pid_t tid);
+
+/* Attaching is over: no more SWITCH records. */
+void attach_close_fences(struct attachment *attachment);
+
+/* Inherited events too. */
+void attach_disable(struct attachment *attachment);
+
+/* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.
+ */
+void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define STOP_TIMEOUT_MS 1000
+#define STATUS_CANNOT_RUN 127
+
+void command_init(struct command *command)
+{
+	*command = (struct command){.go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
+}
+
+static void close_pipe(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void command_deinit(struct command *command)
+{
+	bool held = command->go_pipe[1] >= 0;
+
+	close_pipe(&command->go_pipe[0]);
+	close_pipe(&command->go_pipe[1]);
+	close_pipe(&command->error_pipe);
+	if (held && command->pid > 0) {
+		kill(command->pid, SIGKILL);
+		waitpid(command->pid, NULL, 0);
+		command->pid = 0;
+	}
+}
+
+/* In the child: wait for the word, then become the command. */
+_Noreturn static void run_child(char *const *arguments, int go_pipe, int error_pipe)
+{
+	sigset_t none;
+	char word;
+	int errno_value;
+
+	/* The recorder may wait for signals with a descriptor, blocked, or ignore SIGPIPE: not the command's business.
+	 */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (read(go_pipe, &word, 1) == 1) {
+		execvp(arguments[0], arguments);
+		errno_value = errno;
+		if (write(error_pipe, &errno_value, sizeof(errno_value)) < 0)
+			_exit(STATUS_CANNOT_RUN);
+	}
+	_exit(STATUS_CANNOT_RUN);
+}
+
+struct mmt_error *command_start(struct command *command, char *const *arguments)
+{
+	int go_pipe[2], error_pipe[2];
+	int errno_value;
+
+	if (pipe2(go_pipe, O_CLOEXEC) < 0)
+		return error_system(errno, "cannot make a pipe");
+	if (pipe2(error_pipe, O_CLOEXEC) < 0) {
+		errno_value = errno;
+		close(go_pipe[0]);
+		close(go_pipe[1]);
+		return error_system(errno_value, "cannot make a pipe");
+	}
+	command->name = arguments[0];
+	command->pid = fork();
+	errno_value = errno;
+	if (command->pid == 0) {
+		close(go_pipe[1]);
+		run_child(arguments, go_pipe[0], error_pipe[1]);
+	}
+	close(error_pipe[1]);
+	memcpy(command->go_pipe, go_pipe, sizeof(go_pipe));
+	command->error_pipe = error_pipe[0];
+	if (command->pid < 0) {
+		command->pid = 0;
+		return error_system(errno_value, "cannot start %s", command->name);
+	}
+	return NULL;
+}
+
+struct mmt_error *command_release(struct command *command)
+{
+	int errno_value = 0;
+	ssize_t count;
+
+	if (write(command->go_pipe[1], "g", 1) != 1)
+		return error_system(errno, "cannot let %s run", command->name);
+	do
+		count = read(command->error_pipe, &errno_value, sizeof(errno_value));
+	while (count < 0 && errno == EINTR);
+	if (count == sizeof(errno_value))
+		return error_set_code(error_system(errno_value, "cannot run %s", command->name), MMT_ERROR_COMMAND);
+	close_pipe(&command->go_pipe[0]);
+	close_pipe(&command->go_pipe[1]);
+	close_pipe(&command->error_pipe);
+	return NULL;
+}
+
+void command_poll(struct command *command)
+{
+	int status;
+
+	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid) {
+		command->status = status;
+		command->pid = 0;
+	}
+}
+
+void command_stop(struct command *command)
+{
+	struct pollfd ended = {.events = POLLIN};
+
+	command_poll(command);
+	if (command->pid <= 0)
+		return;
+	kill(command->pid, SIGTERM);
+	ended.fd = (int)syscall(SYS_pidfd_open, command->pid, 0);
+	if (ended.fd >= 0) {
+		while (poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
+			;
+		close(ended.fd);
+	}
+	command_poll(command);
+}

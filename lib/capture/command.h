@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A command to be recorded: started, but held before it runs its program. */
+#ifndef CAPTURE_COMMAND_H
+#define CAPTURE_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct command {
+	pid_t pid; /* 0: none, or reaped */
+	const char *name;
+	int go_pipe[2]; /* the read end too, so that writing to a command that was killed is no SIGPIPE */
+	int error_pipe; /* read end */
+	int status;	/* wait status; -1: has not ended */
+};
+
+/* A command that was never started. */
+void command_init(struct command *command);
+/* Kills a command that was not let go. */
+void command_deinit(struct command *command);
+
+/* `arguments` must outlive the command. It starts with no signal blocked. */
+struct mmt_error *command_start(struct command *command, char *const *arguments) MMT_MUST_CHECK;
+
+/* Let it run; returns when it has executed its program, or MMT_ERROR_COMMAND when that failed. */
+struct mmt_error *command_release(struct command *command) MMT_MUST_CHECK;
+
+/* Reap it if it has ended. */
+void command_poll(struct command *command);
+
+/* Send SIGTERM to a command that still runs and wait for its end, at most a second. */
+void command_stop(struct command *command);
+
+#endif

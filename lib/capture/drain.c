@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/drain.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/bytes.h"
+#include "trace/calls.h"
+
+#define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
+#define SAMPLE_ID_OFFSET 8
+#define SAMPLE_TIME_OFFSET 32
+#define TRAILER_BYTES 32 /* of other records: pid and tid, time, cpu, identifier */
+
+bool drain_parse_sample(const struct perf_event_attr *attribute, void *record, size_t size,
+			struct drain_sample *sample_ret)
+{
+	struct bytes bytes = bytes_over(record, size);
+
+	memset(sample_ret, 0, sizeof(*sample_ret));
+	bytes_skip(&bytes, SAMPLE_FIXED_BYTES);
+	if (attribute->sample_type & PERF_SAMPLE_CALLCHAIN) {
+		sample_ret->callchain_count = bytes_count(&bytes, bytes_u64(&bytes), 8, LIMIT_CALLCHAIN);
+		bytes_skip(&bytes, 8 * sample_ret->callchain_count);
+	}
+	if (attribute->sample_type & PERF_SAMPLE_RAW)
+		bytes_skip(&bytes, bytes_u32(&bytes));
+	if (attribute->sample_type & PERF_SAMPLE_REGS_USER && bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_NONE)
+		bytes_skip(&bytes, 8 * (size_t)__builtin_popcountll(attribute->sample_regs_user));
+	if (attribute->sample_type & PERF_SAMPLE_STACK_USER) {
+		uint64_t stack_bytes = bytes_count(&bytes, bytes_u64(&bytes), 1, LIMIT_STACK_BYTES);
+		size_t offset = size - bytes_left(&bytes);
+
+		bytes_skip(&bytes, stack_bytes);
+		if (stack_bytes) {
+			sample_ret->stack = (uint8_t *)record + offset;
+			sample_ret->stack_bytes = stack_bytes;
+			sample_ret->copied_bytes = bytes_u64(&bytes);
+		}
+	}
+	return bytes_ok(&bytes) && sample_ret->copied_bytes <= sample_ret->stack_bytes;
+}
+
+static enum mmt_event_count count_kind(enum call call)
+{
+	switch (call) {
+	case CALL_MMAP:
+		return MMT_COUNT_MMAP;
+	case CALL_MUNMAP:
+		return MMT_COUNT_MUNMAP;
+	case CALL_MREMAP:
+		return MMT_COUNT_MREMAP;
+	case CALL_BRK:
+		return MMT_COUNT_BRK;
+	case CALL_MPROTECT:
+	case CALL_PKEY_MPROTECT:
+		return MMT_COUNT_MPROTECT;
+	case CALL_SHMAT:
+		return MMT_COUNT_SHMAT;
+	case CALL_SHMDT:
+		return MMT_COUNT_SHMDT;
+	default:
+		return MMT_COUNT_OTHER_CALLS;
+	}
+}
+
+/* Bytes beyond those copied are what the ring held before: they must not get into the file. */
+static void clean_stack(const struct drain_sample *sample)
+{
+	if (sample->stack)
+		memset(sample->stack + sample->copied_bytes, 0, sample->stack_bytes - sample->copied_bytes);
+}
+
+static struct mmt_error *handle_sample(struct recorder *recorder, void *record, size_t size, bool counted)
+{
+	struct bytes bytes = bytes_over(record, size);
+	const struct event_description *event;
+	struct drain_sample sample;
+	const uint64_t *index;
+
+	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
+	index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
+	if (!index)
+		return NULL; /* of a thread given up while attaching */
+	event = &recorder->events.items.items[*index];
+	if (!drain_parse_sample(&event->attribute, record, size, &sample))
+		return error_create(MMT_ERROR_SYSTEM,
+				    "the kernel's ring buffer holds a sample of %s that is not laid out "
+				    "as asked for",
+				    event->name);
+	clean_stack(&sample);
+	if (!counted)
+		return NULL;
+	if (event->role == ROLE_TRUTH) {
+		recorder->summary.events[count_kind(event->call)]++;
+		/* One entry says that user addresses follow. */
+		recorder->summary.truncated_stacks += sample.callchain_count > recorder->callchain_limit;
+	} else if (event->role == ROLE_DUMP) {
+		recorder->summary.stack_dumps++;
+		recorder->summary.truncated_stacks += sample.copied_bytes == sample.stack_bytes;
+	}
+	return NULL;
+}
+
+static void want_snapshot(struct known_process *process, enum snapshot_kind kind, uint64_t time_ns)
+{
+	if (process->snapshot_ns > time_ns)
+		return;
+	process->snapshot_wanted = true;
+	process->snapshot_kind = kind;
+	process->snapshot_wanted_ns = time_ns;
+}
+
+/* A thread, or a process: a child whose number is that of an earlier, ended one is a new one. */
+static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool counted)
+{
+	pid_t pid = (pid_t)bytes_u32(&bytes);
+	pid_t parent = (pid_t)bytes_u32(&bytes);
+	struct known_process *process;
+
+	recorder->summary.threads += counted;
+	if (pid == parent)
+		return NULL;
+	process = known_processes_find(&recorder->processes, pid);
+	if (!process || process->ended)
+		process = known_processes_add(&recorder->processes, pid, false);
+	if (!process)
+		return &error_no_memory;
+	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
+	return NULL;
+}
+
+static void handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
+{
+	struct known_process *process = known_processes_find(&recorder->processes, (pid_t)bytes_u32(&bytes));
+
+	if (process && misc & PERF_RECORD_MISC_COMM_EXEC)
+		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
+}
+
+/* Executable mappings: their files may be gone tomorrow. */
+static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes)
+{
+	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
+	uint64_t length;
+	uint32_t protection;
+
+	bytes_u32(&bytes);
+	mapping.start = bytes_u64(&bytes);
+	length = bytes_u64(&bytes);
+	bytes_u64(&bytes);
+	mapping.device_major = bytes_u32(&bytes);
+	mapping.device_minor = bytes_u32(&bytes);
+	mapping.inode = bytes_u64(&bytes);
+	bytes_u64(&bytes);
+	protection = bytes_u32(&bytes);
+	bytes_u32(&bytes);
+	mapping.path = bytes_string(&bytes);
+	mapping.end = mapping.start + length;
+	if (!bytes_ok(&bytes) || !(protection & PROT_EXEC))
+		return NULL;
+	return build_id_notes_want(&recorder->build_ids, &mapping);
+}
+
+static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header,
+					  uint64_t time_ns, bool counted)
+{
+	struct bytes bytes = bytes_over(header, header->size);
+	struct mmt_error *error = NULL;
+
+	bytes_skip(&bytes, sizeof(*header));
+	switch (header->type) {
+	case PERF_RECORD_FORK:
+		error = handle_fork(recorder, bytes, time_ns, counted);
+		break;
+	case PERF_RECORD_COMM:
+		handle_comm(recorder, header->misc, bytes, time_ns);
+		break;
+	case PERF_RECORD_MMAP2:
+		error = handle_mapping(recorder, bytes);
+		break;
+	case PERF_RECORD_EXIT:
+		break;
+	default:
+		return NULL;
+	}
+	recorder->summary.side_band_events += counted;
+	return error;
+}
+
+static struct mmt_error *handle_record(void *context, const struct ring *ring, void *record, size_t size)
+{
+	struct recorder *recorder = context;
+	const struct perf_event_header *header = record;
+	struct mmt_error *error;
+	struct bytes bytes = bytes_over(record, size);
+	uint64_t time_ns;
+	bool counted;
+
+	(void)ring;
+	if (header->type == PERF_RECORD_SAMPLE) {
+		bytes_skip(&bytes, SAMPLE_TIME_OFFSET);
+		time_ns = bytes_u64(&bytes);
+	} else {
+		pid_t tid;
+
+		bytes_skip(&bytes, size < TRAILER_BYTES ? size : size - TRAILER_BYTES + 4);
+		tid = (pid_t)bytes_u32(&bytes);
+		time_ns = bytes_u64(&bytes);
+		/* Only fences report these: attaching to this thread is done. */
+		if (header->type == PERF_RECORD_SWITCH)
+			return attach_mark_covered(&recorder->attachment, tid) ? NULL : &error_no_memory;
+	}
+	counted = recorder->writing && time_ns >= recorder->start_ns;
+	if (header->type == PERF_RECORD_SAMPLE)
+		error = handle_sample(recorder, record, size, counted);
+	else
+		error = handle_side_band(recorder, header, time_ns, counted);
+	if (!error && counted)
+		recorder_append(recorder, record, size, time_ns);
+	return error;
+}
+
+struct mmt_error *drain_rings(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->rings.items.count; i++) {
+		struct mmt_error *error;
+
+		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+struct mmt_error *drain_filling_rings(struct recorder *recorder)
+{
+	return rings_are_filling(&recorder->rings) ? drain_rings(recorder) : NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Moving records from the rings into the file. Only what the recorder must know itself is looked at. */
+#ifndef CAPTURE_DRAIN_H
+#define CAPTURE_DRAIN_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/*
+ * Read every ring up to its present head. While recorder->writing is unset, and for records before start_ns, only the
+ * recorder's own state changes. Asks for snapshots of new and of newly executed programs in the known processes; takes
+ * none itself.
+ */
+struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* As above, when a ring is filling: for long work between rounds. */
+struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
+struct drain_sample {
+	uint64_t callchain_count;
+	uint8_t *stack;	       /* NULL: none */
+	uint64_t stack_bytes;  /* reserved in the record */
+	uint64_t copied_bytes; /* of them really copied */
+};
+
+/* False: the record is not laid out as the attribute says. */
+bool drain_parse_sample(const struct perf_event_attr *attribute, void *record, size_t size,
+			struct drain_sample *sample_ret);
+
+#endif

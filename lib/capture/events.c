@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/events.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/tracefs.h"
+#include "trace/calls.h"
+
+/* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
+#define LEAF_STACK_BYTES 64
+
+static void describe_common(struct perf_event_attr *attribute)
+{
+	memset(attribute, 0, sizeof(*attribute));
+	attribute->size = sizeof(*attribute);
+	attribute->sample_type = EVENTS_SAMPLE_TYPE;
+	attribute->read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attribute->sample_period = 1;
+	attribute->inherit = 1;
+	attribute->sample_id_all = 1;
+	attribute->exclude_callchain_kernel = 1;
+	attribute->watermark = 1;
+	attribute->use_clockid = 1;
+	attribute->clockid = CLOCK_MONOTONIC;
+}
+
+static void describe_dummy(struct perf_event_attr *attribute)
+{
+	describe_common(attribute);
+	attribute->type = PERF_TYPE_SOFTWARE;
+	attribute->config = PERF_COUNT_SW_DUMMY;
+	attribute->exclude_kernel = 1;
+}
+
+void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark)
+{
+	describe_dummy(attribute);
+	attribute->inherit = 0;
+	attribute->wakeup_watermark = watermark;
+}
+
+void events_describe_fence(struct perf_event_attr *attribute)
+{
+	describe_dummy(attribute);
+	attribute->context_switch = 1;
+}
+
+void events_describe_snapshot(struct event_description *description)
+{
+	memset(description, 0, sizeof(*description));
+	describe_dummy(&description->attribute);
+	description->role = ROLE_SNAPSHOT;
+	snprintf(description->name, sizeof(description->name), "mmtrace-snapshot");
+}
+
+uint32_t events_dump_bytes(const struct mmt_record_options *options)
+{
+	switch (options->call_graph) {
+	case MMT_CALL_GRAPH_AUTO:
+		return MMT_STACK_DUMP_BYTES_DEFAULT;
+	case MMT_CALL_GRAPH_DWARF:
+		return options->stack_dump_bytes;
+	default:
+		return 0;
+	}
+}
+
+static struct mmt_error *add_side_band(struct event_set *set)
+{
+	struct event_description *event = vector_append(&set->items);
+
+	if (!event)
+		return &error_no_memory;
+	describe_dummy(&event->attribute);
+	event->attribute.mmap = 1;
+	event->attribute.mmap2 = 1;
+	event->attribute.mmap_data = 1;
+	event->attribute.comm = 1;
+	event->attribute.comm_exec = 1;
+	event->attribute.task = 1;
+	event->role = ROLE_SIDE_BAND;
+	snprintf(event->name, sizeof(event->name), "dummy:u");
+	return NULL;
+}
+
+/* NULL in `event_ret`: the kernel has no such tracepoint. */
+static struct mmt_error *add_tracepoint(struct event_set *set, int tracefs, const char *system, const char *name,
+					struct event_description **event_ret)
+{
+	struct mmt_error *error;
+	struct event_description *event;
+	bool found;
+
+	*event_ret = NULL;
+	error = tracefs_add_tracepoint(tracefs, system, name, &set->tracepoints, &found);
+	if (error || !found)
+		return error;
+	event = vector_append(&set->items);
+	if (!event)
+		return &error_no_memory;
+	describe_common(&event->attribute);
+	event->attribute.type = PERF_TYPE_TRACEPOINT;
+	event->attribute.config = set->tracepoints.items.items[set->tracepoints.items.count - 1].id;
+	event->attribute.sample_type |= PERF_SAMPLE_RAW;
+	snprintf(event->name, sizeof(event->name), "%s:%s", system, name);
+	*event_ret = event;
+	return NULL;
+}
+
+static struct mmt_error *add_call(struct event_set *set, int tracefs, const struct mmt_record_options *options,
+				  const struct architecture *architecture, enum call call)
+{
+	const struct call_description *description = call_describe(call);
+	struct event_description *event;
+	struct mmt_error *error;
+	char name[64];
+
+	snprintf(name, sizeof(name), "sys_exit_%s", description->name);
+	error = add_tracepoint(set, tracefs, "syscalls", name, &event);
+	if (error)
+		return error;
+	if (!event && !description->rare)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
+	if (!event)
+		return NULL;
+	event->role = ROLE_TRUTH;
+	event->call = call;
+	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
+	event->attribute.sample_regs_user = architecture->truth_registers;
+	if (description->creates && options->call_graph != MMT_CALL_GRAPH_NONE) {
+		event->attribute.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+		event->attribute.sample_stack_user = LEAF_STACK_BYTES;
+	}
+	return NULL;
+}
+
+/* The deep stack of every creating call that has a truth event: the same tracepoint once more, into a ring of its own.
+ */
+static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture, uint32_t dump_bytes)
+{
+	size_t truth_count = set->items.count;
+
+	for (size_t i = 0; i < truth_count; i++) {
+		struct event_description *dump;
+		const struct event_description *truth;
+
+		if (set->items.items[i].role != ROLE_TRUTH || !call_describe(set->items.items[i].call)->creates)
+			continue;
+		dump = vector_append(&set->items);
+		if (!dump)
+			return &error_no_memory;
+		truth = &set->items.items[i];
+		*dump = *truth;
+		dump->role = ROLE_DUMP;
+		dump->ring = RING_DUMP;
+		dump->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+		dump->attribute.sample_regs_user = architecture->dump_registers;
+		dump->attribute.sample_stack_user = dump_bytes;
+		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/stack-dump",
+			 call_describe(truth->call)->name);
+		set->has_dump = true;
+	}
+	return NULL;
+}
+
+struct mmt_error *events_create(const struct mmt_record_options *options, int tracefs,
+				const struct architecture *architecture, struct event_set *set)
+{
+	uint32_t dump_bytes = events_dump_bytes(options);
+	struct event_description *new_task;
+	struct mmt_error *error;
+
+	memset(set, 0, sizeof(*set));
+	error = tracefs_add_headers(tracefs, &set->tracepoints);
+	if (!error)
+		error = add_side_band(set);
+	if (!error)
+		error = add_tracepoint(set, tracefs, "task", "task_newtask", &new_task);
+	if (!error && !new_task)
+		error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
+	if (error)
+		return error;
+	new_task->role = ROLE_NEW_TASK;
+	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
+		error = add_call(set, tracefs, options, architecture, (enum call)call);
+	if (!error && dump_bytes)
+		error = add_dumps(set, architecture, dump_bytes);
+	return error;
+}
+
+void events_deinit(struct event_set *set)
+{
+	vector_deinit(&set->items);
+	tracepoints_deinit(&set->tracepoints);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is recorded: the one place that says which perf events are opened for a thread and what each of them carries. */
+#ifndef CAPTURE_EVENTS_H
+#define CAPTURE_EVENTS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mmtrace/record.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "trace/architecture.h"
+#include "trace/event.h"
+#include "trace/sections.h"
+#include "trace/tracepoint.h"
+
+enum ring_kind { RING_TRUTH, RING_DUMP, RING_KINDS };
+
+struct event_description {
+	struct perf_event_attr attribute;
+	char name[64];
+	enum attribute_role role;
+	enum call call; /* ROLE_TRUTH and ROLE_DUMP */
+	enum ring_kind ring;
+};
+
+/* In the order in which they are opened: the cheapest first, so that a thread that is gone costs little. */
+struct event_set {
+	VECTOR(struct event_description) items;
+	struct tracepoints tracepoints;
+	bool has_dump;
+};
+
+/* Event set for these options; `tracefs` is the descriptor of tracefs_open(). Call event_set_deinit() in any case. */
+struct mmt_error *events_create(const struct mmt_record_options *options, int tracefs,
+				const struct architecture *architecture, struct event_set *set) MMT_MUST_CHECK;
+void events_deinit(struct event_set *set);
+
+/* Bytes of stack in each sample of the dump ring; 0: no dumps. */
+uint32_t events_dump_bytes(const struct mmt_record_options *options);
+
+/* Owns a ring; `watermark` bytes wake the reader. */
+void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
+
+/*
+ * Opened last for each thread while attaching: a thread that reports a context switch through it was born with the
+ * whole set.
+ */
+void events_describe_fence(struct perf_event_attr *attribute);
+
+/* Never opened; its identifiers mark the snapshots in the file. */
+void events_describe_snapshot(struct event_description *description);
+
+/* Every record of ours carries these, in this order (samples: identifier and instruction pointer first). */
+#define EVENTS_SAMPLE_TYPE                                                                                             \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+#endif

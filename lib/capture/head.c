@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/head.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mmtrace/version.h>
+
+#include "base/buffer.h"
+
+#define STRING_ALIGNMENT 64 /* as perf pads strings in its sections */
+#define CLOCK_DATA_VERSION 1
+
+static struct mmt_error *add_attributes(struct recorder *recorder)
+{
+	struct event_description snapshot;
+	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS];
+
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		const struct event_description *event = &recorder->events.items.items[i];
+		VECTOR(uint64_t) ids = {0};
+		struct mmt_error *error = NULL;
+
+		for (size_t k = 0; !error && k < recorder->attachment.events.count; k++) {
+			const struct attached_event *attached = &recorder->attachment.events.items[k];
+
+			if (attached->event == i && !vector_push(&ids, attached->id))
+				error = &error_no_memory;
+		}
+		if (!error)
+			error = writer_add_attribute(recorder->writer, &event->attribute, event->name, ids.items,
+						     ids.count);
+		vector_deinit(&ids);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < sizeof(snapshot_ids) / sizeof(snapshot_ids[0]); i++)
+		snapshot_ids[i] = SNAPSHOT_ID_FIRST + i;
+	events_describe_snapshot(&snapshot);
+	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
+				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
+}
+
+static struct mmt_error *fill_info(const struct recorder *recorder, struct recording_info *info)
+{
+	info->recorder_version = strdup(mmt_version());
+	if (!info->recorder_version)
+		return &error_no_memory;
+	info->start_ns = recorder->start_ns;
+	info->start_realtime_ns = recorder->start_realtime_ns;
+	info->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	info->call_graph = recorder->options->call_graph;
+	info->stack_dump_bytes = events_dump_bytes(recorder->options);
+	info->callchain_limit = recorder->callchain_limit;
+	info->command = recorder->options->command;
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i].target &&
+		    !vector_push(&info->targets, recorder->processes.items.items[i].pid))
+			return &error_no_memory;
+	}
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		if (!vector_push(&info->roles, recorder->events.items.items[i].role))
+			return &error_no_memory;
+	}
+	return vector_push(&info->roles, ROLE_SNAPSHOT) ? NULL : &error_no_memory;
+}
+
+/* Takes what the buffer holds. */
+static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+
+	if (!error)
+		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
+	buffer_clear(buffer);
+	return error;
+}
+
+static void put_string(struct buffer *buffer, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	size_t padded = (size + STRING_ALIGNMENT - 1) & ~(size_t)(STRING_ALIGNMENT - 1);
+	char *room;
+
+	buffer_put_u32(buffer, (uint32_t)padded);
+	room = buffer_extend(buffer, padded);
+	if (!room)
+		return;
+	memset(room, 0, padded);
+	memcpy(room, text, size);
+}
+
+static struct mmt_error *add_string(struct recorder *recorder, enum format_feature feature, const char *text,
+				    struct buffer *buffer)
+{
+	put_string(buffer, text);
+	return add_section(recorder, feature, buffer);
+}
+
+static struct mmt_error *add_command_line(struct recorder *recorder, struct buffer *buffer)
+{
+	const char *const *words = recorder->options->command_line;
+	uint32_t count = 0;
+
+	if (!words)
+		return NULL;
+	while (words[count])
+		count++;
+	buffer_put_u32(buffer, count);
+	for (uint32_t i = 0; i < count; i++)
+		put_string(buffer, words[i]);
+	return add_section(recorder, FEATURE_CMDLINE, buffer);
+}
+
+static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buffer)
+{
+	char version[64] = "mmtrace ";
+	struct utsname host = {0};
+	struct mmt_error *error;
+
+	uname(&host);
+	strncat(version, mmt_version(), sizeof(version) - strlen(version) - 1);
+	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_OSRELEASE, host.release, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_VERSION, version, buffer);
+	if (!error)
+		error = add_string(recorder, FEATURE_ARCH, recorder->architecture->name, buffer);
+	if (error)
+		return error;
+	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	return add_section(recorder, FEATURE_NRCPUS, buffer);
+}
+
+static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buffer)
+{
+	struct timespec resolution = {0};
+	struct mmt_error *error;
+
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	buffer_put_u64(buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
+	error = add_section(recorder, FEATURE_CLOCKID, buffer);
+	if (error)
+		return error;
+	buffer_put_u32(buffer, CLOCK_DATA_VERSION);
+	buffer_put_u32(buffer, CLOCK_MONOTONIC);
+	buffer_put_u64(buffer, recorder->start_realtime_ns);
+	buffer_put_u64(buffer, recorder->start_ns);
+	return add_section(recorder, FEATURE_CLOCK_DATA, buffer);
+}
+
+static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buffer)
+{
+	struct recording_info info = {0};
+	struct mmt_error *error = fill_info(recorder, &info);
+
+	if (!error) {
+		recording_info_encode(&info, buffer);
+		error = add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
+	}
+	recording_info_deinit(&info);
+	return error;
+}
+
+struct mmt_error *head_add(struct recorder *recorder)
+{
+	struct mmt_error *error = add_attributes(recorder);
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	if (!error)
+		error = add_info(recorder, &buffer);
+	if (!error) {
+		tracepoints_encode(&recorder->events.tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &buffer);
+		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
+	}
+	if (!error)
+		error = add_host(recorder, &buffer);
+	if (!error)
+		error = add_command_line(recorder, &buffer);
+	if (!error)
+		error = add_clock(recorder, &buffer);
+	buffer_deinit(&buffer);
+	return error;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/known-processes.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+void known_processes_release(struct known_process *process)
+{
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	if (process->tmp_directory >= 0)
+		close(process->tmp_directory);
+	process->pidfd = process->tmp_directory = -1;
+}
+
+void known_processes_deinit(struct known_processes *processes)
+{
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+
+		known_processes_release(process);
+		vector_deinit(&process->perf_map.growth);
+		free(process->perf_map.text);
+	}
+	vector_deinit(&processes->items);
+	map_deinit(&processes->index_of_pid);
+}
+
+struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target)
+{
+	struct known_process *process = vector_append(&processes->items);
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->target = target;
+	process->tmp_directory = -1;
+	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	process->ended = process->pidfd < 0;
+	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
+		known_processes_release(process);
+		processes->items.count--;
+		return NULL;
+	}
+	return process;
+}
+
+struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid)
+{
+	const uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)pid);
+
+	return index ? &processes->items.items[*index] : NULL;
+}
+
+bool known_processes_update(struct known_processes *processes)
+{
+	bool all_ended = true;
+
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+		struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+
+		if (!process->ended && poll(&poll_fd, 1, 0) > 0)
+			process->ended = true;
+		all_ended &= process->ended || !process->target;
+	}
+	return all_ended;
+}

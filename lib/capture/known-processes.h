@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The processes of a recording: those asked for and their later children. */
+#ifndef CAPTURE_KNOWN_PROCESSES_H
+#define CAPTURE_KNOWN_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "trace/event.h"
+#include "trace/sections.h"
+
+struct known_process {
+	pid_t pid;
+	bool target; /* asked for */
+	bool ended;
+	int pidfd; /* -1: ended before it could be had */
+	bool snapshot_wanted;
+	enum snapshot_kind snapshot_kind;
+	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
+	uint64_t snapshot_ns;	     /* when the last one began */
+
+	/* Its perf map, see perf-maps.h. */
+	int tmp_directory; /* O_PATH; -1: none */
+	pid_t namespace_pid;
+	uid_t owner;
+	uint64_t started_realtime_ns;
+	struct perf_map_copy perf_map;
+};
+
+struct known_processes {
+	VECTOR(struct known_process) items;
+	struct map index_of_pid; /* of the youngest process with this number */
+};
+
+void known_processes_deinit(struct known_processes *processes);
+
+/*
+ * Add a process and open what outlives it. It may have ended already; see `ended`. The pointer is valid until the next
+ * addition; NULL: out of memory.
+ */
+struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target);
+
+/* NULL: not known. */
+struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid);
+
+/* Look whether processes have ended; true: every target has. */
+bool known_processes_update(struct known_processes *processes);
+
+/* Descriptors of an ended process are of no more use. */
+void known_processes_release(struct known_process *process);
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "capture/drain.h"
+#include "capture/perf-maps.h"
+#include "capture/snapshot.h"
+
+#define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
+#define SECOND_NS 1000000000ULL
+#define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
+
+static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
+{
+	struct known_process *process = &recorder->processes.items.items[index];
+	enum snapshot_kind kind = process->snapshot_kind;
+
+	process->snapshot_wanted = false;
+	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
+		return NULL;
+	perf_maps_watch(process);
+	/* May add processes, which moves them. */
+	return snapshot_take(recorder, process->pid, kind);
+}
+
+/* What an ended process leaves behind is copied at once. */
+static struct mmt_error *copy_perf_map(struct recorder *recorder, struct known_process *process)
+{
+	const char *refused;
+	struct mmt_error *error = perf_maps_copy(process, recorder_now_ns(), &refused);
+
+	if (refused)
+		recorder_message(recorder, true, "the perf map of process %d is not used: %s", process->pid, refused);
+	return error;
+}
+
+static struct mmt_error *serve_ended(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
+			continue;
+		error = copy_perf_map(recorder, process);
+		known_processes_release(process);
+	}
+	return error;
+}
+
+struct mmt_error *loop_serve(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i].snapshot_wanted)
+			error = serve_process(recorder, i);
+	}
+	if (!error)
+		error = build_id_notes_read(&recorder->build_ids);
+	return error ? error : serve_ended(recorder);
+}
+
+static void note_perf_maps(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		perf_maps_note_growth(&recorder->processes.items.items[i], recorder_now_ns());
+}
+
+struct waiting {
+	struct pollfd *items; /* owned: the stop descriptor, the rings, the targets */
+	size_t count;
+	size_t first_target;
+};
+
+static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
+{
+	size_t capacity = 1 + recorder->rings.items.count + recorder->processes.items.count;
+
+	waiting->items = calloc(capacity, sizeof(*waiting->items));
+	if (!waiting->items)
+		return &error_no_memory;
+	waiting->items[waiting->count++].fd = recorder->options->stop_fd;
+	for (size_t i = 0; i < recorder->rings.items.count; i++)
+		waiting->items[waiting->count++].fd = recorder->rings.items.items[i].fd;
+	waiting->first_target = waiting->count;
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->target && !process->ended)
+			waiting->items[waiting->count++].fd = process->pidfd;
+	}
+	for (size_t i = 0; i < waiting->count; i++)
+		waiting->items[i].events = POLLIN;
+	return NULL;
+}
+
+/* Sleep until a ring fills, something ends, or a tick is over. True: the stop descriptor is readable. */
+static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
+{
+	uint64_t now_ns = recorder_now_ns();
+	uint64_t sleep_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	int result;
+
+	if (sleep_ns > TICK_NS)
+		sleep_ns = TICK_NS;
+	result = poll(waiting->items, waiting->count, (int)((sleep_ns + 999999) / 1000000));
+	for (size_t i = waiting->first_target; result > 0 && i < waiting->count; i++) {
+		/* The descriptor of an ended process stays readable: once is enough. */
+		if (waiting->items[i].revents)
+			waiting->items[i].fd = -1;
+	}
+	return result > 0 && waiting->items[0].fd >= 0 && waiting->items[0].revents;
+}
+
+/* Once a second: what is seen becomes safe. */
+static void keep_safe(struct recorder *recorder)
+{
+	recorder_end_round(recorder);
+	recorder_flush(recorder);
+	note_perf_maps(recorder);
+}
+
+struct mmt_error *loop_run(struct recorder *recorder)
+{
+	CLEANUP(free) struct pollfd *items = NULL;
+	struct waiting waiting = {0};
+	uint64_t duration_ns = recorder->options->duration_ns;
+	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - recorder->start_ns
+			      ? recorder->start_ns + duration_ns
+			      : UINT64_MAX;
+	uint64_t safe_ns = recorder_now_ns();
+	struct mmt_error *error = prepare_waiting(recorder, &waiting);
+
+	items = waiting.items;
+	while (!error) {
+		bool stopped = wait_for_work(&waiting, end_ns);
+		bool ended = known_processes_update(&recorder->processes);
+
+		error = drain_rings(recorder);
+		if (!error)
+			error = loop_serve(recorder);
+		if (recorder->round_bytes >= ROUND_BYTES)
+			recorder_end_round(recorder);
+		if (recorder_now_ns() - safe_ns >= SECOND_NS) {
+			keep_safe(recorder);
+			safe_ns = recorder_now_ns();
+		}
+		if (recorder->write_error)
+			recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+		else if (stopped)
+			recorder->summary.end = MMT_RECORD_END_STOPPED;
+		else if (ended)
+			recorder->summary.end = MMT_RECORD_END_TARGET_ENDED;
+		else if (recorder_now_ns() >= end_ns)
+			recorder->summary.end = MMT_RECORD_END_DURATION;
+		else
+			continue;
+		break;
+	}
+	return error;
+}
+
+/* Every process that still lives, children too. */
+static struct mmt_error *take_last_snapshots(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
+		if (!recorder->processes.items.items[i].ended)
+			error = snapshot_take(recorder, recorder->processes.items.items[i].pid, SNAPSHOT_STOP);
+	}
+	return error;
+}
+
+struct mmt_error *loop_stop(struct recorder *recorder, uint64_t *stop_ns_ret)
+{
+	struct mmt_error *error;
+
+	known_processes_update(&recorder->processes);
+	error = take_last_snapshots(recorder);
+	attach_disable(&recorder->attachment);
+	*stop_ns_ret = recorder_now_ns();
+	if (!error)
+		error = drain_rings(recorder);
+	recorder_end_round(recorder);
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
+		error = copy_perf_map(recorder, &recorder->processes.items.items[i]);
+	return error ? error : build_id_notes_read(&recorder->build_ids);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From the first record to the last: draining, snapshots as processes come, the end. */
+#ifndef CAPTURE_LOOP_H
+#define CAPTURE_LOOP_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/* Record until something ends it, which goes into summary.end. Write errors are kept in recorder->write_error. */
+struct mmt_error *loop_run(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Last snapshots with the events on, then the events off and the last records; `stop_ns_ret` lies behind all of them.
+ */
+struct mmt_error *loop_stop(struct recorder *recorder, uint64_t *stop_ns_ret) MMT_MUST_CHECK;
+
+/* Take the snapshots and build-ids that drained records asked for, and look after processes that ended. */
+struct mmt_error *loop_serve(struct recorder *recorder) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/proc.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/text-file.h"
+
+#define KERNEL_THREAD_FLAG 0x00200000u /* PF_KTHREAD in the flags of /proc/PID/stat */
+#define STATUS_BYTES 128
+
+struct stat_fields {
+	char state;
+	uint32_t flags;
+	uint64_t start_ticks; /* since boot */
+};
+
+static bool read_stat(pid_t pid, struct stat_fields *fields)
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+	const char *position;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	/* The name may hold blanks and parentheses: the fields begin behind the last one. */
+	position = strrchr(text, ')');
+	return position &&
+	       sscanf(position + 1,
+		      " %c %*d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      &fields->state, &fields->flags, &fields->start_ticks) == 3;
+}
+
+static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return text_file_read(-1, path, &text) == 0 && text_file_field(text, name, value, STATUS_BYTES);
+}
+
+static struct mmt_error *refuse_gone(pid_t pid)
+{
+	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
+}
+
+/* The file class of the program: 32-bit system calls do not pass the tracepoints of a 64-bit kernel. */
+static struct mmt_error *check_program(pid_t pid)
+{
+	unsigned char identification[EI_NIDENT];
+	char path[64];
+	CLEANUP(close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot look into process %d: permission denied; run as root or as its owner with "
+				    "CAP_PERFMON and CAP_SYS_PTRACE",
+				    pid);
+	if (fd < 0)
+		return refuse_gone(pid);
+	if (pread(fd, identification, sizeof(identification), 0) == sizeof(identification) &&
+	    !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
+				    "kernel",
+				    pid);
+	return NULL;
+}
+
+struct mmt_error *proc_check_target(pid_t pid)
+{
+	struct stat_fields fields;
+	char value[STATUS_BYTES];
+	long process;
+
+	if (pid <= 0)
+		return error_create(MMT_ERROR_INVALID, "%d is not a process number", pid);
+	if (pid == getpid())
+		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
+	if (!read_stat(pid, &fields) || !read_status_field(pid, "Tgid", value))
+		return refuse_gone(pid);
+	process = strtol(value, NULL, 10);
+	if (process != pid)
+		return error_create(MMT_ERROR_NO_PROCESS, "%d is a thread of process %ld: use -p %ld", pid, process,
+				    process);
+	if (fields.flags & KERNEL_THREAD_FLAG)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
+	if (fields.state == 'Z' || fields.state == 'X')
+		return error_create(MMT_ERROR_NO_PROCESS, "process %d has ended already (zombie)", pid);
+	return check_program(pid);
+}
+
+bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(name, PROC_NAME_BYTES, "%s", text);
+	return true;
+}
+
+bool proc_list_threads(pid_t pid, proc_pids *threads)
+{
+	const struct dirent *entry;
+	char path[64];
+	bool ok = true;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	directory = opendir(path);
+	if (!directory)
+		return false;
+	while (ok && (entry = readdir(directory))) {
+		if (entry->d_name[0] != '.')
+			ok = vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	closedir(directory);
+	return ok;
+}
+
+pid_t proc_namespace_pid(pid_t pid)
+{
+	char value[STATUS_BYTES];
+	const char *last;
+
+	if (!read_status_field(pid, "NStgid", value))
+		return pid;
+	last = strrchr(value, '\t');
+	return (pid_t)strtol(last ? last : value, NULL, 10);
+}
+
+bool proc_owner(pid_t pid, uid_t *owner_ret)
+{
+	char value[STATUS_BYTES];
+	unsigned real, effective;
+
+	if (!read_status_field(pid, "Uid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
+		return false;
+	*owner_ret = effective;
+	return true;
+}
+
+uint64_t proc_start_realtime_ns(pid_t pid)
+{
+	struct stat_fields fields;
+	struct timespec boot, real;
+	uint64_t started_ns, boot_ns, real_ns;
+
+	if (!read_stat(pid, &fields) || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+		return 0;
+	started_ns = fields.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	boot_ns = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
+	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	return boot_ns > started_ns ? real_ns - (boot_ns - started_ns) : real_ns;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What /proc says about a process. */
+#ifndef CAPTURE_PROC_H
+#define CAPTURE_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+
+#define PROC_NAME_BYTES 64
+
+typedef VECTOR(pid_t) proc_pids;
+
+/* NULL when `pid` is a process that can be recorded; else what is wrong with it. */
+struct mmt_error *proc_check_target(pid_t pid) MMT_MUST_CHECK;
+
+/* Name of a thread; false: it is gone. */
+bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
+
+/* Append the threads of a process; false: it is gone. Out of memory looks the same. */
+bool proc_list_threads(pid_t pid, proc_pids *threads);
+
+/* Its number in the innermost PID namespace; `pid` itself when that cannot be told. */
+pid_t proc_namespace_pid(pid_t pid);
+
+/* The owner (effective user); false: gone. */
+bool proc_owner(pid_t pid, uid_t *owner_ret);
+
+/* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */
+uint64_t proc_start_realtime_ns(pid_t pid);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/record.h>
+
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "capture/drain.h"
+#include "capture/head.h"
+#include "capture/loop.h"
+#include "capture/perf-maps.h"
+#include "capture/recorder.h"
+#include "capture/snapshot.h"
+#include "capture/tail.h"
+#include "capture/targets.h"
+#include "capture/text-file.h"
+#include "capture/tracefs.h"
+
+#define CALLCHAIN_LIMIT_DEFAULT 127
+
+const char *mmt_event_count_name(enum mmt_event_count kind)
+{
+	static const char *const names[MMT_COUNT_KINDS] = {
+	    [MMT_COUNT_MMAP] = "mmap",	 [MMT_COUNT_MUNMAP] = "munmap",	    [MMT_COUNT_MREMAP] = "mremap",
+	    [MMT_COUNT_BRK] = "brk",	 [MMT_COUNT_MPROTECT] = "mprotect", [MMT_COUNT_SHMAT] = "shmat",
+	    [MMT_COUNT_SHMDT] = "shmdt", [MMT_COUNT_OTHER_CALLS] = "other",
+	};
+
+	return kind < MMT_COUNT_KINDS ? names[kind] : "";
+}
+
+void mmt_record_options_init(struct mmt_record_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->stop_fd = -1;
+	options->output = "mmtrace.data";
+}
+
+static struct mmt_error *check_options(const struct mmt_record_options *options)
+{
+	bool has_command = options->command && options->command[0];
+
+	if (has_command == (options->pid_count > 0))
+		return error_create(MMT_ERROR_INVALID, "either processes or a command must be given to be recorded");
+	if (options->call_graph > MMT_CALL_GRAPH_NONE)
+		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
+	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
+	    (options->stack_dump_bytes % 8 || options->stack_dump_bytes < 8 ||
+	     options->stack_dump_bytes > MMT_STACK_DUMP_BYTES_MAX))
+		return error_create(MMT_ERROR_INVALID,
+				    "stack dumps of %u bytes: the size must be a multiple of 8 up to %d",
+				    options->stack_dump_bytes, MMT_STACK_DUMP_BYTES_MAX);
+	return NULL;
+}
+
+static void recorder_deinit(struct recorder *recorder)
+{
+	command_deinit(&recorder->command);
+	writer_destroy(recorder->writer);
+	attach_deinit(&recorder->attachment);
+	rings_deinit(&recorder->rings);
+	events_deinit(&recorder->events);
+	known_processes_deinit(&recorder->processes);
+	build_id_notes_deinit(&recorder->build_ids);
+	for (size_t i = 0; i < recorder->final_ranges.count; i++)
+		vector_deinit(&recorder->final_ranges.items[i].ranges);
+	vector_deinit(&recorder->final_ranges);
+	vector_deinit(&recorder->lost_before);
+	mmt_error_destroy(recorder->write_error);
+}
+
+/* What needs no target yet: events, rings, the output. */
+static struct mmt_error *prepare(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	CLEANUP(close) int tracefs = -1;
+	struct mmt_error *error;
+
+	recorder->architecture = architecture_host();
+	if (!recorder->architecture)
+		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
+	recorder->callchain_limit =
+	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
+	error = tracefs_open(&tracefs);
+	if (!error)
+		error = events_create(options, tracefs, recorder->architecture, &recorder->events);
+	if (!error)
+		error = rings_create(options->ring_bytes, events_dump_bytes(options), &recorder->rings);
+	if (!error)
+		error = writer_create(options->output, &recorder->writer);
+	if (error)
+		return error;
+	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
+	if (options->ring_bytes && recorder->rings.shrunk)
+		recorder_message(recorder, true,
+				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
+				 "ulimit -l)",
+				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		if (!vector_push(&recorder->lost_before, 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* The command stands before its exec, which will switch the events on. */
+static struct mmt_error *attach_to_command(struct recorder *recorder)
+{
+	struct mmt_error *error = command_start(&recorder->command, recorder->options->command);
+	struct known_process *process;
+	bool gone;
+
+	if (error)
+		return error;
+	process = known_processes_add(&recorder->processes, recorder->command.pid, true);
+	if (!process)
+		return &error_no_memory;
+	recorder->attachment.on_exec = true;
+	error = attach_reserve(&recorder->attachment, 1);
+	if (!error)
+		error = attach_thread(&recorder->attachment, recorder->command.pid, false, &gone);
+	if (!error && gone)
+		error = error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it ran", recorder->command.name);
+	return error;
+}
+
+static void set_start(struct recorder *recorder)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	recorder->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	recorder->start_ns = recorder_now_ns();
+}
+
+/* The file exists from here on. */
+static struct mmt_error *start_writing(struct recorder *recorder)
+{
+	struct mmt_error *error = writer_start(recorder->writer);
+
+	recorder->writing = !error;
+	return error;
+}
+
+static struct mmt_error *start_with_command(struct recorder *recorder)
+{
+	struct mmt_error *error = attach_to_command(recorder);
+
+	if (error)
+		return error;
+	set_start(recorder);
+	error = head_add(recorder);
+	if (!error)
+		error = command_release(&recorder->command);
+	if (!error)
+		error = start_writing(recorder);
+	if (error)
+		return error;
+	perf_maps_watch(&recorder->processes.items.items[0]);
+	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC);
+}
+
+static struct mmt_error *start_with_processes(struct recorder *recorder)
+{
+	struct mmt_error *error = targets_attach(recorder);
+
+	if (!error)
+		error = drain_rings(recorder);
+	if (error)
+		return error;
+	attach_add_lost(&recorder->attachment, recorder->lost_before.items);
+	set_start(recorder);
+	error = head_add(recorder);
+	if (!error)
+		error = start_writing(recorder);
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+		pid_t pid = process->pid;
+
+		if (process->ended)
+			continue;
+		process->snapshot_wanted = false;
+		perf_maps_watch(process);
+		error = snapshot_name_threads(recorder, pid);
+		if (!error)
+			error = snapshot_take(recorder, pid, SNAPSHOT_START);
+	}
+	return error;
+}
+
+/* Sums of what was lost since the start, by event in `lost`. */
+static void count_lost(struct recorder *recorder, uint64_t *lost)
+{
+	memset(lost, 0, recorder->events.items.count * sizeof(*lost));
+	attach_add_lost(&recorder->attachment, lost);
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		lost[i] -= recorder->lost_before.items[i] < lost[i] ? recorder->lost_before.items[i] : lost[i];
+		if (recorder->events.items.items[i].role == ROLE_DUMP)
+			recorder->summary.lost_stack_dumps += lost[i];
+		else
+			recorder->summary.lost_events += lost[i];
+	}
+}
+
+static struct mmt_error *finish(struct recorder *recorder)
+{
+	CLEANUP(free) uint64_t *lost = calloc(recorder->events.items.count, sizeof(*lost));
+	struct mmt_error *error = lost ? NULL : &error_no_memory;
+	struct mmt_error *write_error;
+	uint64_t stop_ns = 0;
+
+	if (!error)
+		error = loop_stop(recorder, &stop_ns);
+	if (error)
+		return error;
+	count_lost(recorder, lost);
+	error = tail_add(recorder, stop_ns, lost);
+	if (error)
+		return error;
+	write_error = writer_finish(recorder->writer);
+	if (recorder->write_error)
+		mmt_error_destroy(write_error);
+	else
+		recorder->write_error = write_error;
+	if (recorder->write_error)
+		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+	recorder->summary.duration_ns = stop_ns - recorder->start_ns;
+	recorder->summary.file_bytes = writer_bytes(recorder->writer);
+	recorder->summary.processes = recorder->processes.items.count;
+	recorder->summary.threads += recorder->attachment.covered.count;
+	return NULL;
+}
+
+static struct mmt_error *run(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = prepare(recorder);
+
+	if (!error)
+		error = options->command ? start_with_command(recorder) : start_with_processes(recorder);
+	if (error)
+		return error;
+	if (options->started)
+		options->started(options->context);
+	error = loop_run(recorder);
+	if (!error)
+		error = finish(recorder);
+	command_stop(&recorder->command);
+	recorder->summary.command_status = recorder->command.status;
+	return error;
+}
+
+struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
+			     struct mmt_error **write_error_ret)
+{
+	struct recorder recorder = {.options = options};
+	struct mmt_error *error = check_options(options);
+
+	if (error)
+		return error;
+	command_init(&recorder.command);
+	error = run(&recorder);
+	if (!error) {
+		*summary_ret = recorder.summary;
+		*write_error_ret = TAKE(recorder.write_error);
+	}
+	recorder_deinit(&recorder);
+	return error;
+}

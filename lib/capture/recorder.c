@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/recorder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+uint64_t recorder_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	if (!recorder->options->message || (!warning && !recorder->options->verbose))
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	recorder->options->message(recorder->options->context, warning, text);
+}
+
+void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns)
+{
+	if (!recorder->writing || recorder->write_error)
+		return;
+	if (!recorder->first_ns || time_ns < recorder->first_ns)
+		recorder->first_ns = time_ns;
+	if (time_ns > recorder->last_ns)
+		recorder->last_ns = time_ns;
+	recorder->round_bytes += size;
+	recorder->write_error = writer_append(recorder->writer, records, size);
+}
+
+void recorder_end_round(struct recorder *recorder)
+{
+	if (!recorder->writing || recorder->write_error)
+		return;
+	recorder->round_bytes = 0;
+	recorder->write_error = writer_end_round(recorder->writer);
+}
+
+void recorder_flush(struct recorder *recorder)
+{
+	if (recorder->writing && !recorder->write_error)
+		recorder->write_error = writer_flush(recorder->writer);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One recording at work: what record.c, attaching, draining, snapshots and the end share. */
+#ifndef CAPTURE_RECORDER_H
+#define CAPTURE_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mmtrace/record.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/attach.h"
+#include "capture/build-id-notes.h"
+#include "capture/command.h"
+#include "capture/events.h"
+#include "capture/known-processes.h"
+#include "capture/procmaps.h"
+#include "capture/rings.h"
+#include "trace/architecture.h"
+#include "trace/sections.h"
+#include "trace/writer.h"
+
+/* A mapping of the last snapshot, for residency. */
+struct mapped_range {
+	uint64_t start, end;
+};
+
+struct process_ranges {
+	pid_t pid;
+	VECTOR(struct mapped_range) ranges;
+};
+
+struct recorder {
+	const struct mmt_record_options *options;
+	const struct architecture *architecture;
+	struct mmt_record_summary summary;
+
+	struct event_set events;
+	struct rings rings;
+	struct attachment attachment;
+	struct known_processes processes;
+	struct command command;
+	struct build_id_notes build_ids;
+	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
+	uint32_t callchain_limit;
+
+	struct writer *writer;
+	bool writing;		       /* records from start_ns on go into the file */
+	struct mmt_error *write_error; /* the first; nothing is written after it */
+	uint64_t round_bytes;	       /* appended since the round began */
+	uint64_t start_ns, start_realtime_ns;
+	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
+	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
+};
+
+/* CLOCK_MONOTONIC, the clock of the recording. */
+uint64_t recorder_now_ns(void);
+
+/* Tell the user; progress only with options->verbose. */
+void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whole records into the file; a failure is kept in write_error. `time_ns` is theirs. */
+void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns);
+void recorder_end_round(struct recorder *recorder);
+void recorder_flush(struct recorder *recorder);
+
+#endif

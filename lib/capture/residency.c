@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/residency.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PIECE_BYTES (64ull << 20)
+#define REGIONS_PER_CALL 512
+#define ENTRIES_PER_READ 2048
+#define ENTRY_PRESENT (1ull << 63)
+
+/* From linux/fs.h of Linux 6.7, for older headers. */
+#define SCAN_PRESENT (1ull << 3)
+#define SCAN_ZERO_PAGE (1ull << 5)
+
+struct scan_region {
+	uint64_t start, end;
+	uint64_t categories;
+};
+
+struct scan_argument {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t start, end;
+	uint64_t walk_end;
+	uint64_t regions;
+	uint64_t region_count;
+	uint64_t page_count_max;
+	uint64_t category_inverted;
+	uint64_t category_mask;
+	uint64_t category_anyof_mask;
+	uint64_t return_mask;
+};
+
+#define SCAN_IOCTL _IOWR('f', 16, struct scan_argument)
+
+bool residency_open(struct residency_reader *reader, pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+	reader->scan = true;
+	return reader->fd >= 0;
+}
+
+void residency_close(struct residency_reader *reader)
+{
+	close(reader->fd);
+	reader->fd = -1;
+}
+
+static struct mmt_error *append_run(struct process_residency *residency, uint64_t start, uint64_t end)
+{
+	struct resident_run run = {start, end};
+	size_t count = residency->runs.count;
+
+	if (count && residency->runs.items[count - 1].end == start) {
+		residency->runs.items[count - 1].end = end;
+		return NULL;
+	}
+	if (count >= RESIDENCY_RUNS_MAX)
+		return NULL;
+	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
+}
+
+/* The zero page, shared by all that was only read, is no memory of the process. */
+static struct mmt_error *scan_piece(struct residency_reader *reader, uint64_t start, uint64_t end,
+				    struct process_residency *residency)
+{
+	struct scan_region regions[REGIONS_PER_CALL];
+
+	while (start < end) {
+		struct scan_argument argument = {
+		    .size = sizeof(argument),
+		    .start = start,
+		    .end = end,
+		    .regions = (uint64_t)(uintptr_t)regions,
+		    .region_count = REGIONS_PER_CALL,
+		    .category_inverted = SCAN_ZERO_PAGE,
+		    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
+		    .return_mask = SCAN_PRESENT,
+		};
+		long count = ioctl(reader->fd, SCAN_IOCTL, &argument);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0) {
+			reader->scan = errno != ENOTTY && errno != EINVAL;
+			return NULL;
+		}
+		for (long i = 0; i < count; i++) {
+			struct mmt_error *error = append_run(residency, regions[i].start, regions[i].end);
+
+			if (error)
+				return error;
+		}
+		if (argument.walk_end <= start)
+			return NULL;
+		start = argument.walk_end;
+	}
+	return NULL;
+}
+
+static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t start, uint64_t end,
+				    struct process_residency *residency)
+{
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t entries[ENTRIES_PER_READ];
+
+	while (start < end) {
+		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t);
+		ssize_t count;
+
+		if (wanted > sizeof(entries))
+			wanted = sizeof(entries);
+		count = pread(reader->fd, entries, wanted, (off_t)(start / page_bytes * sizeof(uint64_t)));
+		if (count < (ssize_t)sizeof(uint64_t))
+			return NULL;
+		for (size_t i = 0; i < (size_t)count / sizeof(uint64_t); i++, start += page_bytes) {
+			struct mmt_error *error = NULL;
+
+			if (entries[i] & ENTRY_PRESENT)
+				error = append_run(residency, start, start + page_bytes);
+			if (error)
+				return error;
+		}
+	}
+	return NULL;
+}
+
+struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
+				 struct process_residency *residency)
+{
+	while (start < end) {
+		uint64_t piece_end = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
+		struct mmt_error *error = NULL;
+
+		if (reader->scan)
+			error = scan_piece(reader, start, piece_end, residency);
+		if (!error && !reader->scan)
+			error = read_piece(reader, start, piece_end, residency);
+		if (error)
+			return error;
+		start = piece_end;
+	}
+	return NULL;
+}

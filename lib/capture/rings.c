@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/rings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/text-file.h"
+
+#define TRUTH_BYTES_MIN (16u << 10)
+
+static uint64_t floor_power_of_two(uint64_t value)
+{
+	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
+}
+
+void rings_divide(uint64_t bytes_per_cpu, uint32_t dump_bytes, size_t page_bytes, uint64_t sizes_ret[RING_KINDS])
+{
+	uint64_t truth_min = TRUTH_BYTES_MIN > page_bytes ? TRUTH_BYTES_MIN : page_bytes;
+	uint64_t truth = floor_power_of_two(bytes_per_cpu);
+	uint64_t dump = 0;
+
+	if (dump_bytes) {
+		/* The kernel has room for a record only where twice the record fits, in the worst case. */
+		uint64_t dump_min = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
+
+		dump = floor_power_of_two(bytes_per_cpu - truth);
+		if (!dump)
+			dump = truth /= 2;
+		dump = dump < dump_min ? dump_min : dump;
+		dump = dump < page_bytes ? page_bytes : dump;
+	}
+	sizes_ret[RING_TRUTH] = truth < truth_min ? truth_min : truth;
+	sizes_ret[RING_DUMP] = dump;
+}
+
+/* "0-3,5" of /sys/devices/system/cpu/online. */
+static struct mmt_error *list_cpus(struct rings *rings)
+{
+	CLEANUP(free) char *text = NULL;
+	int result = text_file_read(-1, "/sys/devices/system/cpu/online", &text);
+	const char *position = text;
+
+	if (result < 0)
+		return error_system(-result, "cannot read /sys/devices/system/cpu/online");
+	for (;;) {
+		char *end;
+		long first = strtol(position, &end, 10);
+		long last = first;
+
+		if (end == position)
+			break;
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		for (long cpu = first; cpu <= last && cpu < 65536; cpu++) {
+			if (!vector_push(&rings->cpus, (int)cpu))
+				return &error_no_memory;
+		}
+		if (*end != ',')
+			break;
+		position = end + 1;
+	}
+	return rings->cpus.count ? NULL : error_create(MMT_ERROR_SYSTEM, "no CPU in /sys/devices/system/cpu/online");
+}
+
+static void close_rings(struct rings *rings)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < rings->items.count; i++) {
+		struct ring *ring = &rings->items.items[i];
+
+		if (ring->mapping)
+			munmap(ring->mapping, page_bytes + ring->data_bytes);
+		if (ring->fd >= 0)
+			close(ring->fd);
+		free(ring->wrapped);
+	}
+	vector_deinit(&rings->items);
+}
+
+static int open_owner(int cpu, uint64_t data_bytes)
+{
+	struct perf_event_attr attribute;
+
+	events_describe_ring_owner(&attribute, (uint32_t)(data_bytes / 4));
+	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* `refused_ret`: the kernel does not grant so much locked memory. */
+static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
+				   bool *refused_ret)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct ring *ring = vector_append(&rings->items);
+	void *mapping;
+
+	if (!ring)
+		return &error_no_memory;
+	ring->cpu = cpu;
+	ring->kind = kind;
+	ring->data_bytes = data_bytes;
+	ring->fd = open_owner(cpu, data_bytes);
+	if (ring->fd < 0) {
+		int errno_value = errno;
+
+		return error_system(errno_value,
+				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
+				    "CAP_PERFMON)",
+				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	}
+	ring->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
+	if (!ring->wrapped)
+		return &error_no_memory;
+	mapping = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (mapping == MAP_FAILED) {
+		*refused_ret = errno == EPERM || errno == ENOMEM;
+		return error_system(
+		    errno,
+		    "cannot map a ring buffer of %llu KiB for CPU %d (see -m, kernel.perf_event_mlock_kb "
+		    "and ulimit -l)",
+		    (unsigned long long)data_bytes >> 10, cpu);
+	}
+	ring->mapping = mapping;
+	return NULL;
+}
+
+static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RING_KINDS], bool *refused_ret)
+{
+	*refused_ret = false;
+	for (size_t i = 0; i < rings->cpus.count; i++) {
+		for (unsigned kind = 0; kind < RING_KINDS; kind++) {
+			struct mmt_error *error;
+
+			if (!sizes[kind])
+				continue;
+			error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind], refused_ret);
+			if (error)
+				return error;
+		}
+	}
+	return NULL;
+}
+
+struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, struct rings *rings)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t sizes[RING_KINDS], smallest[RING_KINDS];
+	struct mmt_error *error;
+	bool refused;
+
+	memset(rings, 0, sizeof(*rings));
+	error = list_cpus(rings);
+	if (error)
+		return error;
+	if (!bytes_per_cpu) {
+		bytes_per_cpu = RINGS_BYTES_TOTAL_MAX / rings->cpus.count;
+		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
+			bytes_per_cpu = RINGS_BYTES_DEFAULT;
+	}
+	rings_divide(0, dump_bytes, page_bytes, smallest);
+	for (;;) {
+		rings_divide(bytes_per_cpu, dump_bytes, page_bytes, sizes);
+		error = open_rings(rings, sizes, &refused);
+		if (!error)
+			break;
+		close_rings(rings);
+		if (!refused || !memcmp(sizes, smallest, sizeof(sizes)))
+			return error;
+		mmt_error_destroy(error);
+		rings->shrunk = true;
+		bytes_per_cpu /= 2;
+	}
+	rings->bytes_per_cpu = sizes[RING_TRUTH] + sizes[RING_DUMP];
+	return NULL;
+}
+
+void rings_deinit(struct rings *rings)
+{
+	close_rings(rings);
+	vector_deinit(&rings->cpus);
+}
+
+const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		const struct ring *ring = &rings->items.items[i];
+
+		if (ring->cpu == rings->cpus.items[cpu_index] && ring->kind == kind)
+			return ring;
+	}
+	return NULL;
+}
+
+static struct perf_event_mmap_page *control_page(const struct ring *ring)
+{
+	return (struct perf_event_mmap_page *)ring->mapping;
+}
+
+/* The record at `tail`, put together when it wraps around the ring's end. */
+static void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
+{
+	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
+	size_t offset = tail & (ring->data_bytes - 1);
+	size_t until_end = ring->data_bytes - offset;
+	/* Records are 8-aligned: a header never wraps. */
+	const struct perf_event_header *header = (const void *)(data + offset);
+
+	*size_ret = header->size;
+	if (header->size <= until_end)
+		return data + offset;
+	memcpy(ring->wrapped, data + offset, until_end);
+	memcpy(ring->wrapped + until_end, data, *size_ret - until_end);
+	return ring->wrapped;
+}
+
+struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context)
+{
+	struct perf_event_mmap_page *control = control_page(ring);
+	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = control->data_tail;
+	struct mmt_error *error = NULL;
+
+	while (!error && tail < head) {
+		size_t size;
+		void *record = get_record(ring, tail, &size);
+
+		if (size < sizeof(struct perf_event_header) || size > head - tail)
+			return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
+					    size);
+		error = handle(context, ring, record, size);
+		tail += size;
+		/* Give room back early: the targets write on meanwhile. */
+		if ((tail & (ring->data_bytes / 4 - 1)) < size)
+			__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+	return error;
+}
+
+bool rings_are_filling(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		const struct ring *ring = &rings->items.items[i];
+		struct perf_event_mmap_page *control = control_page(ring);
+		uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+
+		if (head - control->data_tail > ring->data_bytes / 2)
+			return true;
+	}
+	return false;
+}

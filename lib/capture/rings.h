@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The buffers shared with the kernel: a truth ring and, with stack dumps, a dump ring per CPU. Each belongs to a dummy
+ * event on this process, which lives as long as the recording; the events of the targets write into them.
+ */
+#ifndef CAPTURE_RINGS_H
+#define CAPTURE_RINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "capture/events.h"
+
+#define RINGS_BYTES_DEFAULT (8u << 20)	     /* per CPU */
+#define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
+#define RINGS_RECORD_BYTES_MAX 65536
+
+struct ring {
+	int cpu;
+	enum ring_kind kind;
+	int fd;
+	uint8_t *mapping;  /* control page, then the data */
+	size_t data_bytes; /* a power of two */
+	uint8_t *wrapped;  /* RINGS_RECORD_BYTES_MAX: a record that wraps around is put together here */
+};
+
+struct rings {
+	VECTOR(struct ring) items;
+	VECTOR(int) cpus;	/* online */
+	uint64_t bytes_per_cpu; /* in fact */
+	bool shrunk;		/* the kernel refused the size asked for */
+};
+
+/* `bytes_per_cpu` 0: the default. */
+struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, struct rings *rings) MMT_MUST_CHECK;
+/* Accepts a zeroed value. */
+void rings_deinit(struct rings *rings);
+
+/* The ring of this kind on the CPU with this index in `cpus`. */
+const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind);
+
+/*
+ * Hands each record up to the head at the time of the call to `handle`, then gives the room back to the kernel. A
+ * record may be changed in place; it is valid during the call. Errors of `handle` end the reading.
+ */
+typedef struct mmt_error *(*ring_handler)(void *context, const struct ring *ring, void *record, size_t size);
+struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
+
+/* Is any ring more than half full? */
+bool rings_are_filling(const struct rings *rings);
+
+/* How -m is divided: both powers of two, truth at least half; dump 0 without dumps. */
+void rings_divide(uint64_t bytes_per_cpu, uint32_t dump_bytes, size_t page_bytes, uint64_t sizes_ret[RING_KINDS]);
+
+#endif

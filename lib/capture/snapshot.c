@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "capture/drain.h"
+#include "capture/proc.h"
+
+#define READ_BYTES 4096 /* what the kernel delivers at once, under one hold of its lock */
+#define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)
+
+/* One reading at work. */
+struct reading {
+	struct recorder *recorder;
+	pid_t pid;
+	enum snapshot_kind kind;
+	struct process_ranges *ranges; /* NULL but at the stop */
+	struct buffer record;
+	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
+	size_t line_length;
+	uint64_t line_ns; /* of the read with its beginning */
+};
+
+static void begin_record(struct buffer *record, uint32_t type, uint16_t misc)
+{
+	buffer_clear(record);
+	buffer_put_u32(record, type);
+	buffer_put_u16(record, misc);
+	buffer_put_u16(record, 0); /* size: below */
+}
+
+/* Behind the content: what sample_id_all puts there. */
+static struct mmt_error *end_record(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
+				    uint64_t time_ns, uint64_t id)
+{
+	struct mmt_error *error;
+
+	buffer_align(record, 8);
+	buffer_put_u32(record, (uint32_t)pid);
+	buffer_put_u32(record, (uint32_t)tid);
+	buffer_put_u64(record, time_ns);
+	buffer_put_u32(record, 0); /* cpu */
+	buffer_put_u32(record, 0);
+	buffer_put_u64(record, id);
+	error = buffer_finish(record);
+	if (error)
+		return error;
+	buffer_patch_u16(record, 6, (uint16_t)record->size);
+	recorder_append(recorder, record->data, record->size, time_ns);
+	return NULL;
+}
+
+static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
+				     const char *name, uint64_t id)
+{
+	begin_record(record, PERF_RECORD_COMM, 0);
+	buffer_put_u32(record, (uint32_t)pid);
+	buffer_put_u32(record, (uint32_t)tid);
+	buffer_put_string(record, name);
+	return end_record(recorder, record, pid, tid, recorder_now_ns(), id);
+}
+
+static struct mmt_error *append_line(struct reading *reading, const struct procmaps_line *line)
+{
+	uint16_t misc = PERF_RECORD_MISC_USER;
+	struct buffer *record = &reading->record;
+
+	if (!(line->protection & PROT_EXEC))
+		misc |= PERF_RECORD_MISC_MMAP_DATA;
+	begin_record(record, PERF_RECORD_MMAP2, misc);
+	buffer_put_u32(record, (uint32_t)reading->pid);
+	buffer_put_u32(record, (uint32_t)reading->pid);
+	buffer_put_u64(record, line->start);
+	buffer_put_u64(record, line->end - line->start);
+	buffer_put_u64(record, line->file_offset);
+	buffer_put_u32(record, line->device_major);
+	buffer_put_u32(record, line->device_minor);
+	buffer_put_u64(record, line->inode);
+	buffer_put_u64(record, 0); /* inode generation: not in maps */
+	buffer_put_u32(record, line->protection);
+	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
+	buffer_put_string(record, line->path);
+	return end_record(reading->recorder, record, reading->pid, reading->pid, reading->line_ns,
+			  SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
+}
+
+static struct mmt_error *handle_line(struct reading *reading, const char *text, size_t length)
+{
+	struct procmaps_line line;
+	struct mmt_error *error;
+
+	if (!procmaps_parse(text, length, &line))
+		return error_create(MMT_ERROR_SYSTEM, "/proc/%d/maps has a line of unknown form", reading->pid);
+	if (reading->ranges && line.protection != PROT_NONE) {
+		struct mapped_range range = {line.start, line.end};
+
+		if (!vector_push(&reading->ranges->ranges, range))
+			return &error_no_memory;
+	}
+	error = append_line(reading, &line);
+	if (!error && line.protection & PROT_EXEC) {
+		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
+							 line.device_minor, line.inode, line.path};
+
+		error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
+	}
+	return error;
+}
+
+/* Split what one read delivered into lines. */
+static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
+{
+	while (size) {
+		const char *newline = memchr(text, '\n', size);
+		size_t length = newline ? (size_t)(newline - text) : size;
+		struct mmt_error *error;
+
+		if (reading->line_length == 0)
+			reading->line_ns = time_ns;
+		if (length > sizeof(reading->line) - reading->line_length)
+			return error_create(MMT_ERROR_SYSTEM, "/proc/%d/maps has an endless line", reading->pid);
+		memcpy(reading->line + reading->line_length, text, length);
+		reading->line_length += length;
+		if (!newline)
+			return NULL;
+		error = handle_line(reading, reading->line, reading->line_length);
+		if (error)
+			return error;
+		reading->line_length = 0;
+		text += length + 1;
+		size -= length + 1;
+	}
+	return NULL;
+}
+
+static struct mmt_error *read_maps(struct reading *reading, int fd)
+{
+	char text[READ_BYTES];
+
+	for (;;) {
+		ssize_t count = read(fd, text, sizeof(text));
+		struct mmt_error *error;
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0) /* ESRCH and the like: the process has gone meanwhile */
+			return NULL;
+		error = handle_text(reading, text, (size_t)count, recorder_now_ns());
+		if (!error)
+			error = drain_filling_rings(reading->recorder);
+		if (error)
+			return error;
+	}
+}
+
+static struct mmt_error *take(struct reading *reading, int fd, const char *name)
+{
+	struct mmt_error *error;
+
+	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
+			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
+	if (!error)
+		error = read_maps(reading, fd);
+	if (!error)
+		error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
+				    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
+	return error;
+}
+
+struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind)
+{
+	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind};
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	char path[64], name[PROC_NAME_BYTES];
+	CLEANUP(close) int fd = -1;
+	struct mmt_error *error;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || !proc_name(pid, pid, name))
+		return NULL;
+	if (process)
+		process->snapshot_ns = recorder_now_ns();
+	if (kind == SNAPSHOT_STOP) {
+		reading.ranges = vector_append(&recorder->final_ranges);
+		if (!reading.ranges)
+			return &error_no_memory;
+		reading.ranges->pid = pid;
+	}
+	buffer_init(&reading.record, UINT16_MAX);
+	error = take(&reading, fd, name);
+	buffer_deinit(&reading.record);
+	return error;
+}
+
+/* Ordinary records carry the identifier of an event that was really opened. */
+static uint64_t side_band_id(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->attachment.events.count; i++) {
+		const struct attached_event *event = &recorder->attachment.events.items[i];
+
+		if (recorder->events.items.items[event->event].role == ROLE_SIDE_BAND)
+			return event->id;
+	}
+	return 0;
+}
+
+struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
+{
+	uint64_t id = side_band_id(recorder);
+	struct mmt_error *error = NULL;
+	proc_pids threads = {0};
+	struct buffer record;
+
+	buffer_init(&record, UINT16_MAX);
+	if (!proc_list_threads(pid, &threads))
+		threads.count = 0;
+	for (size_t i = 0; !error && i < threads.count; i++) {
+		char name[PROC_NAME_BYTES];
+
+		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
+			error = append_name(recorder, &record, pid, threads.items[i], name, id);
+	}
+	buffer_deinit(&record);
+	vector_deinit(&threads);
+	return error;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Readings of /proc/PID/maps, written into the recording as records of the snapshot attribute. */
+#ifndef CAPTURE_SNAPSHOT_H
+#define CAPTURE_SNAPSHOT_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/*
+ * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time after the
+ * read that delivered it. Drains the rings when they fill meanwhile.
+ */
+struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind) MMT_MUST_CHECK;
+
+/* Names of the threads other than the first, as ordinary COMM records. */
+struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
+
+#endif

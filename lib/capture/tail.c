@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/tail.h"
+
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "capture/residency.h"
+
+/* Takes what the buffer holds. */
+static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+
+	if (!error)
+		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
+	buffer_clear(buffer);
+	return error;
+}
+
+static struct mmt_error *add_loss(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost,
+				  struct buffer *buffer)
+{
+	struct recording_loss loss = {.stop_ns = stop_ns, .end = recorder->summary.end};
+	struct mmt_error *error = NULL;
+
+	/* The snapshot attribute loses nothing. */
+	for (size_t i = 0; !error && i <= recorder->events.items.count; i++) {
+		if (!vector_push(&loss.lost, i < recorder->events.items.count ? lost[i] : 0))
+			error = &error_no_memory;
+	}
+	if (!error) {
+		recording_loss_encode(&loss, buffer);
+		error = add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
+	}
+	recording_loss_deinit(&loss);
+	return error;
+}
+
+/* The copies move into the section's value. */
+static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
+{
+	struct perf_map_copies copies = {0};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (!process->perf_map.text)
+			continue;
+		if (vector_push(&copies.maps, process->perf_map))
+			process->perf_map = (struct perf_map_copy){0};
+		else
+			error = &error_no_memory;
+	}
+	if (!error && copies.maps.count)
+		error = perf_map_copies_encode(&copies, buffer);
+	if (!error && copies.maps.count)
+		error = add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
+	perf_map_copies_deinit(&copies);
+	return error;
+}
+
+static struct mmt_error *read_process_residency(const struct process_ranges *process,
+						struct recording_residency *residency)
+{
+	struct process_residency *pages;
+	struct residency_reader reader;
+	struct mmt_error *error = NULL;
+
+	if (!residency_open(&reader, process->pid))
+		return NULL;
+	pages = vector_append(&residency->processes);
+	if (pages)
+		pages->pid = process->pid;
+	else
+		error = &error_no_memory;
+	for (size_t i = 0; !error && i < process->ranges.count; i++)
+		error = residency_read(&reader, process->ranges.items[i].start, process->ranges.items[i].end, pages);
+	residency_close(&reader);
+	return error;
+}
+
+static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
+{
+	struct recording_residency residency = {0};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
+		error = read_process_residency(&recorder->final_ranges.items[i], &residency);
+	if (!error && residency.processes.count)
+		error = recording_residency_encode(&residency, buffer);
+	if (!error && residency.processes.count)
+		error = add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
+	recording_residency_deinit(&residency);
+	return error;
+}
+
+struct mmt_error *tail_add(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost)
+{
+	struct buffer buffer;
+	struct mmt_error *error;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	error = add_residency(recorder, &buffer);
+	if (!error)
+		error = add_loss(recorder, stop_ns, lost, &buffer);
+	if (!error)
+		error = add_perf_maps(recorder, &buffer);
+	if (!error) {
+		build_ids_encode(&recorder->build_ids.found, &buffer);
+		error = add_section(recorder, FEATURE_BUILD_ID, &buffer);
+	}
+	if (!error) {
+		buffer_put_u64(&buffer, recorder->first_ns);
+		buffer_put_u64(&buffer, recorder->last_ns);
+		error = add_section(recorder, FEATURE_SAMPLE_TIME, &buffer);
+	}
+	buffer_deinit(&buffer);
+	return error;
+}

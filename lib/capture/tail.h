@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tail of the file: what is read when recording has stopped, as sections behind the events. */
+#ifndef CAPTURE_TAIL_H
+#define CAPTURE_TAIL_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/* `lost`: by event. Reads residency of the final mappings; perf maps and build-ids have been collected before. */
+struct mmt_error *tail_add(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost) MMT_MUST_CHECK;
+
+#endif

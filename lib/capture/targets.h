@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Attaching to running processes, all their threads, while these start others. */
+#ifndef CAPTURE_TARGETS_H
+#define CAPTURE_TARGETS_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/*
+ * Every thread of options->pids has the whole event set, opened or inherited, and so have the children that were born
+ * meanwhile. The events are on; recorder->writing is unset, so that what comes before the start is dropped.
+ */
+struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
+
+#endif
