@@ -72,6 +72,13 @@ struct mmt_error *error_system(int errno_value, const char *format, ...)
 	return error_from_message(code, errno_value, message);
 }
 
+struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code)
+{
+	if (error != &error_no_memory)
+		error->code = code;
+	return error;
+}
+
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...)
 {
 	va_list arguments;

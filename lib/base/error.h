@@ -22,4 +22,7 @@ struct mmt_error *error_system(int errno_value, const char *format, ...) ERROR_P
  */
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
+/* Give an error another code, for callers that know better what a failed system call means; takes and returns `error`. */
+struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code) MMT_MUST_CHECK;
+
 #endif
