@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What golden/report.sh and golden/update share. The recordings name their program by this place; it is put there for as
+# long as the tests run. Given: MMTRACE, SOURCE. Set here: $directory for results.
+set -u
+export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1 COLUMNS=120
+unset DEBUGINFOD_URLS MMTRACE_PAGER PAGER
+
+program_directory=/tmp/mmtrace-golden
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
+
+put_program() {
+	mkdir -m 700 "$program_directory" 2>/dev/null
+	[ -O "$program_directory" ] && [ ! -L "$program_directory" ] || {
+		echo "$program_directory is somebody else's" >&2
+		exit 1
+	}
+	cp "$SOURCE/test/data/leak-static" "$program_directory/leak-static"
+}
+
+# for_each_golden FUNCTION: called with the name and the words of each line of TESTLIST.
+for_each_golden() {
+	local function=$1 name words
+	while IFS=$'\t' read -r name words; do
+		case $name in
+		'' | '#'*) continue ;;
+		esac
+		"$function" "$name" $words
+	done <"$SOURCE/test/golden/TESTLIST"
+}
+
+# replay NAME WORD...: output, errors and status of one line, into $directory/NAME.
+replay() {
+	local name=$1
+	shift
+	(cd "$SOURCE/test/data" && "$MMTRACE" "$@") >"$directory/$name" 2>&1
+	echo "status $?" >>"$directory/$name"
+}

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Every line of TESTLIST gives what its NAME.expected holds.
+source "$SOURCE/test/golden/replay.bash"
+
+failed=0
+compare() {
+	replay "$@"
+	diff -u "$SOURCE/test/golden/$1.expected" "$directory/$1" || {
+		echo "FAILED: $1" >&2
+		failed=1
+	}
+	count=$((count + 1))
+}
+
+count=0
+put_program
+for_each_golden compare
+[ $count -gt 0 ] || failed=1
+exit $failed
