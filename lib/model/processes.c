@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/processes.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+
+struct processes {
+	struct processes_options options;
+	VECTOR(struct process *) all;	 /* by index */
+	VECTOR(struct thread *) threads; /* every one ever made */
+	struct map latest;		 /* pid -> index of its last process */
+	struct map live;		 /* tid -> struct thread * */
+	struct map forked_from;		 /* index of a process -> index of the one that forked it */
+	struct intern names;		 /* 0 is "" */
+};
+
+struct mmt_error *processes_create(const struct processes_options *options, struct processes **processes_ret)
+{
+	struct processes *processes = calloc(1, sizeof(*processes));
+
+	if (!processes || intern_put_string(&processes->names, "") == INTERN_NONE) {
+		free(processes);
+		return &error_no_memory;
+	}
+	processes->options = *options;
+	*processes_ret = processes;
+	return NULL;
+}
+
+void processes_destroy(struct processes *processes)
+{
+	if (!processes)
+		return;
+	for (size_t i = 0; i < processes->all.count; i++) {
+		if (!processes->all.items[i]->borrows_space)
+			space_destroy(processes->all.items[i]->space);
+	}
+	for (size_t i = 0; i < processes->all.count; i++)
+		free(processes->all.items[i]);
+	for (size_t i = 0; i < processes->threads.count; i++)
+		free(processes->threads.items[i]);
+	vector_deinit(&processes->all);
+	vector_deinit(&processes->threads);
+	map_deinit(&processes->latest);
+	map_deinit(&processes->live);
+	map_deinit(&processes->forked_from);
+	intern_deinit(&processes->names);
+	free(processes);
+}
+
+struct process *processes_at(const struct processes *processes, uint32_t index)
+{
+	return processes->all.items[index];
+}
+
+size_t processes_count(const struct processes *processes)
+{
+	return processes->all.count;
+}
+
+struct process *processes_find(const struct processes *processes, int32_t pid)
+{
+	const uint64_t *index = map_get(&processes->latest, (uint32_t)pid);
+
+	return index ? processes->all.items[*index] : NULL;
+}
+
+static struct thread *find_live(const struct processes *processes, int32_t tid)
+{
+	const uint64_t *thread = map_get(&processes->live, (uint32_t)tid);
+
+	return thread ? (struct thread *)(uintptr_t)*thread : NULL;
+}
+
+/* Give the process a space, and the space its observer: a copy of `origin`, or a new one. */
+static struct mmt_error *give_space(struct processes *processes, struct process *process, const struct space *origin)
+{
+	const struct processes_options *options = &processes->options;
+	struct space_observer observer;
+	struct space *space;
+	struct mmt_error *error;
+
+	error = origin ? space_fork(origin, &space) : space_create(NULL, options->page_bytes, &space);
+	if (error)
+		return error;
+	process->space = space;
+	process->borrows_space = false;
+	if (options->observe && options->observe(options->context, process, &observer))
+		space_set_observer(space, &observer);
+	return NULL;
+}
+
+static struct mmt_error *add_process(struct processes *processes, int32_t pid, const struct process *parent,
+				     uint64_t time_ns, struct process **process_ret)
+{
+	struct process *process = calloc(1, sizeof(*process));
+	struct mmt_error *error;
+
+	if (!process)
+		return &error_no_memory;
+	process->index = (uint32_t)processes->all.count;
+	process->pid = pid;
+	process->started_ns = time_ns;
+	process->ended_ns = UINT64_MAX;
+	if (parent) {
+		process->parent_pid = parent->pid;
+		process->recorded = parent->recorded;
+	}
+	error = give_space(processes, process, parent ? parent->space : NULL);
+	if (error) {
+		free(process);
+		return error;
+	}
+	if (!vector_push(&processes->all, process)) {
+		space_destroy(process->space);
+		free(process);
+		return &error_no_memory;
+	}
+	if (!map_put(&processes->latest, (uint32_t)pid, process->index))
+		return &error_no_memory;
+	*process_ret = process;
+	return NULL;
+}
+
+static struct mmt_error *add_thread(struct processes *processes, struct process *process, int32_t tid,
+				    struct thread **thread_ret)
+{
+	struct thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread || !vector_push(&processes->threads, thread)) {
+		free(thread);
+		return &error_no_memory;
+	}
+	thread->tid = tid;
+	thread->process = process->index;
+	if (!map_put(&processes->live, (uint32_t)tid, (uintptr_t)thread))
+		return &error_no_memory;
+	process->thread_count++;
+	process->live_threads++;
+	process->ended = false;
+	process->ended_ns = UINT64_MAX;
+	*thread_ret = thread;
+	return NULL;
+}
+
+static void end_thread(struct processes *processes, struct thread *thread, uint64_t time_ns)
+{
+	struct process *process = processes->all.items[thread->process];
+
+	thread->ended = true;
+	map_remove(&processes->live, (uint32_t)thread->tid);
+	if (--process->live_threads == 0) {
+		process->ended = true;
+		process->ended_ns = time_ns;
+	}
+}
+
+/* All threads but `kept`, which may be NULL. */
+static void end_threads(struct processes *processes, const struct process *process, const struct thread *kept,
+			uint64_t time_ns)
+{
+	uint64_t tid, value;
+
+	for (size_t i = 0; map_next(&processes->live, &i, &tid, &value);) {
+		struct thread *thread = (struct thread *)(uintptr_t)value;
+
+		if (thread->process == process->index && thread != kept)
+			end_thread(processes, thread, time_ns);
+	}
+}
+
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
+{
+	struct thread *thread = find_live(processes, tid);
+	struct process *process;
+	struct mmt_error *error;
+
+	if (pid == -1 || (thread && processes->all.items[thread->process]->pid == pid)) {
+		*thread_ret = thread;
+		return NULL;
+	}
+	/* A TID seen in another process: its end was lost. */
+	if (thread)
+		end_thread(processes, thread, 0);
+	/* A process that ended is back when it had threads that nothing told of; a PID used again comes with a FORK. */
+	process = processes_find(processes, pid);
+	if (!process) {
+		error = add_process(processes, pid, NULL, 0, &process);
+		if (error)
+			return error;
+	}
+	return add_thread(processes, process, tid, thread_ret);
+}
+
+/* Another live process that uses the same space. */
+static struct process *find_sharer(const struct processes *processes, const struct process *process)
+{
+	for (size_t i = 0; i < processes->all.count; i++) {
+		struct process *other = processes->all.items[i];
+
+		if (other != process && other->space == process->space && !other->ended)
+			return other;
+	}
+	return NULL;
+}
+
+static struct mmt_error *exec_process(struct processes *processes, struct process *process)
+{
+	struct process *heir = process->borrows_space ? NULL : find_sharer(processes, process);
+	struct mmt_error *error;
+
+	if (process->borrows_space || heir) {
+		error = give_space(processes, process, NULL);
+		if (error)
+			return error;
+		if (heir)
+			heir->borrows_space = false;
+	}
+	space_exec(process->space);
+	return NULL;
+}
+
+struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
+				 uint64_t time_ns)
+{
+	struct process *process = processes->all.items[thread->process];
+	uint32_t number = intern_put_string(&processes->names, name);
+
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	thread->name = number;
+	if (!exec)
+		return NULL;
+	/* The others are gone; the one that called exec may have had another TID, of which no EXIT tells. */
+	end_threads(processes, process, thread, time_ns);
+	return exec_process(processes, process);
+}
+
+static struct mmt_error *fork_process(struct processes *processes, int32_t pid, int32_t parent_pid, int32_t parent_tid,
+				      uint64_t time_ns, struct process **process_ret)
+{
+	struct process *old = processes_find(processes, pid);
+	struct thread *parent_thread;
+	struct process *parent;
+	struct mmt_error *error;
+
+	if (old && !old->ended && (old->started_ns == time_ns || !time_ns)) {
+		*process_ret = old;
+		return NULL;
+	}
+	error = processes_thread(processes, parent_pid, parent_tid, &parent_thread);
+	if (error)
+		return error;
+	if (old && !old->ended) {
+		end_threads(processes, old, NULL, time_ns);
+		old->ended = true;
+		old->ended_ns = time_ns;
+	}
+	parent = processes->all.items[parent_thread->process];
+	error = add_process(processes, pid, parent, time_ns, process_ret);
+	if (error)
+		return error;
+	return map_put(&processes->forked_from, (*process_ret)->index, parent->index) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32_t tid, int32_t parent_pid,
+				 int32_t parent_tid, uint64_t time_ns)
+{
+	struct thread *thread, *parent;
+	struct process *process;
+	struct mmt_error *error;
+
+	if (pid != parent_pid) {
+		error = fork_process(processes, pid, parent_pid, parent_tid, time_ns, &process);
+		if (error)
+			return error;
+	}
+	thread = find_live(processes, tid);
+	if (thread && processes->all.items[thread->process]->pid == pid && time_ns && pid == parent_pid)
+		end_thread(processes, thread, time_ns);
+	error = processes_thread(processes, pid, tid, &thread);
+	if (error)
+		return error;
+	parent = find_live(processes, parent_tid);
+	if (parent && !thread->name)
+		thread->name = parent->name;
+	return NULL;
+}
+
+struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags)
+{
+	struct thread *thread = find_live(processes, tid);
+	struct process *process = thread ? processes->all.items[thread->process] : NULL;
+	const uint64_t *origin;
+
+	if (!process || process->pid != tid || process->borrows_space || !(clone_flags & CLONE_VM) ||
+	    (clone_flags & CLONE_THREAD))
+		return NULL;
+	origin = map_get(&processes->forked_from, process->index);
+	if (!origin)
+		return NULL;
+	space_destroy(process->space);
+	process->space = processes->all.items[*origin]->space;
+	process->borrows_space = true;
+	return NULL;
+}
+
+struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns)
+{
+	struct thread *thread = find_live(processes, tid);
+	struct process *process = processes_find(processes, pid);
+
+	if (thread) {
+		end_thread(processes, thread, time_ns);
+	} else if (process && !process->ended && !process->live_threads) {
+		process->ended = true;
+		process->ended_ns = time_ns;
+	}
+	return NULL;
+}
+
+const char *processes_name(const struct processes *processes, uint32_t name)
+{
+	return intern_get(&processes->names, name, NULL);
+}
+
+const char *process_name(const struct processes *processes, const struct process *process)
+{
+	const char *name = "";
+
+	for (size_t i = 0; i < processes->threads.count; i++) {
+		const struct thread *thread = processes->threads.items[i];
+
+		if (thread->process == process->index && thread->tid == process->pid && thread->name)
+			name = processes_name(processes, thread->name);
+	}
+	return name;
+}
