@@ -17,6 +17,12 @@ static const int8_t perf_to_dwarf[REGISTERS] = {
     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
 };
 
+static const char *const register_names[EVENT_REGISTERS] = {
+    "x0",  "x1",  "x2",	 "x3",	"x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
+    "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+    "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",  "pc",
+};
+
 /* x0 to x5, of which the result has replaced x0. */
 #define ARGUMENTS 0x3fULL
 /* x19 to x28 survive calls. */
@@ -27,6 +33,7 @@ const struct architecture architecture_aarch64 = {
     .name = "aarch64",
     .elf_machine = ELF_MACHINE,
     .perf_to_dwarf = perf_to_dwarf,
+    .register_names = register_names,
     .perf_register_count = REGISTERS,
     .argument_registers = {0, 1, 2, 3, 4, 5},
     .first_argument_lost = true,

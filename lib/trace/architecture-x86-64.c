@@ -64,12 +64,17 @@ static const int8_t perf_to_dwarf[PERF_REGISTERS] = {
     [PERF_R13] = DWARF_R13, [PERF_R14] = DWARF_R14, [PERF_R15] = DWARF_R15,
 };
 
+static const char *const register_names[EVENT_REGISTERS] = {
+    "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip",
+};
+
 #define BIT(perf_register) (1ULL << (perf_register))
 
 const struct architecture architecture_x86_64 = {
     .name = "x86_64",
     .elf_machine = ELF_MACHINE,
     .perf_to_dwarf = perf_to_dwarf,
+    .register_names = register_names,
     .perf_register_count = PERF_REGISTERS,
     .argument_registers = {DWARF_RDI, DWARF_RSI, DWARF_RDX, DWARF_R10, DWARF_R8, DWARF_R9},
     .instruction_pointer = DWARF_RETURN_ADDRESS,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What differs between processor architectures when records are written and read: one constant description each, no #ifdef elsewhere.
- * To port: add a description with every field, add it to architecture_find(), record a golden file, and see code/unwind.h.
+ * What differs between processor architectures when records are written and read: one constant description each, no
+ * #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(), record a golden file,
+ * and see code/unwind.h.
  */
 #ifndef TRACE_ARCHITECTURE_H
 #define TRACE_ARCHITECTURE_H
@@ -11,16 +12,18 @@
 #include "trace/event.h"
 
 struct architecture {
-	const char *name;      /* as uname -m and the ARCH feature have it */
-	uint16_t elf_machine;  /* EM_* */
-	/* perf register number (bit in sample_regs_user) -> DWARF number, -1: of no use; perf_register_count entries. */
+	const char *name;     /* as uname -m and the ARCH feature have it */
+	uint16_t elf_machine; /* EM_* */
+	/* perf register number (bit in sample_regs_user) -> DWARF number, -1: of no use; perf_register_count entries.
+	 */
 	const int8_t *perf_to_dwarf;
+	const char *const *register_names; /* by DWARF number; EVENT_REGISTERS entries, NULL: none */
 	unsigned perf_register_count;
-	uint8_t argument_registers[6];  /* DWARF numbers at the call's exit */
-	bool first_argument_lost;       /* the result overwrites it (aarch64) */
+	uint8_t argument_registers[6];				   /* DWARF numbers at the call's exit */
+	bool first_argument_lost;				   /* the result overwrites it (aarch64) */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
-	uint8_t return_address;         /* DWARF column of the return address */
-	uint64_t truth_registers;       /* perf masks for the two kinds of samples */
+	uint8_t return_address;					   /* DWARF column of the return address */
+	uint64_t truth_registers;				   /* perf masks for the two kinds of samples */
 	uint64_t dump_registers;
 };
 

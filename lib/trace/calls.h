@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one table of the memory system calls that mmtrace records. To add one, add a row and its rule in model/space.c. */
+/* The one table of the memory system calls that mmtrace records. To add one, add a row and its rule in model/space.c.
+ */
 #ifndef TRACE_CALLS_H
 #define TRACE_CALLS_H
 
@@ -8,10 +9,10 @@
 #include "trace/event.h"
 
 struct call_description {
-	const char *name;       /* as in syscalls:sys_exit_NAME */
-	bool creates;           /* can make bytes mapped or accessible: its samples carry the stack */
-	unsigned arguments;     /* how many it takes */
-	bool rare;              /* the kernel may lack its tracepoint: do without */
+	const char *name;   /* as in syscalls:sys_exit_NAME */
+	bool creates;	    /* can make bytes mapped or accessible: its samples carry the stack */
+	unsigned arguments; /* how many it takes */
+	bool rare;	    /* the kernel may lack its tracepoint: do without */
 };
 
 const struct call_description *call_describe(enum call call);

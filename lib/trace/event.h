@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 enum event_kind {
-	EVENT_CALL,           /* a memory syscall returned */
-	EVENT_CALL_ENTER,     /* its entry: only in files of plain perf, where exits carry no arguments */
-	EVENT_STACK_DUMP,     /* the deep stack of a call, from a ring of its own; belongs to the EVENT_CALL of the same thread with equal
-				 registers, which may come before or after it */
-	EVENT_NEW_TASK,       /* task:task_newtask: clone flags of the thread whose FORK came just before */
-	EVENT_MAPPING,        /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, made up at start */
+	EVENT_CALL,	  /* a memory syscall returned */
+	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
+	EVENT_STACK_DUMP, /* the deep stack of a call, from a ring of its own; belongs to the EVENT_CALL of the same
+			     thread with equal registers, which may come before or after it */
+	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */
+	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, made up at start */
 	EVENT_COMM,
-	EVENT_FORK,           /* a thread or a process */
-	EVENT_EXIT,           /* a thread */
-	EVENT_LOST,           /* truth events were lost here */
+	EVENT_FORK,	      /* a thread or a process */
+	EVENT_EXIT,	      /* a thread */
+	EVENT_LOST,	      /* truth events were lost here */
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_OTHER,          /* a record that is not used; only the dump shows it */
+	EVENT_OTHER, /* a record that is not used; only the dump shows it */
 };
 
 /* The memory system calls. The table in trace/calls.c has their tracepoints and which of them create mappings. */
@@ -41,11 +41,11 @@ enum call {
 
 /* Why a snapshot was taken. */
 enum snapshot_kind {
-	SNAPSHOT_START,    /* just after the events were switched on */
-	SNAPSHOT_FIRST,    /* a child's first, after fork */
-	SNAPSHOT_EXEC,     /* after exec */
+	SNAPSHOT_START, /* just after the events were switched on */
+	SNAPSHOT_FIRST, /* a child's first, after fork */
+	SNAPSHOT_EXEC,	/* after exec */
 	SNAPSHOT_INTERVAL,
-	SNAPSHOT_STOP,     /* the check of the final state */
+	SNAPSHOT_STOP, /* the check of the final state */
 	SNAPSHOT_KINDS,
 };
 
@@ -54,17 +54,18 @@ enum snapshot_kind {
 
 struct event_registers {
 	uint64_t values[EVENT_REGISTERS]; /* DWARF numbers; x86-64: 6 rbp, 7 rsp, 16 the instruction pointer */
-	uint64_t known;                   /* bit n: values[n] was recorded */
+	uint64_t known;			  /* bit n: values[n] was recorded */
 };
 
 struct event_stack {
-	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return addresses; NULL: none */
+	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
+				      addresses; NULL: none */
 	size_t callchain_count;
-	bool callchain_full;  /* as long as the kernel allows: the outer end may be cut */
+	bool callchain_full;		  /* as long as the kernel allows: the outer end may be cut */
 	struct event_registers registers; /* known == 0: none */
-	const uint8_t *bytes; /* the stack's content from the stack pointer upwards; NULL: none */
-	size_t byte_count;    /* really copied (dyn_size) */
-	size_t bytes_wanted;  /* asked for: when byte_count is less, the stack's end or an absent page came first */
+	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */
+	size_t byte_count;		  /* really copied (dyn_size) */
+	size_t bytes_wanted; /* asked for: when byte_count is less, the stack's end or an absent page came first */
 };
 
 struct event_mapping {
@@ -73,29 +74,30 @@ struct event_mapping {
 	uint64_t file_offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	uint32_t protection; /* PROT_* */
-	uint32_t flags;      /* MAP_SHARED or MAP_PRIVATE, and what else the record has */
+	uint32_t protection;	     /* PROT_* */
+	uint32_t flags;		     /* MAP_SHARED or MAP_PRIVATE, and what else the record has */
 	bool executable_only_record; /* from a file without data mappings */
-	const char *path;    /* "//anon" as perf names anonymous memory; "" in old records */
+	const char *path;	     /* "//anon" as perf names anonymous memory; "" in old records */
 };
 
 struct event {
 	enum event_kind kind;
 	uint64_t time_ns;
-	int32_t pid, tid; /* of the thread in which it happened; -1: not known */
-	int32_t cpu;      /* -1: not known */
-	uint32_t attribute; /* index of the recording's event attribute; UINT32_MAX: not known */
+	int32_t pid, tid;     /* of the thread in which it happened; -1: not known */
+	int32_t cpu;	      /* -1: not known */
+	uint32_t attribute;   /* index of the recording's event attribute; UINT32_MAX: not known */
 	uint64_t file_offset; /* of the record, or of the compressed record that holds it; for messages */
 	uint32_t record_type, record_size;
 
 	union {
 		struct {
 			enum call call;
-			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER */
+			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
+					     */
 			uint64_t arguments[6];
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER and EVENT_STACK_DUMP */
 			struct event_stack stack;
-		} call; /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
+		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
 		struct {
 			const char *name;

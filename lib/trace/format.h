@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbers of the perf.data file format (documented in the kernel tree, tools/perf/Documentation/perf.data-file-format.txt)
- * and of what mmtrace adds to it; mmtrace-file(5) describes every byte and limit named here.
+ * Numbers of the perf.data file format (documented in the kernel tree,
+ * tools/perf/Documentation/perf.data-file-format.txt) and of what mmtrace adds to it; mmtrace-file(5) describes every
+ * byte and limit named here.
  */
 #ifndef TRACE_FORMAT_H
 #define TRACE_FORMAT_H
 
 #include <stdint.h>
 
-#define FORMAT_MAGIC 0x32454c4946524550ULL         /* "PERFILE2" */
+#define FORMAT_MAGIC 0x32454c4946524550ULL	   /* "PERFILE2" */
 #define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* of the other byte order */
 #define FORMAT_HEADER_SIZE 104
 
@@ -53,27 +54,28 @@ enum format_record {
 };
 
 /*
- * Between the attributes and the data of our files stands the preamble: the sections that are known when recording starts, so that
- * the file of a killed recorder still says what its events are. perf ignores the gap. Layout: u64 magic, u32 version, u32 count,
- * count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The feature table at the end points into it.
+ * Between the attributes and the data of our files stands the preamble: the sections that are known when recording
+ * starts, so that the file of a killed recorder still says what its events are. perf ignores the gap. Layout: u64
+ * magic, u32 version, u32 count, count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The
+ * feature table at the end points into it.
  */
 #define PREAMBLE_MAGIC 0x304552505254544dULL /* "MTTRPRE0" */
 #define PREAMBLE_VERSION 1
 
 /*
- * Snapshots of /proc/PID/maps ride in the data as MMAP2 records (COMM records begin and end one) of an event that never fires: perf
- * uses them like those it makes up itself, and they survive a killed recorder. Their identifiers are not the kernel's, which count
- * from 1: SNAPSHOT_ID(kind, part).
+ * Snapshots of /proc/PID/maps ride in the data as MMAP2 records (COMM records begin and end one) of an event that never
+ * fires: perf uses them like those it makes up itself, and they survive a killed recorder. Their identifiers are not
+ * the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
  */
 #define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
 enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END, SNAPSHOT_PARTS };
-#define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind) * SNAPSHOT_PARTS + (uint64_t)(part))
+#define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
 
 /* Hard limits on what a reader believes. */
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
 #define LIMIT_SECTION_BYTES (1u << 30)
-#define LIMIT_FRAME_BYTES (64u << 20)    /* one compressed record, decompressed */
+#define LIMIT_FRAME_BYTES (64u << 20) /* one compressed record, decompressed */
 #define LIMIT_CALLCHAIN 8192
 #define LIMIT_STACK_BYTES 65536
 #define LIMIT_PATH_BYTES 4096

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Time order across rings, in bounded memory. Records of one ring are in order, rings are not in order with each other. A
- * round ends when every ring has been drained up to a head read in that round: what comes later is younger than the youngest
- * record of the round before. So at the end of round n everything up to the largest time of round n-1 may go out.
+ * Time order across rings, in bounded memory. Records of one ring are in order, rings are not in order with each other.
+ * A round ends when every ring has been drained up to a head read in that round: what comes later is younger than the
+ * youngest record of the round before. So at the end of round n everything up to the largest time of round n-1 may go
+ * out.
  */
 #ifndef TRACE_ORDER_H
 #define TRACE_ORDER_H

@@ -16,17 +16,17 @@
 struct reader;
 
 struct reader_attribute {
-	const char *name;          /* "syscalls:sys_exit_mmap", "dummy:u", ... */
-	enum attribute_role role;  /* inferred in files that are not ours */
-	bool is_call, is_enter;    /* `call` is meant */
+	const char *name;	  /* "syscalls:sys_exit_mmap", "dummy:u", ... */
+	enum attribute_role role; /* inferred in files that are not ours */
+	bool is_call, is_enter;	  /* `call` is meant */
 	enum call call;
 	uint64_t sample_type;
 };
 
 /* Everything but the events. Borrowed; lives as long as the reader. */
 struct reader_metadata {
-	bool ours;        /* written by mmtrace: `info` is filled */
-	bool incomplete;  /* recorder killed or file cut short */
+	bool ours;	 /* written by mmtrace: `info` is filled */
+	bool incomplete; /* recorder killed or file cut short */
 	struct recording_info info;
 	bool has_loss;
 	struct recording_loss loss;
@@ -35,7 +35,7 @@ struct reader_metadata {
 	struct recording_residency residency;
 	struct build_ids build_ids;
 	struct tracepoints tracepoints;
-	const struct architecture *architecture; /* x86_64 when the file does not say */
+	const struct architecture *architecture;	    /* x86_64 when the file does not say */
 	const char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */
 	struct reader_attribute *attributes;
 	size_t attribute_count;
@@ -49,12 +49,13 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_
 const struct reader_metadata *reader_metadata(const struct reader *reader);
 
 /*
- * The next event in time order; *end_ret at the end of what is readable. Damage in the data ends the events early, without an error: see
- * reader_damage(). Errors are for failures of this machine (no memory, read error).
+ * The next event in time order; *end_ret at the end of what is readable. Damage in the data ends the events early,
+ * without an error: see reader_damage(). Errors are for failures of this machine (no memory, read error).
  */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
-/* NULL, or one line about the first undecodable bytes: "record at offset 4711 (MMAP2): ends too early at byte 40". Valid until the reader is closed. */
+/* NULL, or one line about the first undecodable bytes: "record at offset 4711 (MMAP2): ends too early at byte 40".
+ * Valid until the reader is closed. */
 const char *reader_damage(const struct reader *reader);
 
 /* Events older than one already handed out (a lie in the file's rounds); they are handed out all the same. */

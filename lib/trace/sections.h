@@ -14,8 +14,8 @@
 /* What an event attribute is for; index = attribute's place in the file. */
 enum attribute_role {
 	ROLE_OTHER,
-	ROLE_TRUTH,     /* exit of a call */
-	ROLE_DUMP,      /* stack dump of a call */
+	ROLE_TRUTH, /* exit of a call */
+	ROLE_DUMP,  /* stack dump of a call */
 	ROLE_NEW_TASK,
 	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT,
@@ -23,23 +23,23 @@ enum attribute_role {
 
 /* FEATURE_MMTRACE_INFO, in the preamble. */
 struct recording_info {
-	char *recorder_version;      /* "0.1.0"; owned */
-	uint64_t start_ns;           /* recording's clock, when events were enabled */
+	char *recorder_version; /* "0.1.0"; owned */
+	uint64_t start_ns;	/* recording's clock, when events were enabled */
 	uint64_t start_realtime_ns;
 	uint32_t page_bytes;
-	uint32_t call_graph;         /* enum mmt_call_graph */
-	uint32_t stack_dump_bytes;   /* 0: no dumps */
-	uint32_t callchain_limit;    /* kernel.perf_event_max_stack */
-	bool command;                /* started by us */
-	VECTOR(int32_t) targets;     /* processes asked for */
-	VECTOR(uint32_t) roles;      /* enum attribute_role */
+	uint32_t call_graph;	   /* enum mmt_call_graph */
+	uint32_t stack_dump_bytes; /* 0: no dumps */
+	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
+	bool command;		   /* started by us */
+	VECTOR(int32_t) targets;   /* processes asked for */
+	VECTOR(uint32_t) roles;	   /* enum attribute_role */
 };
 
 /* FEATURE_MMTRACE_LOSS, written at stop: its absence in a file of ours means that the recorder did not finish. */
 struct recording_loss {
 	uint64_t stop_ns;
-	uint32_t end;                /* enum mmt_record_end */
-	VECTOR(uint64_t) lost;       /* by attribute, from PERF_FORMAT_LOST */
+	uint32_t end;	       /* enum mmt_record_end */
+	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
 };
 
 /* FEATURE_MMTRACE_PERF_MAPS. */
@@ -92,7 +92,8 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_co
 void recording_residency_deinit(struct recording_residency *residency);
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency,
 					     struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *recording_residency_decode(struct bytes *bytes, struct recording_residency *residency_ret) MMT_MUST_CHECK;
+struct mmt_error *recording_residency_decode(struct bytes *bytes,
+					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
 
 /* FEATURE_BUILD_ID of perf: which build of each program file was mapped. */
 struct build_id_entry {

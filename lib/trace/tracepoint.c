@@ -198,31 +198,60 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 	return NULL;
 }
 
-bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret)
+/* NULL: not parsable. The event belongs to the parser. */
+static struct tep_event *parse(struct tep_handle *parser, const struct tracepoint *tracepoint)
 {
-	struct tep_handle *parser = tep_alloc();
-	struct tep_format_field *found = NULL;
-	struct tep_event *event;
-	bool usable;
-
-	if (!parser)
-		return false;
 	tep_set_loglevel(TEP_LOG_NONE);
 	tep_set_long_size(parser, LONG_BYTES);
 	/* The print format may be beyond the parser; the fields are there all the same. */
 	(void)tep_parse_event(parser, tracepoint->format, strlen(tracepoint->format), tracepoint->system);
-	event = tep_find_event_by_name(parser, tracepoint->system, tracepoint->name);
+	return tep_find_event_by_name(parser, tracepoint->system, tracepoint->name);
+}
+
+static bool read_field(const struct tep_format_field *field, struct tracepoint_field *field_ret)
+{
+	if (!field || field->offset < 0 || field->size <= 0 || field->offset > LIMIT_FIELD_BYTES ||
+	    field->size > LIMIT_FIELD_BYTES)
+		return false;
+	*field_ret = (struct tracepoint_field){
+	    .offset = (uint32_t)field->offset,
+	    .size = (uint32_t)field->size,
+	    .is_signed = field->flags & TEP_FIELD_IS_SIGNED,
+	};
+	return true;
+}
+
+bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret)
+{
+	struct tep_handle *parser = tep_alloc();
+	struct tep_event *event;
+	bool found = false;
+
+	if (!parser)
+		return false;
+	event = parse(parser, tracepoint);
 	if (event)
-		found = tep_find_any_field(event, field);
-	usable = found && found->offset >= 0 && found->size > 0 && found->offset <= LIMIT_FIELD_BYTES &&
-		 found->size <= LIMIT_FIELD_BYTES;
-	if (usable) {
-		*field_ret = (struct tracepoint_field){
-		    .offset = (uint32_t)found->offset,
-		    .size = (uint32_t)found->size,
-		    .is_signed = found->flags & TEP_FIELD_IS_SIGNED,
-		};
+		found = read_field(tep_find_any_field(event, field), field_ret);
+	tep_free(parser);
+	return found;
+}
+
+size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6])
+{
+	struct tep_handle *parser = tep_alloc();
+	struct tep_format_field *field;
+	struct tep_event *event;
+	size_t count = 0;
+
+	if (!parser)
+		return 0;
+	event = parse(parser, tracepoint);
+	field = event ? tep_find_field(event, "__syscall_nr") : NULL;
+	for (field = field ? field->next : NULL; field && count < 6; field = field->next) {
+		if (!read_field(field, &fields_ret[count]))
+			break;
+		count++;
 	}
 	tep_free(parser);
-	return usable;
+	return count;
 }

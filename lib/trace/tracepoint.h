@@ -14,7 +14,7 @@
 struct tracepoint {
 	char *system, *name; /* owned */
 	uint32_t id;
-	char *format;        /* owned: the text of .../events/SYSTEM/NAME/format */
+	char *format; /* owned: the text of .../events/SYSTEM/NAME/format */
 };
 
 struct tracepoints {
@@ -38,5 +38,8 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 
 /* False: the format text has no such field. Parsed with libtraceevent. */
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret);
+
+/* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. How many were found. */
+size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6]);
 
 #endif

@@ -16,8 +16,8 @@
 struct writer;
 
 /*
- * Check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is touched before
- * writer_start().
+ * Check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is
+ * touched before writer_start().
  */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
 
@@ -25,7 +25,8 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MM
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;
 
-/* A feature section, copied: before writer_start() it goes into the preamble, after it to the end. EVENT_DESC and COMPRESSED are made by the writer. */
+/* A feature section, copied: before writer_start() it goes into the preamble, after it to the end. EVENT_DESC and
+ * COMPRESSED are made by the writer. */
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
 				     size_t size) MMT_MUST_CHECK;
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A thread created while its process was being attached to can inherit an event from several roots: each fires, and one
+ * call gives several records. Of the roots that fire for one (thread, attribute, processor) only the first counts; ids
+ * are per root and processor.
+ */
+#ifndef TRACE_COPIES_H
+#define TRACE_COPIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "trace/layout.h"
+
+/* Zero initialisation makes an empty one. */
+struct copies {
+	struct map roots;  /* (thread, attribute, processor) -> id */
+	struct map times;  /* of the last record of that root */
+	struct map births; /* thread -> when its number was given out anew */
+	size_t sweep_at;
+};
+
+void copies_deinit(struct copies *copies);
+
+/* True: a copy of a record already seen. Out of memory it says false: a copy too much is better than an end. */
+bool copies_check(struct copies *copies, const struct record_identity *identity);
+
+/* A new thread has this number now. */
+void copies_forget(struct copies *copies, int32_t tid, uint64_t time_ns);
+
+#endif

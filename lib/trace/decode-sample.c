@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The body of a sample, field by field in the order that the kernel writes (linux/perf_event.h, PERF_RECORD_SAMPLE). */
+#include <endian.h>
+#include <string.h>
+
+#include "trace/decode.h"
+
+#define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
+#define BRANCH_ENTRY_BYTES 24
+#define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
+#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
+
+static void skip_read(struct bytes *bytes, uint64_t format)
+{
+	size_t times =
+	    (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1 : 0) + (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1 : 0);
+	size_t member = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & READ_LOST ? 1 : 0);
+	uint64_t members = 1;
+
+	if (format & PERF_FORMAT_GROUP)
+		members = bytes_u64(bytes);
+	bytes_skip(bytes, times * sizeof(uint64_t));
+	members = bytes_count(bytes, members, member * sizeof(uint64_t), UINT16_MAX);
+	bytes_skip(bytes, members * member * sizeof(uint64_t));
+}
+
+/* User addresses only. Markers say whose addresses follow. */
+static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct event_stack *stack)
+{
+	uint64_t limit = decoder->metadata->info.callchain_limit;
+	uint64_t count = bytes_u64(bytes), entries = 0;
+	bool user = false;
+
+	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t address = bytes_u64(bytes);
+
+		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
+			user = address == (uint64_t)PERF_CONTEXT_USER;
+			continue;
+		}
+		entries++;
+		if (user)
+			decoder->callchain[stack->callchain_count++] = address;
+	}
+	if (stack->callchain_count)
+		stack->callchain = decoder->callchain;
+	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
+}
+
+static struct bytes read_raw(struct bytes *bytes)
+{
+	return bytes_sub(bytes, bytes_u32(bytes));
+}
+
+static void skip_branches(struct bytes *bytes, uint64_t branch_type)
+{
+	uint64_t count = bytes_u64(bytes);
+	size_t entry = BRANCH_ENTRY_BYTES + (branch_type & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
+
+	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		bytes_u64(bytes);
+	count = bytes_count(bytes, count, entry, UINT16_MAX);
+	bytes_skip(bytes, count * entry);
+}
+
+static void read_registers(const struct architecture *architecture, struct bytes *bytes, uint64_t mask,
+			   struct event_registers *registers)
+{
+	uint64_t abi = bytes_u64(bytes);
+
+	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return;
+	for (unsigned i = 0; i < 64; i++) {
+		uint64_t value;
+		int number;
+
+		if (!(mask >> i & 1))
+			continue;
+		value = bytes_u64(bytes);
+		number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
+		if (number < 0 || number >= EVENT_REGISTERS || abi != PERF_SAMPLE_REGS_ABI_64)
+			continue;
+		registers->values[number] = value;
+		registers->known |= 1ULL << number;
+	}
+}
+
+/* The kernel writes the size asked for, cut to what fits into the record, and behind the bytes how many of them it
+ * could copy. */
+static void read_stack(struct bytes *bytes, struct event_stack *stack)
+{
+	uint64_t size = bytes_u64(bytes), copied;
+	const uint8_t *data;
+
+	if (size == 0)
+		return;
+	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
+	data = bytes_take(bytes, size);
+	copied = bytes_u64(bytes);
+	if (copied > size) {
+		bytes_fail(bytes, "more stack copied than there is");
+		return;
+	}
+	stack->bytes = copied ? data : NULL;
+	stack->byte_count = copied;
+	stack->bytes_wanted = size;
+}
+
+static uint64_t read_field(struct bytes raw, const struct tracepoint_field *field)
+{
+	bytes_skip(&raw, field->offset);
+	switch (field->size) {
+	case 1:
+		return field->is_signed ? (uint64_t)(int8_t)bytes_u8(&raw) : bytes_u8(&raw);
+	case 2:
+		return field->is_signed ? (uint64_t)(int16_t)bytes_u16(&raw) : bytes_u16(&raw);
+	case 4:
+		return field->is_signed ? (uint64_t)(int32_t)bytes_u32(&raw) : bytes_u32(&raw);
+	default:
+		return bytes_u64(&raw);
+	}
+}
+
+static bool holds_field(const struct bytes *raw, const struct tracepoint_field *field)
+{
+	return field->offset + field->size <= bytes_left(raw);
+}
+
+static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
+{
+	const struct event_registers *registers = &event->call.stack.registers;
+
+	if (architecture->first_argument_lost)
+		return;
+	for (size_t i = 0; i < 6; i++) {
+		if (!(registers->known >> architecture->argument_registers[i] & 1))
+			return;
+	}
+	for (size_t i = 0; i < 6; i++)
+		event->call.arguments[i] = registers->values[architecture->argument_registers[i]];
+	event->call.has_arguments = true;
+}
+
+static void fill_call(const struct decoder *decoder, const struct decode_fields *fields, struct bytes *raw,
+		      struct bytes *bytes, struct event *event)
+{
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+
+	event->call.call = attribute->call;
+	if (attribute->is_enter) {
+		event->kind = EVENT_CALL_ENTER;
+		for (size_t i = 0; i < fields->argument_count; i++) {
+			if (!holds_field(raw, &fields->arguments[i])) {
+				bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+				return;
+			}
+			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
+		}
+		event->call.has_arguments = true;
+		return;
+	}
+	take_arguments_from_registers(decoder->metadata->architecture, event);
+	if (attribute->role == ROLE_DUMP) {
+		event->kind = EVENT_STACK_DUMP;
+		return;
+	}
+	event->kind = EVENT_CALL;
+	if (!holds_field(raw, &fields->result)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	event->call.result = (int64_t)read_field(*raw, &fields->result);
+}
+
+static void fill_new_task(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes,
+			  struct event *event)
+{
+	if (!holds_field(raw, &fields->task) || !holds_field(raw, &fields->clone_flags)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	event->kind = EVENT_NEW_TASK;
+	event->new_task.tid = (int32_t)read_field(*raw, &fields->task);
+	event->new_task.clone_flags = read_field(*raw, &fields->clone_flags);
+}
+
+/* Up to the stack; what follows is of no use here. */
+static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr, struct bytes *bytes,
+			      struct event_stack *stack)
+{
+	static const uint64_t before_period[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
+						 PERF_SAMPLE_TIME,	 PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+						 PERF_SAMPLE_STREAM_ID,	 PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD};
+	uint64_t type = attr->sample_type;
+	struct bytes raw = bytes_over(NULL, 0);
+
+	for (size_t i = 0; i < sizeof(before_period) / sizeof(before_period[0]); i++) {
+		if (type & before_period[i])
+			bytes_u64(bytes);
+	}
+	if (type & PERF_SAMPLE_READ)
+		skip_read(bytes, attr->read_format);
+	if (type & PERF_SAMPLE_CALLCHAIN)
+		read_callchain(decoder, bytes, stack);
+	if (type & PERF_SAMPLE_RAW)
+		raw = read_raw(bytes);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		skip_branches(bytes, attr->branch_sample_type);
+	if (type & PERF_SAMPLE_REGS_USER)
+		read_registers(decoder->metadata->architecture, bytes, attr->sample_regs_user, &stack->registers);
+	if (type & PERF_SAMPLE_STACK_USER)
+		read_stack(bytes, stack);
+	return raw;
+}
+
+void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
+		   struct event *event)
+{
+	const struct decode_fields *fields = &decoder->fields[identity->attribute];
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
+	struct event_stack stack = {0};
+	struct bytes raw;
+
+	event->kind = EVENT_OTHER;
+	raw = read_body(decoder, &decoder->file->attributes.items[identity->attribute].attr, bytes, &stack);
+	if (!fields->complete || !bytes_ok(bytes))
+		return;
+	if (attribute->is_call) {
+		event->call.stack = stack;
+		fill_call(decoder, fields, &raw, bytes, event);
+	} else {
+		fill_new_task(fields, &raw, bytes, event);
+	}
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trace/calls.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define BUILD_ID_BYTES 24 /* in place of device and inode */
+
+/* What the role of the attribute needs must be in its format text. */
+static void find_fields(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+			const struct reader_attribute *attribute, struct decode_fields *fields)
+{
+	const struct tracepoint *tracepoint = NULL;
+	bool raw = attr->sample_type & PERF_SAMPLE_RAW;
+
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
+	if (attribute->is_call && !attribute->is_enter && attribute->role == ROLE_DUMP) {
+		fields->complete = true;
+	} else if (!tracepoint || !raw) {
+		return;
+	} else if (attribute->is_call && attribute->is_enter) {
+		fields->argument_count = tracepoint_arguments(tracepoint, fields->arguments);
+		fields->complete = fields->argument_count >= call_describe(attribute->call)->arguments;
+	} else if (attribute->is_call) {
+		fields->complete = tracepoint_field(tracepoint, "ret", &fields->result);
+	} else if (attribute->role == ROLE_NEW_TASK) {
+		fields->complete = tracepoint_field(tracepoint, "pid", &fields->task) &&
+				   tracepoint_field(tracepoint, "clone_flags", &fields->clone_flags);
+	}
+}
+
+struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
+				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
+{
+	struct decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (!decoder)
+		return &error_no_memory;
+	decoder->file = file;
+	decoder->layouts = layouts;
+	decoder->metadata = metadata;
+	decoder->fields = calloc(layouts->count, sizeof(*decoder->fields));
+	decoder->callchain = calloc(LIMIT_CALLCHAIN, sizeof(*decoder->callchain));
+	if (!decoder->fields || !decoder->callchain) {
+		decoder_destroy(decoder);
+		return &error_no_memory;
+	}
+	decoder->no_data_mappings = true;
+	for (size_t i = 0; i < layouts->count; i++) {
+		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
+
+		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		if (attr->mmap_data)
+			decoder->no_data_mappings = false;
+	}
+	*decoder_ret = decoder;
+	return NULL;
+}
+
+void decoder_destroy(struct decoder *decoder)
+{
+	if (!decoder)
+		return;
+	free(decoder->fields);
+	free(decoder->callchain);
+	free(decoder);
+}
+
+static const char *read_path(struct bytes *bytes)
+{
+	const char *path = bytes_string(bytes);
+
+	if (strlen(path) >= LIMIT_PATH_BYTES)
+		bytes_fail(bytes, "path too long");
+	return bytes_ok(bytes) ? path : "";
+}
+
+static void read_task(struct bytes *bytes, struct event *event)
+{
+	event->pid = (int32_t)bytes_u32(bytes);
+	event->tid = (int32_t)bytes_u32(bytes);
+}
+
+static void read_range(struct bytes *bytes, struct event_mapping *mapping)
+{
+	mapping->start = bytes_u64(bytes);
+	mapping->length = bytes_u64(bytes);
+	mapping->file_offset = bytes_u64(bytes);
+	if (mapping->length > UINT64_MAX - mapping->start)
+		bytes_fail(bytes, "mapping beyond the end of the address space");
+}
+
+/* Mappings of the kernel itself, which perf makes up for its own use. */
+static bool is_kernel_mapping(const struct perf_event_header *header)
+{
+	return (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+}
+
+static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
+			struct event *event)
+{
+	struct event_mapping *mapping = &event->mapping;
+
+	event->kind = is_kernel_mapping(header) ? EVENT_OTHER : EVENT_MAPPING;
+	read_task(bytes, event);
+	read_range(bytes, mapping);
+	if (header->type == PERF_RECORD_MMAP) {
+		mapping->protection = PROT_READ | (header->misc & PERF_RECORD_MISC_MMAP_DATA ? 0 : PROT_EXEC);
+		mapping->flags = MAP_PRIVATE;
+	} else {
+		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+			bytes_skip(bytes, BUILD_ID_BYTES);
+		} else {
+			mapping->device_major = bytes_u32(bytes);
+			mapping->device_minor = bytes_u32(bytes);
+			mapping->inode = bytes_u64(bytes);
+			bytes_u64(bytes); /* generation */
+		}
+		mapping->protection = bytes_u32(bytes);
+		mapping->flags = bytes_u32(bytes);
+	}
+	mapping->executable_only_record = decoder->no_data_mappings;
+	mapping->path = read_path(bytes);
+}
+
+static void decode_comm(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
+{
+	event->kind = EVENT_COMM;
+	read_task(bytes, event);
+	event->comm.name = bytes_string(bytes);
+	event->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
+}
+
+static void decode_task(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
+{
+	bool fork = header->type == PERF_RECORD_FORK;
+	uint64_t time_ns;
+
+	event->kind = fork ? EVENT_FORK : EVENT_EXIT;
+	event->task.pid = (int32_t)bytes_u32(bytes);
+	event->task.parent_pid = (int32_t)bytes_u32(bytes);
+	event->task.tid = (int32_t)bytes_u32(bytes);
+	event->task.parent_tid = (int32_t)bytes_u32(bytes);
+	time_ns = bytes_u64(bytes);
+	if (event->time_ns == 0)
+		event->time_ns = time_ns;
+	event->pid = fork ? event->task.parent_pid : event->task.pid;
+	event->tid = fork ? event->task.parent_tid : event->task.tid;
+}
+
+/* Losses of the ring of stack dumps cost depth, not truth. */
+static void decode_lost(const struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
+			struct event *event)
+{
+	bool dump = event->attribute != UINT32_MAX && decoder->metadata->attributes[event->attribute].role == ROLE_DUMP;
+
+	event->kind = dump ? EVENT_OTHER : EVENT_LOST;
+	if (header->type == PERF_RECORD_LOST)
+		bytes_u64(bytes); /* id */
+	event->lost.count = bytes_u64(bytes);
+}
+
+/* A reading of /proc/PID/maps that our recorder put in. */
+static void make_snapshot(const struct record_identity *identity, struct event *event)
+{
+	static const enum event_kind kinds[SNAPSHOT_PARTS] = {EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_LINE,
+							      EVENT_SNAPSHOT_END};
+	uint64_t number = identity->id - SNAPSHOT_ID_FIRST;
+	enum event_kind kind;
+
+	if (identity->id < SNAPSHOT_ID_FIRST || number >= (uint64_t)SNAPSHOT_KINDS * SNAPSHOT_PARTS)
+		return;
+	kind = kinds[number % SNAPSHOT_PARTS];
+	if (event->kind != (kind == EVENT_SNAPSHOT_LINE ? EVENT_MAPPING : EVENT_COMM))
+		return;
+	event->kind = kind;
+	event->snapshot = (enum snapshot_kind)(number / SNAPSHOT_PARTS);
+	if (kind == EVENT_SNAPSHOT_LINE)
+		event->mapping.executable_only_record = false;
+}
+
+bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
+		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret)
+{
+	struct bytes *bytes = bytes_ret;
+	struct event *event = event_ret;
+
+	*event = (struct event){
+	    .kind = EVENT_OTHER,
+	    .time_ns = identity->time_ns,
+	    .pid = identity->pid,
+	    .tid = identity->tid,
+	    .cpu = identity->cpu,
+	    .attribute = identity->attribute,
+	    .record_type = header->type,
+	    .record_size = header->size,
+	};
+	*bytes = bytes_over(record, layouts_body_size(decoder->layouts, header, identity));
+	bytes_skip(bytes, HEADER_BYTES);
+	switch (header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		decode_mmap(decoder, header, bytes, event);
+		break;
+	case PERF_RECORD_COMM:
+		decode_comm(header, bytes, event);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		decode_task(header, bytes, event);
+		break;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		decode_lost(decoder, header, bytes, event);
+		break;
+	case PERF_RECORD_SAMPLE:
+		if (identity->attribute != UINT32_MAX)
+			decode_sample(decoder, identity, bytes, event);
+		break;
+	default:
+		break;
+	}
+	if (decoder->metadata->ours)
+		make_snapshot(identity, event);
+	return bytes_ok(bytes);
+}

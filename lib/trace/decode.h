@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Records to events. */
+#ifndef TRACE_DECODE_H
+#define TRACE_DECODE_H
+
+#include "base/bytes.h"
+#include "trace/event.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+
+/* What a sample of one call or task attribute has in its RAW bytes. */
+struct decode_fields {
+	struct tracepoint_field result;	      /* exits */
+	struct tracepoint_field arguments[6]; /* entries */
+	size_t argument_count;
+	struct tracepoint_field task, clone_flags; /* new tasks */
+	bool complete;				   /* what this attribute's role needs is there */
+};
+
+struct decoder {
+	const struct recording_file *file;
+	const struct layouts *layouts;
+	const struct reader_metadata *metadata;
+	struct decode_fields *fields; /* by attribute */
+	uint64_t *callchain;	      /* LIMIT_CALLCHAIN entries */
+	bool no_data_mappings;	      /* no attribute asked for them */
+};
+
+/* Borrows all three. */
+struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
+				 const struct reader_metadata *metadata, struct decoder **decoder_ret) MMT_MUST_CHECK;
+/* Accepts NULL. */
+void decoder_destroy(struct decoder *decoder);
+
+/* The event borrows from the record and the decoder. False: `bytes_ret` says what is wrong with the record, counted
+ * from its start. */
+bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
+		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret);
+
+/* Of a sample; in a file of its own because samples have so many fields. `bytes` is over the record, behind its header.
+ */
+void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
+		   struct event *event);
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+
+/* The place of the next field of 8 bytes, if the samples have it. */
+static uint16_t place(uint64_t sample_type, uint64_t field, uint16_t *offset)
+{
+	uint16_t here = *offset;
+
+	if (!(sample_type & field))
+		return LAYOUT_ABSENT;
+	*offset = (uint16_t)(here + sizeof(uint64_t));
+	return here;
+}
+
+static struct layout describe(const struct perf_event_attr *attr, size_t id_count)
+{
+	uint64_t type = attr->sample_type;
+	struct layout layout = {.sample_type = type};
+	uint16_t offset = HEADER_BYTES, id;
+
+	layout.sample_id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
+	place(type, PERF_SAMPLE_IP, &offset);
+	layout.sample_task = place(type, PERF_SAMPLE_TID, &offset);
+	layout.sample_time = place(type, PERF_SAMPLE_TIME, &offset);
+	place(type, PERF_SAMPLE_ADDR, &offset);
+	id = place(type, PERF_SAMPLE_ID, &offset);
+	place(type, PERF_SAMPLE_STREAM_ID, &offset);
+	layout.sample_cpu = place(type, PERF_SAMPLE_CPU, &offset);
+	if (layout.sample_id == LAYOUT_ABSENT)
+		layout.sample_id = id;
+
+	offset = 0;
+	layout.trailer_task = place(type, PERF_SAMPLE_TID, &offset);
+	layout.trailer_time = place(type, PERF_SAMPLE_TIME, &offset);
+	layout.trailer_id = place(type, PERF_SAMPLE_ID, &offset);
+	place(type, PERF_SAMPLE_STREAM_ID, &offset);
+	layout.trailer_cpu = place(type, PERF_SAMPLE_CPU, &offset);
+	id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
+	if (id != LAYOUT_ABSENT)
+		layout.trailer_id = id;
+	layout.trailer_size = attr->sample_id_all ? offset : 0;
+
+	layout.may_come_twice = attr->inherit && id_count > 1 && layout.sample_cpu != LAYOUT_ABSENT &&
+				layout.sample_task != LAYOUT_ABSENT && layout.sample_id != LAYOUT_ABSENT;
+	return layout;
+}
+
+struct mmt_error *layouts_create(const struct recording_file *file, struct layouts *layouts_ret)
+{
+	struct layouts layouts = {0};
+
+	layouts.items = calloc(file->attributes.count, sizeof(*layouts.items));
+	if (!layouts.items)
+		return &error_no_memory;
+	layouts.count = file->attributes.count;
+	for (size_t i = 0; i < layouts.count; i++) {
+		const struct file_attribute *attribute = &file->attributes.items[i];
+
+		layouts.items[i] = describe(&attribute->attr, attribute->ids.count);
+		for (size_t j = 0; j < attribute->ids.count; j++) {
+			if (map_put(&layouts.by_id, attribute->ids.items[j], i))
+				continue;
+			layouts_deinit(&layouts);
+			return &error_no_memory;
+		}
+	}
+	*layouts_ret = layouts;
+	return NULL;
+}
+
+void layouts_deinit(struct layouts *layouts)
+{
+	free(layouts->items);
+	map_deinit(&layouts->by_id);
+	*layouts = (struct layouts){0};
+}
+
+static uint64_t read_u64(const uint8_t *bytes, uint16_t offset)
+{
+	struct bytes cursor = bytes_over(bytes + offset, sizeof(uint64_t));
+
+	return bytes_u64(&cursor);
+}
+
+/*
+ * The id comes before the attribute is known: all attributes of a file have it in the same place, by IDENTIFIER or by
+ * equal sample types. The first one tells.
+ */
+static uint32_t find_attribute(const struct layouts *layouts, const struct perf_event_header *header,
+			       const uint8_t *record, uint64_t *id_ret)
+{
+	const struct layout *first = &layouts->items[0];
+	bool sample = header->type == PERF_RECORD_SAMPLE;
+	uint16_t place_of_id = sample ? first->sample_id : first->trailer_id;
+	size_t offset = place_of_id;
+	const uint64_t *attribute;
+
+	*id_ret = 0;
+	if (!sample && (first->trailer_size == 0 || place_of_id == LAYOUT_ABSENT))
+		return 0;
+	if (place_of_id == LAYOUT_ABSENT)
+		return 0;
+	if (!sample) {
+		if (header->size < HEADER_BYTES + first->trailer_size)
+			return UINT32_MAX;
+		/* IDENTIFIER is last whatever else the trailer has. */
+		offset = header->size - first->trailer_size + place_of_id;
+	}
+	if (offset + sizeof(uint64_t) > header->size)
+		return UINT32_MAX;
+	*id_ret = read_u64(record, (uint16_t)offset);
+	if (*id_ret == 0)
+		return 0;
+	attribute = map_get(&layouts->by_id, *id_ret);
+	if (attribute)
+		return (uint32_t)*attribute;
+	return layouts->count == 1 ? 0 : UINT32_MAX;
+}
+
+static bool read_identity(const uint8_t *start, size_t size, const uint16_t places[3], struct record_identity *identity)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (places[i] != LAYOUT_ABSENT && places[i] + sizeof(uint64_t) > size)
+			return false;
+	}
+	if (places[0] != LAYOUT_ABSENT) {
+		uint64_t task = read_u64(start, places[0]);
+
+		identity->pid = (int32_t)(uint32_t)task;
+		identity->tid = (int32_t)(task >> 32);
+	}
+	if (places[1] != LAYOUT_ABSENT)
+		identity->time_ns = read_u64(start, places[1]);
+	if (places[2] != LAYOUT_ABSENT)
+		identity->cpu = (int32_t)(uint32_t)read_u64(start, places[2]);
+	return true;
+}
+
+bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		      struct record_identity *identity_ret)
+{
+	const struct layout *layout;
+	size_t trailer;
+
+	*identity_ret = (struct record_identity){.attribute = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
+	if (header->type >= RECORD_HEADER_ATTR)
+		return true;
+	identity_ret->attribute = find_attribute(layouts, header, record, &identity_ret->id);
+	if (identity_ret->attribute == UINT32_MAX)
+		return identity_ret->id != 0;
+	layout = &layouts->items[identity_ret->attribute];
+	if (header->type == PERF_RECORD_SAMPLE)
+		return read_identity(record, header->size,
+				     (const uint16_t[]){layout->sample_task, layout->sample_time, layout->sample_cpu},
+				     identity_ret);
+	if (layout->trailer_size == 0)
+		return true;
+	if (header->size < HEADER_BYTES + layout->trailer_size)
+		return false;
+	trailer = header->size - layout->trailer_size;
+	return read_identity(record + trailer, layout->trailer_size,
+			     (const uint16_t[]){layout->trailer_task, layout->trailer_time, layout->trailer_cpu},
+			     identity_ret);
+}
+
+size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
+			 const struct record_identity *identity)
+{
+	size_t trailer = 0;
+
+	if (header->type < RECORD_HEADER_ATTR && header->type != PERF_RECORD_SAMPLE &&
+	    identity->attribute != UINT32_MAX)
+		trailer = layouts->items[identity->attribute].trailer_size;
+	return header->size - trailer;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where the fields of an attribute's records are: worked out once from its sample_type. */
+#ifndef TRACE_LAYOUT_H
+#define TRACE_LAYOUT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "trace/recording-file.h"
+
+/* Offsets in a sample count from the record's start, those of a trailer from its own. */
+#define LAYOUT_ABSENT UINT16_MAX
+
+struct layout {
+	uint64_t sample_type;
+	uint16_t sample_id, sample_task, sample_time, sample_cpu;
+	uint16_t trailer_size; /* of records that are no samples; 0: they have none */
+	uint16_t trailer_id, trailer_task, trailer_time, trailer_cpu;
+	bool may_come_twice; /* inherited from several roots */
+};
+
+struct layouts {
+	struct layout *items; /* by attribute */
+	size_t count;
+	struct map by_id; /* index of the attribute */
+};
+
+/* What every record may say about itself. */
+struct record_identity {
+	uint32_t attribute;    /* UINT32_MAX: not known */
+	uint64_t id;	       /* 0: made up by perf, or none */
+	uint64_t time_ns;      /* 0: none */
+	int32_t pid, tid, cpu; /* -1: not known */
+};
+
+struct mmt_error *layouts_create(const struct recording_file *file, struct layouts *layouts_ret) MMT_MUST_CHECK;
+void layouts_deinit(struct layouts *layouts);
+
+/* False: the record is too short for the fields that its attribute promises. */
+bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		      struct record_identity *identity_ret);
+
+/* Bytes of a record without its trailer. */
+size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
+			 const struct record_identity *identity);
+
+#endif

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/recording-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+
+#define PIPE_HEADER_SIZE 16
+#define SECTION_BYTES 16 /* u64 offset, u64 size */
+#define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
+#define ATTRIBUTE_BYTES_MAX 4096
+#define PREAMBLE_ENTRY_BYTES 24
+
+struct header {
+	uint64_t attribute_bytes; /* each, with its section of ids */
+	struct file_section attributes, data;
+	uint64_t features[FEATURE_BITS / 64];
+};
+
+void recording_file_close(struct recording_file *file)
+{
+	if (!file)
+		return;
+	for (size_t i = 0; i < file->attributes.count; i++)
+		vector_deinit(&file->attributes.items[i].ids);
+	vector_deinit(&file->attributes);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file);
+}
+
+struct mmt_error *recording_file_read(const struct recording_file *file, uint64_t offset, void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t result = pread(file->fd, (uint8_t *)data + done, size - done, (off_t)(offset + done));
+
+		if (result < 0 && errno == EINTR)
+			continue;
+		if (result < 0)
+			return error_system(errno, "%s: cannot read", file->path);
+		if (result == 0)
+			return error_create(MMT_ERROR_FORMAT, "%s: became shorter while it was read", file->path);
+		done += (size_t)result;
+	}
+	return NULL;
+}
+
+static bool lies_inside(const struct recording_file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset;
+}
+
+/* `size` bytes at `offset`, which lie inside; owned by the caller. */
+static struct mmt_error *load(const struct recording_file *file, uint64_t offset, uint64_t size, uint8_t **data_ret)
+{
+	struct mmt_error *error;
+	uint8_t *data = malloc(size ? size : 1);
+
+	if (!data)
+		return &error_no_memory;
+	error = recording_file_read(file, offset, data, size);
+	if (error)
+		free(data);
+	else
+		*data_ret = data;
+	return error;
+}
+
+struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
+				      uint8_t **data_ret, size_t *size_ret)
+{
+	const struct file_section *section = &file->sections[feature];
+
+	*data_ret = NULL;
+	*size_ret = 0;
+	if (!section->present)
+		return NULL;
+	if (section->size > LIMIT_SECTION_BYTES)
+		return error_create(MMT_ERROR_FORMAT, "%s: feature section %d: %llu bytes are beyond the limit",
+				    file->path, (int)feature, (unsigned long long)section->size);
+	*size_ret = section->size;
+	return load(file, section->offset, section->size, data_ret);
+}
+
+static struct file_section read_section(struct bytes *bytes)
+{
+	struct file_section section = {.offset = bytes_u64(bytes)};
+
+	section.size = bytes_u64(bytes);
+	return section;
+}
+
+static struct mmt_error *check_magic(const struct recording_file *file, uint64_t magic, uint64_t header_size)
+{
+	if (magic == FORMAT_MAGIC_SWAPPED)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s: recorded on a machine of the other byte order; read it on such a machine",
+				    file->path);
+	if (magic != FORMAT_MAGIC)
+		return error_create(MMT_ERROR_FORMAT,
+				    "%s: not a recording (no perf.data magic); make one with mmtrace record",
+				    file->path);
+	if (header_size == PIPE_HEADER_SIZE)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s: perf.data in pipe format; record with -o FILE instead of into a pipe",
+				    file->path);
+	if (header_size != FORMAT_HEADER_SIZE)
+		return error_create(MMT_ERROR_FORMAT, "%s: header: size %llu instead of %d", file->path,
+				    (unsigned long long)header_size, FORMAT_HEADER_SIZE);
+	return NULL;
+}
+
+static struct mmt_error *read_header(const struct recording_file *file, struct header *header)
+{
+	uint8_t data[FORMAT_HEADER_SIZE];
+	size_t size = file->size < sizeof(data) ? file->size : sizeof(data);
+	struct mmt_error *error = recording_file_read(file, 0, data, size);
+	struct bytes bytes = bytes_over(data, size);
+	uint64_t magic;
+
+	if (error)
+		return error;
+	if (file->size == 0)
+		return error_create(MMT_ERROR_FORMAT, "%s: the file is empty", file->path);
+	magic = bytes_u64(&bytes);
+	error = check_magic(file, magic, bytes_ok(&bytes) && size >= 16 ? bytes_u64(&bytes) : FORMAT_HEADER_SIZE);
+	if (error)
+		return error;
+	header->attribute_bytes = bytes_u64(&bytes);
+	header->attributes = read_section(&bytes);
+	header->data = read_section(&bytes);
+	(void)read_section(&bytes); /* event types: unused since long */
+	for (size_t i = 0; i < FEATURE_BITS / 64; i++)
+		header->features[i] = bytes_u64(&bytes);
+	return error_context(bytes_finish(&bytes, "header"), "%s", file->path);
+}
+
+static struct mmt_error *check_header(const struct recording_file *file, const struct header *header)
+{
+	const struct file_section *attributes = &header->attributes;
+	const char *wrong = NULL;
+
+	if (header->attribute_bytes < ATTRIBUTE_BYTES_MIN + SECTION_BYTES ||
+	    header->attribute_bytes > ATTRIBUTE_BYTES_MAX + SECTION_BYTES || header->attribute_bytes % 8 != 0)
+		wrong = "impossible size of an event attribute";
+	else if (!lies_inside(file, attributes->offset, attributes->size))
+		wrong = "the event attributes lie beyond the end of the file: it was cut short";
+	else if (attributes->size == 0)
+		wrong = "no event attributes";
+	else if (attributes->size % header->attribute_bytes != 0)
+		wrong = "the event attributes are no whole number of attributes";
+	else if (attributes->size / header->attribute_bytes > LIMIT_ATTRIBUTES)
+		wrong = "too many event attributes";
+	else if (header->data.offset < FORMAT_HEADER_SIZE)
+		wrong = "the data overlap the header";
+	else if (header->data.offset > file->size)
+		wrong = "the data lie beyond the end of the file: it was cut short";
+	else if (header->data.size > UINT64_MAX - header->data.offset)
+		wrong = "impossible size of the data";
+	if (!wrong)
+		return NULL;
+	return error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong);
+}
+
+static struct mmt_error *read_ids(const struct recording_file *file, const struct file_section *section,
+				  struct file_attribute *attribute, uint64_t *total)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	if (section->size % sizeof(uint64_t) != 0 || section->size / sizeof(uint64_t) > LIMIT_IDS - *total ||
+	    !lies_inside(file, section->offset, section->size))
+		return error_create(MMT_ERROR_FORMAT, "%s: event attribute: impossible number or place of its ids",
+				    file->path);
+	error = load(file, section->offset, section->size, &data);
+	bytes = bytes_over(data, error ? 0 : section->size);
+	while (!error && bytes_left(&bytes)) {
+		if (!vector_push(&attribute->ids, bytes_u64(&bytes)))
+			error = &error_no_memory;
+	}
+	*total += attribute->ids.count;
+	return error;
+}
+
+/* Older and newer kernels have shorter and longer attributes. */
+static struct mmt_error *read_attribute(const struct recording_file *file, struct bytes *bytes, uint64_t entry_bytes,
+					struct file_attribute *attribute, uint64_t *total_ids)
+{
+	size_t size = entry_bytes - SECTION_BYTES;
+	const void *data = bytes_take(bytes, size);
+	struct file_section ids = read_section(bytes);
+
+	if (!data)
+		return error_context(bytes_finish(bytes, "event attributes"), "%s", file->path);
+	memcpy(&attribute->attr, data, size < sizeof(attribute->attr) ? size : sizeof(attribute->attr));
+	return read_ids(file, &ids, attribute, total_ids);
+}
+
+static struct mmt_error *read_attributes(struct recording_file *file, const struct header *header)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error = load(file, header->attributes.offset, header->attributes.size, &data);
+	uint64_t total_ids = 0;
+	struct bytes bytes;
+
+	if (error)
+		return error;
+	bytes = bytes_over(data, header->attributes.size);
+	while (!error && bytes_left(&bytes)) {
+		struct file_attribute *attribute = vector_append(&file->attributes);
+
+		if (!attribute)
+			return &error_no_memory;
+		error = read_attribute(file, &bytes, header->attribute_bytes, attribute, &total_ids);
+	}
+	return error;
+}
+
+static void note_section(struct recording_file *file, uint64_t feature, struct file_section section)
+{
+	if (feature >= FEATURE_BITS || file->sections[feature].present)
+		return;
+	if (!lies_inside(file, section.offset, section.size)) {
+		file->incomplete = true;
+		return;
+	}
+	section.present = true;
+	file->sections[feature] = section;
+}
+
+/* Right behind the data: one entry for each feature bit, in ascending order. */
+static struct mmt_error *read_feature_table(struct recording_file *file, const struct header *header)
+{
+	uint8_t data[FEATURE_BITS * SECTION_BYTES];
+	uint64_t left = file->size - file->data_end;
+	size_t size = left < sizeof(data) ? left : sizeof(data);
+	struct mmt_error *error = recording_file_read(file, file->data_end, data, size);
+	struct bytes bytes = bytes_over(data, size);
+
+	if (error)
+		return error;
+	for (uint64_t i = 0; i < FEATURE_BITS; i++) {
+		struct file_section section;
+
+		if (!(header->features[i / 64] >> (i % 64) & 1))
+			continue;
+		section = read_section(&bytes);
+		if (!bytes_ok(&bytes)) {
+			file->incomplete = true;
+			break;
+		}
+		note_section(file, i, section);
+	}
+	return NULL;
+}
+
+static struct mmt_error *read_preamble(struct recording_file *file, const struct header *header)
+{
+	uint64_t start = header->attributes.offset + header->attributes.size;
+	uint8_t data[16 + FEATURE_BITS * PREAMBLE_ENTRY_BYTES];
+	struct mmt_error *error;
+	struct bytes bytes;
+	uint64_t count;
+	size_t size;
+
+	if (file->data_offset <= start)
+		return NULL;
+	size = file->data_offset - start < sizeof(data) ? file->data_offset - start : sizeof(data);
+	error = recording_file_read(file, start, data, size);
+	bytes = bytes_over(data, error ? 0 : size);
+	if (bytes_u64(&bytes) != PREAMBLE_MAGIC)
+		return error;
+	if (bytes_u32(&bytes) != PREAMBLE_VERSION)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s: written by a newer mmtrace, use that one", file->path);
+	count = bytes_u32(&bytes);
+	count = bytes_count(&bytes, count, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t feature = bytes_u32(&bytes);
+
+		bytes_u32(&bytes);
+		note_section(file, feature, read_section(&bytes));
+	}
+	return error_context(bytes_finish(&bytes, "preamble"), "%s", file->path);
+}
+
+static struct mmt_error *read_frame(struct recording_file *file)
+{
+	struct header header = {0};
+	struct mmt_error *error = read_header(file, &header);
+
+	if (!error)
+		error = check_header(file, &header);
+	if (!error)
+		error = read_attributes(file, &header);
+	if (error)
+		return error;
+	file->data_offset = header.data.offset;
+	file->data_end = header.data.offset + header.data.size;
+	if (header.data.size == 0 || file->data_end > file->size) {
+		file->incomplete = true;
+		file->data_end = file->size;
+	} else {
+		error = read_feature_table(file, &header);
+	}
+	return error ? error : read_preamble(file, &header);
+}
+
+struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+	struct mmt_error *error = NULL;
+	struct stat status;
+
+	if (!file)
+		return &error_no_memory;
+	file->path = strdup(path);
+	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (!file->path)
+		error = &error_no_memory;
+	else if (file->fd < 0 || fstat(file->fd, &status) < 0)
+		error = error_system(errno, "cannot open %s", path);
+	else if (!S_ISREG(status.st_mode))
+		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: not a regular file", path);
+	else
+		file->size = (uint64_t)status.st_size;
+	if (!error)
+		error = read_frame(file);
+	if (error)
+		recording_file_close(file);
+	else
+		*file_ret = file;
+	return error;
+}

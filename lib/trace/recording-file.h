@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The frame of a perf.data file: header, attributes with their ids, where the data and the feature sections lie. */
+#ifndef TRACE_RECORDING_FILE_H
+#define TRACE_RECORDING_FILE_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "trace/format.h"
+
+struct file_attribute {
+	struct perf_event_attr attr; /* zero beyond what the file has */
+	VECTOR(uint64_t) ids;
+};
+
+struct file_section {
+	uint64_t offset, size;
+	bool present; /* and wholly inside the file */
+};
+
+struct recording_file {
+	char *path;
+	int fd;
+	uint64_t size;
+	uint64_t data_offset, data_end;
+	bool incomplete; /* recorder did not finish, or less in the file than its header says */
+	VECTOR(struct file_attribute) attributes; /* at least one */
+	struct file_section sections[FEATURE_BITS];
+};
+
+/* Every message begins with the path. */
+struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret) MMT_MUST_CHECK;
+/* Accepts NULL. */
+void recording_file_close(struct recording_file *file);
+
+/* Exactly `size` bytes. */
+struct mmt_error *recording_file_read(const struct recording_file *file, uint64_t offset, void *data,
+				      size_t size) MMT_MUST_CHECK;
+
+/* The whole section, owned by the caller; NULL with size 0 when absent. */
+struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
+				      uint8_t **data_ret, size_t *size_ret) MMT_MUST_CHECK;
+
+#endif

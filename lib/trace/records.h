@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The records of the data section one after the other, decompressed. */
+#ifndef TRACE_RECORDS_H
+#define TRACE_RECORDS_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/recording-file.h"
+
+struct record {
+	struct perf_event_header header;
+	const uint8_t *data; /* the whole record, its header included; until the next call */
+	uint64_t offset;     /* in the file: of the record, or of the compressed record that ends it */
+};
+
+struct records;
+
+/* Borrows the file. */
+struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
+void records_destroy(struct records *records);
+
+/*
+ * The end is where the data end, where a file that was cut short ends, or at the first damage: then *damage_ret is an
+ * error that the caller owns. The return value is for failures of this machine.
+ */
+struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
+			       struct mmt_error **damage_ret) MMT_MUST_CHECK;
+
+/* "MMAP2"; "record type 77" would need a buffer, so "UNKNOWN". Static. */
+const char *record_type_name(uint32_t type);
+
+#endif
