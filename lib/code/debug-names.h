@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Functions, inlined functions and lines from DWARF. */
+#ifndef CODE_DEBUG_NAMES_H
+#define CODE_DEBUG_NAMES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct debug_names;
+
+/* Borrows `dwarf`. */
+struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_ret) MMT_MUST_CHECK;
+void debug_names_destroy(struct debug_names *names);
+
+struct debug_frame {
+	const char *linkage_name; /* NULL: none. Strings are the Dwarf's */
+	const char *name;	  /* NULL: no function, only a line */
+	const char *source_file;
+	uint32_t source_line;
+	uint64_t entry; /* of the function, 0 unknown */
+	bool inlined;
+};
+
+/* Innermost first; 0: nothing is known about `address` (of the Dwarf). */
+size_t debug_names_find(const struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+
+#endif

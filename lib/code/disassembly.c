@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/disassembly.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <stdlib.h>
+
+struct disassembly {
+	csh handle; /* 0: architecture not known */
+	cs_insn *instruction;
+	size_t shortest_call, longest_call, step; /* bytes */
+};
+
+struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret)
+{
+	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
+	cs_err result = CS_ERR_ARCH;
+
+	if (!disassembly)
+		return &error_no_memory;
+	if (elf_machine == EM_X86_64) {
+		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
+		disassembly->shortest_call = 2;
+		disassembly->longest_call = 9;
+		disassembly->step = 1;
+	} else if (elf_machine == EM_AARCH64) {
+		result = cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &disassembly->handle);
+		disassembly->shortest_call = disassembly->longest_call = disassembly->step = 4;
+	}
+	if (result == CS_ERR_OK) {
+		(void)cs_option(disassembly->handle, CS_OPT_DETAIL, CS_OPT_ON);
+		disassembly->instruction = cs_malloc(disassembly->handle);
+	} else {
+		disassembly->handle = 0;
+	}
+	if (result == CS_ERR_MEM || (disassembly->handle && !disassembly->instruction)) {
+		disassembly_destroy(disassembly);
+		return &error_no_memory;
+	}
+	*disassembly_ret = disassembly;
+	return NULL;
+}
+
+void disassembly_destroy(struct disassembly *disassembly)
+{
+	if (!disassembly)
+		return;
+	if (disassembly->instruction)
+		cs_free(disassembly->instruction, 1);
+	if (disassembly->handle)
+		cs_close(&disassembly->handle);
+	free(disassembly);
+}
+
+int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size)
+{
+	if (!disassembly->handle || size < disassembly->shortest_call)
+		return -1;
+	for (size_t length = disassembly->shortest_call; length <= disassembly->longest_call && length <= size;
+	     length += disassembly->step) {
+		const uint8_t *start = code + size - length;
+		size_t left = length;
+		uint64_t address = 0;
+
+		if (cs_disasm_iter(disassembly->handle, &start, &left, &address, disassembly->instruction) && !left &&
+		    cs_insn_group(disassembly->handle, disassembly->instruction, CS_GRP_CALL))
+			return 1;
+	}
+	return 0;
+}

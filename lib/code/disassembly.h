@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Machine instructions of one architecture. */
+#ifndef CODE_DISASSEMBLY_H
+#define CODE_DISASSEMBLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct disassembly;
+
+/* For ELF machine `elf_machine`; one that is not known can tell nothing, which is no error. */
+struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret) MMT_MUST_CHECK;
+void disassembly_destroy(struct disassembly *disassembly);
+
+#define DISASSEMBLY_INSTRUCTION_MAX 15
+
+/*
+ * 1: an instruction that ends with the last of these bytes can be a call; 0: none can; -1: cannot tell. `size` bytes,
+ * DISASSEMBLY_INSTRUCTION_MAX when there are that many.
+ */
+int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size);
+
+#endif

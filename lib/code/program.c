@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/cfi.h"
+#include "code/disassembly.h"
+#include "code/elf-file.h"
+#include "code/symbols.h"
+
+struct program {
+	struct programs *programs;
+	char *path;
+	struct elf_file file;
+	struct cfi *cfi; /* NULL: not yet asked for */
+	struct symbols *symbols;
+	bool symbols_opened;
+	struct map calls; /* address -> answer of program_follows_call() */
+};
+
+struct programs {
+	uint16_t machine;
+	bool demangle;
+	struct disassembly *disassembly;
+	struct intern keys; /* path and build-id */
+	struct map by_key;  /* id -> program */
+	VECTOR(struct program *) items;
+};
+
+struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret)
+{
+	struct programs *programs = calloc(1, sizeof(*programs));
+	struct mmt_error *error;
+
+	if (!programs)
+		return &error_no_memory;
+	programs->machine = elf_machine;
+	programs->demangle = demangle;
+	error = disassembly_create(elf_machine, &programs->disassembly);
+	if (error) {
+		programs_destroy(programs);
+		return error;
+	}
+	*programs_ret = programs;
+	return NULL;
+}
+
+static void program_destroy(struct program *program)
+{
+	if (!program)
+		return;
+	symbols_destroy(program->symbols);
+	cfi_destroy(program->cfi);
+	elf_file_close(&program->file);
+	map_deinit(&program->calls);
+	free(program->path);
+	free(program);
+}
+
+void programs_destroy(struct programs *programs)
+{
+	if (!programs)
+		return;
+	for (size_t i = 0; i < programs->items.count; i++)
+		program_destroy(programs->items.items[i]);
+	vector_deinit(&programs->items);
+	intern_deinit(&programs->keys);
+	map_deinit(&programs->by_key);
+	disassembly_destroy(programs->disassembly);
+	free(programs);
+}
+
+static struct mmt_error *open_program(struct programs *programs, const char *path, const uint8_t *build_id,
+				      size_t build_id_size, struct program **program_ret)
+{
+	struct program *program = calloc(1, sizeof(*program));
+	struct mmt_error *error = &error_no_memory;
+
+	if (program)
+		program->path = strdup(path);
+	if (program && program->path)
+		error = elf_file_open(path, programs->machine, build_id, build_id_size, &program->file);
+	if (!error && !vector_push(&programs->items, program))
+		error = &error_no_memory;
+	if (error) {
+		program_destroy(program);
+		return error;
+	}
+	program->programs = programs;
+	*program_ret = program;
+	return NULL;
+}
+
+struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
+				size_t build_id_size, struct program **program_ret)
+{
+	size_t path_size = strlen(path) + 1;
+	size_t key_size = path_size + (build_id ? build_id_size : 0);
+	CLEANUP(free) char *key = malloc(key_size);
+	struct mmt_error *error;
+	const uint64_t *known;
+	uint32_t id;
+
+	if (!key)
+		return &error_no_memory;
+	memcpy(key, path, path_size);
+	if (build_id)
+		memcpy(key + path_size, build_id, build_id_size);
+	id = intern_put(&programs->keys, key, key_size);
+	if (id == INTERN_NONE)
+		return &error_no_memory;
+	known = map_get(&programs->by_key, id);
+	if (known) {
+		*program_ret = (struct program *)(uintptr_t)*known;
+		return NULL;
+	}
+	error = open_program(programs, path, build_id, build_id_size, program_ret);
+	if (!error && !map_put(&programs->by_key, id, (uint64_t)(uintptr_t)*program_ret))
+		return &error_no_memory;
+	return error_context(error, "%s", path);
+}
+
+enum program_state program_state(const struct program *program)
+{
+	return program->file.state;
+}
+
+bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret)
+{
+	return elf_file_address(&program->file, file_offset, address_ret);
+}
+
+const struct cfi_row *program_cfi(struct program *program, uint64_t address)
+{
+	if (program->file.state != PROGRAM_READABLE)
+		return NULL;
+	if (!program->cfi) {
+		struct mmt_error *error = cfi_create(program->file.elf, &program->cfi);
+
+		if (error) {
+			mmt_error_destroy(error);
+			return NULL;
+		}
+	}
+	return cfi_find(program->cfi, address);
+}
+
+int program_follows_call(struct program *program, uint64_t address)
+{
+	const uint64_t *known = map_get(&program->calls, address);
+	const uint8_t *code = NULL;
+	size_t size;
+	int answer;
+
+	if (known)
+		return (int)*known - 1;
+	size = elf_file_code_before(&program->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
+	(void)map_put(&program->calls, address, (uint64_t)(answer + 1));
+	return answer;
+}
+
+/* Names are loaded when the first one is asked for; a file that cannot be read for them has none. */
+static void open_symbols(struct program *program)
+{
+	const struct elf_file *file = &program->file;
+	bool demangle_names = program->programs->demangle;
+	struct mmt_error *error = NULL;
+
+	if (program->symbols_opened || file->state != PROGRAM_READABLE)
+		return;
+	program->symbols_opened = true;
+	if (file->image) {
+		error = symbols_create_from_memory(program->path, file->image, file->image_size, demangle_names,
+						   &program->symbols);
+	} else {
+		CLEANUP(close) int fd = elf_file_reopen(file, program->path);
+
+		if (fd >= 0)
+			error = symbols_create(program->path, fd, demangle_names, &program->symbols);
+	}
+	mmt_error_destroy(error);
+}
+
+size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+{
+	open_symbols(program);
+	if (program->symbols)
+		return symbols_find(program->symbols, for_lookup, frames_ret);
+	frames_ret[0] = (struct program_frame){0};
+	return 1;
+}
+
+const char *program_library_version(void)
+{
+	return symbols_library_version();
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/symbols.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/debug-names.h"
+#include "code/demangle.h"
+
+/* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
+#define OVERLAPPING_SYMBOLS 64
+
+struct symbol {
+	uint64_t start, end; /* an unsized one ends with its section */
+	const char *name;
+	uint8_t rank; /* among aliases; the least is best */
+	bool sized;
+};
+
+/* Names of one address: a part of `frames`. */
+struct answer {
+	size_t start, count;
+};
+
+struct symbols {
+	bool demangle;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf_Addr bias; /* of the module in `dwfl` */
+	bool loaded;
+	VECTOR(struct symbol) table; /* sorted by start, one of each start */
+	struct debug_names *debug_names;
+	Dwarf_Addr debug_bias;
+	VECTOR(char *) texts; /* names that had to be made */
+	struct map answers;   /* address -> index into `found` */
+	VECTOR(struct answer) found;
+	VECTOR(struct program_frame) frames;
+};
+
+static const Dwfl_Callbacks dwfl_callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+static struct mmt_error *begin(bool demangle_names, struct symbols **symbols_ret)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return &error_no_memory;
+	symbols->demangle = demangle_names;
+	symbols->dwfl = dwfl_begin(&dwfl_callbacks);
+	*symbols_ret = symbols;
+	return NULL;
+}
+
+static void finish(struct symbols *symbols)
+{
+	if (!symbols->dwfl)
+		return;
+	dwfl_report_end(symbols->dwfl, NULL, NULL);
+	if (symbols->module && !dwfl_module_getelf(symbols->module, &symbols->bias))
+		symbols->module = NULL;
+}
+
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, struct symbols **symbols_ret)
+{
+	struct mmt_error *error = begin(demangle_names, symbols_ret);
+	struct symbols *symbols;
+	int own;
+
+	if (error)
+		return error;
+	symbols = *symbols_ret;
+	own = dup(fd);
+	if (symbols->dwfl && own >= 0)
+		symbols->module = dwfl_report_elf(symbols->dwfl, path, path, own, 0, true);
+	/* libdwfl keeps the descriptor only when it could read the file. */
+	if (!symbols->module && own >= 0)
+		close(own);
+	finish(symbols);
+	return NULL;
+}
+
+struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle_names,
+					     struct symbols **symbols_ret)
+{
+	struct mmt_error *error = begin(demangle_names, symbols_ret);
+
+	if (error)
+		return error;
+	if ((*symbols_ret)->dwfl)
+		(*symbols_ret)->module = dwfl_report_offline_memory((*symbols_ret)->dwfl, name, name, image, size);
+	finish(*symbols_ret);
+	return NULL;
+}
+
+void symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->texts.count; i++)
+		free(symbols->texts.items[i]);
+	vector_deinit(&symbols->texts);
+	vector_deinit(&symbols->table);
+	vector_deinit(&symbols->found);
+	vector_deinit(&symbols->frames);
+	map_deinit(&symbols->answers);
+	debug_names_destroy(symbols->debug_names);
+	dwfl_end(symbols->dwfl);
+	free(symbols);
+}
+
+/* A name that its programmer meant for others: not reserved. Mangled names begin with an underscore by their nature. */
+static bool is_plain_name(const char *name)
+{
+	return name[0] != '_' || name[1] == 'Z' || name[1] == 'R';
+}
+
+static uint8_t rank_symbol(const GElf_Sym *symbol, const char *name)
+{
+	uint8_t rank = is_plain_name(name) ? 0 : 1;
+
+	if (GELF_ST_BIND(symbol->st_info) == STB_LOCAL)
+		rank = 2;
+	return GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? 3 : rank;
+}
+
+static bool add_symbol(struct symbols *symbols, int index)
+{
+	GElf_Sym symbol;
+	GElf_Addr address;
+	GElf_Word section = SHN_UNDEF;
+	Elf *elf = NULL;
+	GElf_Shdr header;
+	const char *name = dwfl_module_getsym_info(symbols->module, index, &symbol, &address, &section, &elf, NULL);
+	struct symbol entry;
+	int type;
+
+	if (!name || !*name || *name == '$' || !strncmp(name, ".L", 2) || section == SHN_UNDEF)
+		return true;
+	type = GELF_ST_TYPE(symbol.st_info);
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return true;
+	if (!elf || !gelf_getshdr(elf_getscn(elf, section), &header) || !(header.sh_flags & SHF_EXECINSTR))
+		return true;
+	entry = (struct symbol){.start = address - symbols->bias,
+				.end = address - symbols->bias + symbol.st_size,
+				.name = name,
+				.rank = rank_symbol(&symbol, name),
+				.sized = symbol.st_size > 0};
+	if (!entry.sized)
+		entry.end = entry.start + (header.sh_size - (symbol.st_value - header.sh_addr));
+	if (entry.end <= entry.start)
+		return true;
+	return vector_push(&symbols->table, entry);
+}
+
+/* By address; the best name first. */
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+	size_t length_a, length_b;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	length_a = strlen(a->name);
+	length_b = strlen(b->name);
+	if (length_a != length_b)
+		return length_a < length_b ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* Of aliases only the first is kept, with the size that one of them has. */
+static void merge_aliases(struct symbols *symbols)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < symbols->table.count; i++) {
+		struct symbol *symbol = &symbols->table.items[i];
+		struct symbol *first = kept ? &symbols->table.items[kept - 1] : NULL;
+
+		if (!first || first->start != symbol->start) {
+			symbols->table.items[kept++] = *symbol;
+		} else if (!first->sized && symbol->sized) {
+			first->sized = true;
+			first->end = symbol->end;
+		}
+	}
+	symbols->table.count = kept;
+}
+
+static void load(struct symbols *symbols)
+{
+	int count;
+	Dwarf *dwarf;
+
+	if (symbols->loaded)
+		return;
+	symbols->loaded = true;
+	if (!symbols->module)
+		return;
+	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (dwarf)
+		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
+	count = dwfl_module_getsymtab(symbols->module);
+	for (int i = 1; i < count; i++) {
+		if (!add_symbol(symbols, i))
+			break;
+	}
+	if (symbols->table.count)
+		qsort(symbols->table.items, symbols->table.count, sizeof(*symbols->table.items), compare_symbols);
+	merge_aliases(symbols);
+}
+
+/* Number of symbols that start at or before `address`. */
+static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->table.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->table.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t address)
+{
+	size_t next = symbols_up_to(symbols, address);
+	const struct symbol *nearest = next ? &symbols->table.items[next - 1] : NULL;
+
+	if (nearest && address < nearest->end)
+		return nearest;
+	for (size_t i = 0; i < OVERLAPPING_SYMBOLS && next > 0; i++) {
+		const struct symbol *symbol = &symbols->table.items[--next];
+
+		if (symbol->sized && address < symbol->end)
+			return symbol;
+	}
+	return NULL;
+}
+
+/* Takes `text`; NULL stays NULL. */
+static const char *keep_text(struct symbols *symbols, char *text)
+{
+	if (text && !vector_push(&symbols->texts, text)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct program_frame *frame)
+{
+	const char *version = strchr(raw, '@');
+	const char *demangled;
+
+	if (version && version != raw)
+		raw = keep_text(symbols, strndup(raw, (size_t)(version - raw)));
+	frame->raw_function = raw;
+	demangled = raw && symbols->demangle ? keep_text(symbols, demangle(raw)) : NULL;
+	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
+}
+
+static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct program_frame *frame)
+{
+	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
+
+	/* An exported function may be known to its programmer's users by another name than in its source: mmap, not
+	 * __mmap64. */
+	if (!is_plain_name(raw) && debug->entry) {
+		uint64_t entry = debug->entry + symbols->debug_bias - symbols->bias;
+		size_t next = symbols_up_to(symbols, entry);
+		const struct symbol *alias = next ? &symbols->table.items[next - 1] : NULL;
+
+		if (alias && alias->start == entry && alias->rank == 0)
+			raw = alias->name;
+	}
+	set_function(symbols, raw, raw == debug->linkage_name ? debug->name : NULL, frame);
+}
+
+static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)
+{
+	struct debug_frame debug[PROGRAM_INLINE_MAX];
+	const struct symbol *symbol = find_symbol(symbols, address);
+	size_t count = 0;
+
+	if (symbols->debug_names)
+		count = debug_names_find(symbols->debug_names, address + symbols->bias - symbols->debug_bias, debug,
+					 PROGRAM_INLINE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		frames[i] = (struct program_frame){.source_file = debug[i].source_file,
+						   .source_line = debug[i].source_line,
+						   .inlined = debug[i].inlined};
+		if (debug[i].name || debug[i].linkage_name)
+			set_debug_function(symbols, &debug[i], &frames[i]);
+		else if (symbol && i == count - 1)
+			set_function(symbols, symbol->name, NULL, &frames[i]);
+	}
+	if (count)
+		return count;
+	frames[0] = (struct program_frame){0};
+	if (symbol)
+		set_function(symbols, symbol->name, NULL, &frames[0]);
+	return 1;
+}
+
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+{
+	const uint64_t *known = map_get(&symbols->answers, address);
+	struct answer answer = {.start = symbols->frames.count};
+
+	if (known) {
+		answer = symbols->found.items[*known];
+		memcpy(frames_ret, symbols->frames.items + answer.start, answer.count * sizeof(*frames_ret));
+		return answer.count;
+	}
+	load(symbols);
+	answer.count = find_names(symbols, address, frames_ret);
+	for (size_t i = 0; i < answer.count; i++) {
+		if (!vector_push(&symbols->frames, frames_ret[i]))
+			return answer.count;
+	}
+	if (vector_push(&symbols->found, answer))
+		(void)map_put(&symbols->answers, address, symbols->found.count - 1);
+	return answer.count;
+}
+
+const char *symbols_library_version(void)
+{
+	return dwfl_version(NULL);
+}

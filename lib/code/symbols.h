@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names and lines of one ELF file: its own symbols and DWARF, or those of its separate debug file. */
+#ifndef CODE_SYMBOLS_H
+#define CODE_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "code/program.h"
+
+struct symbols;
+
+/* The ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct symbols **symbols_ret) MMT_MUST_CHECK;
+/* The same for an image in memory, which must live as long. */
+struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
+					     struct symbols **symbols_ret) MMT_MUST_CHECK;
+void symbols_destroy(struct symbols *symbols);
+
+/* As program_names(); strings live as long as `symbols`. */
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+
+const char *symbols_library_version(void);
+
+#endif
