@@ -12,7 +12,7 @@
 #define SAMPLE_TIME_OFFSET 32
 #define TRAILER_BYTES 32 /* of other records: pid and tid, time, cpu, identifier */
 
-bool drain_parse_sample(const struct perf_event_attr *attribute, void *record, size_t size,
+bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct drain_sample *sample_ret)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -33,7 +33,7 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, void *record, s
 
 		bytes_skip(&bytes, stack_bytes);
 		if (stack_bytes) {
-			sample_ret->stack = (uint8_t *)record + offset;
+			sample_ret->stack_offset = offset;
 			sample_ret->stack_bytes = stack_bytes;
 			sample_ret->copied_bytes = bytes_u64(&bytes);
 		}
@@ -65,40 +65,51 @@ static enum mmt_event_count count_kind(enum call call)
 }
 
 /* Bytes beyond those copied are what the ring held before: they must not get into the file. */
-static void clean_stack(const struct drain_sample *sample)
+static const void *clean_stack(struct recorder *recorder, const void *record, size_t size,
+			       const struct drain_sample *sample)
 {
-	if (sample->stack)
-		memset(sample->stack + sample->copied_bytes, 0, sample->stack_bytes - sample->copied_bytes);
+	if (sample->copied_bytes == sample->stack_bytes)
+		return record;
+	memcpy(recorder->cleaned, record, size);
+	memset(recorder->cleaned + sample->stack_offset + sample->copied_bytes, 0,
+	       sample->stack_bytes - sample->copied_bytes);
+	return recorder->cleaned;
 }
 
-static struct mmt_error *handle_sample(struct recorder *recorder, void *record, size_t size, bool counted)
+static void count_sample(struct recorder *recorder, const struct event_description *event,
+			 const struct drain_sample *sample)
+{
+	if (event->role == ROLE_TRUTH) {
+		recorder->summary.events[count_kind(event->call)]++;
+		/* One entry says that user addresses follow. */
+		recorder->summary.truncated_stacks += sample->callchain_count > recorder->callchain_limit;
+	} else if (event->role == ROLE_DUMP) {
+		recorder->summary.stack_dumps++;
+		recorder->summary.truncated_stacks += sample->copied_bytes == sample->stack_bytes;
+	}
+}
+
+static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct drain_sample sample;
 	const uint64_t *index;
+	uint64_t time_ns;
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
-	if (!index)
-		return NULL; /* of a thread given up while attaching */
+	bytes_skip(&bytes, SAMPLE_TIME_OFFSET - SAMPLE_ID_OFFSET - 8);
+	time_ns = bytes_u64(&bytes);
+	if (!index || !recorder->writing || time_ns < recorder->start_ns)
+		return NULL; /* without an event: of a thread given up while attaching */
 	event = &recorder->events.items.items[*index];
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
-				    "the kernel's ring buffer holds a sample of %s that is not laid out "
-				    "as asked for",
+				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
 				    event->name);
-	clean_stack(&sample);
-	if (!counted)
-		return NULL;
-	if (event->role == ROLE_TRUTH) {
-		recorder->summary.events[count_kind(event->call)]++;
-		/* One entry says that user addresses follow. */
-		recorder->summary.truncated_stacks += sample.callchain_count > recorder->callchain_limit;
-	} else if (event->role == ROLE_DUMP) {
-		recorder->summary.stack_dumps++;
-		recorder->summary.truncated_stacks += sample.copied_bytes == sample.stack_bytes;
-	}
+	count_sample(recorder, event, &sample);
+	recorder_append(recorder, clean_stack(recorder, record, size, &sample), size, time_ns);
 	return NULL;
 }
 
@@ -162,14 +173,25 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	return build_id_notes_want(&recorder->build_ids, &mapping);
 }
 
-static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header,
-					  uint64_t time_ns, bool counted)
+/* Records other than samples. */
+static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
 	struct bytes bytes = bytes_over(header, header->size);
+	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
+	uint64_t time_ns;
+	bool counted;
+	pid_t tid;
 
+	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES + 4u);
+	tid = (pid_t)bytes_u32(&trailer);
+	time_ns = bytes_u64(&trailer);
+	counted = recorder->writing && time_ns >= recorder->start_ns;
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+		/* Only fences report these: attaching to this thread is done. */
+		return attach_mark_covered(&recorder->attachment, tid) ? NULL : &error_no_memory;
 	case PERF_RECORD_FORK:
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
@@ -179,46 +201,22 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	case PERF_RECORD_MMAP2:
 		error = handle_mapping(recorder, bytes);
 		break;
-	case PERF_RECORD_EXIT:
-		break;
 	default:
-		return NULL;
+		break;
 	}
-	recorder->summary.side_band_events += counted;
+	if (!error && counted) {
+		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
+		recorder_append(recorder, header, header->size, time_ns);
+	}
 	return error;
 }
 
-static struct mmt_error *handle_record(void *context, const struct ring *ring, void *record, size_t size)
+static struct mmt_error *handle_record(void *context, const void *record, size_t size)
 {
-	struct recorder *recorder = context;
 	const struct perf_event_header *header = record;
-	struct mmt_error *error;
-	struct bytes bytes = bytes_over(record, size);
-	uint64_t time_ns;
-	bool counted;
 
-	(void)ring;
-	if (header->type == PERF_RECORD_SAMPLE) {
-		bytes_skip(&bytes, SAMPLE_TIME_OFFSET);
-		time_ns = bytes_u64(&bytes);
-	} else {
-		pid_t tid;
-
-		bytes_skip(&bytes, size < TRAILER_BYTES ? size : size - TRAILER_BYTES + 4);
-		tid = (pid_t)bytes_u32(&bytes);
-		time_ns = bytes_u64(&bytes);
-		/* Only fences report these: attaching to this thread is done. */
-		if (header->type == PERF_RECORD_SWITCH)
-			return attach_mark_covered(&recorder->attachment, tid) ? NULL : &error_no_memory;
-	}
-	counted = recorder->writing && time_ns >= recorder->start_ns;
-	if (header->type == PERF_RECORD_SAMPLE)
-		error = handle_sample(recorder, record, size, counted);
-	else
-		error = handle_side_band(recorder, header, time_ns, counted);
-	if (!error && counted)
-		recorder_append(recorder, record, size, time_ns);
-	return error;
+	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
+						  : handle_side_band(context, header);
 }
 
 struct mmt_error *drain_rings(struct recorder *recorder)

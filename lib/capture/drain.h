@@ -19,13 +19,13 @@ struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
 /* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
 struct drain_sample {
 	uint64_t callchain_count;
-	uint8_t *stack;	       /* NULL: none */
-	uint64_t stack_bytes;  /* reserved in the record */
+	size_t stack_offset;   /* into the record */
+	uint64_t stack_bytes;  /* reserved in the record; 0: none */
 	uint64_t copied_bytes; /* of them really copied */
 };
 
 /* False: the record is not laid out as the attribute says. */
-bool drain_parse_sample(const struct perf_event_attr *attribute, void *record, size_t size,
+bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct drain_sample *sample_ret);
 
 #endif

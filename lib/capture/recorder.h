@@ -47,9 +47,10 @@ struct recorder {
 	uint32_t callchain_limit;
 
 	struct writer *writer;
-	bool writing;		       /* records from start_ns on go into the file */
-	struct mmt_error *write_error; /* the first; nothing is written after it */
-	uint64_t round_bytes;	       /* appended since the round began */
+	bool writing;					     /* records from start_ns on go into the file */
+	struct mmt_error *write_error;			     /* the first; nothing is written after it */
+	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
+	uint64_t round_bytes;				     /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */

@@ -203,7 +203,7 @@ static struct perf_event_mmap_page *control_page(const struct ring *ring)
 }
 
 /* The record at `tail`, put together when it wraps around the ring's end. */
-static void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
+static const void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
 {
 	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
 	size_t offset = tail & (ring->data_bytes - 1);
@@ -228,12 +228,12 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 
 	while (!error && tail < head) {
 		size_t size;
-		void *record = get_record(ring, tail, &size);
+		const void *record = get_record(ring, tail, &size);
 
 		if (size < sizeof(struct perf_event_header) || size > head - tail)
 			return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
 					    size);
-		error = handle(context, ring, record, size);
+		error = handle(context, record, size);
 		tail += size;
 		/* Give room back early: the targets write on meanwhile. */
 		if ((tail & (ring->data_bytes / 4 - 1)) < size)

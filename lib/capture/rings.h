@@ -44,9 +44,10 @@ const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum 
 
 /*
  * Hands each record up to the head at the time of the call to `handle`, then gives the room back to the kernel. A
- * record may be changed in place; it is valid during the call. Errors of `handle` end the reading.
+ * record is valid during the call and cannot be changed: the kernel makes its pages read-only. Errors of `handle` end
+ * the reading.
  */
-typedef struct mmt_error *(*ring_handler)(void *context, const struct ring *ring, void *record, size_t size);
+typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
 /* Is any ring more than half full? */
