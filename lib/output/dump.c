@@ -129,7 +129,7 @@ static void print_call(FILE *stream, const struct architecture *architecture, co
 	if (!event->call.has_arguments)
 		putc('-', stream);
 	putc(')', stream);
-	if (event->kind == EVENT_CALL) {
+	if (event->kind != EVENT_CALL_ENTER) {
 		if (event->call.result < 0 && event->call.result >= -ERRNO_MAX)
 			fprintf(stream, " = %" PRId64, event->call.result);
 		else

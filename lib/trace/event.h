@@ -95,7 +95,7 @@ struct event {
 			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
 					     */
 			uint64_t arguments[6];
-			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER and EVENT_STACK_DUMP */
+			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			struct event_stack stack;
 		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
