@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/unwind.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "code/unwind-state.h"
@@ -339,7 +340,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
 {
 	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
-	bool have_registers = input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
+	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
 			      input->registers->known >> rules->stack_pointer & 1;
 
 	result->rules = rules;
@@ -350,7 +351,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 		unwind_callchain(&state);
 		return;
 	}
-	if (!input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
+	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
 		return;
 	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
 		state.registers[i] = unwind_register(input, i);
@@ -360,4 +361,9 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->end = walk_stack(&state);
 	if (result->end != UNWIND_END_ENTRY && result->end != UNWIND_END_DEPTH_LIMIT && input->callchain_count > 1)
 		unwind_splice(&state);
+}
+
+const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
+{
+	return elf_machine == EM_X86_64 ? &unwind_rules_x86_64 : NULL;
 }

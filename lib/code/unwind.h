@@ -147,9 +147,6 @@ struct unwind_result {
 	bool reads_overflow; /* not to be memoised */
 };
 
-struct unwind_rules; /* of one architecture */
-extern const struct unwind_rules unwind_rules_x86_64;
-
 /* By EM_*; NULL: no rules for that architecture, unwind() then gives the callchain alone. */
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine);
 
