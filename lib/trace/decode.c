@@ -19,11 +19,9 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
-	if (attribute->is_call && !attribute->is_enter && attribute->role == ROLE_DUMP) {
-		fields->complete = true;
-	} else if (!tracepoint || !raw) {
+	if (!tracepoint || !raw)
 		return;
-	} else if (attribute->is_call && attribute->is_enter) {
+	if (attribute->is_call && attribute->is_enter) {
 		fields->argument_count = tracepoint_arguments(tracepoint, fields->arguments);
 		fields->complete = fields->argument_count >= call_describe(attribute->call)->arguments;
 	} else if (attribute->is_call) {
