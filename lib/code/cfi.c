@@ -146,7 +146,11 @@ static struct cfi_rule decode_operations(const Dwarf_Op *ops, size_t count)
 	int64_t offset = 0;
 
 	count -= is_value;
-	if (count && ops[0].atom == DW_OP_call_frame_cfa) {
+	/* An expression begins with the CFA on its stack, which one that starts from a register leaves alone. */
+	if (count == 2 && !is_value && ops[0].atom == DW_OP_call_frame_cfa &&
+	    decode_register_offset(&ops[1], &rule.reg, &rule.offset)) {
+		rule.kind = CFI_RULE_AT_REGISTER;
+	} else if (count && ops[0].atom == DW_OP_call_frame_cfa) {
 		if (count == 2 && ops[1].atom == DW_OP_plus_uconst)
 			offset = (int64_t)ops[1].number;
 		else if (count != 1)
@@ -159,8 +163,6 @@ static struct cfi_rule decode_operations(const Dwarf_Op *ops, size_t count)
 		rule = (struct cfi_rule){.kind = CFI_RULE_REGISTER, .reg = (uint8_t)ops[0].number};
 	} else if (count == 1 && !is_value && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
 		rule = (struct cfi_rule){.kind = CFI_RULE_REGISTER, .reg = (uint8_t)(ops[0].atom - DW_OP_reg0)};
-	} else if (count == 1 && !is_value && decode_register_offset(&ops[0], &rule.reg, &rule.offset)) {
-		rule.kind = CFI_RULE_AT_REGISTER;
 	}
 	return rule;
 }

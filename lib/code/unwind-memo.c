@@ -196,7 +196,7 @@ void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct
 	struct start start;
 	uint64_t hash;
 
-	if (result->reads_overflow || !memo->limit)
+	if (result->reads_overflow || !result->rules || !memo->limit)
 		return;
 	make_room(memo, result);
 	if (intern_put(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain)) ==

@@ -69,9 +69,10 @@ static enum unwind_end end_of_callchain(struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
-	const struct cfi_row *row;
+	const struct cfi_row *row = NULL;
 
-	unwind_find(state, last->address - last->is_return_address, &row);
+	if (state->rules)
+		unwind_find(state, last->address - last->is_return_address, &row);
 	if (row && row->rules[state->rules->return_column].kind == CFI_RULE_UNDEFINED)
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;

@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include "code/program.h"
+#include "code/unwind.h"
+
+/* ---- stacks written by hand ---- */
+
+enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
+
+#define STACK 0x7ffd00001000ULL
+#define WORDS 64
+
+/* Code of the imaginary process: each page is a kind of code. */
+#define PLAIN 0x400000ULL      /* CFA = rsp + 16: one word of locals */
+#define FRAMED 0x401000ULL     /* CFA = rbp + 16, rbp saved there */
+#define LEAF 0x402000ULL       /* CFA = rsp + 8 */
+#define ENTRY 0x403000ULL      /* outermost */
+#define NO_CFI 0x404000ULL     /* native without CFI */
+#define TRAMPOLINE 0x405000ULL /* signal frame */
+#define PLT 0x406000ULL
+#define ALIGNED 0x407000ULL /* realigns its stack: CFA = [rbp - 8] */
+#define EXPRESSION 0x408000ULL
+#define STUCK 0x409000ULL /* CFA = rsp + 0 */
+#define LOSES_RBP 0x40a000ULL
+#define JIT 0x900000ULL
+#define JIT_NO_CALL 0x901000ULL
+
+static struct cfi_row rows[16];
+static uint64_t words[WORDS];
+static struct unwind_registers registers;
+static uint64_t chain[128];
+static struct unwind_input input;
+static struct unwind_result result;
+
+static enum code_kind find_code(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+{
+	uint64_t page = address & ~0xfffULL;
+
+	(void)context;
+	*bias_ret = 0;
+	if (page == JIT || page == JIT_NO_CALL)
+		return CODE_OTHER;
+	if (page < PLAIN || page > LOSES_RBP)
+		return CODE_NONE;
+	if (page != NO_CFI)
+		*row_ret = &rows[(page - PLAIN) >> 12];
+	return CODE_NATIVE;
+}
+
+static int follows_call(void *context, uint64_t address)
+{
+	(void)context;
+	if ((address & ~0xfffULL) == JIT)
+		return -1;
+	return (address & ~0xfffULL) != JIT_NO_CALL && !(address & 1);
+}
+
+static const struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call};
+
+static struct cfi_row *set_row(uint64_t page, uint8_t cfa_register, int32_t cfa_offset)
+{
+	struct cfi_row *row = &rows[(page - PLAIN) >> 12];
+
+	*row = (struct cfi_row){
+	    .start = page, .end = page + 0x1000, .cfa_register = cfa_register, .cfa_offset = cfa_offset};
+	row->rules[RSP] = (struct cfi_rule){.kind = CFI_RULE_VALUE};
+	row->rules[RIP] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -8};
+	return row;
+}
+
+static void set_up(void)
+{
+	memset(rows, 0, sizeof(rows));
+	memset(words, 0, sizeof(words));
+	memset(chain, 0, sizeof(chain));
+	set_row(PLAIN, RSP, 16);
+	set_row(FRAMED, RBP, 16)->rules[RBP] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -16};
+	set_row(LEAF, RSP, 8);
+	set_row(ENTRY, RSP, 8)->rules[RIP].kind = CFI_RULE_UNDEFINED;
+	set_row(TRAMPOLINE, RSP, 160)->signal_frame = true;
+	set_row(PLT, RSP, 8)->plt_threshold = 11;
+	set_row(ALIGNED, RBP, -8)->cfa_load = true;
+	rows[(ALIGNED - PLAIN) >> 12].rules[RBP] =
+	    (struct cfi_rule){.kind = CFI_RULE_AT_REGISTER, .reg = RBP, .offset = 0};
+	set_row(EXPRESSION, RSP, 8)->cfa_expression = true;
+	set_row(STUCK, RSP, 0);
+	set_row(LOSES_RBP, RSP, 8)->rules[RBP].kind = CFI_RULE_UNDEFINED;
+	registers = (struct unwind_registers){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
+	registers.values[RSP] = STACK;
+	input = (struct unwind_input){
+	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words), .callchain = chain};
+}
+
+static void start_at(uint64_t address, uint64_t frame_pointer)
+{
+	registers.values[RIP] = address;
+	registers.values[RBP] = frame_pointer;
+}
+
+static uint64_t place(size_t word)
+{
+	return STACK + 8 * word;
+}
+
+static void run(void)
+{
+	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
+}
+
+static void expect(const uint64_t *addresses, size_t count, enum unwind_end end)
+{
+	ck_assert_uint_eq(result.frame_count, count);
+	for (size_t i = 0; i < count; i++)
+		ck_assert_msg(result.frames[i].address == addresses[i], "frame %zu: %#lx instead of %#lx", i,
+			      (unsigned long)result.frames[i].address, (unsigned long)addresses[i]);
+	ck_assert_uint_eq(result.end, end);
+}
+#define EXPECT(end, ...)                                                                                               \
+	expect((const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), end)
+
+START_TEST(test_cfi_to_the_entry)
+{
+	/* A leaf, a function with a local, one with a frame pointer, the entry. */
+	start_at(LEAF + 4, place(4));
+	words[0] = PLAIN + 0x10;
+	words[2] = FRAMED + 0x20;
+	words[4] = 0;
+	words[5] = ENTRY + 0x30;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF + 4, PLAIN + 0x10, FRAMED + 0x20, ENTRY + 0x30);
+	ck_assert(!result.frames[0].is_return_address);
+	ck_assert(result.frames[1].is_return_address);
+	ck_assert_uint_eq(result.frames[0].origin, UNWIND_BY_REGISTERS);
+	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_CFI);
+	ck_assert(!result.spliced);
+}
+END_TEST
+
+START_TEST(test_return_address_is_looked_up_before_the_call_ends)
+{
+	/* The call is the last instruction of PLAIN: its return address lies on the next page, which is FRAMED. */
+	start_at(LEAF, 0);
+	words[0] = FRAMED;
+	words[2] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, FRAMED, ENTRY + 2);
+}
+END_TEST
+
+START_TEST(test_zero_return_address_is_the_entry)
+{
+	start_at(LEAF, 0);
+	words[0] = PLAIN + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2);
+}
+END_TEST
+
+START_TEST(test_plt_stub)
+{
+	start_at(PLT + 11, 0);
+	words[0] = 7; /* what the stub pushed */
+	words[1] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, PLT + 11, ENTRY + 2);
+	start_at(PLT + 10, 0);
+	words[0] = ENTRY + 4;
+	run();
+	EXPECT(UNWIND_END_ENTRY, PLT + 10, ENTRY + 4);
+}
+END_TEST
+
+START_TEST(test_realigned_stack)
+{
+	start_at(ALIGNED, place(4));
+	words[3] = place(10); /* rbp - 8: the CFA */
+	words[4] = place(12); /* the caller's rbp */
+	words[9] = FRAMED + 2;
+	words[13] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, ALIGNED, FRAMED + 2, ENTRY + 2);
+}
+END_TEST
+
+START_TEST(test_signal_frame)
+{
+	/* The handler returns to the trampoline, where the stack pointer is at the ucontext. */
+	uint64_t *general = &words[1 + 5];
+
+	start_at(LEAF, 0);
+	words[0] = TRAMPOLINE + 2;
+	general[10] = place(40); /* rbp */
+	general[15] = place(36); /* rsp */
+	general[16] = FRAMED;	 /* rip: the first instruction, not to be looked up one before */
+	words[41] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, TRAMPOLINE + 2, FRAMED, ENTRY + 2);
+	ck_assert(!result.frames[2].is_return_address);
+	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_SIGNAL_FRAME);
+}
+END_TEST
+
+START_TEST(test_frame_pointer_through_generated_code)
+{
+	start_at(LEAF, place(4));
+	words[0] = PLAIN + 2;
+	words[2] = JIT + 0x10;
+	words[4] = place(8);
+	words[5] = JIT + 0x20;
+	words[8] = 0x1234567; /* native code uses it for something else */
+	words[9] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, ENTRY + 2);
+	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_FRAME_POINTER);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+START_TEST(test_guess_without_a_call_is_doubtful)
+{
+	start_at(LEAF, place(4));
+	words[0] = JIT + 0x10;
+	words[5] = JIT_NO_CALL + 2;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, JIT + 0x10, JIT_NO_CALL + 2);
+	ck_assert(result.frames[2].doubtful);
+}
+END_TEST
+
+START_TEST(test_frame_pointer_must_grow_in_generated_code)
+{
+	start_at(LEAF, place(4));
+	words[0] = JIT + 0x10;
+	words[4] = place(2);
+	words[5] = JIT + 0x20;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, JIT + 0x10);
+}
+END_TEST
+
+START_TEST(test_frameless_first_frame)
+{
+	/* Generated code that makes the system call itself; then stripped native code. */
+	start_at(JIT, place(8));
+	words[0] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, JIT, ENTRY + 2);
+	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_STACK_POINTER);
+
+	/* No call before the word at the stack pointer: the frame pointer it is. */
+	start_at(NO_CFI, place(8));
+	words[0] = ENTRY + 3;
+	words[9] = ENTRY + 4;
+	run();
+	EXPECT(UNWIND_END_ENTRY, NO_CFI, ENTRY + 4);
+}
+END_TEST
+
+START_TEST(test_register_lost_on_the_way)
+{
+	/* A frame pointer step keeps the frame pointer only; rbx in the next frame's rule is not known any more. */
+	start_at(LEAF, place(4));
+	words[0] = LOSES_RBP + 2;
+	words[1] = FRAMED + 2;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, LOSES_RBP + 2, FRAMED + 2);
+}
+END_TEST
+
+START_TEST(test_bad_stacks_end)
+{
+	start_at(STUCK, 0);
+	run();
+	EXPECT(UNWIND_END_INVALID, STUCK);
+
+	start_at(EXPRESSION, 0);
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, EXPRESSION);
+
+	start_at(LEAF, 0);
+	words[0] = 0x1000; /* no code there */
+	run();
+	EXPECT(UNWIND_END_INVALID, LEAF);
+
+	registers.values[RSP] = STACK + 4;
+	run();
+	EXPECT(UNWIND_END_INVALID, LEAF);
+
+	registers.known = 0;
+	run();
+	ck_assert_uint_eq(result.frame_count, 0);
+	ck_assert_uint_eq(result.end, UNWIND_END_NOT_RECORDED);
+}
+END_TEST
+
+START_TEST(test_depth_limit)
+{
+	static uint64_t deep[2 * UNWIND_FRAMES_MAX];
+
+	for (size_t i = 0; i < 2 * UNWIND_FRAMES_MAX; i++)
+		deep[i] = LEAF + 2;
+	input.stack = (const uint8_t *)deep;
+	input.stack_size = sizeof(deep);
+	start_at(LEAF, 0);
+	run();
+	ck_assert_uint_eq(result.frame_count, UNWIND_FRAMES_MAX);
+	ck_assert_uint_eq(result.end, UNWIND_END_DEPTH_LIMIT);
+}
+END_TEST
+
+START_TEST(test_end_of_the_copy)
+{
+	start_at(LEAF, 0);
+	words[0] = PLAIN + 2;
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	input.stack_size = 0;
+	input.stack = NULL;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
+}
+END_TEST
+
+static void set_chain(const uint64_t *addresses, size_t count)
+{
+	memcpy(chain, addresses, count * sizeof(*addresses));
+	input.callchain_count = count;
+}
+#define CHAIN(...)                                                                                                     \
+	set_chain((const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+START_TEST(test_splice_after_a_frameless_leaf)
+{
+	/* The wrapper has no frame, its caller neither; the frame pointer is generated code's. Four words of stack. */
+	start_at(LEAF, place(20));
+	words[0] = PLAIN + 2;
+	words[2] = JIT + 0x10;
+	CHAIN(LEAF, JIT + 0x20, JIT + 0x30, ENTRY + 2);
+	input.stack_size = 32;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT + 0x30, ENTRY + 2);
+	ck_assert(result.spliced);
+	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_CFI);
+	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_CALLCHAIN);
+	for (size_t i = 0; i < result.frame_count; i++)
+		ck_assert(!result.frames[i].doubtful);
+}
+END_TEST
+
+START_TEST(test_splice_repeats_no_frame)
+{
+	/* The copy holds two frames that the chain has as well. */
+	start_at(LEAF, place(4));
+	words[0] = FRAMED + 2;
+	words[4] = place(8);
+	words[5] = FRAMED + 2; /* recursion: equal return addresses */
+	words[8] = place(30);
+	words[9] = FRAMED + 2;
+	CHAIN(LEAF, FRAMED + 2, FRAMED + 2, FRAMED + 2, PLAIN + 4, JIT + 2);
+	input.stack_size = 80;
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, FRAMED + 2, FRAMED + 2, PLAIN + 4, JIT + 2);
+	ck_assert_uint_eq(result.frames[3].origin, UNWIND_BY_CFI);
+	ck_assert_uint_eq(result.frames[4].origin, UNWIND_BY_CALLCHAIN);
+	ck_assert(!result.frames[4].doubtful);
+}
+END_TEST
+
+START_TEST(test_splice_across_a_gap_is_doubtful)
+{
+	/* The caller's own return address would be at word 9; the chain goes on from word 21. */
+	set_row(PLAIN, RSP, 72);
+	start_at(LEAF, place(20));
+	words[0] = PLAIN + 2;
+	CHAIN(LEAF, JIT + 0x20, ENTRY + 2);
+	input.stack_size = 64;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x20, ENTRY + 2);
+	ck_assert(result.frames[2].doubtful);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+START_TEST(test_splice_by_address)
+{
+	/* Without the frame pointer's value only equal addresses tell where the chain continues. */
+	start_at(LEAF, 0);
+	registers.known &= ~(1ULL << RBP);
+	words[0] = PLAIN + 2;
+	words[2] = FRAMED + 2;
+	CHAIN(LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+START_TEST(test_chain_of_a_register_that_is_no_frame_pointer)
+{
+	/* It points into the heap: what the kernel read there is no stack. */
+	start_at(LEAF, 0x55550000);
+	words[0] = PLAIN + 2;
+	CHAIN(LEAF, JIT + 2, JIT + 4);
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	ck_assert(!result.spliced);
+}
+END_TEST
+
+START_TEST(test_chain_with_garbage_stops)
+{
+	start_at(LEAF, place(20));
+	words[0] = JIT + 2;
+	CHAIN(LEAF, JIT + 4, 0x12, JIT + 6);
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, JIT + 2, JIT + 4);
+}
+END_TEST
+
+START_TEST(test_full_chain_is_cut)
+{
+	start_at(LEAF, place(20));
+	words[0] = JIT + 2;
+	CHAIN(LEAF, JIT + 4, JIT + 6);
+	input.callchain_full = true;
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DEPTH_LIMIT, LEAF, JIT + 2, JIT + 4, JIT + 6);
+}
+END_TEST
+
+START_TEST(test_chain_alone)
+{
+	CHAIN(LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
+	input.registers = NULL;
+	input.stack = NULL;
+	input.stack_size = 0;
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
+	ck_assert(!result.frames[0].is_return_address);
+	ck_assert(result.frames[1].is_return_address);
+	ck_assert(result.frames[3].doubtful);
+}
+END_TEST
+
+/* ---- the real stack of this process, beside the compiler's own unwinder ---- */
+
+#define LIVE_MAX 256
+
+static struct programs *programs;
+
+struct live_module {
+	uint64_t start, end, bias;
+	struct program *program;
+};
+
+struct live {
+	uint64_t address;
+	struct live_module found;
+};
+
+static int find_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct live *live = context;
+	const char *path = info->dlpi_name;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		uint64_t start = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type != PT_LOAD || !(header->p_flags & PF_X) || live->address < start ||
+		    live->address >= start + header->p_memsz)
+			continue;
+		if (!*path)
+			path = "/proc/self/exe";
+		else if (!strncmp(path, "linux-vdso", 10))
+			path = "[vdso]";
+		live->found =
+		    (struct live_module){.start = start, .end = start + header->p_memsz, .bias = info->dlpi_addr};
+		ck_assert_ptr_null(programs_open(programs, path, NULL, 0, &live->found.program));
+		return 1;
+	}
+	return 0;
+}
+
+static enum code_kind find_live(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+{
+	struct live live = {.address = address};
+
+	(void)context;
+	if (!dl_iterate_phdr(find_module, &live))
+		return CODE_NONE;
+	*bias_ret = live.found.bias;
+	*row_ret = program_cfi(live.found.program, address - live.found.bias);
+	return CODE_NATIVE;
+}
+
+static int live_follows_call(void *context, uint64_t address)
+{
+	struct live live = {.address = address - 1};
+
+	(void)context;
+	if (!dl_iterate_phdr(find_module, &live))
+		return -1;
+	return program_follows_call(live.found.program, address - live.found.bias);
+}
+
+static const struct unwind_callbacks live_callbacks = {.find = find_live, .follows_call = live_follows_call};
+
+static void take_registers(const ucontext_t *context)
+{
+	static const int of_dwarf[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+				       REG_R9,	REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+	registers = (struct unwind_registers){.known = (1ULL << 17) - 1};
+	for (size_t i = 0; i < 17; i++)
+		registers.values[i] = (uint64_t)context->uc_mcontext.gregs[of_dwarf[i]];
+}
+
+/* Bytes of this thread's stack above the stack pointer, at most `limit`. */
+static size_t stack_above(uint64_t stack_pointer, size_t limit)
+{
+	pthread_attr_t attributes;
+	void *start;
+	size_t size, above;
+
+	ck_assert_int_eq(pthread_getattr_np(pthread_self(), &attributes), 0);
+	pthread_attr_getstack(&attributes, &start, &size);
+	pthread_attr_destroy(&attributes);
+	above = (size_t)((uint64_t)start + size - stack_pointer);
+	return above < limit ? above : limit;
+}
+
+/* Word by word, and past the guards that a sanitizer puts between variables. */
+static __attribute__((noinline, no_sanitize("address"))) void copy_stack(uint64_t *copy, uint64_t address, size_t size)
+{
+	const volatile uint64_t *from = (const volatile uint64_t *)address;
+
+	for (size_t i = 0; i < size / sizeof(*copy); i++)
+		copy[i] = from[i];
+}
+
+static size_t live_frames, live_doubts, live_calls;
+
+/* One frame of the compiler's unwinder, which gives frame 0 another address of the same function. */
+static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *number)
+{
+	size_t *count = number;
+	int before = 0;
+	uint64_t address = _Unwind_GetIPInfo(context, &before);
+
+	if (!address)
+		return _URC_END_OF_STACK;
+	ck_assert_msg(*count < result.frame_count, "ended by %d after %zu frames, before %#lx", (int)result.end,
+		      result.frame_count, (unsigned long)address);
+	if (*count) {
+		ck_assert_msg(result.frames[*count].address == address, "frame %zu: %#lx instead of %#lx", *count,
+			      (unsigned long)result.frames[*count].address, (unsigned long)address);
+		ck_assert_int_eq(result.frames[*count].is_return_address, !before);
+	}
+	if (*count && !before) {
+		live_calls++;
+		live_doubts += live_follows_call(NULL, address) == 0;
+	}
+	++*count;
+	return _URC_NO_REASON;
+}
+
+/* Unwind from here with both and compare; called at the bottom of each shape of stack. */
+static __attribute__((noinline)) void compare_here(void)
+{
+	static uint64_t copy[8192];
+	ucontext_t context;
+	size_t size, count = 0;
+
+	ck_assert_int_eq(getcontext(&context), 0);
+	take_registers(&context);
+	size = stack_above(registers.values[RSP], sizeof(copy));
+	copy_stack(copy, registers.values[RSP], size);
+	input = (struct unwind_input){.registers = &registers, .stack = (const uint8_t *)copy, .stack_size = size};
+	unwind(&unwind_rules_x86_64, &input, &live_callbacks, &result);
+	_Unwind_Backtrace(compare_frame, &count);
+	ck_assert_uint_eq(result.frame_count, count);
+	ck_assert_uint_eq(result.end, UNWIND_END_ENTRY);
+	ck_assert_uint_gt(count, 4);
+	live_frames = count;
+}
+
+#define WITHOUT_FRAME_POINTER __attribute__((noinline, optimize("O2", "omit-frame-pointer")))
+
+static WITHOUT_FRAME_POINTER int recurse(int depth)
+{
+	volatile char local[40];
+
+	local[0] = (char)depth;
+	if (depth)
+		return recurse(depth - 1) + local[0];
+	compare_here();
+	return local[0];
+}
+
+static int compare_in_callback(const void *left, const void *right)
+{
+	compare_here();
+	return *(const int *)left - *(const int *)right;
+}
+
+static void compare_in_handler(int number)
+{
+	(void)number;
+	compare_here();
+}
+
+static WITHOUT_FRAME_POINTER size_t use_large_frame(size_t size)
+{
+	volatile char *memory = __builtin_alloca(size);
+	char aligned[64] __attribute__((aligned(64)));
+
+	memory[0] = 1;
+	memset(aligned, memory[0], sizeof(aligned));
+	compare_here();
+	return (size_t)memory[0] + (size_t)aligned[63];
+}
+
+static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)info;
+	(void)size;
+	++*(int *)context;
+	return 0;
+}
+
+START_TEST(test_same_as_the_compilers_unwinder)
+{
+	int numbers[] = {2, 1};
+	int visits = 0;
+
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	dl_iterate_phdr(visit_all, &visits);
+	ck_assert_int_gt(visits, 1);
+	compare_here();
+	recurse(1);
+	recurse(100);
+	ck_assert_uint_gt(live_frames, 100);
+	qsort(numbers, 2, sizeof(*numbers), compare_in_callback);
+	ck_assert_int_eq(numbers[0], 1);
+	use_large_frame((size_t)visits * 16);
+	ck_assert_uint_gt(live_calls, 100);
+	ck_assert_uint_eq(live_doubts, 0);
+	signal(SIGUSR1, compare_in_handler);
+	raise(SIGUSR1);
+	signal(SIGUSR1, SIG_DFL);
+	programs_destroy(programs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("unwind");
+	TCase *by_hand = tcase_create("stacks by hand");
+	TCase *live = tcase_create("own stack");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(by_hand, set_up, NULL);
+	tcase_add_test(by_hand, test_cfi_to_the_entry);
+	tcase_add_test(by_hand, test_return_address_is_looked_up_before_the_call_ends);
+	tcase_add_test(by_hand, test_zero_return_address_is_the_entry);
+	tcase_add_test(by_hand, test_plt_stub);
+	tcase_add_test(by_hand, test_realigned_stack);
+	tcase_add_test(by_hand, test_signal_frame);
+	tcase_add_test(by_hand, test_frame_pointer_through_generated_code);
+	tcase_add_test(by_hand, test_guess_without_a_call_is_doubtful);
+	tcase_add_test(by_hand, test_frame_pointer_must_grow_in_generated_code);
+	tcase_add_test(by_hand, test_frameless_first_frame);
+	tcase_add_test(by_hand, test_register_lost_on_the_way);
+	tcase_add_test(by_hand, test_bad_stacks_end);
+	tcase_add_test(by_hand, test_depth_limit);
+	tcase_add_test(by_hand, test_end_of_the_copy);
+	tcase_add_test(by_hand, test_splice_after_a_frameless_leaf);
+	tcase_add_test(by_hand, test_splice_repeats_no_frame);
+	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
+	tcase_add_test(by_hand, test_splice_by_address);
+	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
+	tcase_add_test(by_hand, test_chain_with_garbage_stops);
+	tcase_add_test(by_hand, test_full_chain_is_cut);
+	tcase_add_test(by_hand, test_chain_alone);
+	suite_add_tcase(suite, by_hand);
+	tcase_set_timeout(live, 60);
+	tcase_add_test(live, test_same_as_the_compilers_unwinder);
+	suite_add_tcase(suite, live);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
