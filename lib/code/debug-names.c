@@ -169,13 +169,16 @@ size_t debug_names_find(const struct debug_names *names, uint64_t address, struc
 	const struct unit *unit = find_unit(names, address);
 	CLEANUP(free) Dwarf_Die *nearest = NULL;
 	CLEANUP(free) Dwarf_Die *scopes = NULL;
+	const char *directory;
 	Dwarf_Die die;
 	size_t count = 0;
 	int scope_count = 0;
 
 	if (!unit || !limit)
 		return 0;
-	frames[0] = (struct debug_frame){0};
+	die = unit->lines;
+	directory = text_attribute(&die, DW_AT_comp_dir);
+	frames[0] = (struct debug_frame){.directory = directory};
 	describe_line(unit, address, &frames[0]);
 	die = unit->scopes;
 	if (dwarf_getscopes(&die, address, &nearest) > 0)
@@ -188,7 +191,7 @@ size_t debug_names_find(const struct debug_names *names, uint64_t address, struc
 		describe_function(&scopes[i], &frames[count++]);
 		if (tag == DW_TAG_subprogram || count == limit)
 			return count;
-		frames[count] = (struct debug_frame){0};
+		frames[count] = (struct debug_frame){.directory = directory};
 		describe_call(unit, &scopes[i], &frames[count]);
 	}
 	return count ? count : frames[0].source_line > 0;

@@ -20,6 +20,7 @@ struct debug_frame {
 	const char *linkage_name; /* NULL: none. Strings are the Dwarf's */
 	const char *name;	  /* NULL: no function, only a line */
 	const char *source_file;
+	const char *directory; /* that a relative source_file is relative to; NULL: unknown */
 	uint32_t source_line;
 	uint64_t entry; /* of the function, 0 unknown */
 	bool inlined;

@@ -2,6 +2,7 @@
 #include "code/symbols.h"
 
 #include <elfutils/libdwfl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -291,6 +292,17 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 	set_function(symbols, raw, raw == debug->linkage_name ? debug->name : NULL, frame);
 }
 
+static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
+{
+	char *path;
+
+	if (!debug->source_file || debug->source_file[0] == '/' || !debug->directory)
+		return debug->source_file;
+	if (asprintf(&path, "%s/%s", debug->directory, debug->source_file) < 0)
+		return NULL;
+	return keep_text(symbols, path);
+}
+
 static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)
 {
 	struct debug_frame debug[PROGRAM_INLINE_MAX];
@@ -301,7 +313,7 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct progr
 		count = debug_names_find(symbols->debug_names, address + symbols->bias - symbols->debug_bias, debug,
 					 PROGRAM_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
-		frames[i] = (struct program_frame){.source_file = debug[i].source_file,
+		frames[i] = (struct program_frame){.source_file = full_path(symbols, &debug[i]),
 						   .source_line = debug[i].source_line,
 						   .inlined = debug[i].inlined};
 		if (debug[i].name || debug[i].linkage_name)

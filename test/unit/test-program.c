@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/program.h"
+
+#include <check.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static struct programs *programs;
+static char directory[64];
+
+static void set_up(void)
+{
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	strcpy(directory, "/tmp/mmtrace-program-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+}
+
+static void tear_down(void)
+{
+	char command[128];
+
+	programs_destroy(programs);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static struct program *open_program(const char *path, const uint8_t *build_id, size_t size)
+{
+	struct program *program = NULL;
+
+	ck_assert_ptr_null(programs_open(programs, path, build_id, size, &program));
+	ck_assert_ptr_nonnull(program);
+	return program;
+}
+
+/* A path in the test's directory; static storage. */
+static const char *path_of(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+	CLEANUP(fclose) FILE *stream = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_uint_eq(fwrite(data, 1, size, stream), size);
+}
+
+static size_t read_own_program(uint8_t **data_ret)
+{
+	CLEANUP(fclose) FILE *stream = fopen("/proc/self/exe", "r");
+	struct stat status;
+
+	ck_assert_int_eq(fstat(fileno(stream), &status), 0);
+	*data_ret = malloc((size_t)status.st_size);
+	ck_assert_uint_eq(fread(*data_ret, 1, (size_t)status.st_size, stream), (size_t)status.st_size);
+	return (size_t)status.st_size;
+}
+
+/* Where this program is loaded, and its build-id. */
+struct self {
+	uint64_t bias;
+	const uint8_t *build_id;
+	size_t build_id_size;
+};
+
+static int find_self(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct self *self = context;
+
+	(void)size;
+	self->bias = info->dlpi_addr;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		const uint8_t *note = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
+		const uint8_t *end = note + header->p_memsz;
+
+		if (header->p_type != PT_NOTE || self->build_id)
+			continue;
+		while (note + sizeof(ElfW(Nhdr)) < end) {
+			const ElfW(Nhdr) *note_header = (const void *)note;
+			const uint8_t *name = note + sizeof(*note_header);
+			const uint8_t *content = name + ((note_header->n_namesz + 3) & ~3U);
+
+			if (note_header->n_type == NT_GNU_BUILD_ID && !memcmp(name, "GNU", 4)) {
+				self->build_id = content;
+				self->build_id_size = note_header->n_descsz;
+			}
+			note = content + ((note_header->n_descsz + 3) & ~3U);
+		}
+	}
+	return 1; /* the program itself comes first */
+}
+
+static struct self get_self(void)
+{
+	struct self self = {0};
+
+	dl_iterate_phdr(find_self, &self);
+	return self;
+}
+
+static uint64_t inner_address;
+static volatile int sink;
+
+static inline __attribute__((always_inline)) void innermost(void)
+{
+	__asm__ volatile("lea 0(%%rip), %0" : "=r"(inner_address));
+}
+static const int innermost_line = __LINE__ - 2;
+
+static inline __attribute__((always_inline)) void between(void)
+{
+	sink++;
+	innermost();
+}
+static const int between_line = __LINE__ - 2;
+
+static __attribute__((noinline)) void outermost(void)
+{
+	between();
+	sink++;
+}
+static const int outermost_line = __LINE__ - 3;
+
+static void expect_frame(const struct program_frame *frame, const char *function, int line, bool inlined)
+{
+	ck_assert_str_eq(frame->function, function);
+	ck_assert_ptr_nonnull(frame->source_file);
+	ck_assert_int_eq(frame->source_file[0], '/');
+	ck_assert_ptr_nonnull(strstr(frame->source_file, "/test-program.c"));
+	ck_assert_uint_eq(frame->source_line, (uint32_t)line);
+	ck_assert(frame->inlined == inlined);
+}
+
+START_TEST(test_names_with_inlined_functions_and_lines)
+{
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+
+	outermost();
+	/* Twice: the second answer comes from the cache. */
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(program_names(program, inner_address - 1 - get_self().bias, frames), 3);
+		expect_frame(&frames[0], "innermost", innermost_line, true);
+		expect_frame(&frames[1], "between", between_line, true);
+		expect_frame(&frames[2], "outermost", outermost_line, false);
+	}
+}
+END_TEST
+
+START_TEST(test_names_of_nowhere)
+{
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+
+	ck_assert_uint_eq(program_names(program, 0x7ffffffffff0, frames), 1);
+	ck_assert_ptr_null(frames[0].function);
+	ck_assert_ptr_null(frames[0].source_file);
+	ck_assert_uint_eq(program_names(open_program("/nowhere", NULL, 0), 16, frames), 1);
+	ck_assert_ptr_null(frames[0].function);
+}
+END_TEST
+
+/* Path of the C library and its bias. */
+static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)size;
+	if (!strstr(info->dlpi_name, "/libc.so"))
+		return 0;
+	*(struct dl_phdr_info *)context = *info;
+	return 1;
+}
+
+START_TEST(test_best_alias)
+{
+	/* mmap, mmap64, __mmap and __mmap64 are one function. */
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct dl_phdr_info info;
+	struct program *program;
+	size_t count;
+
+	ck_assert_int_eq(dl_iterate_phdr(find_libc, &info), 1);
+	program = open_program(info.dlpi_name, NULL, 0);
+	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+	count = program_names(program, (uint64_t)(uintptr_t)&mmap - info.dlpi_addr, frames);
+	ck_assert_str_eq(frames[count - 1].function, "mmap");
+	count = program_names(program, (uint64_t)(uintptr_t)&munmap - info.dlpi_addr + 3, frames);
+	ck_assert_str_eq(frames[count - 1].function, "munmap");
+}
+END_TEST
+
+START_TEST(test_build_id)
+{
+	struct self self = get_self();
+	uint8_t id[32] = {0};
+	CLEANUP(free) uint8_t *data = NULL;
+	CLEANUP(free) char *copy = strdup(path_of("copy"));
+	CLEANUP(free) char *deleted = strdup(path_of("copy (deleted)"));
+	size_t size = read_own_program(&data);
+
+	ck_assert_ptr_nonnull(self.build_id);
+	ck_assert_uint_le(self.build_id_size, 20);
+	memcpy(id, self.build_id, self.build_id_size);
+	write_file(copy, data, size);
+	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_program(copy, id, sizeof(id))), PROGRAM_READABLE);
+	/* What a deleted file's name leads to now is it only when the build-id says so. */
+	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_program(deleted, NULL, 0)), PROGRAM_MISSING);
+	id[self.build_id_size - 1] ^= 1;
+	ck_assert_int_eq(program_state(open_program(copy, id, self.build_id_size)), PROGRAM_OTHER_BUILD);
+	ck_assert_int_eq(program_state(open_program(deleted, id, self.build_id_size)), PROGRAM_OTHER_BUILD);
+	ck_assert_ptr_null(program_cfi(open_program(copy, id, self.build_id_size), 0x1000));
+}
+END_TEST
+
+START_TEST(test_cache)
+{
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+
+	ck_assert_ptr_eq(program, open_program("/proc/self/exe", NULL, 0));
+	ck_assert_ptr_ne(program, open_program("/proc/self/exe", (const uint8_t *)"12345678901234567890", 20));
+}
+END_TEST
+
+START_TEST(test_what_is_no_program)
+{
+	static const char *const names[] = {
+	    "//anon",	"[heap]", "[stack]", "/memfd:doublemapper (deleted)", "/dev/zero", "/SYSV00000000 (deleted)",
+	    "relative", ""};
+	CLEANUP(free) char *fifo = strdup(path_of("fifo"));
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		ck_assert_int_eq(program_state(open_program(names[i], NULL, 0)), PROGRAM_NOT_ELF);
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	ck_assert_int_eq(program_state(open_program(fifo, NULL, 0)), PROGRAM_NOT_ELF);
+	ck_assert_int_eq(program_state(open_program(directory, NULL, 0)), PROGRAM_NOT_ELF);
+	ck_assert_int_eq(program_state(open_program(path_of("missing"), NULL, 0)), PROGRAM_MISSING);
+	write_file(path_of("text"), "MZ no program", 13);
+	ck_assert_int_eq(program_state(open_program(path_of("text"), NULL, 0)), PROGRAM_NOT_ELF);
+	write_file(path_of("empty"), "", 0);
+	ck_assert_int_eq(program_state(open_program(path_of("empty"), NULL, 0)), PROGRAM_NOT_ELF);
+}
+END_TEST
+
+START_TEST(test_other_machine)
+{
+	struct programs *others;
+	struct program *program;
+
+	ck_assert_ptr_null(programs_create(EM_AARCH64, true, &others));
+	ck_assert_ptr_null(programs_open(others, "/proc/self/exe", NULL, 0, &program));
+	ck_assert_int_eq(program_state(program), PROGRAM_OTHER_BUILD);
+	programs_destroy(others);
+}
+END_TEST
+
+START_TEST(test_truncated_program)
+{
+	static const size_t sizes[] = {4, 16, 40, 63, 64, 100, 500, 5000, 20000, 60000};
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		char name[32];
+		struct program *program;
+
+		ck_assert_uint_lt(sizes[i], size);
+		snprintf(name, sizeof(name), "cut-%zu", sizes[i]);
+		write_file(path_of(name), data, sizes[i]);
+		program = open_program(path_of(name), NULL, 0);
+		if (sizes[i] < 64)
+			ck_assert_int_ne(program_state(program), PROGRAM_READABLE);
+		(void)program_follows_call(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		(void)program_cfi(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		ck_assert_uint_eq(program_names(program, (uint64_t)(uintptr_t)outermost - get_self().bias, frames), 1);
+	}
+}
+END_TEST
+
+/* Whatever single bytes of the headers say, nothing is read outside the file. */
+START_TEST(test_damaged_headers)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+
+	for (size_t i = 4; i < 400; i += 3) {
+		char name[32];
+		struct program *program;
+		uint64_t address;
+		uint8_t kept = data[i];
+
+		data[i] ^= 0xff;
+		snprintf(name, sizeof(name), "damaged-%zu", i);
+		write_file(path_of(name), data, size);
+		data[i] = kept;
+		program = open_program(path_of(name), NULL, 0);
+		(void)program_address(program, 0x1000, &address);
+		(void)program_follows_call(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		(void)program_cfi(program, (uint64_t)(uintptr_t)outermost - get_self().bias);
+		if (i % 16 == 0)
+			(void)program_names(program, (uint64_t)(uintptr_t)outermost - get_self().bias, frames);
+		unlink(path_of(name));
+	}
+}
+END_TEST
+
+START_TEST(test_addresses_of_file_offsets)
+{
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	CLEANUP(fclose) FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t code = (uint64_t)(uintptr_t)outermost, address = 0;
+	unsigned long start, end, offset;
+	char line[512];
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && start <= code && code < end)
+			break;
+	}
+	ck_assert(program_address(program, code - start + offset, &address));
+	ck_assert_uint_eq(address, code - get_self().bias);
+	ck_assert(!program_address(program, 1ULL << 40, &address));
+}
+END_TEST
+
+START_TEST(test_call_sites)
+{
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	uint64_t here, bias = get_self().bias;
+
+	__asm__ volatile("call 1f\n1: pop %0" : "=r"(here));
+	ck_assert_int_eq(program_follows_call(program, here - bias), 1);
+	__asm__ volatile("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nnop\nlea 0(%%rip), %0\n" : "=r"(here));
+	ck_assert_int_eq(program_follows_call(program, here - bias), 0);
+	ck_assert_int_eq(program_follows_call(program, 1ULL << 40), -1);
+	ck_assert_int_eq(program_follows_call(open_program("/nowhere", NULL, 0), here), -1);
+}
+END_TEST
+
+START_TEST(test_vdso)
+{
+	struct program *program = open_program("[vdso]", NULL, 0);
+	const uint8_t other[20] = {1};
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	uint64_t address = 0;
+
+	if (!header)
+		return;
+	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+	ck_assert(program_address(program, header->e_entry ? header->e_entry : 0x800, &address));
+	ck_assert_uint_eq(program_names(program, address, frames), 1);
+	ck_assert_int_eq(program_state(open_program("[vdso]", other, sizeof(other))), PROGRAM_OTHER_BUILD);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("program");
+	TCase *tests = tcase_create("program");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, test_names_with_inlined_functions_and_lines);
+	tcase_add_test(tests, test_names_of_nowhere);
+	tcase_add_test(tests, test_best_alias);
+	tcase_add_test(tests, test_build_id);
+	tcase_add_test(tests, test_cache);
+	tcase_add_test(tests, test_what_is_no_program);
+	tcase_add_test(tests, test_other_machine);
+	tcase_add_test(tests, test_truncated_program);
+	tcase_add_test(tests, test_damaged_headers);
+	tcase_add_test(tests, test_addresses_of_file_offsets);
+	tcase_add_test(tests, test_call_sites);
+	tcase_add_test(tests, test_vdso);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
