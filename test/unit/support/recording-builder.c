@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "support/recording-builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/buffer.h"
+#include "trace/architecture.h"
+#include "trace/calls.h"
+#include "trace/tracepoint.h"
+#include "trace/writer.h"
+
+#define PAGE_BYTES 4096
+#define CALLCHAIN_LIMIT 127
+#define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
+#define CALL_SAMPLE_TYPE (SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define COMMON_FIELDS                                                                                                  \
+	"format:\n"                                                                                                    \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                         \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                                         \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"                                 \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+struct recording_builder {
+	struct writer *writer;
+};
+
+static void require(struct mmt_error *error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "recording builder: %s\n", mmt_error_get_message(error));
+	abort();
+}
+
+static void add_format(struct tracepoints *tracepoints, const char *system, uint32_t id, const char *name,
+		       const char *fields)
+{
+	struct tracepoint *tracepoint = vector_append(&tracepoints->items);
+	int written;
+
+	if (!tracepoint)
+		abort();
+	tracepoint->system = strdup(system);
+	tracepoint->name = strdup(name);
+	tracepoint->id = id;
+	written = asprintf(&tracepoint->format, "name: %s\nID: %u\n" COMMON_FIELDS "%s", name, id, fields);
+	if (written < 0 || !tracepoint->system || !tracepoint->name)
+		abort();
+}
+
+static void add_formats(struct writer *writer)
+{
+	struct tracepoints tracepoints = {0};
+	struct buffer buffer;
+
+	tracepoints.header_page = strdup("\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n");
+	tracepoints.header_event = strdup("# compressed entry header\n");
+	for (size_t i = 0; i < CALL_KINDS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "sys_exit_%s", call_describe((enum call)i)->name);
+		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_TRUTH_ID + i), name,
+			   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+			   "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\nprint fmt: \"0x%lx\", REC->ret\n");
+	}
+	add_format(&tracepoints, "task", BUILDER_NEW_TASK_ID, "task_newtask",
+		   "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		   "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+		   "\tfield:unsigned long clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n"
+		   "\tfield:short oom_score_adj;\toffset:40;\tsize:2;\tsigned:1;\n\n"
+		   "print fmt: \"pid=%d\", REC->pid\n");
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	tracepoints_encode(&tracepoints, PAGE_BYTES, &buffer);
+	require(buffer_finish(&buffer));
+	require(writer_add_section(writer, FEATURE_TRACING_DATA, buffer.data, buffer.size));
+	buffer_deinit(&buffer);
+	tracepoints_deinit(&tracepoints);
+}
+
+static void add_attribute(struct writer *writer, struct recording_info *info, struct perf_event_attr *attr,
+			  const char *name, uint64_t id, enum attribute_role role)
+{
+	const uint64_t ids[] = {id, id + BUILDER_SECOND_ROOT};
+
+	attr->use_clockid = 1;
+	attr->sample_id_all = 1;
+	attr->inherit = 1;
+	attr->sample_period = 1;
+	require(writer_add_attribute(writer, attr, name, ids, 2));
+	if (!vector_push(&info->roles, role))
+		abort();
+}
+
+static void add_call_attributes(struct writer *writer, struct recording_info *info, bool dump)
+{
+	for (size_t i = 0; i < CALL_KINDS; i++) {
+		struct perf_event_attr attr = {
+		    .type = PERF_TYPE_TRACEPOINT,
+		    .config = BUILDER_TRUTH_ID + i,
+		    .sample_type = CALL_SAMPLE_TYPE,
+		    .sample_regs_user = architecture_x86_64.truth_registers,
+		    .sample_stack_user = BUILDER_STACK_BYTES,
+		};
+		char name[64];
+
+		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", call_describe((enum call)i)->name);
+		add_attribute(writer, info, &attr, name, (dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + i,
+			      dump ? ROLE_DUMP : ROLE_TRUTH);
+	}
+}
+
+static void add_snapshot_attribute(struct writer *writer, struct recording_info *info)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_SOFTWARE,
+	    .config = PERF_COUNT_SW_DUMMY,
+	    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
+	    .sample_id_all = 1,
+	};
+	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS];
+
+	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
+		ids[i] = SNAPSHOT_ID_FIRST + i;
+	require(writer_add_attribute(writer, &attr, "dummy:u", ids, SNAPSHOT_KINDS * SNAPSHOT_PARTS));
+	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
+		abort();
+}
+
+static void add_information(struct writer *writer, const struct recording_info *info)
+{
+	static const char architecture[] = "x86_64";
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	recording_info_encode(info, &buffer);
+	require(buffer_finish(&buffer));
+	require(writer_add_section(writer, FEATURE_MMTRACE_INFO, buffer.data, buffer.size));
+	buffer_clear(&buffer);
+	buffer_put_u32(&buffer, sizeof(architecture));
+	buffer_put_string(&buffer, architecture);
+	require(buffer_finish(&buffer));
+	require(writer_add_section(writer, FEATURE_ARCH, buffer.data, buffer.size));
+	buffer_deinit(&buffer);
+}
+
+struct recording_builder *builder_create(const char *path)
+{
+	struct recording_builder *builder = calloc(1, sizeof(*builder));
+	struct recording_info info = {.page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT};
+	struct perf_event_attr task = {
+	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
+	struct perf_event_attr side_band = {.type = PERF_TYPE_SOFTWARE,
+					    .config = PERF_COUNT_SW_DUMMY,
+					    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
+					    .mmap = 1,
+					    .mmap_data = 1,
+					    .mmap2 = 1,
+					    .comm = 1,
+					    .task = 1};
+
+	if (!builder)
+		abort();
+	require(writer_create(path, &builder->writer));
+	info.recorder_version = strdup("0.1.0");
+	info.stack_dump_bytes = BUILDER_STACK_BYTES;
+	add_formats(builder->writer);
+	add_call_attributes(builder->writer, &info, false);
+	add_call_attributes(builder->writer, &info, true);
+	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
+	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
+	add_snapshot_attribute(builder->writer, &info);
+	add_information(builder->writer, &info);
+	recording_info_deinit(&info);
+	require(writer_start(builder->writer));
+	return builder;
+}
+
+void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size)
+{
+	struct perf_event_header header = {
+	    .type = type, .misc = PERF_RECORD_MISC_USER, .size = (uint16_t)(sizeof(header) + size)};
+	struct buffer buffer;
+
+	buffer_init(&buffer, UINT16_MAX);
+	buffer_put(&buffer, &header, sizeof(header));
+	buffer_put(&buffer, body, size);
+	require(buffer_finish(&buffer));
+	require(writer_append(builder->writer, buffer.data, buffer.size));
+	buffer_deinit(&buffer);
+}
+
+static void put_task(struct buffer *body, int32_t pid, int32_t tid)
+{
+	buffer_put_u32(body, (uint32_t)pid);
+	buffer_put_u32(body, (uint32_t)tid);
+}
+
+static void put_text(struct buffer *body, const char *text)
+{
+	buffer_put_string(body, text);
+	buffer_align(body, 8);
+}
+
+/* sample_id of SAMPLE_TYPE, then the record goes into the file. */
+static void append(struct recording_builder *builder, uint32_t type, struct buffer *body, uint64_t id, uint64_t time_ns,
+		   int32_t pid, int32_t tid)
+{
+	put_task(body, pid, tid);
+	buffer_put_u64(body, time_ns);
+	buffer_put_u64(body, 0); /* processor */
+	buffer_put_u64(body, id);
+	require(buffer_finish(body));
+	builder_record(builder, type, body->data, body->size);
+	buffer_deinit(body);
+}
+
+/* Those of architecture_x86_64.truth_registers, in perf's order. */
+static void put_registers(struct buffer *body, const struct builder_call *call)
+{
+	buffer_put_u64(body, PERF_SAMPLE_REGS_ABI_64);
+	buffer_put_u64(body, call->arguments[2]);
+	buffer_put_u64(body, call->arguments[1]);
+	buffer_put_u64(body, call->arguments[0]);
+	buffer_put_u64(body, call->frame_pointer);
+	buffer_put_u64(body, call->stack_pointer);
+	buffer_put_u64(body, call->instruction_pointer);
+	buffer_put_u64(body, call->arguments[4]);
+	buffer_put_u64(body, call->arguments[5]);
+	buffer_put_u64(body, call->arguments[3]);
+}
+
+static void put_stack(struct buffer *body, const struct builder_call *call)
+{
+	uint8_t bytes[BUILDER_STACK_BYTES] = {0};
+
+	if (call->stack_size)
+		memcpy(bytes, call->stack, call->stack_size);
+	buffer_put_u64(body, sizeof(bytes));
+	buffer_put(body, bytes, sizeof(bytes));
+	buffer_put_u64(body, call->stack_size);
+}
+
+static void put_sample_start(struct buffer *body, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid, uint32_t cpu)
+{
+	buffer_put_u64(body, id);
+	put_task(body, pid, tid);
+	buffer_put_u64(body, time_ns);
+	buffer_put_u64(body, cpu);
+}
+
+void builder_call(struct recording_builder *builder, const struct builder_call *call)
+{
+	uint64_t id = call->id ? call->id : (call->dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + (uint64_t)call->call;
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
+	buffer_put_u64(&body, call->callchain_count + 1);
+	buffer_put_u64(&body, (uint64_t)PERF_CONTEXT_USER);
+	buffer_put(&body, call->callchain, call->callchain_count * sizeof(uint64_t));
+	buffer_put_u32(&body, 28); /* raw: common fields, number of the call, result, padding to 8 */
+	buffer_put_u64(&body, BUILDER_TRUTH_ID + (uint64_t)call->call);
+	buffer_put_u64(&body, 0);
+	buffer_put_u64(&body, (uint64_t)call->result);
+	buffer_put_u32(&body, 0);
+	put_registers(&body, call);
+	put_stack(&body, call);
+	require(buffer_finish(&body));
+	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
+	buffer_deinit(&body);
+}
+
+void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t address,
+		       uint64_t length, uint64_t caller)
+{
+	builder_call(builder,
+		     &(struct builder_call){
+			 .call = CALL_MMAP,
+			 .time_ns = time_ns,
+			 .pid = pid,
+			 .tid = tid,
+			 .arguments = {0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0},
+			 .result = (int64_t)address,
+			 .callchain = &caller,
+			 .callchain_count = 1,
+			 .instruction_pointer = caller,
+		     });
+}
+
+void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+			 uint64_t address, uint64_t length)
+{
+	builder_call(builder, &(struct builder_call){
+				  .call = CALL_MUNMAP,
+				  .time_ns = time_ns,
+				  .pid = pid,
+				  .tid = tid,
+				  .arguments = {address, length},
+			      });
+}
+
+static void append_mapping(struct recording_builder *builder, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid,
+			   const struct event_mapping *mapping)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_task(&body, pid, tid);
+	buffer_put_u64(&body, mapping->start);
+	buffer_put_u64(&body, mapping->length);
+	buffer_put_u64(&body, mapping->file_offset);
+	buffer_put_u32(&body, mapping->device_major);
+	buffer_put_u32(&body, mapping->device_minor);
+	buffer_put_u64(&body, mapping->inode);
+	buffer_put_u64(&body, 0); /* generation */
+	buffer_put_u32(&body, mapping->protection);
+	buffer_put_u32(&body, mapping->flags);
+	put_text(&body, mapping->path ? mapping->path : "//anon");
+	append(builder, PERF_RECORD_MMAP2, &body, id, time_ns, pid, tid);
+}
+
+void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+		     const struct event_mapping *mapping)
+{
+	append_mapping(builder, BUILDER_SIDE_BAND_ID, time_ns, pid, tid, mapping);
+}
+
+static void append_comm(struct recording_builder *builder, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid,
+			const char *name)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_task(&body, pid, tid);
+	put_text(&body, name);
+	append(builder, PERF_RECORD_COMM, &body, id, time_ns, pid, tid);
+}
+
+void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name)
+{
+	append_comm(builder, BUILDER_SIDE_BAND_ID, time_ns, pid, tid, name);
+}
+
+static void append_task(struct recording_builder *builder, uint32_t type, uint64_t time_ns, const int32_t ids[4])
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	for (size_t i = 0; i < 4; i++)
+		buffer_put_u32(&body, (uint32_t)ids[i]);
+	buffer_put_u64(&body, time_ns);
+	append(builder, type, &body, BUILDER_SIDE_BAND_ID, time_ns, ids[1], ids[3]);
+}
+
+void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t parent_pid,
+		  int32_t parent_tid)
+{
+	append_task(builder, PERF_RECORD_FORK, time_ns, (const int32_t[]){pid, parent_pid, tid, parent_tid});
+}
+
+void builder_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid)
+{
+	append_task(builder, PERF_RECORD_EXIT, time_ns, (const int32_t[]){pid, pid, tid, tid});
+}
+
+void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t new_tid,
+		      uint64_t clone_flags)
+{
+	const uint8_t name[20] = "child";
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_sample_start(&body, BUILDER_NEW_TASK_ID, time_ns, pid, tid, 0);
+	buffer_put_u32(&body, 52); /* raw: common fields, pid, comm[16] and a gap, flags, score and padding */
+	buffer_put_u64(&body, BUILDER_NEW_TASK_ID);
+	buffer_put_u32(&body, (uint32_t)new_tid);
+	buffer_put(&body, name, sizeof(name));
+	buffer_put_u64(&body, clone_flags);
+	buffer_put_u64(&body, 0);
+	buffer_put_u32(&body, 0);
+	require(buffer_finish(&body));
+	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
+	buffer_deinit(&body);
+}
+
+void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	buffer_put_u64(&body, id);
+	buffer_put_u64(&body, count);
+	append(builder, PERF_RECORD_LOST, &body, id, time_ns, 0, 0);
+}
+
+void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
+		      const struct event_mapping *lines, size_t line_count)
+{
+	append_comm(builder, SNAPSHOT_ID(kind, SNAPSHOT_PART_BEGIN), time_ns, pid, pid, "snapshot");
+	for (size_t i = 0; i < line_count; i++)
+		append_mapping(builder, SNAPSHOT_ID(kind, SNAPSHOT_PART_LINE), time_ns, pid, pid, &lines[i]);
+	append_comm(builder, SNAPSHOT_ID(kind, SNAPSHOT_PART_END), time_ns, pid, pid, "snapshot");
+}
+
+void builder_round(struct recording_builder *builder)
+{
+	require(writer_end_round(builder->writer));
+}
+
+void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size)
+{
+	require(writer_add_section(builder->writer, feature, data, size));
+}
+
+void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
+{
+	struct recording_loss loss = {.stop_ns = stop_ns};
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	recording_loss_encode(&loss, &buffer);
+	require(buffer_finish(&buffer));
+	require(writer_add_section(builder->writer, FEATURE_MMTRACE_LOSS, buffer.data, buffer.size));
+	buffer_deinit(&buffer);
+	require(writer_finish(builder->writer));
+	writer_destroy(builder->writer);
+	free(builder);
+}
+
+void builder_abandon(struct recording_builder *builder)
+{
+	require(writer_flush(builder->writer));
+	writer_destroy(builder->writer);
+	free(builder);
+}

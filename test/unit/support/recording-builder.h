@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Recordings for tests, made with the library's own writer as if by a recorder on x86-64. Whatever fails ends the test
+ * program. Records go into the file as given: the caller chooses the times, and ends rounds where order matters.
+ */
+#ifndef SUPPORT_RECORDING_BUILDER_H
+#define SUPPORT_RECORDING_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+#include "trace/format.h"
+#include "trace/sections.h"
+
+struct recording_builder;
+
+/* Ids of the attributes' first root: BUILDER_TRUTH_ID + call, BUILDER_DUMP_ID + call. A second root has
+ * BUILDER_SECOND_ROOT more. */
+#define BUILDER_TRUTH_ID 100
+#define BUILDER_DUMP_ID 200
+#define BUILDER_NEW_TASK_ID 300
+#define BUILDER_SIDE_BAND_ID 301
+#define BUILDER_SECOND_ROOT 1000
+#define BUILDER_STACK_BYTES 64 /* in every sample of a call */
+
+struct builder_call {
+	enum call call;
+	bool dump;   /* in place of the truth */
+	uint64_t id; /* 0: that of the first root */
+	uint64_t time_ns;
+	int32_t pid, tid;
+	uint32_t cpu;
+	uint64_t arguments[6];
+	int64_t result;
+	const uint64_t *callchain; /* user addresses */
+	size_t callchain_count;
+	uint64_t instruction_pointer, stack_pointer, frame_pointer;
+	const void *stack; /* at most BUILDER_STACK_BYTES */
+	size_t stack_size;
+};
+
+struct recording_builder *builder_create(const char *path);
+
+void builder_call(struct recording_builder *builder, const struct builder_call *call);
+/* mmap(NULL, length, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = address, with one return address as its
+ * callchain. */
+void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t address,
+		       uint64_t length, uint64_t caller);
+void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+			 uint64_t address, uint64_t length);
+void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+		     const struct event_mapping *mapping);
+void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
+void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t parent_pid,
+		  int32_t parent_tid);
+void builder_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid);
+void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t new_tid,
+		      uint64_t clone_flags);
+void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count);
+void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
+		      const struct event_mapping *lines, size_t line_count);
+/* Any record. */
+void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size);
+void builder_round(struct recording_builder *builder);
+/* A late section, copied. */
+void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size);
+
+/* Write the losses (none) and close. Frees the builder. */
+void builder_finish(struct recording_builder *builder, uint64_t stop_ns);
+/* Leave the file as a recorder that was killed. Frees the builder. */
+void builder_abandon(struct recording_builder *builder);
+
+#endif
