@@ -26,6 +26,7 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	vector_deinit(&attachment->events);
 	vector_deinit(&attachment->fences);
+	map_deinit(&attachment->fence_owner);
 	map_deinit(&attachment->event_of_id);
 	map_deinit(&attachment->covered);
 }
@@ -99,7 +100,7 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 	return NULL;
 }
 
-static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, int fd)
+static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, pid_t tid, int fd)
 {
 	struct attached_event *added = vector_append(&attachment->events);
 
@@ -108,6 +109,7 @@ static struct mmt_error *add_event(struct attachment *attachment, uint32_t event
 		return &error_no_memory;
 	}
 	added->fd = fd;
+	added->tid = tid;
 	added->event = event;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
 		return error_system(errno, "cannot read the identifier of a perf event");
@@ -127,12 +129,27 @@ static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool
 
 			error = open_event(attachment, &attribute, event->name, tid, cpu, event->ring, &fd, gone_ret);
 			if (!error && !*gone_ret)
-				error = add_event(attachment, (uint32_t)i, fd);
+				error = add_event(attachment, (uint32_t)i, tid, fd);
 			if (error || *gone_ret)
 				return error;
 		}
 	}
 	return NULL;
+}
+
+static struct mmt_error *add_fence(struct attachment *attachment, pid_t tid, int fd)
+{
+	struct attached_fence *added = vector_append(&attachment->fences);
+
+	if (!added) {
+		close(fd);
+		return &error_no_memory;
+	}
+	added->fd = fd;
+	added->tid = tid;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
+		return error_system(errno, "cannot read the identifier of a perf event");
+	return map_put(&attachment->fence_owner, added->id, (uint64_t)tid) ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, bool *gone_ret)
@@ -145,36 +162,46 @@ static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, b
 		int fd;
 
 		error = open_event(attachment, &attribute, "context switches", tid, cpu, RING_TRUTH, &fd, gone_ret);
+		if (!error && !*gone_ret)
+			error = add_fence(attachment, tid, fd);
 		if (error || *gone_ret)
 			return error;
-		if (!vector_push(&attachment->fences, fd)) {
-			close(fd);
-			return &error_no_memory;
-		}
 	}
 	return NULL;
 }
 
-static void close_events_from(struct attachment *attachment, size_t count)
+/* Inherited events end with the one they come from. */
+static void close_thread(struct attachment *attachment, pid_t tid)
 {
-	while (attachment->events.count > count) {
-		const struct attached_event *event = &attachment->events.items[--attachment->events.count];
+	size_t kept = 0;
 
-		map_remove(&attachment->event_of_id, event->id);
-		close(event->fd);
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event event = attachment->events.items[i];
+
+		if (event.tid != tid) {
+			attachment->events.items[kept++] = event;
+			continue;
+		}
+		map_remove(&attachment->event_of_id, event.id);
+		close(event.fd);
 	}
-}
+	attachment->events.count = kept;
+	kept = 0;
+	for (size_t i = 0; i < attachment->fences.count; i++) {
+		const struct attached_fence fence = attachment->fences.items[i];
 
-static void close_fences_from(struct attachment *attachment, size_t count)
-{
-	while (attachment->fences.count > count)
-		close(attachment->fences.items[--attachment->fences.count]);
+		if (fence.tid != tid) {
+			attachment->fences.items[kept++] = fence;
+			continue;
+		}
+		map_remove(&attachment->fence_owner, fence.id);
+		close(fence.fd);
+	}
+	attachment->fences.count = kept;
 }
 
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret)
 {
-	size_t event_count = attachment->events.count;
-	size_t fence_count = attachment->fences.count;
 	struct mmt_error *error;
 
 	*gone_ret = false;
@@ -182,13 +209,24 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool f
 	if (!error && !*gone_ret && fence)
 		error = open_fences(attachment, tid, gone_ret);
 	if (!error && !*gone_ret)
-		return attach_mark_covered(attachment, tid) ? NULL : &error_no_memory;
-	close_events_from(attachment, event_count);
-	close_fences_from(attachment, fence_count);
+		return map_put(&attachment->covered, (uint64_t)tid, 1) ? NULL : &error_no_memory;
+	close_thread(attachment, tid);
 	return error;
 }
 
-bool attach_mark_covered(struct attachment *attachment, pid_t tid)
+struct mmt_error *attach_note_fence(struct attachment *attachment, pid_t tid, uint64_t fence_id)
+{
+	const uint64_t *owner = map_get(&attachment->fence_owner, fence_id);
+
+	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
+	if (!owner || *owner == (uint64_t)tid)
+		return NULL;
+	if (attach_is_covered(attachment, tid))
+		close_thread(attachment, tid);
+	return map_put(&attachment->covered, (uint64_t)tid, 1) ? NULL : &error_no_memory;
+}
+
+bool attach_skip_thread(struct attachment *attachment, pid_t tid)
 {
 	return map_put(&attachment->covered, (uint64_t)tid, 1);
 }
@@ -200,7 +238,9 @@ bool attach_is_covered(const struct attachment *attachment, pid_t tid)
 
 void attach_close_fences(struct attachment *attachment)
 {
-	close_fences_from(attachment, 0);
+	while (attachment->fences.count)
+		close(attachment->fences.items[--attachment->fences.count].fd);
+	map_deinit(&attachment->fence_owner);
 }
 
 void attach_disable(struct attachment *attachment)

@@ -15,8 +15,15 @@
 
 struct attached_event {
 	int fd;
+	pid_t tid;	/* opened for */
 	uint32_t event; /* index in the event set */
 	uint64_t id;
+};
+
+struct attached_fence {
+	int fd;
+	uint64_t id;
+	pid_t tid;
 };
 
 struct attachment {
@@ -24,7 +31,8 @@ struct attachment {
 	const struct rings *rings;
 	bool on_exec; /* the events begin with the next exec */
 	VECTOR(struct attached_event) events;
-	VECTOR(int) fences;
+	VECTOR(struct attached_fence) fences;
+	struct map fence_owner; /* by identifier: the thread it was opened for */
 	struct map event_of_id;
 	struct map covered;	     /* threads with the whole set, opened or inherited */
 	uint64_t descriptors_wanted; /* for messages */
@@ -44,8 +52,13 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
  */
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret) MMT_MUST_CHECK;
 
-/* A thread was seen to have inherited the whole set. */
-bool attach_mark_covered(struct attachment *attachment, pid_t tid);
+/*
+ * A thread ran with the fence of this identifier. When it was opened for another thread the whole set was inherited,
+ * and what was opened for this one is closed again: it would report everything twice.
+ */
+struct mmt_error *attach_note_fence(struct attachment *attachment, pid_t tid, uint64_t fence_id) MMT_MUST_CHECK;
+/* A thread that can do nothing any more. False: out of memory. */
+bool attach_skip_thread(struct attachment *attachment, pid_t tid);
 bool attach_is_covered(const struct attachment *attachment, pid_t tid);
 
 /* Attaching is over: no more SWITCH records. */

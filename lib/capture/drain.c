@@ -190,8 +190,9 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
-		/* Only fences report these: attaching to this thread is done. */
-		return attach_mark_covered(&recorder->attachment, tid) ? NULL : &error_no_memory;
+		/* Only fences report these. */
+		bytes_skip(&trailer, 8); /* cpu */
+		return attach_note_fence(&recorder->attachment, tid, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;

@@ -117,6 +117,13 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
 	return true;
 }
 
+bool proc_is_zombie(pid_t tid)
+{
+	struct stat_fields fields;
+
+	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
+}
+
 bool proc_list_threads(pid_t pid, proc_pids *threads)
 {
 	const struct dirent *entry;

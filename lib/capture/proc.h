@@ -20,6 +20,9 @@ struct mmt_error *proc_check_target(pid_t pid) MMT_MUST_CHECK;
 /* Name of a thread; false: it is gone. */
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
+/* Has this thread (or process) ended, but not gone yet? */
+bool proc_is_zombie(pid_t tid);
+
 /* Append the threads of a process; false: it is gone. Out of memory looks the same. */
 bool proc_list_threads(pid_t pid, proc_pids *threads);
 

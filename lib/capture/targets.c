@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/targets.h"
 
+#include <stdint.h>
 #include <unistd.h>
 
 #include "capture/drain.h"
 #include "capture/proc.h"
 
-#define PASSES_MAX 1000
-#define SETTLE_MICROSECONDS 2000 /* for new threads to run for the first time */
+#define ATTACH_NS_MAX 20000000000ULL
+#define SETTLE_MICROSECONDS 1000 /* for new threads to run for the first time, and say that they need nothing */
 
 static struct mmt_error *add_targets(struct recorder *recorder)
 {
@@ -54,53 +55,62 @@ static struct mmt_error *list_uncovered(struct recorder *recorder, proc_pids *un
 	return NULL;
 }
 
-/*
- * One look at the processes. Threads may start and end all the while; those that inherit the whole set say so when they
- * run first (see the fence), and must not get a second one.
- */
-static struct mmt_error *attach_uncovered(struct recorder *recorder, const proc_pids *uncovered, bool *any_ret)
+/* One look at the processes, while threads start and end. */
+static struct mmt_error *attach_uncovered(struct recorder *recorder, const proc_pids *uncovered)
 {
 	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
 	size_t attached = recorder->attachment.events.count / per_thread;
 	struct mmt_error *error = attach_reserve(&recorder->attachment, attached + uncovered->count);
 
 	for (size_t i = 0; !error && i < uncovered->count; i++) {
+		pid_t tid = uncovered->items[i];
 		bool gone;
 
 		error = drain_rings(recorder);
-		if (error || attach_is_covered(&recorder->attachment, uncovered->items[i]))
+		if (error || attach_is_covered(&recorder->attachment, tid))
 			continue;
-		error = attach_thread(&recorder->attachment, uncovered->items[i], true, &gone);
-		*any_ret |= !error && !gone;
+		error = attach_thread(&recorder->attachment, tid, true, &gone);
+		if (!error && gone && proc_is_zombie(tid) && !attach_skip_thread(&recorder->attachment, tid))
+			error = &error_no_memory;
 	}
+	return error;
+}
+
+/* `none_ret`: there was nothing left to attach to. */
+static struct mmt_error *attach_pass(struct recorder *recorder, bool *none_ret)
+{
+	proc_pids uncovered = {0};
+	struct mmt_error *error = drain_rings(recorder);
+
+	if (!error)
+		error = list_uncovered(recorder, &uncovered);
+	if (!error)
+		error = attach_uncovered(recorder, &uncovered);
+	*none_ret = uncovered.count == 0;
+	if (!error && uncovered.count)
+		usleep(SETTLE_MICROSECONDS);
+	vector_deinit(&uncovered);
+	if (!error && known_processes_update(&recorder->processes))
+		error = refuse_ended(recorder);
 	return error;
 }
 
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
-	bool any = true;
+	uint64_t begin_ns = recorder_now_ns();
+	bool none = false;
 
-	for (unsigned pass = 0; !error && any && pass < PASSES_MAX; pass++) {
-		proc_pids uncovered = {0};
-
-		any = false;
-		error = list_uncovered(recorder, &uncovered);
-		if (!error && pass && uncovered.count)
-			usleep(SETTLE_MICROSECONDS);
-		if (!error)
-			error = attach_uncovered(recorder, &uncovered, &any);
-		vector_deinit(&uncovered);
-		if (!error && known_processes_update(&recorder->processes))
-			error = refuse_ended(recorder);
-	}
+	while (!error && !none && recorder_now_ns() - begin_ns < ATTACH_NS_MAX)
+		error = attach_pass(recorder, &none);
 	if (error)
 		return error;
-	if (any)
-		recorder_message(
-		    recorder, true,
-		    "the target starts threads faster than mmtrace can attach to them: some may be missing");
+	if (!none)
+		recorder_message(recorder, true,
+				 "the target starts threads faster than mmtrace can attach to them: events of some "
+				 "may be missing");
 	attach_close_fences(&recorder->attachment);
-	recorder_message(recorder, false, "attached to %zu threads", recorder->attachment.covered.count);
+	recorder_message(recorder, false, "attached to %zu threads in %.1f ms", recorder->attachment.covered.count,
+			 (double)(recorder_now_ns() - begin_ns) / 1e6);
 	return NULL;
 }
