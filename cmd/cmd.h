@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The commands of the tool. To add one: write cmd/NAME.c with its option table, declare it here, add a row to
+ * commands[] in main.c, write man/mmtrace-NAME.1 and name it in mmtrace(1). test/lint/options.sh compares table, --help
+ * and page.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <mmtrace/error.h>
+
+enum {
+	EXIT_OK = 0,
+	EXIT_EXCEEDED = 1, /* a threshold was exceeded, a check failed, a recording ended early */
+	EXIT_UNUSABLE = 2, /* usage, or input that cannot be used */
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
+	EXIT_SIGNAL = 128, /* plus its number */
+};
+
+#define DEFAULT_FILE "mmtrace.data"
+
+struct command {
+	const char *name;
+	int (*run)(const struct command *command, int argc,
+		   char **argv); /* argv[0] is the name; gives the exit status */
+	const char *summary;
+	const char *const *usage; /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
+	const char *about;	  /* a sentence or two for --help */
+};
+
+/* NULL-terminated by an entry without name. */
+extern const struct command commands[];
+
+const struct command *command_find(const char *name);
+/* The command a mistyped name means, or NULL. */
+const char *command_suggest(const char *name);
+
+int cmd_record(const struct command *command, int argc, char **argv);
+int cmd_report(const struct command *command, int argc, char **argv);
+int cmd_diff(const struct command *command, int argc, char **argv);
+int cmd_dump(const struct command *command, int argc, char **argv);
+int cmd_help(const struct command *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/diff.h>
+#include <mmtrace/output.h>
+#include <stdio.h>
+
+#include "display.h"
+#include "message.h"
+#include "pager.h"
+#include "terminal.h"
+
+struct diff_settings {
+	struct mmt_report_options before, after;
+	struct display display;
+	uint64_t fail_above;
+	bool fail_above_given, no_demangle;
+};
+
+/* What new and grown stacks hold more than before; shrinking elsewhere does not make up for it. */
+static uint64_t sum_growth(const struct mmt_diff *diff)
+{
+	uint64_t growth = 0;
+
+	for (size_t i = 0; i < diff->entry_count; i++)
+		if (diff->entries[i].bytes > 0)
+			growth += (uint64_t)diff->entries[i].bytes;
+	return growth;
+}
+
+static int check_growth(const struct command *command, const struct diff_settings *settings,
+			const struct mmt_diff *diff)
+{
+	char growth[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
+
+	if (!settings->fail_above_given || sum_growth(diff) <= settings->fail_above)
+		return EXIT_OK;
+	message(command, "new and grown stacks hold %s more, which is above %s",
+		mmt_format_bytes(sum_growth(diff), growth), mmt_format_bytes(settings->fail_above, limit));
+	return EXIT_EXCEEDED;
+}
+
+static struct mmt_error *write_diff(const struct command *command, struct diff_settings *settings,
+				    const struct mmt_diff *diff)
+{
+	display_start(command, &settings->display);
+	if (settings->display.json)
+		return mmt_diff_write_json(diff, &settings->display.text, stdout);
+	return mmt_diff_write_text(diff, &settings->display.text, stdout);
+}
+
+static int run_diff(const struct command *command, struct diff_settings *settings)
+{
+	struct mmt_report *before = NULL, *after = NULL;
+	struct mmt_diff *diff = NULL;
+	struct mmt_error *error;
+	int status = EXIT_OK;
+
+	error = mmt_report_create(&settings->before, &before);
+	if (!error)
+		error = mmt_report_create(&settings->after, &after);
+	if (!error)
+		error = mmt_diff_create(before, after, &diff);
+	if (!error)
+		error = write_diff(command, settings, diff);
+	if (error) {
+		message_error(command, error);
+		status = EXIT_UNUSABLE;
+	}
+	status = pager_finish(command, status);
+	if (status == EXIT_OK)
+		status = check_growth(command, settings, diff);
+	mmt_diff_destroy(diff);
+	mmt_report_destroy(after);
+	mmt_report_destroy(before);
+	return status;
+}
+
+int cmd_diff(const struct command *command, int argc, char **argv)
+{
+	struct diff_settings settings = {0};
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
+		   "exit 1 when new and grown stacks together hold more than BYTES (10M, 1G) more",
+		   .given = &settings.fail_above_given),
+	    DISPLAY_OPTIONS(&settings.display),
+	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show C++ and Rust names as the file has them"),
+	    OPTIONS_END,
+	};
+
+	mmt_report_options_init(&settings.before);
+	mmt_report_options_init(&settings.after);
+	display_init(&settings.display);
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status >= 0)
+		return status;
+	if (argc - first != 2)
+		return message_usage(command, "give two recordings, the earlier one first");
+	settings.before.input = argv[first];
+	settings.after.input = argv[first + 1];
+	settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;
+	return run_diff(command, &settings);
+}

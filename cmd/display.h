@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Options that report and diff share, and how their result reaches standard output. */
+#ifndef CMD_DISPLAY_H
+#define CMD_DISPLAY_H
+
+#include <mmtrace/output.h>
+
+#include "options.h"
+
+struct display {
+	bool json, no_pager, limit_given;
+	int colour; /* enum colour_choice */
+	struct mmt_text_options text;
+};
+
+/* The entries of an option table; more may stand before and after. */
+#define DISPLAY_OPTIONS(display)                                                                                       \
+	OPTION(0, "json", FLAG, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),            \
+	    OPTION('n', "limit", COUNT, &(display)->text.limit, "N", "show the first N stacks (default 10; 0: all)",   \
+		   .given = &(display)->limit_given),                                                                  \
+	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "leave out stacks with less than SIZE"),  \
+	    OPTION(0, "stacks", OTHER, &(display)->text.stack_frames, "N|all",                                         \
+		   "show at most N frames of a stack (default 32); all: every frame, runtime frames too",              \
+		   .parse = display_parse_stacks),                                                                     \
+	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
+	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
+		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
+		   .choices = colour_choices)
+
+void display_init(struct display *display);
+const char *display_parse_stacks(const char *text, void *value);
+
+/* After parsing: fill in what depends on the terminal, start the pager. */
+void display_start(const struct command *command, struct display *display);
+
+#endif

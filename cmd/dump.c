@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/output.h>
+#include <stdio.h>
+
+#include "message.h"
+#include "options.h"
+#include "pager.h"
+
+static int run_dump(const struct command *command, const char *input, bool no_pager)
+{
+	struct mmt_error *error;
+	int status = EXIT_OK;
+
+	pager_start(command, !no_pager);
+	error = mmt_dump(input, stdout);
+	if (error) {
+		fflush(stdout);
+		message_error(command, error);
+		status = EXIT_UNUSABLE;
+	}
+	return pager_finish(command, status);
+}
+
+int cmd_dump(const struct command *command, int argc, char **argv)
+{
+	const char *input = NULL;
+	bool no_pager = false;
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION(0, "no-pager", FLAG, &no_pager, NULL, "write straight to the terminal"),
+	    OPTIONS_END,
+	};
+
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status >= 0)
+		return status;
+	if (argc - first > 1)
+		return message_usage(command, "only one recording at a time; what is '%s'?", argv[first + 1]);
+	if (argc - first && input)
+		return message_usage(command, "give the recording once: --input %s or %s", input, argv[first]);
+	if (argc - first)
+		input = argv[first];
+	return run_dump(command, input ? input : DEFAULT_FILE, no_pager);
+}

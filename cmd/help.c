@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "help.h"
+#include "message.h"
+#include "options.h"
+
+void help_print(void)
+{
+	printf("Usage: mmtrace COMMAND [OPTIONS]\n"
+	       "       mmtrace --version | --help\n"
+	       "\n"
+	       "Which code path holds the memory that was mapped and never unmapped?\n"
+	       "\n"
+	       "Commands:\n");
+	for (const struct command *command = commands; command->name; command++)
+		printf("  %-8s%s\n", command->name, command->summary);
+	printf("\n"
+	       "To begin:\n"
+	       "  mmtrace record -p PID     record a running process; Ctrl-C stops\n"
+	       "  mmtrace report            unfreed bytes by stack\n"
+	       "\n"
+	       "mmtrace COMMAND --help lists the options, mmtrace help COMMAND opens the manual.\n");
+}
+
+static bool has_page(const char *page)
+{
+	int status = 0, null;
+	pid_t child = fork();
+
+	if (child == 0) {
+		null = open("/dev/null", O_WRONLY);
+		if (null < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
+			_exit(EXIT_NOT_FOUND);
+		execlp("man", "man", "-w", page, (char *)NULL);
+		_exit(EXIT_NOT_FOUND);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The manual page, or what --help says where there is none. */
+static int show_command(const struct command *subject)
+{
+	char page[64];
+	char name[32], option[] = "--help";
+	char *arguments[] = {name, option, NULL};
+
+	snprintf(page, sizeof(page), "mmtrace-%s", subject->name);
+	if (has_page(page))
+		execlp("man", "man", page, (char *)NULL);
+	snprintf(name, sizeof(name), "%s", subject->name);
+	return subject->run(subject, 2, arguments);
+}
+
+static int show_overview(void)
+{
+	if (has_page("mmtrace"))
+		execlp("man", "man", "mmtrace", (char *)NULL);
+	help_print();
+	return EXIT_OK;
+}
+
+int cmd_help(const struct command *command, int argc, char **argv)
+{
+	const struct option_entry table[] = {OPTIONS_END};
+	const struct command *subject;
+	const char *suggestion;
+	int first = 0, status;
+
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status >= 0)
+		return status;
+	if (argc - first > 1)
+		return message_usage(command, "one command at a time");
+	if (argc == first || strcmp(argv[first], "help") == 0)
+		return show_overview();
+	subject = command_find(argv[first]);
+	if (subject)
+		return show_command(subject);
+	suggestion = command_suggest(argv[first]);
+	if (suggestion)
+		return message_usage(NULL, "unknown command '%s'; did you mean '%s'?", argv[first], suggestion);
+	return message_usage(NULL, "unknown command '%s'", argv[first]);
+}

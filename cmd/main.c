@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <locale.h>
+#include <mmtrace/version.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "help.h"
+#include "message.h"
+#include "pager.h"
+#include "values.h"
+
+static const char *const record_usage[] = {"[OPTIONS] -p PID[,PID...]", "[OPTIONS] [--] COMMAND [ARGUMENT...]", NULL};
+static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
+static const char *const diff_usage[] = {"[OPTIONS] BEFORE AFTER", NULL};
+static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
+static const char *const help_usage[] = {"[COMMAND]", NULL};
+
+const struct command commands[] = {
+    {"record", cmd_record, "record the memory calls of a live process", record_usage,
+     "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, with the stacks "
+     "that made them. Nothing in the process is touched. Stops on Ctrl-C, SIGTERM, when the process ends, or after "
+     "--duration."},
+    {"report", cmd_report, "show unfreed bytes by stack", report_usage,
+     "Show which stacks mapped the memory that was still mapped when the recording ended, largest first."},
+    {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
+     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk."},
+    {"dump", cmd_dump, "show a recording event by event", dump_usage,
+     "Write one line per event in time order, with every field."},
+    {"help", cmd_help, "open the manual of a command", help_usage, "Open the manual page of a command."},
+    {.name = NULL},
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name; command++)
+		if (strcmp(command->name, name) == 0)
+			return command;
+	return NULL;
+}
+
+const char *command_suggest(const char *name)
+{
+	const char *suggestion = NULL;
+	unsigned best = 3;
+
+	for (const struct command *command = commands; command->name; command++) {
+		unsigned distance = value_distance(name, command->name);
+
+		if (distance < best) {
+			best = distance;
+			suggestion = command->name;
+		}
+	}
+	return suggestion;
+}
+
+static int refuse_command(const char *name)
+{
+	const char *suggestion = command_suggest(name);
+
+	if (*name == '-')
+		return message_usage(NULL, "unknown option %s", name);
+	if (suggestion)
+		return message_usage(NULL, "unknown command '%s'; did you mean '%s'?", name, suggestion);
+	return message_usage(NULL, "unknown command '%s'", name);
+}
+
+static int run(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2)
+		return message_usage(NULL, "no command given");
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("mmtrace %s\n%s", mmt_version(), mmt_version_details());
+		return EXIT_OK;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help_print();
+		return EXIT_OK;
+	}
+	command = command_find(argv[1]);
+	if (!command)
+		return refuse_command(argv[1]);
+	return command->run(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	setlocale(LC_ALL, "");
+	status = run(argc, argv);
+	/* Commands with much output have finished it already; this finds failures of the others. */
+	return pager_finish(NULL, status);
+}

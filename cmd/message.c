@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void put_escaped(const char *line)
+{
+	for (; *line; line++) {
+		unsigned char byte = (unsigned char)*line;
+
+		if (byte < 0x20 || byte == 0x7f)
+			fprintf(stderr, "\\x%02x", byte);
+		else
+			putc(byte, stderr);
+	}
+}
+
+static void put_line(const struct command *command, const char *format, va_list arguments)
+{
+	char *line = NULL;
+
+	if (vasprintf(&line, format, arguments) < 0)
+		line = NULL;
+	if (command)
+		fprintf(stderr, "mmtrace %s: ", command->name);
+	else
+		fputs("mmtrace: ", stderr);
+	put_escaped(line ? line : "out of memory");
+	putc('\n', stderr);
+	free(line);
+}
+
+void message(const struct command *command, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	put_line(command, format, arguments);
+	va_end(arguments);
+}
+
+void message_error(const struct command *command, struct mmt_error *error)
+{
+	message(command, "%s", mmt_error_get_message(error));
+	mmt_error_destroy(error);
+}
+
+int message_usage(const struct command *command, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	put_line(command, format, arguments);
+	va_end(arguments);
+	if (command)
+		fprintf(stderr, "See 'mmtrace %s --help'.\n", command->name);
+	else
+		fputs("See 'mmtrace --help'.\n", stderr);
+	return EXIT_UNUSABLE;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "options-help.h"
+
+#define OPTIONS_MAX 64
+#define VALUE_HELP 0x1000
+#define VALUE_LIST 0x1001
+#define VALUE_FIRST 0x2000 /* plus the place in the table */
+
+struct tables {
+	struct option names[OPTIONS_MAX + 1];
+	char letters[3 * OPTIONS_MAX];
+};
+
+static void add_name(struct tables *tables, size_t *count, const char *name, bool argument, int value)
+{
+	if (*count < OPTIONS_MAX)
+		tables->names[(*count)++] =
+		    (struct option){.name = name, .has_arg = argument ? required_argument : no_argument, .val = value};
+}
+
+/* What getopt_long() wants, made from ours. */
+static void build_tables(const struct option_entry *table, enum options_order order, struct tables *tables)
+{
+	size_t count = 0;
+	char *letter = tables->letters;
+
+	memset(tables, 0, sizeof(*tables));
+	if (order == OPTIONS_FIRST)
+		*letter++ = '+';
+	*letter++ = ':'; /* tells a missing argument from an unknown option */
+	*letter++ = 'h';
+	add_name(tables, &count, "help", false, VALUE_HELP);
+	add_name(tables, &count, "list-options", false, VALUE_LIST);
+	for (int i = 0; table[i].name; i++) {
+		bool argument = table[i].kind != OPTION_FLAG;
+
+		add_name(tables, &count, table[i].name, argument, VALUE_FIRST + i);
+		if (table[i].alias)
+			add_name(tables, &count, table[i].alias, argument, VALUE_FIRST + i);
+		if (table[i].letter) {
+			*letter++ = table[i].letter;
+			if (argument)
+				*letter++ = ':';
+		}
+	}
+}
+
+static const struct option_entry *find_entry(const struct option_entry *table, int value)
+{
+	if (value >= VALUE_FIRST)
+		return &table[value - VALUE_FIRST];
+	for (; table->name; table++)
+		if (table->letter && table->letter == value)
+			return table;
+	return NULL;
+}
+
+static const char *read_choice(const struct option_entry *entry, const char *text)
+{
+	for (int i = 0; entry->choices[i]; i++) {
+		if (strcmp(entry->choices[i], text) == 0) {
+			*(int *)entry->value = i;
+			return NULL;
+		}
+	}
+	return entry->argument;
+}
+
+/* NULL, or what the text should have been. */
+static const char *read_value(const struct option_entry *entry, const char *text)
+{
+	if (entry->given)
+		*entry->given = true;
+	switch (entry->kind) {
+	case OPTION_FLAG:
+		*(bool *)entry->value = true;
+		return NULL;
+	case OPTION_STRING:
+		*(const char **)entry->value = text;
+		return NULL;
+	case OPTION_COUNT:
+		return value_count(text, entry->value);
+	case OPTION_SIZE:
+		return value_size(text, entry->value);
+	case OPTION_DURATION:
+		return value_duration(text, entry->value);
+	case OPTION_PIDS:
+		return value_pids(text, entry->value);
+	case OPTION_CHOICE:
+		return read_choice(entry, text);
+	case OPTION_OTHER:
+		break;
+	}
+	return entry->parse(text, entry->value);
+}
+
+/* The option that a mistyped one means, or NULL. */
+static const char *suggest(const struct option_entry *table, const char *name)
+{
+	unsigned best = strlen(name) > 4 ? 3 : 2;
+	const char *suggestion = NULL;
+
+	for (; table->name; table++) {
+		unsigned distance = value_distance(name, table->name);
+
+		if (distance < best) {
+			best = distance;
+			suggestion = table->name;
+		}
+	}
+	return suggestion;
+}
+
+static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
+{
+	char name[64] = "";
+	const char *suggestion;
+	size_t length;
+
+	word += strspn(word, "-");
+	length = strcspn(word, "=");
+	snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), word);
+	for (const struct option_entry *entry = table; length && entry->name; entry++)
+		if (strncmp(entry->name, name, length) == 0)
+			return message_usage(command, "option --%s is ambiguous; write it out", name);
+	suggestion = suggest(table, name);
+	if (suggestion)
+		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
+	return message_usage(command, "unknown option --%s", name);
+}
+
+static int refuse(const struct command *command, const struct option_entry *table, int problem, char **argv)
+{
+	const struct option_entry *entry = find_entry(table, optopt);
+
+	if (problem == ':' && entry)
+		return message_usage(command, "option %s needs %s", argv[optind - 1], entry->argument);
+	if (optopt >= VALUE_HELP)
+		return message_usage(command, "option %s takes no value", argv[optind - 1]);
+	if (optopt)
+		return message_usage(command, "unknown option -%c", optopt);
+	return refuse_long(command, table, argv[optind - 1]);
+}
+
+int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
+		  char **argv, int *first_ret)
+{
+	struct tables tables;
+	int value;
+
+	build_tables(table, order, &tables);
+	optind = 0; /* glibc: start afresh */
+	opterr = 0;
+	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
+		const struct option_entry *entry;
+		const char *expected;
+
+		if (value == '?' || value == ':')
+			return refuse(command, table, value, argv);
+		if (value == 'h' || value == VALUE_HELP)
+			return options_help(command, table);
+		if (value == VALUE_LIST)
+			return options_list(table);
+		entry = find_entry(table, value);
+		expected = read_value(entry, optarg);
+		if (expected)
+			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
+	}
+	*first_ret = optind;
+	return -1;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Options of a command as a table: it drives parsing, --help and --list-options. Both of the last, and -h, are
+ * understood by every command without being in its table.
+ */
+#ifndef CMD_OPTIONS_H
+#define CMD_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "cmd.h"
+#include "values.h"
+
+enum option_kind {
+	OPTION_FLAG,	 /* bool: true when given */
+	OPTION_STRING,	 /* const char * */
+	OPTION_COUNT,	 /* size_t */
+	OPTION_SIZE,	 /* uint64_t */
+	OPTION_DURATION, /* uint64_t, nanoseconds */
+	OPTION_PIDS,	 /* struct value_pids */
+	OPTION_CHOICE,	 /* int: the word's place in `choices` */
+	OPTION_OTHER,	 /* read by `parse` */
+};
+
+struct option_entry {
+	char letter;	   /* 0: none */
+	const char *name;  /* NULL ends the table */
+	const char *alias; /* another spelling, not listed; may be NULL */
+	enum option_kind kind;
+	void *value;
+	const char *argument; /* "FILE"; NULL for flags */
+	const char *help;
+	const char *const *choices;			     /* NULL-terminated */
+	const char *(*parse)(const char *text, void *value); /* NULL, or what the text should have been */
+	bool *given;					     /* set when the option was used; may be NULL */
+};
+
+/* A row of a table; what only some rows have follows as designated initialisers: OPTION(..., .choices = names). */
+#define OPTION(letter_, name_, kind_, value_, argument_, help_, ...)                                                   \
+	{                                                                                                              \
+		.letter = (letter_), .name = (name_), .kind = OPTION_##kind_, .value = (value_),                       \
+		.argument = (argument_), .help = (help_), __VA_ARGS__                                                  \
+	}
+#define OPTIONS_END                                                                                                    \
+	{                                                                                                              \
+		.name = NULL                                                                                           \
+	}
+
+enum options_order {
+	OPTIONS_ANYWHERE, /* before, between and after the arguments */
+	OPTIONS_FIRST,	  /* the first argument ends them */
+};
+
+/*
+ * Go through argv. Negative: go on, the arguments that are no options stand from argv[*first_ret] on. Otherwise all is
+ * said (help, or what is wrong) and this is the exit status.
+ */
+int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
+		  char **argv, int *first_ret);
+
+#endif

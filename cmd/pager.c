@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "pager.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "message.h"
+
+static struct {
+	pid_t pid; /* 0: none runs */
+	const char *program;
+} pager;
+
+static bool is_installed(const char *program)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+
+	while (path && *path) {
+		int length = (int)strcspn(path, ":");
+
+		if (snprintf(file, sizeof(file), "%.*s/%s", length, path, program) < (int)sizeof(file) &&
+		    access(file, X_OK) == 0)
+			return true;
+		path += length;
+		path += *path == ':';
+	}
+	return false;
+}
+
+/* NULL: none. */
+static const char *choose_pager(void)
+{
+	const char *program = getenv("MMTRACE_PAGER");
+
+	if (!program)
+		program = getenv("PAGER");
+	if (!program)
+		program = is_installed("less") ? "less" : "";
+	return *program && strcmp(program, "cat") != 0 ? program : NULL;
+}
+
+static void __attribute__((noreturn)) run_pager(const char *program, int input)
+{
+	if (dup2(input, STDIN_FILENO) < 0)
+		_exit(EXIT_NOT_FOUND);
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	execl("/bin/sh", "sh", "-c", program, (char *)NULL);
+	_exit(EXIT_NOT_FOUND);
+}
+
+void pager_start(const struct command *command, bool wanted)
+{
+	const char *program = choose_pager();
+	int ends[2];
+	pid_t child;
+
+	if (!wanted || !program || !isatty(STDOUT_FILENO) || pipe(ends) != 0)
+		return;
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		run_pager(program, ends[0]);
+	}
+	close(ends[0]);
+	if (child > 0 && dup2(ends[1], STDOUT_FILENO) >= 0) {
+		pager.pid = child;
+		pager.program = program;
+		/* Both belong to the pager now: it is what the user sees and ends. */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGPIPE, SIG_IGN);
+	} else {
+		message(command, "cannot start the pager '%s': %s", program, strerror(errno));
+	}
+	close(ends[1]);
+}
+
+static int wait_for_pager(const struct command *command, int status)
+{
+	int how = 0;
+
+	while (waitpid(pager.pid, &how, 0) < 0 && errno == EINTR)
+		;
+	pager.pid = 0;
+	if (!WIFEXITED(how) || WEXITSTATUS(how) < EXIT_CANNOT_RUN)
+		return status;
+	message(command, "the pager '%s' cannot be run; set PAGER, or use --no-pager", pager.program);
+	return EXIT_UNUSABLE;
+}
+
+int pager_finish(const struct command *command, int status)
+{
+	bool failed = ferror(stdout) != 0;
+	int reason = errno;
+
+	errno = 0;
+	if (fflush(stdout) != 0 || (pager.pid && fclose(stdout) != 0)) {
+		reason = errno;
+		failed = true;
+	}
+	if (pager.pid)
+		return wait_for_pager(command, status);
+	if (!failed)
+		return status;
+	if (reason == EPIPE)
+		return EXIT_SIGNAL + SIGPIPE;
+	message(command, "cannot write to standard output: %s", strerror(reason));
+	return EXIT_UNUSABLE;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "record-summary.h"
+
+#include <inttypes.h>
+#include <mmtrace/output.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+static const char *count_text(uint64_t count, char text[MMT_SIZE_TEXT])
+{
+	return mmt_format_count(count, text);
+}
+
+static void put_counted(uint64_t count, const char *singular, const char *plural)
+{
+	char text[MMT_SIZE_TEXT];
+
+	fprintf(stderr, "%s %s", count_text(count, text), count == 1 ? singular : plural);
+}
+
+static void put_events(const struct mmt_record_summary *summary)
+{
+	const char *separator = ": ";
+	char text[MMT_SIZE_TEXT];
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += summary->events[kind];
+	fputs("  ", stderr);
+	put_counted(sum, "event", "events");
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
+		if (!summary->events[kind])
+			continue;
+		fprintf(stderr, "%s%s %s", separator, count_text(summary->events[kind], text),
+			mmt_event_count_name(kind));
+		separator = ", ";
+	}
+	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
+}
+
+static void put_stacks(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+{
+	char lost[MMT_SIZE_TEXT], truncated[MMT_SIZE_TEXT];
+
+	if (options->call_graph == MMT_CALL_GRAPH_NONE)
+		return;
+	fputs("  ", stderr);
+	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
+	fprintf(stderr, "; %s lost, %s truncated %s\n", count_text(summary->lost_stack_dumps, lost),
+		count_text(summary->truncated_stacks, truncated), summary->truncated_stacks == 1 ? "stack" : "stacks");
+}
+
+static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+{
+	if (summary->lost_events || summary->lost_stack_dumps)
+		fputs("  events were lost: record again with a larger --ring-size\n", stderr);
+	if (strcmp(options->output, DEFAULT_FILE) == 0)
+		fputs("next: mmtrace report\n", stderr);
+	else
+		fprintf(stderr, "next: mmtrace report -i %s\n", options->output);
+}
+
+void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+{
+	static const char *const ends[] = {
+	    [MMT_RECORD_END_STOPPED] = "stopped",
+	    [MMT_RECORD_END_DURATION] = "duration over",
+	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
+	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written to the end",
+	};
+	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
+
+	fprintf(stderr, "%s: %s, ", options->output, mmt_format_duration(summary->duration_ns, duration));
+	put_counted(summary->processes, "process", "processes");
+	fputs(", ", stderr);
+	put_counted(summary->threads, "thread", "threads");
+	fprintf(stderr, ", %s written; %s\n", mmt_format_bytes(summary->file_bytes, size), ends[summary->end]);
+	put_events(summary);
+	put_stacks(options, summary);
+	put_advice(options, summary);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_RECORD_SUMMARY_H
+#define CMD_RECORD_SUMMARY_H
+
+#include <mmtrace/record.h>
+
+/* The one summary of a recording, on standard error. */
+void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary);
+
+#endif

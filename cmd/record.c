@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <mmtrace/record.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "options.h"
+#include "record-summary.h"
+#include "stop-signals.h"
+
+struct record_context {
+	const struct command *command;
+	const struct mmt_record_options *options;
+	bool quiet;
+};
+
+static const char *parse_dump_bytes(const char *text, struct mmt_record_options *options)
+{
+	uint64_t bytes = 0;
+
+	if (value_size(text, &bytes) || bytes < 8 || bytes > MMT_STACK_DUMP_BYTES_MAX || bytes % 8)
+		return "auto, fp, none, or dwarf,SIZE with a multiple of 8 up to 65280";
+	options->stack_dump_bytes = (uint32_t)bytes;
+	return NULL;
+}
+
+static const char *parse_call_graph(const char *text, void *value)
+{
+	struct mmt_record_options *options = value;
+
+	if (strncmp(text, "dwarf,", 6) == 0) {
+		options->call_graph = MMT_CALL_GRAPH_DWARF;
+		return parse_dump_bytes(text + 6, options);
+	}
+	if (strcmp(text, "auto") == 0)
+		options->call_graph = MMT_CALL_GRAPH_AUTO;
+	else if (strcmp(text, "fp") == 0)
+		options->call_graph = MMT_CALL_GRAPH_FP;
+	else if (strcmp(text, "dwarf") == 0)
+		options->call_graph = MMT_CALL_GRAPH_DWARF;
+	else if (strcmp(text, "none") == 0)
+		options->call_graph = MMT_CALL_GRAPH_NONE;
+	else
+		return "auto, fp, dwarf, dwarf,SIZE or none";
+	options->stack_dump_bytes = MMT_STACK_DUMP_BYTES_DEFAULT;
+	return NULL;
+}
+
+static void show_message(void *context, bool warning, const char *text)
+{
+	const struct record_context *record = context;
+
+	if (warning)
+		message(record->command, "warning: %s", text);
+	else
+		message(record->command, "%s", text);
+}
+
+static void put_process_name(pid_t pid)
+{
+	char path[64], name[64] = "";
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	stream = fopen(path, "re");
+	if (stream && fgets(name, sizeof(name), stream))
+		name[strcspn(name, "\n")] = '\0';
+	if (stream)
+		fclose(stream);
+	for (char *byte = name; *byte; byte++)
+		if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
+			*byte = '?';
+	fprintf(stderr, "%d (%s)", (int)pid, name);
+}
+
+static void show_start(void *context)
+{
+	const struct record_context *record = context;
+	const struct mmt_record_options *options = record->options;
+
+	if (record->quiet || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "mmtrace: recording ");
+	for (size_t i = 0; i < options->pid_count; i++) {
+		if (i)
+			fputs(", ", stderr);
+		put_process_name(options->pids[i]);
+	}
+	if (options->command)
+		fputs("the command", stderr);
+	fputs("; stop with Ctrl-C\n", stderr);
+}
+
+static int exit_status(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+{
+	if (summary->end == MMT_RECORD_END_WRITE_FAILED)
+		return EXIT_EXCEEDED;
+	if (!options->command || summary->command_status == -1)
+		return EXIT_OK;
+	if (WIFSIGNALED(summary->command_status))
+		return EXIT_SIGNAL + WTERMSIG(summary->command_status);
+	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
+}
+
+/* Said, and the status a shell would give for a command it cannot run. */
+static int report_failure(const struct command *command, struct mmt_error *error)
+{
+	int status = EXIT_UNUSABLE;
+
+	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
+		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	message_error(command, error);
+	return status;
+}
+
+static int record(const struct command *command, struct mmt_record_options *options, bool quiet)
+{
+	struct record_context context = {.command = command, .options = options, .quiet = quiet};
+	struct mmt_record_summary summary = {.command_status = -1};
+	struct mmt_error *error, *write_error = NULL;
+
+	options->message = show_message;
+	options->started = show_start;
+	options->context = &context;
+	options->stop_fd = stop_signals_catch();
+	if (options->stop_fd < 0) {
+		message(command, "cannot prepare for signals: %s", strerror(errno));
+		return EXIT_UNUSABLE;
+	}
+	error = mmt_record(options, &summary, &write_error);
+	if (error)
+		return report_failure(command, error);
+	if (write_error) {
+		message(command, "%s", mmt_error_get_message(write_error));
+		message(command, "the recording ends here; what was written before is kept in %s", options->output);
+		mmt_error_destroy(write_error);
+	}
+	if (!quiet)
+		record_summary_print(options, &summary);
+	return exit_status(options, &summary);
+}
+
+/* Negative: go on. */
+static int check_arguments(const struct command *command, struct mmt_record_options *options,
+			   const struct value_pids *pids, char **arguments)
+{
+	if (!pids->count && !*arguments)
+		return message_usage(command, "nothing to record; give -p PID, or -- and a command");
+	if (pids->count && *arguments)
+		return message_usage(command, "give either -p PID or a command, not both (at '%s')", *arguments);
+	if (!*options->output)
+		return message_usage(command, "--output: the file's name is empty");
+	options->pids = pids->items;
+	options->pid_count = pids->count;
+	options->command = *arguments ? arguments : NULL;
+	return -1;
+}
+
+int cmd_record(const struct command *command, int argc, char **argv)
+{
+	struct mmt_record_options options;
+	struct value_pids pids = {0};
+	bool quiet = false;
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
+		   "attach to these processes, with all their threads and later children"),
+	    OPTION('o', "output", STRING, &options.output, "FILE",
+		   "write the recording to FILE (default " DEFAULT_FILE "); an existing one becomes FILE.old"),
+	    OPTION('m', "ring-size", SIZE, &options.ring_bytes, "SIZE",
+		   "memory for events not yet written, per CPU; larger loses less under load"),
+	    OPTION('g', "call-graph", OTHER, &options, "auto|fp|dwarf[,SIZE]|none",
+		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
+		   .parse = parse_call_graph),
+	    OPTION(0, "duration", DURATION, &options.duration_ns, "TIME", "stop after TIME: 10s, 500ms, 2m, 1h"),
+	    OPTION('q', "quiet", FLAG, &quiet, NULL, "no summary; warnings and errors only"),
+	    OPTION('v', "verbose", FLAG, &options.verbose, NULL, "say what is being done"),
+	    OPTIONS_END,
+	};
+
+	mmt_record_options_init(&options);
+	options.command_line = (const char *const *)argv;
+	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
+	if (status < 0)
+		status = check_arguments(command, &options, &pids, argv + first);
+	if (status < 0)
+		status = record(command, &options, quiet);
+	value_pids_deinit(&pids);
+	return status;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <inttypes.h>
+#include <mmtrace/output.h>
+#include <mmtrace/report.h>
+#include <stdio.h>
+
+#include "display.h"
+#include "message.h"
+#include "pager.h"
+#include "terminal.h"
+
+struct report_settings {
+	struct mmt_report_options options;
+	struct display display;
+	int sort; /* place in sort_choices, which is enum mmt_sort */
+	bool check;
+};
+
+static const char *const sort_choices[] = {
+    [MMT_SORT_UNFREED] = "unfreed",
+    [MMT_SORT_COUNT] = "count",
+    [MMT_SORT_RESIDENT] = "resident",
+    [MMT_SORT_COMMITTED] = "committed",
+    [MMT_SORT_ALLOCATED] = "allocated",
+    [MMT_SORT_FREED] = "freed",
+    [MMT_SORT_AGE] = "age",
+    [MMT_SORT_AGE + 1] = NULL,
+};
+
+/* Exit status of --check; says what is wrong. */
+static int check_report(const struct command *command, const struct mmt_report *report)
+{
+	int status = EXIT_OK;
+	char size[MMT_SIZE_TEXT];
+
+	if (!report->process_count) {
+		message(command, "--check: the recording names no process");
+		return EXIT_UNUSABLE;
+	}
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (!process->checked) {
+			message(command, "--check: pid %" PRId32 " (%s) cannot be checked: no final map of the kernel",
+				process->pid, process->name ? process->name : "");
+			if (status == EXIT_OK)
+				status = EXIT_UNUSABLE;
+		} else if (process->wrong_bytes) {
+			message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
+				process->pid, process->name ? process->name : "",
+				mmt_format_bytes(process->wrong_bytes, size));
+			status = EXIT_EXCEEDED;
+		}
+	}
+	return status;
+}
+
+static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,
+				      const struct mmt_report *report)
+{
+	display_start(command, &settings->display);
+	if (settings->display.json)
+		return mmt_report_write_json(report, &settings->display.text, stdout);
+	return mmt_report_write_text(report, &settings->display.text, stdout);
+}
+
+static int run_report(const struct command *command, struct report_settings *settings)
+{
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+	int status = EXIT_OK;
+
+	error = mmt_report_create(&settings->options, &report);
+	if (error) {
+		message_error(command, error);
+		return EXIT_UNUSABLE;
+	}
+	error = write_report(command, settings, report);
+	if (error) {
+		message_error(command, error);
+		status = EXIT_UNUSABLE;
+	}
+	status = pager_finish(command, status);
+	if (settings->check && status == EXIT_OK)
+		status = check_report(command, report);
+	mmt_report_destroy(report);
+	return status;
+}
+
+/* Negative: go on. */
+static int take_arguments(const struct command *command, struct report_settings *settings, const char *input,
+			  int argument_count, char **arguments)
+{
+	if (argument_count > 1)
+		return message_usage(command, "only one recording at a time; what is '%s'?", arguments[1]);
+	if (argument_count && input)
+		return message_usage(command, "give the recording once: --input %s or %s", input, arguments[0]);
+	if (argument_count)
+		input = arguments[0];
+	settings->options.input = input ? input : DEFAULT_FILE;
+	settings->display.text.sort = (enum mmt_sort)settings->sort;
+	return -1;
+}
+
+int cmd_report(const struct command *command, int argc, char **argv)
+{
+	struct report_settings settings = {.sort = MMT_SORT_UNFREED};
+	struct value_pids pids = {0};
+	const char *input = NULL;
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]", "only these processes"),
+	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age",
+		   "largest first by this figure (default unfreed); age: oldest first", .choices = sort_choices),
+	    DISPLAY_OPTIONS(&settings.display),
+	    OPTION(0, "no-demangle", FLAG, &settings.options.no_demangle, NULL,
+		   "show C++ and Rust names as the file has them"),
+	    OPTION(0, "check", FLAG, &settings.check, NULL,
+		   "exit 1 when the result differs from the kernel's final maps, 2 when that cannot be checked"),
+	    OPTIONS_END,
+	};
+
+	mmt_report_options_init(&settings.options);
+	display_init(&settings.display);
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status < 0)
+		status = take_arguments(command, &settings, input, argc - first, argv + first);
+	settings.options.pids = pids.count ? pids.items : NULL;
+	settings.options.pid_count = pids.count;
+	if (status < 0)
+		status = run_report(command, &settings);
+	value_pids_deinit(&pids);
+	return status;
+}

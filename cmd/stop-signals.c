@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "stop-signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static int write_end = -1;
+
+static void handle_signal(int number)
+{
+	int saved = errno;
+	ssize_t written = write(write_end, &(char){(char)number}, 1);
+
+	(void)written; /* a full pipe is readable already */
+	errno = saved;
+}
+
+/* A pipe and handlers rather than a signalfd: blocked signals would be inherited by the command that is recorded. */
+int stop_signals_catch(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, before;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	write_end = ends[1];
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (sigaction(numbers[i], NULL, &before) != 0)
+			return -1;
+		if (before.sa_handler != SIG_IGN && sigaction(numbers[i], &action, NULL) != 0)
+			return -1;
+	}
+	return ends[0];
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CMD_STOP_SIGNALS_H
+#define CMD_STOP_SIGNALS_H
+
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP make the returned descriptor readable instead of ending the process; those
+ * that were ignored stay ignored (nohup). A command started later has the default actions again. -1 and errno on
+ * failure.
+ */
+int stop_signals_catch(void);
+
+#endif

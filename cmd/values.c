@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* strtoull() takes signs, spaces and other bases: only digits are meant here. */
+static bool parse_digits(const char **text, uint64_t *value_ret)
+{
+	char *end = NULL;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	errno = 0;
+	*value_ret = strtoull(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+const char *value_count(const char *text, size_t *count_ret)
+{
+	uint64_t value = 0;
+
+	if (!parse_digits(&text, &value) || *text || value > SIZE_MAX)
+		return "a whole number";
+	*count_ret = (size_t)value;
+	return NULL;
+}
+
+static bool parse_size_unit(const char *unit, unsigned *shift_ret)
+{
+	static const char letters[] = "kmgt";
+	const char *letter;
+
+	*shift_ret = 0;
+	if (!*unit || strcasecmp(unit, "b") == 0)
+		return true;
+	letter = strchr(letters, tolower((unsigned char)*unit));
+	if (!letter || !*letter)
+		return false;
+	*shift_ret = 10 * (unsigned)(letter - letters + 1);
+	unit++;
+	return !*unit || strcasecmp(unit, "b") == 0 || strcasecmp(unit, "ib") == 0;
+}
+
+const char *value_size(const char *text, uint64_t *bytes_ret)
+{
+	static const char *const expected = "a size such as 4096, 512K, 4M or 1G";
+	uint64_t value = 0;
+	unsigned shift;
+
+	if (!parse_digits(&text, &value) || !parse_size_unit(text, &shift))
+		return expected;
+	if (value << shift >> shift != value)
+		return "a smaller size";
+	*bytes_ret = value << shift;
+	return NULL;
+}
+
+const char *value_duration(const char *text, uint64_t *ns_ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+	    {"", 1000000000},	 {"s", 1000000000},	{"ms", 1000000},       {"us", 1000},
+	    {"m", 60000000000u}, {"min", 60000000000u}, {"h", 3600000000000u},
+	};
+	uint64_t whole = 0, part = 0, scale = 1, total;
+
+	if (!parse_digits(&text, &whole))
+		return "a time such as 10s, 500ms, 2m or 1h";
+	if (*text == '.') {
+		for (text++; isdigit((unsigned char)*text); text++) {
+			if (scale < 1000000000) {
+				part = part * 10 + (uint64_t)(*text - '0');
+				scale *= 10;
+			}
+		}
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text, units[i].name) != 0)
+			continue;
+		if (__builtin_mul_overflow(whole, units[i].ns, &total) ||
+		    __builtin_add_overflow(total, part * (units[i].ns / 1000) / scale * 1000, &total))
+			return "a shorter time";
+		if (!total)
+			return "a time longer than 0";
+		*ns_ret = total;
+		return NULL;
+	}
+	return "a time such as 10s, 500ms, 2m or 1h";
+}
+
+static bool add_pid(struct value_pids *pids, pid_t pid)
+{
+	pid_t *items;
+
+	for (size_t i = 0; i < pids->count; i++)
+		if (pids->items[i] == pid)
+			return true;
+	items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
+	if (!items)
+		return false;
+	pids->items = items;
+	items[pids->count++] = pid;
+	return true;
+}
+
+const char *value_pids(const char *text, struct value_pids *pids)
+{
+	static const char *const expected = "process IDs such as 123 or 123,456";
+	uint64_t value = 0;
+
+	for (;;) {
+		if (!parse_digits(&text, &value) || value == 0 || value > INT32_MAX)
+			return expected;
+		if (!add_pid(pids, (pid_t)value))
+			return "a shorter list (out of memory)";
+		if (!*text)
+			return NULL;
+		if (*text++ != ',')
+			return expected;
+	}
+}
+
+void value_pids_deinit(struct value_pids *pids)
+{
+	free(pids->items);
+	*pids = (struct value_pids){0};
+}
+
+#define WORD_MAX 32
+
+static unsigned smaller(unsigned left, unsigned right)
+{
+	return left < right ? left : right;
+}
+
+unsigned value_distance(const char *from, const char *to)
+{
+	unsigned rows[WORD_MAX + 1][WORD_MAX + 1];
+	size_t from_length = strlen(from), to_length = strlen(to);
+
+	if (from_length > WORD_MAX || to_length > WORD_MAX)
+		return WORD_MAX;
+	for (size_t i = 0; i <= from_length; i++) {
+		for (size_t j = 0; j <= to_length; j++) {
+			if (!i || !j) {
+				rows[i][j] = (unsigned)(i + j);
+				continue;
+			}
+			rows[i][j] = smaller(smaller(rows[i - 1][j], rows[i][j - 1]) + 1,
+					     rows[i - 1][j - 1] + (from[i - 1] != to[j - 1]));
+			if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+				rows[i][j] = smaller(rows[i][j], rows[i - 2][j - 2] + 1);
+		}
+	}
+	return rows[from_length][to_length];
+}

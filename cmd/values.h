@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Texts of the command line to typed values. Each returns NULL, or what the text should have been. */
+#ifndef CMD_VALUES_H
+#define CMD_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct value_pids {
+	pid_t *items; /* owned, without duplicates */
+	size_t count;
+};
+
+const char *value_count(const char *text, size_t *count_ret);
+/* 4096, 512K, 4M, 1G; KiB and the like too: always powers of 1024. */
+const char *value_size(const char *text, uint64_t *bytes_ret);
+/* 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
+const char *value_duration(const char *text, uint64_t *ns_ret);
+/* Adds to `pids`. */
+const char *value_pids(const char *text, struct value_pids *pids);
+void value_pids_deinit(struct value_pids *pids);
+
+/* Letters that must be added, left out, changed or swapped to come from one word to the other. */
+unsigned value_distance(const char *from, const char *to);
+
+#endif
