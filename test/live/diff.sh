@@ -14,7 +14,7 @@ mv "$recording" "$directory/after.data"
 # change_of FUNCTION CHANGE BLOCKS
 expect_change() {
 	jq -e --arg function "$1" --arg change "$2" --argjson bytes $(($3 * block)) \
-		'[.entries[] | select((.after // .before).frames[2].function == $function)] |
+		'[.entries[] | select([(.after // .before).frames[] | select(.inlined | not) | .function][2] == $function)] |
 		 length == 1 and .[0].change == $change and .[0].bytes == $bytes' "$directory/diff.json" >/dev/null || {
 		jq . "$directory/diff.json" >&2
 		fail "$1 is not $2 by $3 blocks"

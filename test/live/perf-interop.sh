@@ -5,3 +5,65 @@ source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
 command -v perf >/dev/null || skip "no perf is installed"
+
+# Every sample as "TIME PID/TID EVENT RESULT"; stack dumps and task_newtask without a result.
+samples_of_perf() {
+	perl -ne '
+		/^\s*(\d+\/\d+)\s+(\d+\.\d{9}):\s+(\S+?):\s(.*)$/ or die "not understood: $_";
+		my ($thread, $time, $event, $rest) = ($1, $2, $3, $4);
+		my $result = $event =~ /^syscalls:sys_exit_\w+$/ ? unpack("q", pack("Q", hex $rest)) : "-";
+		print "$time $thread $event $result\n";
+	' <"$1"
+}
+samples_of_dump() {
+	perl -ne '
+		next unless /^(\d+\.\d{9}) (\d+\/\d+) \[\d+\] (call|stack-dump|new-task) event=(\S+) (.*)$/;
+		my ($time, $thread, $kind, $event, $rest) = ($1, $2, $3, $4, $5);
+		my $result = "-";
+		if ($kind eq "call") {
+			$rest =~ /^\w+\(.*?\) = (0x[0-9a-f]+|-?\d+)/ or die "not understood: $_";
+			$result = $1;
+			$result = unpack("q", pack("Q", hex $result)) if $result =~ /^0x/;
+		}
+		print "$time $thread $event $result\n";
+	' <"$1"
+}
+
+compare_with_perf() {
+	perf script -i "$recording" >"$directory/script.txt" 2>"$directory/script.log" ||
+		fail "perf script ended with status $?: $(cat "$directory/script.log")"
+	[ ! -s "$directory/script.log" ] || fail "perf script complains: $(cat "$directory/script.log")"
+	perf report --stdio -i "$recording" >"$directory/report.txt" 2>"$directory/report.log" ||
+		fail "perf report ended with status $?: $(cat "$directory/report.log")"
+	grep -q "sys_exit_m" "$directory/report.txt" || fail "perf report shows nothing"
+	perf script --ns -F trace:pid,tid,time,event,trace -i "$recording" >"$directory/script.txt" 2>&1
+	"$MMTRACE" dump -i "$recording" >"$directory/dump.txt" || fail "dump ended with status $?"
+	samples_of_perf "$directory/script.txt" | sort >"$directory/by-perf" || fail "perf script was not understood"
+	samples_of_dump "$directory/dump.txt" | sort >"$directory/by-us" || fail "dump was not understood"
+	diff "$directory/by-perf" "$directory/by-us" >"$directory/differences" ||
+		fail "perf script and dump differ: $(wc -l <"$directory/by-perf") and $(wc -l <"$directory/by-us") samples: $(
+			head -5 "$directory/differences")"
+	[ "$(grep -c 'sys_exit_' "$directory/by-us")" -ge "$1" ] || fail "less than $1 samples"
+	# In dump, as in the file, time does not go backwards.
+	grep -v '^#' "$directory/dump.txt" | cut -d' ' -f1 | sort -c || fail "dump is out of order"
+}
+
+# From start to end, with threads; attached, with many events, failing calls and every kind of call.
+"$MMTRACE" record -q -o "$recording" -- "$workloads/leak-thread" --exit >/dev/null || fail "record ended with status $?"
+compare_with_perf 40
+
+for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-fork; do
+	start_workload $workload
+	start_recording -p "$pid"
+	let_work
+	stop_recording
+	let_end
+	compare_with_perf 8
+done
+
+# The other ways of recording stacks.
+for call_graph in none fp dwarf,1024 dwarf,65280; do
+	"$MMTRACE" record -q --call-graph $call_graph -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
+		fail "record --call-graph $call_graph ended with status $?"
+	compare_with_perf 100
+done
