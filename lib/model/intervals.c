@@ -39,6 +39,13 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 	return found;
 }
 
+struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end)
+{
+	struct interval_node *node = start < end ? intervals_next(intervals, start) : NULL;
+
+	return node && node->interval.start < end ? node : NULL;
+}
+
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_node *node = intervals->root, *found = NULL;
@@ -129,7 +136,7 @@ bool intervals_cut(struct intervals *intervals, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
-	while ((node = intervals_next(intervals, start)) && node->interval.start < end) {
+	while ((node = intervals_within(intervals, start, end))) {
 		struct space_interval *interval = &node->interval;
 
 		if (interval->start < start && interval->end > end) {

@@ -30,6 +30,9 @@ void intervals_deinit(struct intervals *intervals);
 /* The lowest range that ends after `address`; NULL: none. The node stays valid until it is removed. */
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address);
 
+/* The lowest range that has an address of [start, end); NULL: none. */
+struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end);
+
 /* The highest range that starts below `address`; NULL: none. */
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address);
 

@@ -139,7 +139,7 @@ bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *
 
 	if (!split_at(space, start) || !split_at(space, end))
 		return false;
-	while ((node = intervals_next(&space->mapped, start)) && node->interval.start < end) {
+	while ((node = intervals_within(&space->mapped, start, end))) {
 		struct space_interval piece = node->interval;
 
 		if (!vector_push(taken, piece))
@@ -171,7 +171,7 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 
 	if (!split_at(space, start) || !split_at(space, end))
 		return false;
-	while ((node = intervals_next(&space->mapped, position)) && node->interval.start < end) {
+	while ((node = intervals_within(&space->mapped, position, end))) {
 		count_interval(space, &node->interval, false);
 		change(context, &node->interval);
 		count_interval(space, &node->interval, true);

@@ -67,7 +67,7 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 	bool done = true;
 	struct interval_node *node;
 
-	while (done && (node = intervals_next(&space->mapped, start)) && node->interval.start < end) {
+	while (done && (node = intervals_within(&space->mapped, start, end))) {
 		uint64_t from = node->interval.start > start ? node->interval.start : start;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 

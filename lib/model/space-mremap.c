@@ -62,7 +62,7 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t birt
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
 	struct interval_node *node;
 
-	while ((node = intervals_next(&space->unknown, position)) && node->interval.start < end) {
+	while ((node = intervals_within(&space->unknown, position, end))) {
 		struct space_interval piece = clip(&node->interval, position, end);
 
 		position = piece.end;
@@ -80,7 +80,7 @@ static bool copy_source(struct space *space, const struct space_call *call, stru
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
 	struct interval_node *node;
 
-	while ((node = intervals_next(&space->mapped, position)) && node->interval.start < end) {
+	while ((node = intervals_within(&space->mapped, position, end))) {
 		struct space_interval piece = clip(&node->interval, position, end);
 
 		position = piece.end;

@@ -52,8 +52,7 @@ static bool excuse(struct space *space, uint64_t start, uint64_t end)
 	struct space_check *check = current_check(space);
 	struct interval_node *node;
 
-	for (uint64_t position = start;
-	     (node = intervals_next(&space->differing, position)) && node->interval.start < end;) {
+	for (uint64_t position = start; (node = intervals_within(&space->differing, position, end));) {
 		uint64_t from = node->interval.start > start ? node->interval.start : start;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 
@@ -235,7 +234,7 @@ static bool check_missing(struct space *space, const struct stretch *stretch, ui
 
 	if (!stretch->attributes || start >= KERNEL_ADDRESSES || stack_growth(space, stretch, end))
 		return true;
-	while ((node = intervals_next(&space->unknown, position)) && node->interval.start < end) {
+	while ((node = intervals_within(&space->unknown, position, end))) {
 		uint64_t from = node->interval.start > position ? node->interval.start : position;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 
