@@ -161,7 +161,8 @@ static bool is_copy(struct reader *reader, const struct record_identity *identit
 {
 	if (identity->attribute == UINT32_MAX || identity->id == 0 || identity->tid < 0 || identity->cpu < 0)
 		return false;
-	if (!reader->layouts.items[identity->attribute].may_come_twice)
+	/* The parts of a snapshot have ids of their own. */
+	if (!reader->layouts.items[identity->attribute].may_come_twice || identity->id >= SNAPSHOT_ID_FIRST)
 		return false;
 	return copies_check(&reader->copies, identity);
 }
