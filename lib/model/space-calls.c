@@ -234,7 +234,7 @@ static bool apply_shmat(struct space *space, const struct space_call *call)
 	for (size_t i = call->witness_count; i > 0; i--) {
 		const struct space_witness *witness = &call->witnesses[i - 1];
 		struct range range = {start, witness->end};
-		struct space_attributes attributes = {0};
+		struct space_attributes attributes = {.shm = true};
 
 		if (witness->start > start || witness->end <= start)
 			continue;

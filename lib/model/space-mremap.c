@@ -200,18 +200,66 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 	return remap->new_bytes <= kept || grow(space, call, remap->target + kept, remap->target + remap->new_bytes);
 }
 
+/* Where the first mapping of the source ends. */
+static uint64_t first_end(const struct space *space, const struct remap *remap)
+{
+	const struct space_interval *first = space_find(space, remap->source);
+	uint64_t end = remap->source + remap->old_bytes;
+
+	return !first ? remap->source : first->end < end ? first->end : end;
+}
+
+/*
+ * A move to a given place that failed. The kernel unmaps the target first, and finds only then that the limit of the
+ * address space (ENOMEM) forbids the move. Several mappings are moved one after the other up to one that may only be
+ * moved alone (EFAULT): an attached segment.
+ */
+static bool apply_failed(struct space *space, const struct space_call *call, struct remap *remap)
+{
+	uint64_t position = remap->source, end = remap->source + remap->old_bytes;
+	const struct space_interval *interval;
+
+	if (!remap->fixed || !remap->old_bytes)
+		return true;
+	if (call->result == -ENOMEM) {
+		uint64_t bytes = remap->new_bytes;
+
+		if (remap->old_bytes == bytes && first_end(space, remap) < end) {
+			bytes = first_end(space, remap) - remap->source;
+			space->counts.ambiguous++;
+		}
+		return space_edit_touch(space, remap->target, remap->target + bytes) &&
+		       space_edit_release(space, remap->target, remap->target + bytes, call);
+	}
+	if (call->result != -EFAULT || remap->old_bytes != remap->new_bytes || !space_find(space, position))
+		return true;
+	while ((interval = space_next(space, position)) && interval->start < end && !interval->attributes.shm)
+		position = interval->end;
+	if (!interval || interval->start >= end || interval->start <= remap->source)
+		return true;
+	remap->old_bytes = remap->new_bytes = interval->start - remap->source;
+	return move_pieces(space, call, remap);
+}
+
+static bool apply(struct space *space, const struct space_call *call, struct remap *remap)
+{
+	if (space_calls_failed(call))
+		return apply_failed(space, call, remap);
+	if (!remap->old_bytes)
+		return duplicate(space, call, remap);
+	if (remap->target == remap->source && !remap->fixed && !remap->keep_source)
+		return resize(space, call, remap);
+	return move_pieces(space, call, remap);
+}
+
 bool space_mremap_apply(struct space *space, const struct space_call *call)
 {
 	struct remap remap;
 	bool done;
 
-	if (!read_arguments(space, call, &remap) || space_calls_failed(call))
+	if (!read_arguments(space, call, &remap))
 		return true;
-	if (!remap.old_bytes)
-		return duplicate(space, call, &remap);
-	if (remap.target == remap.source && !remap.fixed && !remap.keep_source)
-		return resize(space, call, &remap);
-	done = move_pieces(space, call, &remap);
+	done = apply(space, call, &remap);
 	vector_deinit(&remap.moved);
 	vector_deinit(&remap.fresh);
 	return done;

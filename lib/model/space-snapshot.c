@@ -109,6 +109,7 @@ static void complete_interval(void *context, struct space_interval *interval)
 		known->path = told.path;
 	known->stack |= told.stack;
 	known->heap |= told.heap;
+	known->shm |= told.shm;
 }
 
 /* Whether the model's interval needs nothing but details to be what the kernel says. */

@@ -31,6 +31,7 @@ struct space_attributes {
 	bool growsdown, hugetlb, noreserve; /* from the flags of the call; false for snapshots */
 	bool heap;    /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
 	bool stack;   /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool shm;     /* shmat; snapshots: set it for "/SYSV..." */
 	bool unknown; /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
 	uint64_t inode;       /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
