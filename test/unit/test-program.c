@@ -2,6 +2,7 @@
 #include "code/program.h"
 
 #include <check.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -190,16 +190,18 @@ START_TEST(test_best_alias)
 {
 	/* mmap, mmap64, __mmap and __mmap64 are one function. */
 	struct program_frame frames[PROGRAM_INLINE_MAX];
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	struct dl_phdr_info info;
 	struct program *program;
 	size_t count;
 
+	ck_assert_ptr_nonnull(libc);
 	ck_assert_int_eq(dl_iterate_phdr(find_libc, &info), 1);
 	program = open_program(info.dlpi_name, NULL, 0);
 	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
-	count = program_names(program, (uint64_t)(uintptr_t)&mmap - info.dlpi_addr, frames);
+	count = program_names(program, (uint64_t)(uintptr_t)dlsym(libc, "mmap") - info.dlpi_addr, frames);
 	ck_assert_str_eq(frames[count - 1].function, "mmap");
-	count = program_names(program, (uint64_t)(uintptr_t)&munmap - info.dlpi_addr + 3, frames);
+	count = program_names(program, (uint64_t)(uintptr_t)dlsym(libc, "munmap") - info.dlpi_addr + 3, frames);
 	ck_assert_str_eq(frames[count - 1].function, "munmap");
 }
 END_TEST
