@@ -125,65 +125,20 @@ static struct mmt_error *keep_witness(struct replay *replay, struct thread_state
 	return vector_push(&state->witnesses, witness) ? NULL : &error_no_memory;
 }
 
-/* The addresses that a call may have given new attributes; empty for those that only release. */
-static void call_range(const struct event *event, uint64_t *start_ret, uint64_t *end_ret)
-{
-	const uint64_t *arguments = event->call.arguments;
-	uint64_t result = (uint64_t)event->call.result;
-
-	*start_ret = *end_ret = 0;
-	switch (event->call.call) {
-	case CALL_MMAP:
-		*start_ret = event->call.result < 0 ? arguments[0] : result;
-		*end_ret = *start_ret + arguments[1];
-		break;
-	case CALL_MPROTECT:
-	case CALL_PKEY_MPROTECT:
-	case CALL_REMAP_FILE_PAGES:
-		*start_ret = arguments[0];
-		*end_ret = arguments[0] + arguments[1];
-		break;
-	case CALL_BRK:
-		/* Only the break itself is known here: what the call grew ends at it. */
-		*start_ret = result ? result - 1 : 0;
-		*end_ret = result;
-		break;
-	case CALL_SHMAT:
-		*start_ret = result;
-		*end_ret = result + 1;
-		break;
-	default:
-		break;
-	}
-}
-
-/* MMAP2 records that lie outside the call's range were made before it, by the kernel itself. */
-static struct mmt_error *apply_foreign_witnesses(struct thread_state *state, struct space *space, uint64_t start,
-						 uint64_t end)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < state->witnesses.count; i++) {
-		const struct space_witness *witness = &state->witnesses.items[i];
-		struct mmt_error *error;
-
-		if (witness->start < end && start < witness->end) {
-			state->witnesses.items[kept++] = *witness;
-			continue;
-		}
-		error = space_witness(space, witness);
-		if (error)
-			return error;
-	}
-	state->witnesses.count = kept;
-	return NULL;
-}
-
+/* What no call of the thread has claimed the kernel did by itself. */
 static struct mmt_error *flush_witnesses(struct replay *replay, struct thread_state *state)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct space *space = processes_at(replay->processes, thread->process)->space;
 
-	return apply_foreign_witnesses(state, processes_at(replay->processes, thread->process)->space, 0, 0);
+	for (size_t i = 0; i < state->witnesses.count; i++) {
+		struct mmt_error *error = space_witness(space, &state->witnesses.items[i]);
+
+		if (error)
+			return error;
+	}
+	state->witnesses.count = 0;
+	return NULL;
 }
 
 static struct mmt_error *flush_process_witnesses(struct replay *replay, uint32_t process)
@@ -306,16 +261,11 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 				  .result = event->call.result,
 				  .time_ns = event->time_ns,
 				  .thread = event->tid};
-	uint64_t start, end;
-	struct mmt_error *error;
+	struct mmt_error *error = ledger_open(&replay->ledger, thread->process, state->number, &call.birth);
 
-	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));
-	call_range(event, &start, &end);
-	error = apply_foreign_witnesses(state, space, start, end);
-	if (!error)
-		error = ledger_open(&replay->ledger, thread->process, state->number, &call.birth);
 	if (error)
 		return error;
+	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));
 	call.witnesses = state->witnesses.items;
 	call.witness_count = state->witnesses.count;
 	error = space_apply(space, &call);
@@ -408,9 +358,9 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 			      event->task.parent_tid, event->time_ns);
 }
 
-static struct mmt_error *replay_snapshot(struct replay *replay, const struct process *process,
-					 const struct event *event)
+static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *thread, const struct event *event)
 {
+	const struct process *process = processes_at(replay->processes, thread->process);
 	bool check = event->snapshot == SNAPSHOT_STOP || event->snapshot == SNAPSHOT_INTERVAL;
 	struct space_attributes attributes;
 	struct mmt_error *error;
@@ -421,6 +371,8 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
 		error = flush_process_witnesses(replay, process->index);
+		if (!error)
+			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (error)
 			return error;
 		return space_snapshot_begin(process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
@@ -485,7 +437,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_COMM:
 		return replay_comm(replay, thread, state, event);
 	default:
-		return replay_snapshot(replay, processes_at(replay->processes, thread->process), event);
+		return replay_snapshot(replay, thread, event);
 	}
 }
 

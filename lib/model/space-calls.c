@@ -357,11 +357,26 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 	return witness->start < end && witness->end > start;
 }
 
+static void become_as_seen(void *context, struct space_interval *interval)
+{
+	const struct space_witness *witness = context;
+
+	if (interval->birth != BIRTH_KERNEL)
+		return;
+	interval->attributes = space_edit_advance(&witness->attributes, interval->start - witness->start);
+	interval->attributes.protection &= PROTECTIONS;
+	interval->commit = commit_of(&interval->attributes, BIRTH_KERNEL);
+}
+
+/* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
 static bool add_missing(struct space *space, const struct space_witness *witness)
 {
 	struct space_interval interval = {.birth = BIRTH_KERNEL};
+	struct space_witness seen = *witness;
 	uint64_t position = witness->start;
 
+	if (!space_edit_change(space, witness->start, witness->end, become_as_seen, &seen))
+		return false;
 	while (position < witness->end) {
 		const struct interval_node *next = intervals_next(&space->mapped, position);
 

@@ -183,7 +183,8 @@ static void print_fields(FILE *stream, const struct architecture *architecture, 
 		break;
 	case EVENT_SNAPSHOT_BEGIN:
 	case EVENT_SNAPSHOT_END:
-		fprintf(stream, " snapshot=%s", name_snapshot(event->snapshot));
+		fprintf(stream, " snapshot=%s name=", name_snapshot(event->snapshot));
+		print_text(stream, event->comm.name);
 		break;
 	case EVENT_OTHER:
 		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,
