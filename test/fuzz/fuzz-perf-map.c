@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Any bytes are a perf map: parse, find every name at both ends of what it covers, normalise it. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/perf-map.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct perf_map *map = NULL;
+	struct mmt_error *error = perf_map_create(data, size, &map);
+	struct perf_map_stats stats;
+
+	if (error) {
+		mmt_error_destroy(error);
+		return 0;
+	}
+	stats = perf_map_stats(map);
+	if (stats.used + stats.garbage > stats.lines)
+		abort();
+	for (size_t i = 0; i + 8 <= size; i += 8) {
+		uint64_t address, start;
+		const char *name;
+		char text[64];
+
+		memcpy(&address, data + i, sizeof(address));
+		for (int j = 0; j < 2; j++, address &= 0xfff) {
+			name = perf_map_find(map, address, &start);
+			if (!name)
+				continue;
+			if (start > address || !*name)
+				abort();
+			perf_map_normalise(name, text, sizeof(text));
+			if (strlen(text) >= sizeof(text) || strlen(text) > strlen(name))
+				abort();
+		}
+	}
+	perf_map_destroy(map);
+	return 0;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/perf-map.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct perf_map *parse(const void *text, size_t size)
+{
+	struct perf_map *map = NULL;
+
+	ck_assert_ptr_null(perf_map_create(text, size, &map));
+	return map;
+}
+
+static const struct variant {
+	const char *line;
+	uint64_t start, size;
+	const char *name;
+} variants[] = {
+    {"0x7f0010 dd void [t] P::Main(string[])[QuickJitted]\n", 0x7f0010, 0xdd,
+     "void [t] P::Main(string[])[QuickJitted]"},
+    {"00007F00ABCDEF00 1F void [t] P::Main()\n", 0x7f00abcdef00, 0x1f, "void [t] P::Main()"},
+    {"0x00007f0010000000 0x0000000000000040 StubRoutines (1)\n", 0x7f0010000000, 0x40, "StubRoutines (1)"},
+    {"3a0 20 JS:~loop /tmp/nt.js:1:92\n", 0x3a0, 0x20, "JS:~loop /tmp/nt.js:1:92"},
+    {"7f0 b py::loop:/path/file.py\n", 0x7f0, 0xb, "py::loop:/path/file.py"},
+    {"0x10 8 $global::apply_fun_shared\n", 0x10, 8, "$global::apply_fun_shared"},
+    {"\t 10 \t 8 \t name\n", 0x10, 8, "name"},
+    {"0X10 0X8 name\n", 0x10, 8, "name"},
+    {"10 8 name\r\n", 0x10, 8, "name"},
+    {"10 8 name", 0x10, 8, "name"},
+    {"10 8 x\n", 0x10, 8, "x"},
+    {"10 8 \033[31m\001\n", 0x10, 8, "\033[31m\001"},
+    {"ffffffffffffff00 ff name\n", 0xffffffffffffff00, 0xff, "name"},
+    {"000000000000000000000010 8 name\n", 0x10, 8, "name"},
+};
+
+START_TEST(test_variant)
+{
+	const struct variant *variant = &variants[_i];
+	struct perf_map *map = parse(variant->line, strlen(variant->line));
+	uint64_t start = 0;
+
+	ck_assert_uint_eq(perf_map_stats(map).used, 1);
+	ck_assert_uint_eq(perf_map_stats(map).garbage, 0);
+	ck_assert_ptr_nonnull(perf_map_find(map, variant->start, &start));
+	ck_assert_str_eq(perf_map_find(map, variant->start, NULL), variant->name);
+	ck_assert_str_eq(perf_map_find(map, variant->start + variant->size - 1, NULL), variant->name);
+	ck_assert_uint_eq(start, variant->start);
+	ck_assert_ptr_null(perf_map_find(map, variant->start - 1, NULL));
+	ck_assert_ptr_null(perf_map_find(map, variant->start + variant->size, NULL));
+	perf_map_destroy(map);
+}
+END_TEST
+
+static const char *const garbage[] = {
+    "name\n",
+    "10\n",
+    "10 \n",
+    "10 8\n",
+    "10 8 \n",
+    "10 8 \r\n",
+    "0x 8 name\n",
+    "10 g name\n",
+    "10-20 name\n",
+    "-10 8 n\n",
+    "10 ffffffffffffffff n\n",
+    "10000000000000000 8 n\n",
+    "1 10000000000000000 n\n",
+};
+
+START_TEST(test_garbage)
+{
+	struct perf_map *map = parse(garbage[_i], strlen(garbage[_i]));
+
+	ck_assert_uint_eq(perf_map_stats(map).lines, 1);
+	ck_assert_uint_eq(perf_map_stats(map).used, 0);
+	ck_assert_uint_eq(perf_map_stats(map).garbage, 1);
+	ck_assert_ptr_null(perf_map_find(map, 0x10, NULL));
+	perf_map_destroy(map);
+}
+END_TEST
+
+START_TEST(test_cut_and_empty_lines_are_no_garbage)
+{
+	static const char text[] = "10 8 a\n\n20 0 nothing\n30 1";
+	struct perf_map *map = parse(text, sizeof(text) - 1);
+
+	ck_assert_uint_eq(perf_map_stats(map).lines, 3);
+	ck_assert_uint_eq(perf_map_stats(map).used, 1);
+	ck_assert_uint_eq(perf_map_stats(map).garbage, 0);
+	ck_assert_ptr_null(perf_map_find(map, 0x20, NULL));
+	perf_map_destroy(map);
+	map = parse(NULL, 0);
+	ck_assert_ptr_null(perf_map_find(map, 0, NULL));
+	perf_map_destroy(map);
+}
+END_TEST
+
+/* Random overlapping entries against a byte by byte picture of the address space. */
+START_TEST(test_later_lines_win)
+{
+	enum { SPACE = 512, LINES = 60 };
+
+	for (unsigned round = 0; round < 200; round++) {
+		char text[LINES * 32];
+		int last[SPACE], starts[LINES];
+		size_t used = 0;
+		struct perf_map *map;
+
+		srand(round);
+		memset(last, -1, sizeof(last));
+		for (int i = 0; i < LINES; i++) {
+			int start = rand() % (SPACE - 64), size = rand() % 64;
+
+			used += (size_t)sprintf(text + used, "%x %x f%d\n", start, size, i);
+			starts[i] = start;
+			for (int j = start; j < start + size; j++)
+				last[j] = i;
+		}
+		map = parse(text, used);
+		for (int i = 0; i < SPACE; i++) {
+			uint64_t start = 0;
+			const char *name = perf_map_find(map, (uint64_t)i, &start);
+			char expected[16];
+
+			if (last[i] < 0) {
+				ck_assert_ptr_null(name);
+				continue;
+			}
+			snprintf(expected, sizeof(expected), "f%d", last[i]);
+			ck_assert_ptr_nonnull(name);
+			ck_assert_str_eq(name, expected);
+			ck_assert_uint_eq(start, (uint64_t)starts[last[i]]);
+		}
+		perf_map_destroy(map);
+	}
+}
+END_TEST
+
+START_TEST(test_a_megabyte_of_noise)
+{
+	size_t size = 1 << 20;
+	char *text = malloc(size);
+	struct perf_map *map;
+	struct perf_map_stats stats;
+
+	srand(1);
+	for (size_t i = 0; i < size; i++)
+		text[i] = "0123456789abcdef x\n"[rand() % 19];
+	map = parse(text, size);
+	stats = perf_map_stats(map);
+	ck_assert_uint_gt(stats.lines, 1000);
+	ck_assert_uint_gt(stats.garbage, 100);
+	ck_assert_uint_le(stats.used + stats.garbage, stats.lines);
+	perf_map_destroy(map);
+	for (size_t i = 0; i < size; i++)
+		text[i] = (char)rand();
+	map = parse(text, size);
+	ck_assert_uint_eq(perf_map_stats(map).used, 0);
+	perf_map_destroy(map);
+	free(text);
+}
+END_TEST
+
+static const struct {
+	const char *name, *normal;
+} names[] = {
+    {"void [MyConsoleApp] MyConsoleApp.Program::Main(string[])[OptimizedTier1]",
+     "MyConsoleApp.Program::Main(string[])"},
+    {"native int [x] dynamicClass::IL_STUB_PInvoke(native int)[Optimized]", "IL_STUB_PInvoke(native int)"},
+    {"System.H /* MT: 0x7f18b3d7df88 */ [System.Private.CoreLib] dynamicClass::IL_STUB_PInvoke(System.Q /* MT: "
+     "0x7f18b3d07780 */,int32)[Optimized]",
+     "IL_STUB_PInvoke(System.Q,int32)"},
+    {"instance class [System.CommandLine]System.CommandLine.Command [Asm] "
+     "A.B`1+<>c[System.__Canon]::<.cctor>b__6(class "
+     "[R]S.F`2<class [S]S.P>)[QuickJitted]",
+     "A.B`1+<>c[System.__Canon]::<.cctor>b__6(class [R]S.F`2<class [S]S.P>)"},
+    {"void [t] P::Main(string[])", "P::Main(string[])"},
+    {"void [t] P::Main()[PreJIT]", "P::Main()"},
+    {"void [t] P::Get(int32[])[InstrumentedTier]", "P::Get(int32[])"},
+    {"stub Link<DelegateShuffleThunk>", "stub Link<DelegateShuffleThunk>"},
+    {"JS:~loop /tmp/nt.js:1:92", "JS:loop /tmp/nt.js:1:92"},
+    {"JS:*loop /tmp/nt.js:1:92", "JS:loop /tmp/nt.js:1:92"},
+    {"LazyCompile:^f /x.js:1", "LazyCompile:f /x.js:1"},
+    {"JS:", "JS:"},
+    {"py::loop:/path/a.py", "py::loop:/path/a.py"},
+    {"py::loop:/a [b] c::d.py", "py::loop:/a [b] c::d.py"},
+    {"void T.myTest(java.nio.channels.FileChannel)", "void T.myTest(java.nio.channels.FileChannel)"},
+    {"(wrapper managed-to-native) P:mmap_allocation (intptr)",
+     "(wrapper managed-to-native) P:mmap_allocation (intptr)"},
+    {"[Optimized]", "[Optimized]"},
+    {"f /* MT: 0x12", "f /* MT: 0x12"},
+};
+
+START_TEST(test_normalise)
+{
+	char text[512], cut[8];
+
+	perf_map_normalise(names[_i].name, text, sizeof(text));
+	ck_assert_str_eq(text, names[_i].normal);
+	perf_map_normalise(names[_i].name, cut, sizeof(cut));
+	ck_assert_uint_lt(strlen(cut), sizeof(cut));
+	ck_assert_int_eq(strncmp(cut, names[_i].normal, strlen(cut)), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("perf-map");
+	TCase *tests = tcase_create("perf-map");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tests, test_variant, 0, sizeof(variants) / sizeof(*variants));
+	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
+	tcase_add_test(tests, test_cut_and_empty_lines_are_no_garbage);
+	tcase_add_test(tests, test_later_lines_win);
+	tcase_add_test(tests, test_a_megabyte_of_noise);
+	tcase_add_loop_test(tests, test_normalise, 0, sizeof(names) / sizeof(*names));
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
