@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+#define MANY 20000u
+
+/* Spreads, so that keys are not in the order of insertion; odd multipliers lose nothing. */
+static uint64_t make_key(uint64_t number)
+{
+	return number * 0x9e3779b97f4a7c15ULL;
+}
+
+START_TEST(keeps_gives_and_replaces)
+{
+	struct map map = {0};
+
+	ck_assert_ptr_null(map_get(&map, 0));
+	ck_assert(!map_remove(&map, 0));
+	for (uint64_t i = 0; i < MANY; i++)
+		ck_assert(map_put(&map, make_key(i), i));
+	for (uint64_t i = 0; i < MANY; i += 2)
+		ck_assert(map_put(&map, make_key(i), i + 1));
+	ck_assert_uint_eq(map.count, MANY);
+	for (uint64_t i = 0; i < MANY; i++) {
+		ck_assert_ptr_nonnull(map_get(&map, make_key(i)));
+		ck_assert_uint_eq(*map_get(&map, make_key(i)), i % 2 ? i : i + 1);
+	}
+	ck_assert_ptr_null(map_get(&map, make_key(MANY)));
+	map_deinit(&map);
+}
+END_TEST
+
+START_TEST(removes_and_stays_small)
+{
+	struct map map = {0};
+
+	for (uint64_t i = 0; i < MANY; i++) {
+		ck_assert(map_put(&map, make_key(i), i));
+		if (i >= 16)
+			ck_assert(map_remove(&map, make_key(i - 16)));
+	}
+	ck_assert_uint_eq(map.count, 16);
+	ck_assert_uint_lt(map.capacity, 1024);
+	ck_assert_ptr_null(map_get(&map, make_key(0)));
+	ck_assert_uint_eq(*map_get(&map, make_key(MANY - 1)), MANY - 1);
+	map_deinit(&map);
+}
+END_TEST
+
+START_TEST(iterates_over_each_key_once)
+{
+	struct map map = {0};
+	uint64_t key, value, sum = 0, seen = 0;
+
+	for (uint64_t i = 1; i <= 1000; i++)
+		ck_assert(map_put(&map, make_key(i), i));
+	ck_assert(map_remove(&map, make_key(500)));
+	for (size_t i = 0; map_next(&map, &i, &key, &value);) {
+		ck_assert_uint_eq(key, make_key(value));
+		sum += value;
+		seen++;
+	}
+	ck_assert_uint_eq(seen, 999);
+	ck_assert_uint_eq(sum, 1000 * 1001 / 2 - 500);
+	map_deinit(&map);
+}
+END_TEST
+
+START_TEST(equal_bytes_have_one_id)
+{
+	struct intern intern = {0};
+	size_t size;
+
+	ck_assert_uint_eq(intern_find(&intern, "a", 1), INTERN_NONE);
+	ck_assert_uint_eq(intern_put_string(&intern, "first"), 0);
+	ck_assert_uint_eq(intern_put_string(&intern, "second"), 1);
+	ck_assert_uint_eq(intern_put_string(&intern, "first"), 0);
+	ck_assert_uint_eq(intern_put(&intern, "first", 5), 2);
+	ck_assert_uint_eq(intern_put(&intern, NULL, 0), 3);
+	ck_assert_uint_eq(intern_put(&intern, "", 0), 3);
+	ck_assert_uint_eq(intern_find(&intern, "second", 7), 1);
+	ck_assert_str_eq(intern_get(&intern, 1, &size), "second");
+	ck_assert_uint_eq(size, 7);
+	intern_deinit(&intern);
+}
+END_TEST
+
+START_TEST(interned_bytes_survive_growth)
+{
+	struct intern intern = {0};
+
+	for (uint32_t i = 0; i < MANY; i++)
+		ck_assert_uint_eq(intern_put(&intern, &i, sizeof(i)), i);
+	for (uint32_t i = 0; i < MANY; i++) {
+		size_t size;
+		const void *stored = intern_get(&intern, i, &size);
+
+		ck_assert_uint_eq(size, sizeof(i));
+		ck_assert_mem_eq(stored, &i, sizeof(i));
+		ck_assert_uint_eq((uintptr_t)stored % 8, 0);
+	}
+	intern_deinit(&intern);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("map");
+	TCase *cases = tcase_create("map and intern");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(cases, keeps_gives_and_replaces);
+	tcase_add_test(cases, removes_and_stays_small);
+	tcase_add_test(cases, iterates_over_each_key_once);
+	tcase_add_test(cases, equal_bytes_have_one_id);
+	tcase_add_test(cases, interned_bytes_survive_growth);
+	suite_add_tcase(suite, cases);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

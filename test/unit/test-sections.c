@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/format.h"
+#include "trace/sections.h"
+
+static struct buffer buffer;
+
+static void create(void)
+{
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+}
+
+static void destroy(void)
+{
+	buffer_deinit(&buffer);
+}
+
+START_TEST(information_comes_back)
+{
+	static const int32_t targets[] = {17, 4711};
+	static const uint32_t roles[] = {ROLE_TRUTH, ROLE_DUMP, ROLE_SNAPSHOT};
+	const struct recording_info info = {
+	    .recorder_version = "1.2.3",
+	    .start_ns = 5,
+	    .start_realtime_ns = 6,
+	    .page_bytes = 16384,
+	    .call_graph = 2,
+	    .stack_dump_bytes = 1024,
+	    .callchain_limit = 127,
+	    .command = true,
+	    .targets = {.items = (int32_t *)targets, .count = 2},
+	    .roles = {.items = (uint32_t *)roles, .count = 3},
+	};
+	struct recording_info read;
+	struct bytes bytes;
+
+	recording_info_encode(&info, &buffer);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(recording_info_decode(&bytes, &read));
+	ck_assert_str_eq(read.recorder_version, "1.2.3");
+	ck_assert_uint_eq(read.start_ns, 5);
+	ck_assert_uint_eq(read.start_realtime_ns, 6);
+	ck_assert_uint_eq(read.page_bytes, 16384);
+	ck_assert_uint_eq(read.call_graph, 2);
+	ck_assert_uint_eq(read.stack_dump_bytes, 1024);
+	ck_assert_uint_eq(read.callchain_limit, 127);
+	ck_assert(read.command);
+	ck_assert_uint_eq(read.targets.count, 2);
+	ck_assert_mem_eq(read.targets.items, targets, sizeof(targets));
+	ck_assert_uint_eq(read.roles.count, 3);
+	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
+	recording_info_deinit(&read);
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct mmt_error *error;
+
+		bytes = bytes_over(buffer.data, size);
+		error = recording_info_decode(&bytes, &read);
+		ck_assert_ptr_nonnull(error);
+		mmt_error_destroy(error);
+	}
+}
+END_TEST
+
+START_TEST(newer_versions_are_refused)
+{
+	const struct recording_info info = {.page_bytes = 4096};
+	struct recording_info read;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	recording_info_encode(&info, &buffer);
+	buffer_patch_u32(&buffer, 0, 2);
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = recording_info_decode(&bytes, &read);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	mmt_error_destroy(error);
+}
+END_TEST
+
+START_TEST(losses_come_back)
+{
+	static const uint64_t lost[] = {0, 3, UINT64_MAX};
+	const struct recording_loss loss = {.stop_ns = 9, .end = 2, .lost = {.items = (uint64_t *)lost, .count = 3}};
+	struct recording_loss read;
+	struct bytes bytes;
+
+	recording_loss_encode(&loss, &buffer);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
+	ck_assert_uint_eq(read.stop_ns, 9);
+	ck_assert_uint_eq(read.end, 2);
+	ck_assert_uint_eq(read.lost.count, 3);
+	ck_assert_mem_eq(read.lost.items, lost, sizeof(lost));
+	recording_loss_deinit(&read);
+}
+END_TEST
+
+START_TEST(perf_maps_come_back)
+{
+	static uint8_t text[] = "7f00 10 method\n";
+	struct perf_map_growth growth[] = {{.time_ns = 1, .length = 7}, {.time_ns = 2, .length = sizeof(text) - 1}};
+	struct perf_map_copy copy = {
+	    .pid = 3,
+	    .namespace_pid = 1,
+	    .growth = {.items = growth, .count = 2},
+	    .text = text,
+	    .text_size = sizeof(text) - 1,
+	};
+	const struct perf_map_copies copies = {.maps = {.items = &copy, .count = 1}};
+	struct perf_map_copies read = {0};
+	struct bytes bytes;
+
+	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &read));
+	ck_assert_uint_eq(read.maps.count, 1);
+	ck_assert_int_eq(read.maps.items[0].pid, 3);
+	ck_assert_int_eq(read.maps.items[0].namespace_pid, 1);
+	ck_assert_uint_eq(read.maps.items[0].growth.count, 2);
+	ck_assert_mem_eq(read.maps.items[0].growth.items, growth, sizeof(growth));
+	ck_assert_uint_eq(read.maps.items[0].text_size, copy.text_size);
+	ck_assert_mem_eq(read.maps.items[0].text, text, copy.text_size);
+	perf_map_copies_deinit(&read);
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct mmt_error *error;
+
+		bytes = bytes_over(buffer.data, size);
+		error = perf_map_copies_decode(&bytes, &read);
+		ck_assert_msg(error != NULL, "no error with %zu bytes of %zu", size, buffer.size);
+		mmt_error_destroy(error);
+	}
+}
+END_TEST
+
+static struct mmt_error *pass_residency(struct resident_run *runs, size_t count, struct recording_residency *read)
+{
+	struct process_residency process = {.pid = 8, .runs = {.items = runs, .count = count}};
+	const struct recording_residency residency = {.processes = {.items = &process, .count = 1}};
+	struct bytes bytes;
+
+	buffer_clear(&buffer);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	return recording_residency_decode(&bytes, read);
+}
+
+START_TEST(residency_comes_back_and_must_be_in_order)
+{
+	struct resident_run good[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x3000, .end = 0x4000}};
+	struct resident_run overlapping[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x2000, .end = 0x4000}};
+	struct resident_run empty[] = {{.start = 0x1000, .end = 0x1000}};
+	struct recording_residency read = {0};
+	struct mmt_error *error;
+
+	ck_assert_ptr_null(pass_residency(good, 2, &read));
+	ck_assert_uint_eq(read.processes.count, 1);
+	ck_assert_int_eq(read.processes.items[0].pid, 8);
+	ck_assert_uint_eq(read.processes.items[0].runs.count, 2);
+	ck_assert_mem_eq(read.processes.items[0].runs.items, good, sizeof(good));
+	recording_residency_deinit(&read);
+	error = pass_residency(overlapping, 2, &read);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+	error = pass_residency(empty, 1, &read);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+}
+END_TEST
+
+START_TEST(build_ids_come_back)
+{
+	struct build_id_entry entries[] = {
+	    {.path = "/usr/lib/libc.so.6", .bytes = {1, 2, 3, 20}, .size = 20},
+	    {.path = "/tmp/short", .bytes = {9, 8}, .size = 8},
+	};
+	const struct build_ids ids = {.entries = {.items = entries, .count = 2}};
+	struct build_ids read = {0};
+	struct bytes bytes;
+
+	build_ids_encode(&ids, &buffer);
+	ck_assert_uint_eq(buffer.size, 2 * (36 + 64)); /* as perf has it: a fixed part and a padded path */
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(build_ids_decode(&bytes, &read));
+	ck_assert_uint_eq(read.entries.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_str_eq(read.entries.items[i].path, entries[i].path);
+		ck_assert_uint_eq(read.entries.items[i].size, entries[i].size);
+		ck_assert_mem_eq(read.entries.items[i].bytes, entries[i].bytes, 20);
+	}
+	build_ids_deinit(&read);
+	bytes = bytes_over(buffer.data, buffer.size - 1);
+	mmt_error_destroy(build_ids_decode(&bytes, &read));
+	ck_assert_uint_eq(read.entries.count, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sections");
+	TCase *cases = tcase_create("round trips");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(cases, create, destroy);
+	tcase_add_test(cases, information_comes_back);
+	tcase_add_test(cases, newer_versions_are_refused);
+	tcase_add_test(cases, losses_come_back);
+	tcase_add_test(cases, perf_maps_come_back);
+	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
+	tcase_add_test(cases, build_ids_come_back);
+	suite_add_tcase(suite, cases);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
