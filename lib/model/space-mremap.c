@@ -224,6 +224,12 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 	if (call->result == -ENOMEM) {
 		uint64_t bytes = remap->new_bytes;
 
+		/* Growth is checked before as well: which check it was cannot be told. */
+		if (bytes > remap->old_bytes) {
+			space->counts.ambiguous++;
+			return true;
+		}
+
 		if (remap->old_bytes == bytes && first_end(space, remap) < end) {
 			bytes = first_end(space, remap) - remap->source;
 			space->counts.ambiguous++;

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "support/space-child.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/aio_abi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINES_MAXIMUM 4096
+
+struct request {
+	long number;
+	uint64_t arguments[6];
+};
+
+struct answer {
+	int64_t result;
+	uint64_t context;
+};
+
+static aio_context_t aio_context; /* the child's own copy counts */
+
+static const long numbers[] = {
+    [SPACE_MMAP] = SYS_mmap,
+    [SPACE_MUNMAP] = SYS_munmap,
+    [SPACE_MREMAP] = SYS_mremap,
+    [SPACE_BRK] = SYS_brk,
+    [SPACE_MPROTECT] = SYS_mprotect,
+    [SPACE_SHMAT] = SYS_shmat,
+    [SPACE_SHMDT] = SYS_shmdt,
+    [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
+    [SPACE_IO_DESTROY] = SYS_io_destroy,
+};
+
+/* Nothing here may allocate: the model would not know. */
+static void serve(int requests, int answers)
+{
+	struct request request;
+
+	while (read(requests, &request, sizeof(request)) == sizeof(request)) {
+		const uint64_t *arguments = request.arguments;
+		struct answer answer;
+
+		aio_context = 0;
+		answer.result = syscall(request.number, arguments[0], arguments[1], arguments[2], arguments[3],
+					arguments[4], arguments[5]);
+		if (answer.result == -1)
+			answer.result = -errno;
+		answer.context = aio_context;
+		if (write(answers, &answer, sizeof(answer)) != sizeof(answer))
+			break;
+	}
+	_exit(0);
+}
+
+static bool read_line(FILE *maps, struct space_witness *line)
+{
+	char text[4400], protection[5];
+	uint64_t start, end, offset, inode;
+	uint32_t major, minor;
+
+	if (!fgets(text, sizeof(text), maps))
+		return false;
+	ck_assert_int_eq(sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end,
+				protection, &offset, &major, &minor, &inode),
+			 7);
+	*line = (struct space_witness){
+	    .start = start,
+	    .end = end,
+	    .attributes = {.protection = (protection[0] == 'r' ? PROT_READ : 0U) |
+					 (protection[1] == 'w' ? PROT_WRITE : 0U) |
+					 (protection[2] == 'x' ? PROT_EXEC : 0U),
+			   .shared = protection[3] == 's',
+			   .heap = strstr(text, " [heap]") != NULL,
+			   .stack = strstr(text, " [stack]") != NULL,
+			   .device_major = major,
+			   .device_minor = minor,
+			   .inode = inode,
+			   .file_offset = offset},
+	};
+	return true;
+}
+
+static size_t read_maps(const struct child *child, struct space_witness *lines)
+{
+	char path[64];
+	size_t count = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)child->pid);
+	maps = fopen(path, "re");
+	ck_assert_ptr_nonnull(maps);
+	while (count < LINES_MAXIMUM && read_line(maps, &lines[count]))
+		count++;
+	fclose(maps);
+	ck_assert_uint_lt(count, LINES_MAXIMUM);
+	return count;
+}
+
+static void take_snapshot(struct child *child, enum space_snapshot_mode mode)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	size_t count = read_maps(child, lines);
+
+	child->now_ns += 1000;
+	ck_assert_ptr_null(space_snapshot_begin(child->space, mode, BIRTH_BEFORE, child->now_ns));
+	for (size_t i = 0; i < count; i++)
+		ck_assert_ptr_null(space_snapshot_line(child->space, child->now_ns, lines[i].start, lines[i].end,
+						       &lines[i].attributes));
+	ck_assert_ptr_null(space_snapshot_end(child->space, child->now_ns));
+}
+
+static void open_files(struct child *child)
+{
+	char path[] = "/tmp/mmtrace-space-XXXXXX";
+
+	child->files[0] = mkstemp(path);
+	ck_assert_int_ge(child->files[0], 0);
+	ck_assert_int_eq(ftruncate(child->files[0], 64 * PAGE), 0);
+	child->files[1] = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	child->files[2] = memfd_create("mmtrace-space", 0);
+	ck_assert_int_eq(ftruncate(child->files[2], 64 * PAGE), 0);
+	child->files[3] = socket(AF_PACKET, SOCK_RAW, 0);
+	child->shared_memory[0] = shmget(IPC_PRIVATE, 5 * PAGE, IPC_CREAT | 0600);
+	child->shared_memory[1] = shmget(IPC_PRIVATE, 3 * PAGE - 100, IPC_CREAT | 0600);
+}
+
+void child_start(struct child *child)
+{
+	int requests[2], answers[2];
+
+	memset(child, 0, sizeof(*child));
+	child->now_ns = 1000;
+	child->birth = BIRTH_FIRST;
+	open_files(child);
+	ck_assert_int_eq(pipe2(requests, 0) | pipe2(answers, 0), 0);
+	child->pid = fork();
+	ck_assert_int_ge(child->pid, 0);
+	if (!child->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(requests[1]);
+		close(answers[0]);
+		serve(requests[0], answers[1]);
+	}
+	close(requests[0]);
+	close(answers[1]);
+	child->requests = requests[1];
+	child->answers = answers[0];
+	ck_assert_ptr_null(space_create(NULL, PAGE, &child->space));
+	child_syscall(child, SYS_getpid, 0, 0, 0, 0, 0, 0);
+	take_snapshot(child, SPACE_SNAPSHOT_DEFINE);
+	ck_assert_uint_eq(space_counts(child->space).mapped_bytes, 0);
+	child->now_ns += 1000000000;
+}
+
+void child_stop(struct child *child)
+{
+	struct space_check check;
+
+	take_snapshot(child, SPACE_SNAPSHOT_CHECK);
+	check = space_check_result(child->space);
+	ck_assert(check.done);
+	ck_assert_uint_gt(check.mappings, 0);
+	ck_assert_uint_eq(check.wrong_bytes, 0);
+	ck_assert_uint_eq(check.undecided_bytes, 0);
+	close(child->requests);
+	close(child->answers);
+	waitpid(child->pid, NULL, 0);
+	for (size_t i = 0; i < CHILD_FILES; i++)
+		close(child->files[i]);
+	shmctl(child->shared_memory[0], IPC_RMID, NULL);
+	shmctl(child->shared_memory[1], IPC_RMID, NULL);
+	space_destroy(child->space);
+}
+
+static struct answer ask(struct child *child, const struct request *request)
+{
+	struct answer answer;
+
+	ck_assert_int_eq(write(child->requests, request, sizeof(*request)), sizeof(*request));
+	ck_assert_int_eq(read(child->answers, &answer, sizeof(answer)), sizeof(answer));
+	return answer;
+}
+
+int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		      uint64_t a5)
+{
+	const struct request request = {number, {a0, a1, a2, a3, a4, a5}};
+
+	return ask(child, &request).result;
+}
+
+/* The records the kernel would have written: mappings made, and what a failed mprotect changed all the same. */
+static size_t make_witnesses(const struct child *child, const struct space_call *call, struct space_witness *witnesses)
+{
+	bool failed = call->result < 0 && call->result > -4096;
+	uint64_t start = (uint64_t)call->result, end = start + 1;
+	size_t count = 0, total;
+
+	if (call->kind == SPACE_MPROTECT && failed) {
+		start = call->arguments[0];
+		end = start + call->arguments[1];
+	} else if (failed || (call->kind != SPACE_MMAP && call->kind != SPACE_SHMAT)) {
+		return 0;
+	}
+	total = read_maps(child, witnesses);
+	for (size_t i = 0; i < total; i++) {
+		if (witnesses[i].start >= end || witnesses[i].end <= start)
+			continue;
+		if (call->kind == SPACE_MPROTECT && witnesses[i].attributes.protection != call->arguments[2])
+			continue;
+		witnesses[count++] = witnesses[i];
+	}
+	return count;
+}
+
+/*
+ * A failed move of several mappings has moved some of them, up to one that is sealed or beyond the limit: only a
+ * snapshot tells which.
+ */
+static bool undecidable(const struct child *child, const struct space_call *call)
+{
+	const struct space_interval *source = space_find(child->space, call->arguments[0]);
+
+	if (call->kind != SPACE_MREMAP || !(call->arguments[3] & MREMAP_FIXED) ||
+	    (call->result != -ENOMEM && call->result != -EPERM))
+		return false;
+	return !source || call->arguments[2] > call->arguments[1] ||
+	       source->end < call->arguments[0] + call->arguments[1];
+}
+
+int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		   uint64_t a4, uint64_t a5)
+{
+	static struct space_witness witnesses[LINES_MAXIMUM];
+	struct space_call call = {.kind = kind, .arguments = {a0, a1, a2, a3, a4, a5}, .thread = 1};
+
+	call.result = child_syscall(child, numbers[kind], a0, a1, a2, a3, a4, a5);
+	call.time_ns = child->now_ns += 1000;
+	call.birth = child->birth++;
+	call.witnesses = witnesses;
+	call.witness_count = make_witnesses(child, &call, witnesses);
+	snprintf(child->last, sizeof(child->last),
+		 "kind %d (%#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64
+		 ") = %#" PRIx64,
+		 (int)kind, a0, a1, a2, a3, a4, a5, (uint64_t)call.result);
+	ck_assert_ptr_null(space_apply(child->space, &call));
+	if (undecidable(child, &call))
+		take_snapshot(child, SPACE_SNAPSHOT_DEFINE);
+	return call.result;
+}
+
+uint64_t child_io_setup(struct child *child)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	const struct request request = {SYS_io_setup, {1, (uint64_t)(uintptr_t)&aio_context}};
+	struct answer answer = ask(child, &request);
+	size_t count = read_maps(child, lines);
+
+	for (size_t i = 0; answer.result == 0 && i < count; i++) {
+		if (lines[i].start == answer.context)
+			ck_assert_ptr_null(space_witness(child->space, &lines[i]));
+	}
+	snprintf(child->last, sizeof(child->last), "io_setup = %" PRId64, answer.result);
+	return answer.result == 0 ? answer.context : 0;
+}
+
+void child_limit(struct child *child, bool limit, uint64_t bytes)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	struct rlimit value = {RLIM_INFINITY, RLIM_INFINITY};
+	size_t count = read_maps(child, lines);
+
+	if (limit) {
+		value.rlim_cur = bytes;
+		for (size_t i = 0; i < count; i++)
+			value.rlim_cur += lines[i].end - lines[i].start;
+	}
+	ck_assert_int_eq(prlimit(child->pid, RLIMIT_AS, &value, NULL), 0);
+	snprintf(child->last, sizeof(child->last), "limit");
+}
+
+static uint64_t model_bytes(const struct space *space)
+{
+	struct space_counts counts = space_counts(space);
+
+	return counts.mapped_bytes + counts.before_bytes;
+}
+
+/* What the model says of the line's first byte, in the kernel's terms. */
+static bool equal_page(const struct space_interval *interval, uint64_t address, const struct space_witness *line)
+{
+	const struct space_attributes *model = &interval->attributes, *kernel = &line->attributes;
+
+	return model->protection == kernel->protection && model->shared == kernel->shared &&
+	       model->device_major == kernel->device_major && model->device_minor == kernel->device_minor &&
+	       model->inode == kernel->inode && !model->unknown &&
+	       (!kernel->inode ||
+		model->file_offset + (address - interval->start) == kernel->file_offset + (address - line->start));
+}
+
+void child_compare(struct child *child, unsigned int step)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	size_t count = read_maps(child, lines);
+	const char *why = "";
+	uint64_t total = 0;
+
+	ck_assert_msg(space_valid(child->space, &why), "step %u: %s after %s", step, why, child->last);
+	for (size_t i = 0; i < count; i++) {
+		const struct space_interval *interval;
+
+		total += lines[i].end - lines[i].start;
+		for (uint64_t position = lines[i].start; position < lines[i].end; position = interval->end) {
+			interval = space_find(child->space, position);
+			ck_assert_msg(interval, "step %u: %#" PRIx64 " is missing after %s", step, position,
+				      child->last);
+			ck_assert_msg(equal_page(interval, position, &lines[i]),
+				      "step %u: %#" PRIx64 " differs (prot %u) after %s", step, position,
+				      interval->attributes.protection, child->last);
+		}
+	}
+	ck_assert_msg(total == model_bytes(child->space),
+		      "step %u: %" PRIu64 " bytes, the kernel has %" PRIu64 " after %s", step,
+		      model_bytes(child->space), total, child->last);
+}

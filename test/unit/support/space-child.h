@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A child process that performs memory calls on request, and a space that is told of them. Failures fail the test. */
+#ifndef SUPPORT_SPACE_CHILD_H
+#define SUPPORT_SPACE_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "model/space.h"
+
+#define PAGE 4096ULL
+#define CHILD_FILES 4 /* a file, a read-only one, a memfd, one whose driver refuses to be mapped (or -1) */
+
+struct child {
+	pid_t pid;
+	int requests, answers;
+	int files[CHILD_FILES];
+	int shared_memory[2];
+	struct space *space;
+	uint64_t now_ns;
+	uint32_t birth;
+	char last[256]; /* the last calls, for messages */
+};
+
+/* The space is defined from the child's maps. */
+void child_start(struct child *child);
+/* Ends with one CHECK snapshot that must find no difference. */
+void child_stop(struct child *child);
+
+/* The call by the child, with what the kernel would have told of it, applied to the space; the child's result. */
+int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		   uint64_t a4, uint64_t a5);
+
+/* A system call the model is not told of. */
+int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		      uint64_t a5);
+
+/* Make an aio context; 0 when the kernel refuses. */
+uint64_t child_io_setup(struct child *child);
+
+/* Let the child's address space grow by `bytes` from now, or without limit. */
+void child_limit(struct child *child, bool limit, uint64_t bytes);
+
+/* Every page of the child's maps against the model. */
+void child_compare(struct child *child, unsigned int step);
+
+#endif
