@@ -23,7 +23,7 @@ struct cfi {
 	Dwarf_CFI *debug_frame; /* NULL: none, or not yet looked for; belongs to `dwarf` */
 	bool debug_frame_opened;
 	struct map by_address; /* address -> row pointer, 0 for no row */
-	struct map by_start;   /* first address of a row -> row pointer */
+	struct map by_end;     /* end of a row -> row pointer */
 	VECTOR(struct row_block *) blocks;
 	size_t row_count;
 };
@@ -48,7 +48,7 @@ void cfi_destroy(struct cfi *cfi)
 		free(cfi->blocks.items[i]);
 	vector_deinit(&cfi->blocks);
 	map_deinit(&cfi->by_address);
-	map_deinit(&cfi->by_start);
+	map_deinit(&cfi->by_end);
 	if (cfi->eh_frame)
 		dwarf_cfi_end(cfi->eh_frame);
 	if (cfi->dwarf)
@@ -194,7 +194,9 @@ static bool read_row(Dwarf_CFI *source, uint64_t address, struct cfi_row *row)
 		free(frame);
 		return false;
 	}
-	*row = (struct cfi_row){.start = start, .end = end, .signal_frame = is_signal_frame};
+	/* After a restored state the library's start is that of the row the state was saved in. Only the end tells rows
+	 * apart. */
+	*row = (struct cfi_row){.start = address, .end = end, .signal_frame = is_signal_frame};
 	decode_cfa(frame, row);
 	for (int i = 0; i < CFI_REGISTERS - 1; i++)
 		row->rules[i] = decode_rule(frame, i);
@@ -233,13 +235,15 @@ const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
 		(void)map_put(&cfi->by_address, address, 0);
 		return NULL;
 	}
-	known = map_get(&cfi->by_start, row->start);
+	known = map_get(&cfi->by_end, row->end);
 	if (known)
 		row = (struct cfi_row *)(uintptr_t)*known;
-	else if (map_put(&cfi->by_start, row->start, (uint64_t)(uintptr_t)row))
+	else if (map_put(&cfi->by_end, row->end, (uint64_t)(uintptr_t)row))
 		cfi->row_count++;
 	else
 		return NULL;
+	if (address < row->start)
+		row->start = address;
 	(void)map_put(&cfi->by_address, address, (uint64_t)(uintptr_t)row);
 	return row;
 }

@@ -3,9 +3,11 @@
 
 #include <capstone/capstone.h>
 #include <elf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct disassembly {
+	uint16_t machine;
 	csh handle; /* 0: architecture not known */
 	cs_insn *instruction;
 	size_t shortest_call, longest_call, step; /* bytes */
@@ -18,6 +20,7 @@ struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **
 
 	if (!disassembly)
 		return &error_no_memory;
+	disassembly->machine = elf_machine;
 	if (elf_machine == EM_X86_64) {
 		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
 		disassembly->shortest_call = 2;
@@ -52,6 +55,16 @@ void disassembly_destroy(struct disassembly *disassembly)
 	free(disassembly);
 }
 
+/* Not every version of the library counts branch-and-link among the calls. */
+static bool is_call(const struct disassembly *disassembly)
+{
+	const cs_insn *instruction = disassembly->instruction;
+
+	if (disassembly->machine == EM_AARCH64)
+		return instruction->id == ARM64_INS_BL || instruction->id == ARM64_INS_BLR;
+	return cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL);
+}
+
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size)
 {
 	if (!disassembly->handle || size < disassembly->shortest_call)
@@ -63,7 +76,7 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 		uint64_t address = 0;
 
 		if (cs_disasm_iter(disassembly->handle, &start, &left, &address, disassembly->instruction) && !left &&
-		    cs_insn_group(disassembly->handle, disassembly->instruction, CS_GRP_CALL))
+		    is_call(disassembly))
 			return 1;
 	}
 	return 0;

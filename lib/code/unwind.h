@@ -46,7 +46,8 @@ struct cfi_rule {
 	17 /* x86-64: 0-15 and the return address at 16. Other architectures keep only these too: see unwind.c */
 
 struct cfi_row {
-	uint64_t start, end; /* addresses in the file's numbering, end exclusive */
+	uint64_t start,
+	    end; /* addresses in the file's numbering, end exclusive; it may hold a little before `start` as well */
 	bool cfa_expression; /* not evaluated */
 	bool cfa_load;	     /* the CFA is the word at register + offset */
 	uint8_t

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/disassembly.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+
+static const struct {
+	uint8_t code[16];
+	size_t size;
+	int answer;
+} cases[] = {
+    {{0xe8, 1, 2, 3, 4}, 5, 1},			  /* call rel32 */
+    {{0xff, 0xd0}, 2, 1},			  /* call rax */
+    {{0x41, 0xff, 0xd3}, 3, 1},			  /* call r11 */
+    {{0xff, 0x15, 1, 2, 3, 4}, 6, 1},		  /* call [rip + N] */
+    {{0x41, 0xff, 0x94, 0x24, 1, 2, 3, 4}, 8, 1}, /* call [r12 + N] */
+    {{0x67, 0xe8, 1, 2, 3, 4}, 6, 1},		  /* with a prefix */
+    {{0x90, 0x90, 0xe8, 1, 2, 3, 4}, 7, 1},	  /* after other instructions */
+    {{0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, 6, 0}, /* nops */
+    {{0xe9, 1, 2, 3, 4}, 5, 0},			  /* jump */
+    {{0xe8, 1, 2, 3, 4, 0x90}, 6, 0},		  /* not the last instruction */
+    {{0x0f, 0x05}, 2, 0},			  /* syscall */
+    {{0xe8}, 1, -1},
+};
+
+START_TEST(test_x86_64)
+{
+	struct disassembly *disassembly;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, cases[_i].code, cases[_i].size), cases[_i].answer);
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
+START_TEST(test_other_machines)
+{
+	static const uint8_t branch_and_link[] = {1, 0, 0, 0x94}, ret[] = {0xc0, 3, 0x5f, 0xd6};
+	struct disassembly *disassembly;
+
+	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, branch_and_link, 4), 1);
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, ret, 4), 0);
+	disassembly_destroy(disassembly);
+	ck_assert_ptr_null(disassembly_create(EM_SPARC, &disassembly));
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, ret, 4), -1);
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("disassembly");
+	TCase *tests = tcase_create("disassembly");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tests, test_x86_64, 0, sizeof(cases) / sizeof(*cases));
+	tcase_add_test(tests, test_other_machines);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
