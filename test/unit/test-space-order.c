@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Calls that return in another order than they took effect. */
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "support/space-calls.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+
+static struct driver driver;
+
+static void setup(void)
+{
+	driver_init(&driver);
+}
+
+static void teardown(void)
+{
+	driver_deinit(&driver);
+}
+
+static uint64_t ambiguous(void)
+{
+	return space_counts(driver.space).ambiguous;
+}
+
+START_TEST(release_in_flight_spares_what_took_its_place)
+{
+	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
+
+	driver.thread = 2;
+	new = driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 1;
+	ck_assert_uint_eq(driver.told.released[old], 0);
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #4");
+	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[new], 0);
+	ck_assert_int_eq(driver.told.last_thread, 1);
+	ck_assert_uint_eq(ambiguous(), 0);
+	driver.thread = 3;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(release_in_flight_takes_the_rest_of_its_range)
+{
+	driver_map(&driver, 10, 10, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 14, 2, PROT_READ, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 10);
+	ck_assert_str_eq(driver_show(&driver), "14-16 r #4");
+}
+END_TEST
+
+START_TEST(mapping_beyond_what_was_held_is_spared_whole)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 8, 10, PROT_READ, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 6, 14);
+	ck_assert_str_eq(driver_show(&driver), "8-18 r #4");
+}
+END_TEST
+
+START_TEST(thread_that_returned_since_was_not_in_flight)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver.thread = 3;
+	driver_map(&driver, 50, 1, RW, 0);
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "50-51 rw #5");
+	/* The one that was comes later, and the range is in use again. */
+	driver_map(&driver, 12, 4, PROT_EXEC, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "12-16 x #7, 50-51 rw #5");
+	ck_assert_uint_eq(ambiguous(), 0);
+}
+END_TEST
+
+START_TEST(creator_may_release_before_the_release_in_flight_returns)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "");
+	driver_map(&driver, 10, 2, RW, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #6");
+}
+END_TEST
+
+START_TEST(two_releases_in_flight_over_the_same_range)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 3;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver_map(&driver, 10, 4, PROT_EXEC, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_uint_eq(driver.told.released[3], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[4], 0);
+	driver.thread = 2;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_uint_eq(driver.told.released[4], 4 * PAGE);
+	ck_assert_str_eq(driver_show(&driver), "10-14 x #5");
+	ck_assert_uint_eq(ambiguous(), 0);
+}
+END_TEST
+
+START_TEST(move_in_flight_carries_what_was_set_aside)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver.thread = 1;
+	driver_remap(&driver, 10, 4, 4, MREMAP_MAYMOVE, 30);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r #4, 30-34 rw #3");
+	ck_assert_uint_eq(driver.told.released[3], 0);
+}
+END_TEST
+
+START_TEST(fixed_mapping_is_no_release_in_flight)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver.thread = 1;
+	driver_map(&driver, 10, 4, PROT_EXEC, MAP_FIXED);
+	ck_assert_str_eq(driver_show(&driver), "10-14 x #5");
+	ck_assert_uint_eq(driver.told.released[4], 4 * PAGE);
+}
+END_TEST
+
+START_TEST(release_that_never_comes_is_ambiguous)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver.now_ns += 1100000000;
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "");
+	ck_assert_uint_eq(ambiguous(), 1);
+	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
+}
+END_TEST
+
+START_TEST(grown_break_and_grown_mapping_find_their_place)
+{
+	driver_call(&driver, SPACE_BRK, 20 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_map(&driver, 20, 4, RW, 0);
+	driver_map(&driver, 40, 4, RW, 0);
+	driver_map(&driver, 44, 4, PROT_READ, 0);
+	driver.thread = 2;
+	driver_call(&driver, SPACE_BRK, 22 * PAGE, 22 * PAGE, 0, 0, 0, 0, 0);
+	driver_remap(&driver, 40, 4, 6, 0, 40);
+	ck_assert_str_eq(driver_show(&driver), "20-22 rw #7, 22-24 rw #4, 40-44 rw #5, 44-46 rw #8, 46-48 r #6");
+	driver.thread = 1;
+	driver_unmap(&driver, 20, 4);
+	driver.thread = 3;
+	driver_unmap(&driver, 44, 4);
+	ck_assert_str_eq(driver_show(&driver), "20-22 rw #7, 40-44 rw #5, 44-46 rw #8");
+	ck_assert_uint_eq(ambiguous(), 0);
+}
+END_TEST
+
+START_TEST(snapshot_that_saw_the_effect_early_is_no_conflict)
+{
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_UNKNOWN, driver.now_ns));
+	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW});
+	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns));
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw u");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 4 * PAGE);
+	driver_map(&driver, 10, 4, RW, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	driver.thread = 2;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(old_snapshot_bytes_in_the_way_are_a_conflict)
+{
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE, driver.now_ns));
+	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW});
+	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns));
+	driver.now_ns += 200000000;
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("space: order");
+	TCase *known = tcase_create("known");
+	SRunner *runner = srunner_create(suite);
+	int failures;
+
+	tcase_add_checked_fixture(known, setup, teardown);
+	tcase_add_test(known, release_in_flight_spares_what_took_its_place);
+	tcase_add_test(known, release_in_flight_takes_the_rest_of_its_range);
+	tcase_add_test(known, mapping_beyond_what_was_held_is_spared_whole);
+	tcase_add_test(known, thread_that_returned_since_was_not_in_flight);
+	tcase_add_test(known, creator_may_release_before_the_release_in_flight_returns);
+	tcase_add_test(known, two_releases_in_flight_over_the_same_range);
+	tcase_add_test(known, move_in_flight_carries_what_was_set_aside);
+	tcase_add_test(known, fixed_mapping_is_no_release_in_flight);
+	tcase_add_test(known, release_that_never_comes_is_ambiguous);
+	tcase_add_test(known, grown_break_and_grown_mapping_find_their_place);
+	tcase_add_test(known, snapshot_that_saw_the_effect_early_is_no_conflict);
+	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);
+	suite_add_tcase(suite, known);
+	srunner_run_all(runner, CK_NORMAL);
+	failures = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

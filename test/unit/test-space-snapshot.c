@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The kernel's maps: defining what is unknown, repairing, checking. */
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "support/space-calls.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+
+static const struct space_attributes anonymous = {.protection = RW};
+static struct driver driver;
+
+static void setup(void)
+{
+	driver_init(&driver);
+}
+
+static void setup_unknown(void)
+{
+	driver_init_unknown(&driver);
+}
+
+static void teardown(void)
+{
+	driver_deinit(&driver);
+}
+
+static void begin(enum space_snapshot_mode mode, uint32_t birth)
+{
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, mode, birth, driver.now_ns));
+}
+
+static void end(void)
+{
+	const char *why = "";
+
+	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns += 1000));
+	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
+}
+
+START_TEST(first_snapshot_defines_what_no_call_has)
+{
+	driver_map(&driver, 20, 4, RW, 0);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 4, anonymous);
+	driver_line(&driver, 20, 6, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 20-24 rw #3, 24-26 rw b");
+	ck_assert_uint_eq(space_counts(driver.space).before_bytes, 6 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+}
+END_TEST
+
+START_TEST(call_later_than_its_line_wins)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_unmap(&driver, 12, 2);
+	driver_map(&driver, 20, 2, PROT_READ, 0);
+	/* Read before both calls, told after them. */
+	ck_assert_ptr_null(space_snapshot_line(driver.space, driver.now_ns - 5000, 10 * PAGE, 16 * PAGE, &anonymous));
+	ck_assert_ptr_null(space_snapshot_line(driver.space, driver.now_ns - 5000, 20 * PAGE, 24 * PAGE, &anonymous));
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw b, 14-16 rw b, 20-22 r #4, 22-24 rw b");
+}
+END_TEST
+
+START_TEST(line_later_than_a_call_wins)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_map(&driver, 20, 2, PROT_READ, 0);
+	driver_line(&driver, 20, 2, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "20-22 rw b");
+}
+END_TEST
+
+START_TEST(moved_from_unread_to_read_stays_unknown_until_told)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 1, anonymous);
+	driver_line(&driver, 30, 1, anonymous);
+	driver_remap(&driver, 40, 4, 4, MREMAP_MAYMOVE, 20);
+	driver_line(&driver, 50, 1, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 20-24 -? b, 30-31 rw b, 50-51 rw b");
+	ck_assert_uint_eq(space_counts(driver.space).unknown_bytes, 4 * PAGE);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 1, anonymous);
+	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
+	driver_line(&driver, 30, 1, anonymous);
+	driver_line(&driver, 50, 1, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 20-24 r b, 30-31 rw b, 50-51 rw b");
+	ck_assert_uint_eq(space_counts(driver.space).unknown_bytes, 0);
+}
+END_TEST
+
+START_TEST(exec_snapshot_cuts_what_the_loader_unmapped)
+{
+	const struct space_attributes image = {.protection = PROT_READ, .device_major = 8, .inode = 5};
+	struct space_attributes tail = image;
+
+	driver_witness(&driver, 100, 20, image);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	driver_map(&driver, 10, 1, RW, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 100-120 r+0 k");
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_KERNEL);
+	driver_line(&driver, 10, 1, anonymous);
+	driver_line(&driver, 100, 2, image);
+	tail.file_offset = 18 * PAGE;
+	driver_line(&driver, 118, 2, tail);
+	driver_line(&driver, 200, 1, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 100-102 r+0 k, 118-120 r+18 k, 200-201 rw k");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+}
+END_TEST
+
+START_TEST(repair_is_counted)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map(&driver, 20, 4, RW, 0);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_UNKNOWN);
+	driver_line(&driver, 12, 4, anonymous);
+	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
+	end();
+	ck_assert_str_eq(driver_show(&driver), "12-14 rw #3, 14-16 rw u, 20-24 r u");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 8 * PAGE);
+}
+END_TEST
+
+START_TEST(snapshot_names_a_file_no_witness_named)
+{
+	const struct space_attributes file = {
+	    .protection = PROT_READ, .device_major = 8, .inode = 5, .file_offset = 3 * PAGE, .path = 9};
+
+	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	ck_assert_str_eq(driver_show(&driver), "10-12 r!+3 #3");
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 10, 2, file);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_UNKNOWN);
+	driver_line(&driver, 10, 2, file);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3");
+	ck_assert_uint_eq(space_find(driver.space, 11 * PAGE)->attributes.path, 9);
+}
+END_TEST
+
+START_TEST(check_finds_missing_extra_and_different_pages)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map_file(&driver, 20, 4, PROT_READ, 7, 0);
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 11, 5, anonymous); /* 10 is extra, 14 and 15 are missing */
+	driver_line(
+	    &driver, 20, 4,
+	    (struct space_attributes){
+		.protection = PROT_READ, .device_major = 8, .device_minor = 1, .inode = 77, .file_offset = 8 * PAGE});
+	end();
+	ck_assert(space_check_result(driver.space).done);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 7 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mappings, 2);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3, 20-24 r+7 #4");
+}
+END_TEST
+
+START_TEST(check_is_page_wise)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 10, 1, anonymous);
+	driver_line(&driver, 11, 3, anonymous);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+}
+END_TEST
+
+START_TEST(call_after_the_line_makes_a_difference_undecided)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 12, 2, anonymous);
+	driver_unmap(&driver, 11, 1);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, PAGE);
+	driver_unmap(&driver, 10, 1);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 2 * PAGE);
+}
+END_TEST
+
+START_TEST(call_long_after_the_line_is_no_excuse)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	end();
+	driver.now_ns += 2000000000;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
+}
+END_TEST
+
+START_TEST(stack_grows_unseen)
+{
+	const struct space_attributes stack = {.protection = RW, .stack = true};
+
+	driver_witness(&driver, 30, 2, stack);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 25, 7, stack);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_UNKNOWN);
+	driver_line(&driver, 25, 7, stack);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "25-32 rw k");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+}
+END_TEST
+
+START_TEST(heap_line_tells_the_break)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW, .heap = true});
+	end();
+	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 14-16 rw #3");
+	driver_call(&driver, SPACE_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-13 rw b");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("space: snapshots");
+	TCase *known = tcase_create("known");
+	TCase *attached = tcase_create("attached");
+	SRunner *runner = srunner_create(suite);
+	int failures;
+
+	tcase_add_checked_fixture(known, setup, teardown);
+	tcase_add_checked_fixture(attached, setup_unknown, teardown);
+	tcase_add_test(attached, first_snapshot_defines_what_no_call_has);
+	tcase_add_test(attached, call_later_than_its_line_wins);
+	tcase_add_test(attached, line_later_than_a_call_wins);
+	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_told);
+	tcase_add_test(known, exec_snapshot_cuts_what_the_loader_unmapped);
+	tcase_add_test(known, repair_is_counted);
+	tcase_add_test(known, snapshot_names_a_file_no_witness_named);
+	tcase_add_test(known, check_finds_missing_extra_and_different_pages);
+	tcase_add_test(known, check_is_page_wise);
+	tcase_add_test(known, call_after_the_line_makes_a_difference_undecided);
+	tcase_add_test(known, call_long_after_the_line_is_no_excuse);
+	tcase_add_test(known, stack_grows_unseen);
+	tcase_add_test(attached, heap_line_tells_the_break);
+	suite_add_tcase(suite, known);
+	suite_add_tcase(suite, attached);
+	srunner_run_all(runner, CK_NORMAL);
+	failures = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
