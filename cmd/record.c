@@ -60,6 +60,12 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
+static void put_escaped_name(const char *name)
+{
+	for (; *name; name++)
+		putc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stderr);
+}
+
 static void put_process_name(pid_t pid)
 {
 	char path[64], name[64] = "";
@@ -71,10 +77,9 @@ static void put_process_name(pid_t pid)
 		name[strcspn(name, "\n")] = '\0';
 	if (stream)
 		fclose(stream);
-	for (char *byte = name; *byte; byte++)
-		if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
-			*byte = '?';
-	fprintf(stderr, "%d (%s)", (int)pid, name);
+	fprintf(stderr, "%d (", (int)pid);
+	put_escaped_name(name);
+	putc(')', stderr);
 }
 
 static void show_start(void *context)
@@ -91,7 +96,7 @@ static void show_start(void *context)
 		put_process_name(options->pids[i]);
 	}
 	if (options->command)
-		fputs("the command", stderr);
+		put_escaped_name(options->command[0]);
 	fputs("; stop with Ctrl-C\n", stderr);
 }
 
@@ -117,12 +122,30 @@ static int report_failure(const struct command *command, struct mmt_error *error
 	return status;
 }
 
-static int record(const struct command *command, struct mmt_record_options *options, bool quiet)
+/* "mmtrace" and the words from the command on. Owned array of borrowed words; NULL when out of memory. */
+static const char **make_command_line(char **words)
 {
+	const char **line;
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	line = calloc(count + 2, sizeof(*line));
+	if (line) {
+		line[0] = "mmtrace";
+		memcpy(line + 1, words, count * sizeof(*line));
+	}
+	return line;
+}
+
+static int record(const struct command *command, struct mmt_record_options *options, bool quiet, char **words)
+{
+	const char **command_line = make_command_line(words);
 	struct record_context context = {.command = command, .options = options, .quiet = quiet};
 	struct mmt_record_summary summary = {.command_status = -1};
 	struct mmt_error *error, *write_error = NULL;
 
+	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;
 	options->context = &context;
@@ -132,6 +155,7 @@ static int record(const struct command *command, struct mmt_record_options *opti
 		return EXIT_UNUSABLE;
 	}
 	error = mmt_record(options, &summary, &write_error);
+	free(command_line);
 	if (error)
 		return report_failure(command, error);
 	if (write_error) {
@@ -183,12 +207,11 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	};
 
 	mmt_record_options_init(&options);
-	options.command_line = (const char *const *)argv;
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
 	if (status < 0)
 		status = check_arguments(command, &options, &pids, argv + first);
 	if (status < 0)
-		status = record(command, &options, quiet);
+		status = record(command, &options, quiet, argv);
 	value_pids_deinit(&pids);
 	return status;
 }

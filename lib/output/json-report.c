@@ -5,6 +5,22 @@
 
 #include "output/selection.h"
 
+/* The words of the schema; mmt_stack_end_name() is for people. */
+static const char *stack_end_word(enum mmt_stack_end end)
+{
+	static const char *const words[MMT_STACK_END_KINDS] = {
+	    [MMT_STACK_END_ENTRY] = "entry",
+	    [MMT_STACK_END_DUMP_EXHAUSTED] = "dump_exhausted",
+	    [MMT_STACK_END_DEPTH_LIMIT] = "depth_limit",
+	    [MMT_STACK_END_NO_UNWIND_DATA] = "no_unwind_data",
+	    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
+	    [MMT_STACK_END_INVALID] = "invalid",
+	    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
+	};
+
+	return words[end];
+}
+
 static void put_completeness(struct document *document, const struct mmt_completeness *completeness)
 {
 	document_open_object(document, "completeness");
@@ -16,7 +32,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
-		document_unsigned(document, mmt_stack_end_name(end), completeness->stacks_by_end[end]);
+		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
 	document_close(document);
 	document_unsigned(document, "frames", completeness->frames);
 	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
@@ -118,7 +134,7 @@ void json_report_group(struct document *document, const char *key, const struct 
 	for (size_t i = 0; i < group->pid_count; i++)
 		document_signed(document, NULL, group->pids[i]);
 	document_close(document);
-	document_string(document, "stack_end", mmt_stack_end_name(group->stack_end));
+	document_string(document, "stack_end", stack_end_word(group->stack_end));
 	document_open_array(document, "frames");
 	for (size_t i = 0; i < group->frame_count; i++)
 		put_frame(document, &group->frames[i]);

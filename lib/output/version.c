@@ -30,7 +30,7 @@ static void make_details(void)
 		 "kernel %.64s %.64s\n"
 		 "kernel-headers %d.%d.%d\n"
 		 "compiler %s\n"
-		 "%s\n"
+		 "elfutils %s\n"
 		 "zstd %s\n"
 		 "jansson %s\n",
 		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The arrows between the layers, checked from the #include lines.
+set -u
+cd "${SOURCE:?}" || exit 1
+
+# layer: what it may include besides itself and <mmtrace/...>
+declare -A allowed=(
+	[base]=""
+	[trace]="base"
+	[capture]="trace base"
+	[model]="base"
+	[code]="base"
+	[analysis]="model code trace base"
+	[output]="trace base"
+)
+failed=0
+
+complain()
+{
+	echo "$1" >&2
+	failed=1
+}
+
+for directory in lib/*/; do
+	layer=$(basename "$directory")
+	[[ -v allowed[$layer] ]] || complain "lib/$layer: no layer of the design"
+done
+
+while IFS=: read -r file line; do
+	layer=${file#lib/}
+	layer=${layer%%/*}
+	included=$(sed -E 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*/\1/' <<<"$line")
+	target=${included%%/*}
+	[[ -e lib/$included ]] || complain "$file: \"$included\" is no path below lib/"
+	[[ $target == "$layer" || " ${allowed[$layer]-} " == *" $target "* ]] && continue
+	# The one place that asks every layer for the version of its library.
+	[[ $file == lib/output/version.c && $included == code/program.h ]] && continue
+	complain "$file: layer $layer must not include \"$included\""
+done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' lib --include='*.[ch]')
+
+while IFS=: read -r file line; do
+	included=$(sed -E 's/^[^"]*"([^"]*)".*/\1/' <<<"$line")
+	[[ -e cmd/$included && $included != */* ]] || complain "$file: \"$included\" is no header of cmd/"
+done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' cmd --include='*.[ch]')
+
+while IFS=: read -r file line; do
+	complain "$file: a public header includes something of ours that is not public: $line"
+done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' include --include='*.h')
+
+exit $failed

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The manual pages are well-formed, have the sections every page must have, and their references exist.
+set -u
+cd "${SOURCE:?}" || exit 1
+command -v mandoc >/dev/null || exit 77
+
+failed=0
+
+complain()
+{
+	echo "$1" >&2
+	failed=1
+}
+
+for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace-file.5 mmtrace-internals.7; do
+	[[ -f man/$page ]] || complain "man/$page is missing"
+done
+
+for page in man/*.[157]; do
+	problems=$(mandoc -T lint -W warning "$page") || complain "$problems"
+	[[ $page == *.1 ]] || continue
+	for section in 'SYNOPSIS' 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'EXAMPLES' 'SEE ALSO'; do
+		grep -qx "\.Sh $section" "$page" || complain "$page: no section $section"
+	done
+done
+
+while IFS=: read -r page reference; do
+	read -r _ name section _ <<<"$reference"
+	[[ $name == mmtrace* ]] || continue
+	[[ -f man/$name.$section ]] || complain "$page: refers to $name($section), which is no page"
+done < <(grep -oE '\.Xr mmtrace[a-z-]* [0-9]' man/*.[157])
+
+exit $failed

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Option table, --help and manual page of each command name the same options; so do command table, help and completion.
+set -u
+cd "${SOURCE:?}" || exit 1
+: "${MMTRACE:?}"
+
+failed=0
+
+same()
+{
+	local difference
+
+	difference=$(diff <(echo "$2") <(echo "$3")) && return
+	echo "$1:" >&2
+	echo "$difference" >&2
+	failed=1
+}
+
+# "--name -l" for each option; "-" for no letter.
+listed()
+{
+	"$MMTRACE" "$1" --list-options | cut -d' ' -f1,2 | sort
+}
+
+helped()
+{
+	"$MMTRACE" "$1" --help | sed -nE \
+		-e 's/^  (-.), (--[a-z-]+).*/\2 \1/p' \
+		-e 's/^      (--[a-z-]+).*/\1 -/p' | sort
+}
+
+# From ".It Fl p , Fl Fl pid Ar ..." and ".It Fl Fl json".
+documented()
+{
+	sed -nE \
+		-e 's/^\.It Fl ([A-Za-z]) , Fl Fl ([a-z-]+).*/--\2 -\1/p' \
+		-e 's/^\.It Fl Fl ([a-z-]+).*/--\1 -/p' "man/mmtrace-$1.1" | sort
+}
+
+# Whether an option takes a value must agree as well.
+with_value_listed()
+{
+	"$MMTRACE" "$1" --list-options | awk '$3 != "-" { print $1 }' | sort
+}
+
+with_value_documented()
+{
+	sed -nE 's/^\.It (Fl [A-Za-z] , )?Fl Fl ([a-z-]+) Ar .*/--\2/p' "man/mmtrace-$1.1" | sort
+}
+
+commands=$("$MMTRACE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[[ -n $commands ]] || { echo "no commands in --help" >&2; exit 1; }
+
+for command in $commands; do
+	list=$(listed "$command")
+	[[ -n $list ]] || { echo "$command: no options listed" >&2; failed=1; }
+	same "$command: --list-options and --help" "$list" "$(helped "$command")"
+	[[ $command == help ]] && continue
+	same "$command: --list-options and mmtrace-$command.1" "$list" "$(documented "$command")"
+	same "$command: values in --list-options and mmtrace-$command.1" "$(with_value_listed "$command")" \
+		"$(with_value_documented "$command")"
+done
+
+same "commands of --help and files of cmd/" "$(sort <<<"$commands")" \
+	"$(sed -nE 's/^int cmd_([a-z]+)\(.*/\1/p' cmd/cmd.h | sort)"
+same "commands of --help and of mmtrace.1" "$(sort <<<"$commands")" \
+	"$(sed -nE '/^\.Sh DESCRIPTION/,/^\.Ss/s/^\.It Cm ([a-z]+)$/\1/p' man/mmtrace.1 | sort)"
+same "commands of --help and of the completion" "$(sort <<<"$commands")" \
+	"$(sed -nE 's/.*commands="([a-z ]+)"$/\1/p' cmd/mmtrace.bash-completion | tr ' ' '\n' | sort)"
+bash -n cmd/mmtrace.bash-completion || failed=1
+
+# The completion itself, where a word is to be completed.
+completed()
+{
+	(
+		source cmd/mmtrace.bash-completion
+		COMP_WORDS=("$MMTRACE" "$@")
+		COMP_CWORD=$#
+		_mmtrace
+		printf '%s\n' "${COMPREPLY[@]}" | sort
+	)
+}
+
+same "completion of 'mmtrace rec'" "record" "$(completed rec)"
+same "completion of 'mmtrace report --'" "$(listed report | cut -d' ' -f1)" "$(completed report --)"
+same "completion of 'mmtrace record -g d'" "dwarf" "$(completed record -g d)"
+
+exit $failed
