@@ -97,7 +97,7 @@ static bool compare_row(char *line, const struct table *table)
 /* Number of rows compared; those of a CIE, and empty ones, are passed over. */
 static size_t compare_file(const char *path)
 {
-	char command[256], line[1024], previous[1024] = "";
+	char command[640], line[1024], previous[1024] = "";
 	struct table table = {0}, previous_table = {0};
 	bool in_fde = false;
 	size_t count = 0;
