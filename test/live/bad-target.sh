@@ -14,8 +14,7 @@ record() {
 
 sleep 0 &
 wait $!
-expect_refusal 2 "$!.*[Nn]o such process" record -p $!
-expect_refusal 2 '0x' record -p 0x
+expect_refusal 2 "no( such)? process.*$!" record -p $!
 expect_refusal 127 'no-such-command.*([Nn]ot found|No such file)' record -- no-such-command
 expect_refusal 127 'no/such/command.*([Nn]ot found|No such file)' record -- ./no/such/command
 echo 'echo not executable' >script
@@ -24,13 +23,24 @@ expect_refusal 126 'directory|Permission denied' record -- "$directory"
 printf 'garbage' >garbage && chmod +x garbage
 expect_refusal 126 'garbage.*[Ee]xec format error' record -- ./garbage
 
-# Usage.
-expect_refusal 2 "" record
-expect_refusal 2 "" record -p 1 -- true
-expect_refusal 2 "" record --no-such-option -- true
-expect_refusal 2 "duration" record --duration -1 -- true
-expect_refusal 2 "call-graph" record --call-graph sideways -- true
-expect_refusal 2 "call-graph|dump|stack" record --call-graph dwarf,1000000 -- true
+# Wrong usage: what is wrong, then where help is.
+expect_usage_error() {
+	local pattern=$1
+	shift
+	record "$@" >refused.out 2>refused.err
+	[ $? = 2 ] || refusal_failed "status is not 2" record "$@"
+	[ ! -s refused.out ] || refusal_failed "output on stdout" record "$@"
+	head -1 refused.err | grep -qE -- "$pattern" || refusal_failed "no word of $pattern" record "$@"
+	sed -n 2p refused.err | grep -q -- '--help' || refusal_failed "no word of --help" record "$@"
+	[ "$(wc -l <refused.err)" = 2 ] || refusal_failed "not two lines" record "$@"
+}
+expect_usage_error 'PID'
+expect_usage_error 'not both' -p 1 -- true
+expect_usage_error '0x' -p 0x
+expect_usage_error 'no-such-option' --no-such-option -- true
+expect_usage_error 'duration' --duration -1 -- true
+expect_usage_error 'call-graph' --call-graph sideways -- true
+expect_usage_error 'call-graph' --call-graph dwarf,1000000 -- true
 
 # A 32-bit program: a pause() in machine code.
 cat >pause.s <<'END'

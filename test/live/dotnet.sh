@@ -7,7 +7,7 @@ need_perf
 command -v dotnet >/dev/null || skip "no dotnet is installed"
 dotnet --list-runtimes | grep -q '^Microsoft.NETCore.App 10\.' || skip "no .NET 10 runtime is installed"
 
-program=$BUILD/dotnet
+program=$BUILD/dotnet-program
 "$SOURCE/test/workload/dotnet/build" "$program" >"$directory/build.log" 2>&1 || fail "build: $(cat "$directory/build.log")"
 start_command env DOTNET_PerfMapEnabled=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
 	dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"

@@ -17,5 +17,4 @@ expect_workload_answer no
 "$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" 2>&1 || fail "report ended with status $?"
 grep -qi incomplete "$directory/report.txt" || fail "the report does not say that it is incomplete"
 "$MMTRACE" dump -i "$recording" >"$directory/dump.txt" 2>"$directory/dump.log" || fail "dump: $(cat "$directory/dump.log")"
-perf script -i "$recording" >"$directory/script.txt" 2>&1
-[ $? -lt 128 ] || fail "perf script crashed on the file"
+[ "$(grep -c ' call event=syscalls:sys_exit_mmap ' "$directory/dump.txt")" = 200 ] || fail "dump does not show the 200 calls"

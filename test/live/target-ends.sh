@@ -7,7 +7,7 @@ source "$SOURCE/test/live/support/refusal.bash"
 need_perf
 recorded=0 refused=0
 for ((i = 0; i < 40; i++)); do
-	sleep "0.00$((i % 8))" &
+	sleep "0.0$((i % 10))" &
 	target=$!
 	rm -f "$recording"
 	timeout 20 "$MMTRACE" record -q -o "$recording" -p $target >"$directory/out" 2>"$directory/err"
