@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The ordinary life of mappings: mmap, munmap, mprotect, brk, exec, fork. */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
+#ifndef PROT_GROWSDOWN
+#define PROT_GROWSDOWN 0x01000000
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 
 static struct driver driver;
 
@@ -51,6 +59,312 @@ START_TEST(munmap_crosses_mappings_and_holes)
 }
 END_TEST
 
+START_TEST(fixed_mapping_replaces)
+{
+	driver_map(&driver, 10, 10, RW, 0);
+	driver_map(&driver, 12, 2, PROT_READ, MAP_FIXED);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 r #4, 14-20 rw #3");
+	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
+}
+END_TEST
+
+START_TEST(failed_calls_change_nothing)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_call(&driver, SPACE_MMAP, -ENOMEM, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		    UINT64_MAX, 0);
+	driver_call(&driver, SPACE_MMAP, -EEXIST, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000,
+		    UINT64_MAX, 0);
+	driver_call(&driver, SPACE_MMAP, -EINVAL, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_FIXED, 3, 5);
+	driver_call(&driver, SPACE_MUNMAP, -EINVAL, 10 * PAGE + 1, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_MUNMAP, -EPERM, 10 * PAGE, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_MPROTECT, -EACCES, 10 * PAGE, PAGE, PROT_READ, 0, 0, 0);
+	driver_call(&driver, SPACE_MREMAP, -EINVAL, 10 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
+}
+END_TEST
+
+START_TEST(refused_fixed_file_mapping_leaves_a_hole)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_call(&driver, SPACE_MMAP, -EINVAL, 11 * PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, 3, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 12-14 rw #3");
+}
+END_TEST
+
+START_TEST(file_offsets_follow_splits_and_merges)
+{
+	driver_map_file(&driver, 10, 8, PROT_READ, 3, 0);
+	driver_unmap(&driver, 12, 1);
+	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3, 13-18 r+6 #3");
+	driver_protect(&driver, 14, 2, RW);
+	driver_protect(&driver, 14, 2, PROT_READ);
+	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3, 13-18 r+6 #3");
+}
+END_TEST
+
+START_TEST(witness_after_merging_gives_the_file_of_the_range)
+{
+	driver_witness(
+	    &driver, 8, 10,
+	    (struct space_attributes){.protection = PROT_READ, .device_major = 8, .inode = 4, .file_offset = PAGE});
+	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3");
+}
+END_TEST
+
+START_TEST(read_implies_exec_is_learnt)
+{
+	driver_witness(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ | PROT_EXEC});
+	driver_map(&driver, 10, 2, PROT_READ, 0);
+	driver_protect(&driver, 10, 1, PROT_NONE);
+	driver_protect(&driver, 10, 2, PROT_READ);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rx #3/#5, 11-12 rx #3");
+}
+END_TEST
+
+START_TEST(mprotect_moves_bytes_between_reserved_and_committed)
+{
+	struct space_counts counts;
+
+	driver_map(&driver, 10, 8, PROT_NONE, 0);
+	driver_protect(&driver, 12, 2, RW);
+	counts = space_counts(driver.space);
+	ck_assert_str_eq(driver_show(&driver), "10-12 - #3, 12-14 rw #3/#4, 14-18 - #3");
+	ck_assert_uint_eq(counts.reserved_bytes, 6 * PAGE);
+	ck_assert_uint_eq(counts.committed_bytes, 2 * PAGE);
+	driver_protect(&driver, 12, 2, PROT_READ);
+	ck_assert_str_eq(driver_show(&driver), "10-12 - #3, 12-14 r #3/#4, 14-18 - #3");
+	driver_protect(&driver, 12, 2, PROT_NONE);
+	ck_assert_str_eq(driver_show(&driver), "10-18 - #3");
+}
+END_TEST
+
+START_TEST(mprotect_that_fails_at_a_hole_keeps_what_precedes_it)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_map(&driver, 14, 2, RW, 0);
+	driver_call(&driver, SPACE_MPROTECT, -ENOMEM, 11 * PAGE, 5 * PAGE, PROT_READ, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 11-12 r #3, 14-16 rw #4");
+}
+END_TEST
+
+START_TEST(mprotect_that_fails_half_way_keeps_what_witnesses_list)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_map(&driver, 12, 2, RW, 0);
+	driver_witness(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ});
+	driver_call(&driver, SPACE_MPROTECT, -EACCES, 11 * PAGE, 3 * PAGE, PROT_READ, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 11-12 r #3, 12-14 rw #4");
+}
+END_TEST
+
+START_TEST(mprotect_growsdown_reaches_the_start_of_the_mapping)
+{
+	driver_map(&driver, 10, 6, RW, MAP_GROWSDOWN);
+	driver_protect(&driver, 14, 1, PROT_READ | PROT_GROWSDOWN);
+	ck_assert_str_eq(driver_show(&driver), "10-15 r #3, 15-16 rw #3");
+}
+END_TEST
+
+START_TEST(mremap_grows_shrinks_and_moves)
+{
+	driver_map_file(&driver, 10, 4, PROT_READ, 0, 0);
+	driver_remap(&driver, 10, 4, 6, 0, 10);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r+0 #3, 14-16 r+4 #4");
+	driver_remap(&driver, 10, 6, 5, 0, 10);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r+0 #3, 14-15 r+4 #4");
+	driver_remap(&driver, 11, 3, 6, MREMAP_MAYMOVE, 40);
+	ck_assert_str_eq(driver_show(&driver), "10-11 r+0 #3, 14-15 r+4 #4, 40-43 r+1 #3, 43-46 r+4 #6");
+	ck_assert_uint_eq(driver.told.released[3], 0);
+}
+END_TEST
+
+START_TEST(mremap_fixed_replaces_its_target)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map(&driver, 20, 8, PROT_READ, 0);
+	driver_remap(&driver, 10, 4, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 22);
+	ck_assert_str_eq(driver_show(&driver), "20-22 r #4, 22-24 rw #3, 24-28 r #4");
+	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
+}
+END_TEST
+
+START_TEST(mremap_fixed_moves_several_and_spares_under_the_gap)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_map(&driver, 14, 2, PROT_READ, 0);
+	driver_map(&driver, 20, 6, PROT_EXEC, 0);
+	driver_remap(&driver, 10, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 20);
+	ck_assert_str_eq(driver_show(&driver), "20-22 rw #3, 22-24 x #5, 24-26 r #4");
+}
+END_TEST
+
+START_TEST(mremap_dontunmap_keeps_the_source)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_remap(&driver, 10, 4, 4, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 30);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3, 30-34 rw #4");
+}
+END_TEST
+
+START_TEST(mremap_of_length_0_duplicates)
+{
+	driver_map_file(&driver, 10, 4, RW, 2, MAP_SHARED);
+	driver_remap(&driver, 11, 0, 2, MREMAP_MAYMOVE, 30);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rws+2 #3, 30-32 rws+3 #4");
+}
+END_TEST
+
+START_TEST(mremap_refused_by_the_limit_has_unmapped_its_target)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_map(&driver, 20, 4, RW, 0);
+	driver_call(&driver, SPACE_MREMAP, -ENOMEM, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    21 * PAGE, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 20-21 rw #4, 23-24 rw #4");
+}
+END_TEST
+
+START_TEST(brk_grows_and_shrinks)
+{
+	driver_call(&driver, SPACE_BRK, 10 * PAGE + 8, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 14 * PAGE - 8, 14 * PAGE - 8, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "11-14 rw #4, 14-16 rw #5");
+	ck_assert(space_find(driver.space, 12 * PAGE)->attributes.heap);
+	driver_call(&driver, SPACE_BRK, 16 * PAGE, 1 << 30, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "11-12 rw #4");
+}
+END_TEST
+
+START_TEST(hugetlb_lengths_round_to_huge_pages)
+{
+	driver_map(&driver, 512, 1, RW, MAP_HUGETLB);
+	driver_map(&driver, 2048, 1, RW, MAP_HUGETLB | 16 << 26);
+	ck_assert_str_eq(driver_show(&driver), "512-1024 rw!+0 #3, 2048-2064 rw!+0 #4");
+}
+END_TEST
+
+static struct space_attributes segment(uint64_t file_page)
+{
+	return (struct space_attributes){
+	    .protection = RW, .shared = true, .device_minor = 1, .inode = 6, .file_offset = file_page * PAGE};
+}
+
+START_TEST(shmat_takes_its_size_from_the_witness)
+{
+	driver_witness(&driver, 10, 5, segment(0));
+	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-15 rws+0 #3");
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(shm_remap_replaces)
+{
+	driver_map(&driver, 8, 10, RW, 0);
+	driver_witness(&driver, 10, 5, segment(0));
+	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 10 * PAGE, SHM_REMAP, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "8-10 rw #3, 10-15 rws+0 #4, 15-18 rw #3");
+}
+END_TEST
+
+START_TEST(shmdt_leaves_moved_pieces)
+{
+	driver_witness(&driver, 10, 5, segment(0));
+	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	driver_remap(&driver, 12, 1, 1, MREMAP_MAYMOVE, 40);
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "40-41 rws+2 #3");
+	driver_call(&driver, SPACE_SHMDT, 0, 38 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(remap_file_pages_changes_the_offset)
+{
+	driver_map_file(&driver, 10, 4, RW, 0, MAP_SHARED);
+	driver_call(&driver, SPACE_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 9, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rws+0 #3, 11-13 rws+9 #3, 13-14 rws+3 #3");
+}
+END_TEST
+
+START_TEST(io_destroy_unmaps_the_ring)
+{
+	driver_witness(&driver, 10, 2, segment(0));
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	ck_assert_str_eq(driver_show(&driver), "10-12 rws+0 k");
+	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(witness_of_no_call_adds_what_is_missing)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_witness(&driver, 8, 6, (struct space_attributes){.protection = PROT_READ});
+	driver_unmap(&driver, 50, 1);
+	ck_assert_str_eq(driver_show(&driver), "8-10 r k, 10-12 rw #3, 12-14 r k");
+	ck_assert_uint_eq(space_counts(driver.space).before_bytes, 4 * PAGE);
+}
+END_TEST
+
+START_TEST(impossible_arguments_change_nothing)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_call(&driver, SPACE_MUNMAP, 0, 10 * PAGE, UINT64_MAX, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_MUNMAP, 0, UINT64_MAX - PAGE + 1, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_MPROTECT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_MREMAP, 1 << 20, UINT64_MAX - PAGE + 1, UINT64_MAX, UINT64_MAX, 1, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3");
+}
+END_TEST
+
+START_TEST(code_generation_changes_when_code_goes)
+{
+	uint64_t generation;
+
+	driver_map_file(&driver, 10, 2, PROT_READ | PROT_EXEC, 0, 0);
+	driver_map_file(&driver, 20, 2, PROT_READ, 0, 0);
+	generation = space_code_generation(driver.space);
+	driver_unmap(&driver, 20, 2);
+	ck_assert_uint_eq(space_code_generation(driver.space), generation);
+	driver_unmap(&driver, 10, 1);
+	ck_assert_uint_ne(space_code_generation(driver.space), generation);
+}
+END_TEST
+
+START_TEST(fork_copies_with_other_births)
+{
+	struct space *copy;
+	struct told told = driver.told;
+
+	driver_map(&driver, 10, 2, RW, 0);
+	driver_map(&driver, 12, 2, RW, 0);
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	ck_assert_uint_eq(space_counts(copy).intervals, 1);
+	ck_assert_uint_eq(space_counts(copy).before_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_counts(copy).mapped_bytes, 0);
+	space_destroy(copy);
+	ck_assert_uint_eq(driver.told.released[3], told.released[3]);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 rw #4");
+}
+END_TEST
+
+START_TEST(exec_empties)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	space_exec(driver.space);
+	ck_assert_str_eq(driver_show(&driver), "");
+	ck_assert_uint_eq(driver.told.released_by_none, 2 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -62,6 +376,34 @@ int main(void)
 	tcase_add_test(calls, mmap_is_born_and_munmap_releases);
 	tcase_add_test(calls, munmap_splits_head_middle_and_tail);
 	tcase_add_test(calls, munmap_crosses_mappings_and_holes);
+	tcase_add_test(calls, fixed_mapping_replaces);
+	tcase_add_test(calls, failed_calls_change_nothing);
+	tcase_add_test(calls, refused_fixed_file_mapping_leaves_a_hole);
+	tcase_add_test(calls, file_offsets_follow_splits_and_merges);
+	tcase_add_test(calls, witness_after_merging_gives_the_file_of_the_range);
+	tcase_add_test(calls, read_implies_exec_is_learnt);
+	tcase_add_test(calls, mprotect_moves_bytes_between_reserved_and_committed);
+	tcase_add_test(calls, mprotect_that_fails_at_a_hole_keeps_what_precedes_it);
+	tcase_add_test(calls, mprotect_that_fails_half_way_keeps_what_witnesses_list);
+	tcase_add_test(calls, mprotect_growsdown_reaches_the_start_of_the_mapping);
+	tcase_add_test(calls, mremap_grows_shrinks_and_moves);
+	tcase_add_test(calls, mremap_fixed_replaces_its_target);
+	tcase_add_test(calls, mremap_fixed_moves_several_and_spares_under_the_gap);
+	tcase_add_test(calls, mremap_dontunmap_keeps_the_source);
+	tcase_add_test(calls, mremap_of_length_0_duplicates);
+	tcase_add_test(calls, mremap_refused_by_the_limit_has_unmapped_its_target);
+	tcase_add_test(calls, brk_grows_and_shrinks);
+	tcase_add_test(calls, hugetlb_lengths_round_to_huge_pages);
+	tcase_add_test(calls, shmat_takes_its_size_from_the_witness);
+	tcase_add_test(calls, shm_remap_replaces);
+	tcase_add_test(calls, shmdt_leaves_moved_pieces);
+	tcase_add_test(calls, remap_file_pages_changes_the_offset);
+	tcase_add_test(calls, io_destroy_unmaps_the_ring);
+	tcase_add_test(calls, witness_of_no_call_adds_what_is_missing);
+	tcase_add_test(calls, impossible_arguments_change_nothing);
+	tcase_add_test(calls, code_generation_changes_when_code_goes);
+	tcase_add_test(calls, fork_copies_with_other_births);
+	tcase_add_test(calls, exec_empties);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
