@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/tracepoint.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <traceevent/event-parse.h>
 
+#include "base/cleanup.h"
 #include "trace/format.h"
 
 /* Marks of perf's TRACING_DATA, which trace-cmd made first. */
@@ -16,6 +17,7 @@
 #define LIMIT_SYSTEMS 65536
 #define LIMIT_TRACEPOINTS 65536
 #define LIMIT_FIELD_BYTES 65535
+#define FIELD_MARK "\tfield:"
 
 void tracepoints_deinit(struct tracepoints *tracepoints)
 {
@@ -198,60 +200,83 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 	return NULL;
 }
 
-/* NULL: not parsable. The event belongs to the parser. */
-static struct tep_event *parse(struct tep_handle *parser, const struct tracepoint *tracepoint)
+/*
+ * "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;": the kernel writes no other form. Read here and not
+ * with libtraceevent, which crashes on damaged texts. `line` has no newline; `name_size_ret` counts from `name_ret`.
+ */
+static bool read_field_line(const char *line, size_t size, const char **name_ret, size_t *name_size_ret,
+			    struct tracepoint_field *field_ret)
 {
-	tep_set_loglevel(TEP_LOG_NONE);
-	tep_set_long_size(parser, LONG_BYTES);
-	/* The print format may be beyond the parser; the fields are there all the same. */
-	(void)tep_parse_event(parser, tracepoint->format, strlen(tracepoint->format), tracepoint->system);
-	return tep_find_event_by_name(parser, tracepoint->system, tracepoint->name);
+	CLEANUP(free) char *copy = strndup(line, size);
+	unsigned offset, bytes, is_signed;
+	const char *end, *name;
+
+	if (!copy || strncmp(copy, FIELD_MARK, strlen(FIELD_MARK)) != 0)
+		return false;
+	end = strchr(copy, ';');
+	if (!end || sscanf(end, ";\toffset:%5u;\tsize:%5u;\tsigned:%1u;", &offset, &bytes, &is_signed) != 3)
+		return false;
+	if (bytes == 0 || bytes > LIMIT_FIELD_BYTES || offset > LIMIT_FIELD_BYTES)
+		return false;
+	for (const char *bracket = end; bracket > copy; bracket--) {
+		if (*bracket == '[')
+			end = bracket; /* an array: its name ends before the number of elements */
+	}
+	for (name = end; name > copy && name[-1] != ' ' && name[-1] != '*';)
+		name--;
+	*name_ret = line + (name - copy);
+	*name_size_ret = (size_t)(end - name);
+	*field_ret = (struct tracepoint_field){.offset = offset, .size = bytes, .is_signed = is_signed};
+	return *name_size_ret > 0;
 }
 
-static bool read_field(const struct tep_format_field *field, struct tracepoint_field *field_ret)
+/* The next field behind *position_ret, which moves on; false: none is left. */
+static bool next_field(const char **position, const char **name_ret, size_t *name_size_ret,
+		       struct tracepoint_field *field_ret)
 {
-	if (!field || field->offset < 0 || field->size <= 0 || field->offset > LIMIT_FIELD_BYTES ||
-	    field->size > LIMIT_FIELD_BYTES)
-		return false;
-	*field_ret = (struct tracepoint_field){
-	    .offset = (uint32_t)field->offset,
-	    .size = (uint32_t)field->size,
-	    .is_signed = field->flags & TEP_FIELD_IS_SIGNED,
-	};
-	return true;
+	while (**position) {
+		const char *line = *position;
+		size_t size = strcspn(line, "\n");
+
+		*position = line + size + (line[size] == '\n');
+		if (read_field_line(line, size, name_ret, name_size_ret, field_ret))
+			return true;
+	}
+	return false;
+}
+
+static bool is_name(const char *name, size_t size, const char *wanted)
+{
+	return strlen(wanted) == size && memcmp(name, wanted, size) == 0;
 }
 
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret)
 {
-	struct tep_handle *parser = tep_alloc();
-	struct tep_event *event;
-	bool found = false;
+	const char *position = tracepoint->format, *name;
+	struct tracepoint_field found;
+	size_t size;
 
-	if (!parser)
-		return false;
-	event = parse(parser, tracepoint);
-	if (event)
-		found = read_field(tep_find_any_field(event, field), field_ret);
-	tep_free(parser);
-	return found;
+	while (next_field(&position, &name, &size, &found)) {
+		if (!is_name(name, size, field))
+			continue;
+		*field_ret = found;
+		return true;
+	}
+	return false;
 }
 
 size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6])
 {
-	struct tep_handle *parser = tep_alloc();
-	struct tep_format_field *field;
-	struct tep_event *event;
-	size_t count = 0;
+	const char *position = tracepoint->format, *name;
+	struct tracepoint_field found;
+	bool behind = false;
+	size_t size, count = 0;
 
-	if (!parser)
-		return 0;
-	event = parse(parser, tracepoint);
-	field = event ? tep_find_field(event, "__syscall_nr") : NULL;
-	for (field = field ? field->next : NULL; field && count < 6; field = field->next) {
-		if (!read_field(field, &fields_ret[count]))
-			break;
-		count++;
+	while (count < 6 && next_field(&position, &name, &size, &found)) {
+		if (behind)
+			fields_ret[count++] = found;
+		else
+			behind = is_name(name, size, "__syscall_nr");
 	}
-	tep_free(parser);
 	return count;
 }

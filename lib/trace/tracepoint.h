@@ -36,7 +36,7 @@ struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tr
 /* NULL: absent. */
 const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints, uint32_t id);
 
-/* False: the format text has no such field. Parsed with libtraceevent. */
+/* False: the format text has no such field. */
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret);
 
 /* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. How many were found. */

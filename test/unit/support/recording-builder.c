@@ -56,7 +56,10 @@ static void add_formats(struct writer *writer)
 	struct tracepoints tracepoints = {0};
 	struct buffer buffer;
 
-	tracepoints.header_page = strdup("\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n");
+	tracepoints.header_page = strdup("\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+					 "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+					 "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+					 "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n");
 	tracepoints.header_event = strdup("# compressed entry header\n");
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		char name[64];
