@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <jansson.h>
+#include <mmtrace/output.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/sample-report.h"
+
+static json_t *load(char *text)
+{
+	json_error_t error;
+	json_t *root = json_loads(text, 0, &error);
+
+	ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
+	free(text);
+	return root;
+}
+
+static json_t *render(const struct mmt_report *report, const struct mmt_text_options *options)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_ptr_null(mmt_report_write_json(report, options, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	return load(text);
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
+
+	ck_assert_msg(json_is_integer(value), "%s is no integer", key);
+	return json_integer_value(value);
+}
+
+static const char *string(const json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
+
+	ck_assert_msg(json_is_string(value), "%s is no string", key);
+	return json_string_value(value);
+}
+
+START_TEST(report_fields)
+{
+	struct mmt_report report = sample_report();
+	json_t *root = render(&report, &(struct mmt_text_options){0}), *group, *frame, *process;
+
+	ck_assert_str_eq(string(root, "mmtrace"), "report");
+	ck_assert_int_eq(number(root, "version"), MMT_JSON_VERSION);
+	ck_assert_int_eq(number(root, "unfreed_bytes"), 1073754112);
+	ck_assert(json_is_null(json_object_get(root, "resident_bytes")));
+	ck_assert(json_is_null(json_object_get(root, "start_realtime_ns")));
+	ck_assert_int_eq(number(json_object_get(root, "events"), "mmap"), 1333);
+	ck_assert_int_eq(number(json_object_get(json_object_get(root, "completeness"), "stacks_by_end"), "entry"), 256);
+	process = json_array_get(json_object_get(root, "processes"), 0);
+	ck_assert_int_eq(number(process, "wrong_bytes"), 0);
+	ck_assert(json_is_null(json_object_get(process, "parent_pid")));
+	group = json_array_get(json_object_get(root, "groups"), 0);
+	ck_assert_int_eq(number(group, "unfreed_count"), 256);
+	ck_assert_uint_eq(json_array_size(json_object_get(group, "trend")), MMT_TREND_POINTS);
+	frame = json_array_get(json_object_get(group, "frames"), 1);
+	ck_assert_str_eq(string(frame, "function"), "mmap_allocation");
+	ck_assert_int_eq(number(frame, "source_line"), 18);
+	frame = json_array_get(json_object_get(group, "frames"), 0);
+	ck_assert_str_eq(string(frame, "address"), "0x7f0000001000");
+	ck_assert(json_is_null(json_object_get(frame, "source_file")));
+	json_decref(root);
+}
+END_TEST
+
+START_TEST(invalid_utf8)
+{
+	struct mmt_report report = sample_report();
+	json_t *root = render(&report, &(struct mmt_text_options){0}), *group, *frame;
+
+	group = json_array_get(json_object_get(root, "groups"), 1);
+	ck_assert_str_eq(string(group, "stack_end"), "no_unwind_data");
+	frame = json_array_get(json_object_get(group, "frames"), 0);
+	ck_assert_str_eq(string(frame, "function"), "evil\x1b[31m\\xff\n");
+	json_decref(root);
+}
+END_TEST
+
+START_TEST(limit)
+{
+	struct mmt_report report = sample_report();
+	json_t *root = render(&report, &(struct mmt_text_options){.limit = 1});
+
+	ck_assert_uint_eq(json_array_size(json_object_get(root, "groups")), 1);
+	ck_assert_int_eq(number(root, "group_count"), 2);
+	ck_assert_int_eq(number(root, "hidden_count"), 1);
+	ck_assert_int_eq(number(root, "hidden_bytes"), 12288);
+	json_decref(root);
+}
+END_TEST
+
+START_TEST(diff)
+{
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW,
+				       .after = &sample_groups[0],
+				       .bytes = 1073741824,
+				       .count = 256,
+				       .after_bytes_per_second = 1048576.4};
+	struct mmt_diff value = {
+	    .before = &before, .after = &after, .entries = &entry, .entry_count = 1, .bytes = 1073741824};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+	json_t *root, *item;
+
+	ck_assert_ptr_null(mmt_diff_write_json(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	root = load(text);
+	ck_assert_str_eq(string(root, "mmtrace"), "diff");
+	item = json_array_get(json_object_get(root, "entries"), 0);
+	ck_assert_str_eq(string(item, "change"), "new");
+	ck_assert_int_eq(number(item, "after_bytes_per_second"), 1048576);
+	ck_assert(json_is_null(json_object_get(item, "before")));
+	ck_assert_int_eq(number(json_object_get(item, "after"), "unfreed_bytes"), 1073741824);
+	json_decref(root);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("json");
+	TCase *cases = tcase_create("json");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, report_fields);
+	tcase_add_test(cases, invalid_utf8);
+	tcase_add_test(cases, limit);
+	tcase_add_test(cases, diff);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

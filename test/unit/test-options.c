@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* The tool is no library: its parser is compiled in. */
+#include "../../cmd/message.c"
+#include "../../cmd/options-help.c"
+#include "../../cmd/options.c"
+#include "../../cmd/values.c"
+
+static const char *const usage[] = {"[OPTIONS] FILE", NULL};
+static const struct command command = {.name = "test", .usage = usage, .about = "About."};
+
+struct settings {
+	bool flag, size_given;
+	const char *file;
+	uint64_t size, duration;
+	size_t count;
+	int choice;
+	struct value_pids pids;
+};
+
+static const char *const words[] = {"red", "green", NULL};
+
+static int parse(struct settings *settings, enum options_order order, char **argv, int *first_ret)
+{
+	const struct option_entry table[] = {
+	    OPTION('f', "flag", FLAG, &settings->flag, NULL, "a flag"),
+	    OPTION('o', "output", STRING, &settings->file, "FILE", "a file"),
+	    OPTION('s', "size", SIZE, &settings->size, "SIZE", "a size", .given = &settings->size_given),
+	    OPTION(0, "duration", DURATION, &settings->duration, "TIME", "a time"),
+	    OPTION('n', "limit", COUNT, &settings->count, "N", "a number"),
+	    OPTION(0, "colour", CHOICE, &settings->choice, "red|green", "a colour", .alias = "color", .choices = words),
+	    OPTION('p', "pid", PIDS, &settings->pids, "PID[,PID...]", "processes"),
+	    OPTIONS_END,
+	};
+	int argc = 0;
+
+	while (argv[argc])
+		argc++;
+	return options_parse(&command, table, order, argc, argv, first_ret);
+}
+
+#define ARGUMENTS(...)                                                                                                 \
+	(char *[])                                                                                                     \
+	{                                                                                                              \
+		"test", __VA_ARGS__, NULL                                                                              \
+	}
+
+START_TEST(every_kind)
+{
+	struct settings settings = {0};
+	char **argv = ARGUMENTS("-f", "--output=x.data", "-s", "4K", "--duration", "1.5s", "-n3", "--color", "green",
+				"-p", "7,8,7", "--pid", "9", "rest");
+	int first = 0;
+
+	ck_assert_int_lt(parse(&settings, OPTIONS_ANYWHERE, argv, &first), 0);
+	ck_assert(settings.flag && settings.size_given);
+	ck_assert_str_eq(settings.file, "x.data");
+	ck_assert_uint_eq(settings.size, 4096);
+	ck_assert_uint_eq(settings.duration, 1500000000);
+	ck_assert_uint_eq(settings.count, 3);
+	ck_assert_int_eq(settings.choice, 1);
+	ck_assert_uint_eq(settings.pids.count, 3);
+	ck_assert_int_eq(settings.pids.items[2], 9);
+	ck_assert_str_eq(argv[first], "rest");
+	value_pids_deinit(&settings.pids);
+}
+END_TEST
+
+START_TEST(order_of_arguments)
+{
+	struct settings settings = {0};
+	char **first_word = ARGUMENTS("-f", "ls", "-s", "1");
+	char **anywhere = ARGUMENTS("a", "-f", "b");
+	char **dashes = ARGUMENTS("--", "-f");
+	int first = 0;
+
+	ck_assert_int_lt(parse(&settings, OPTIONS_FIRST, first_word, &first), 0);
+	ck_assert_int_eq(first, 2);
+	ck_assert(settings.flag && !settings.size_given);
+
+	settings = (struct settings){0};
+	ck_assert_int_lt(parse(&settings, OPTIONS_ANYWHERE, anywhere, &first), 0);
+	ck_assert(settings.flag);
+	ck_assert_str_eq(anywhere[first], "a");
+	ck_assert_str_eq(anywhere[first + 1], "b");
+
+	settings = (struct settings){0};
+	ck_assert_int_lt(parse(&settings, OPTIONS_FIRST, dashes, &first), 0);
+	ck_assert(!settings.flag);
+	ck_assert_str_eq(dashes[first], "-f");
+}
+END_TEST
+
+static const struct {
+	const char *word, *value;
+} refused[] = {
+    {"--nosuch", NULL},	    {"-x", NULL},      {"--flag=1", NULL},  {"--size", NULL},	  {"--size", "4X"},
+    {"--size", "-1"},	    {"--size", ""},    {"--duration", "0"}, {"--duration", "1w"}, {"--limit", "1.5"},
+    {"--colour", "purple"}, {"--pid", "0"},    {"--pid", "1,"},	    {"--pid", "1,,2"},	  {"--pid", "99999999999"},
+    {"-n", NULL},	    {"--limit", " 1"},
+};
+
+START_TEST(refusals)
+{
+	struct settings settings = {0};
+	char *argv[] = {"test", (char *)refused[_i].word, (char *)refused[_i].value, NULL};
+	int first = 0;
+
+	ck_assert_int_eq(parse(&settings, OPTIONS_ANYWHERE, argv, &first), EXIT_UNUSABLE);
+	value_pids_deinit(&settings.pids);
+}
+END_TEST
+
+START_TEST(sizes)
+{
+	uint64_t size = 0;
+
+	ck_assert_ptr_null(value_size("0", &size));
+	ck_assert_uint_eq(size, 0);
+	ck_assert_ptr_null(value_size("3GiB", &size));
+	ck_assert_uint_eq(size, 3221225472u);
+	ck_assert_ptr_null(value_size("2mb", &size));
+	ck_assert_uint_eq(size, 2097152);
+	ck_assert_ptr_nonnull(value_size("99999999999T", &size));
+	ck_assert_ptr_nonnull(value_size("99999999999999999999", &size));
+	ck_assert_ptr_nonnull(value_size("1KK", &size));
+	ck_assert_uint_eq(size, 2097152);
+}
+END_TEST
+
+START_TEST(durations)
+{
+	uint64_t ns = 0;
+
+	ck_assert_ptr_null(value_duration("500ms", &ns));
+	ck_assert_uint_eq(ns, 500000000);
+	ck_assert_ptr_null(value_duration("2m", &ns));
+	ck_assert_uint_eq(ns, 120000000000u);
+	ck_assert_ptr_null(value_duration("1h", &ns));
+	ck_assert_uint_eq(ns, 3600000000000u);
+	ck_assert_ptr_null(value_duration("0.25h", &ns));
+	ck_assert_uint_eq(ns, 900000000000u);
+	ck_assert_ptr_null(value_duration("10", &ns));
+	ck_assert_uint_eq(ns, 10000000000u);
+	ck_assert_ptr_nonnull(value_duration("99999999999999h", &ns));
+	ck_assert_ptr_nonnull(value_duration(".5s", &ns));
+}
+END_TEST
+
+START_TEST(distances)
+{
+	ck_assert_uint_eq(value_distance("record", "record"), 0);
+	ck_assert_uint_eq(value_distance("recrod", "record"), 1);
+	ck_assert_uint_eq(value_distance("limt", "limit"), 1);
+	ck_assert_uint_eq(value_distance("", "dump"), 4);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("options");
+	TCase *cases = tcase_create("options");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, every_kind);
+	tcase_add_test(cases, order_of_arguments);
+	tcase_add_loop_test(cases, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
+	tcase_add_test(cases, sizes);
+	tcase_add_test(cases, durations);
+	tcase_add_test(cases, distances);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <mmtrace/output.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/sample-report.h"
+
+static char *render(const struct mmt_report *report, const struct mmt_text_options *options)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_ptr_null(mmt_report_write_text(report, options, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	return text;
+}
+
+#define ASSERT_HAS(text, part) ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text)
+#define ASSERT_LACKS(text, part) ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in:\n%s", part, text)
+
+START_TEST(first_screen)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
+
+	ASSERT_HAS(text, "mmtrace.data: MyConsoleApp (pid 3074), 62.1 s\n");
+	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
+	ASSERT_HAS(text, "256 of 258 stacks whole; 2: no unwind data\n");
+	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, 0 bytes off\n");
+	ASSERT_HAS(text,
+		   " 1   1.00 GiB   100.0 %   256 x 4.00 MiB   0 of 256 freed   resident 1.00 GiB   ▁▁▁▁▁▁▁▅▁▁▁▁▁▁▁█   "
+		   "thread .NET (3074)\n");
+	ASSERT_HAS(text, "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   committed 4.00 KiB   reserved 8.00 KiB");
+	free(text);
+}
+END_TEST
+
+START_TEST(frames)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
+
+	ASSERT_HAS(text, "      mmap                libc.so.6\n"
+			 "      mmap_allocation     leak.so     leak.c:18\n"
+			 "      IL_STUB_PInvoke()   [jit]\n"
+			 "      MyTest()            [jit]\n"
+			 "      ... 4 runtime frames\n"
+			 "      main                dotnet\n");
+	ASSERT_HAS(text, "? plain.so+0x1234\n");
+	ASSERT_HAS(text, "0xdeadbeef\n");
+	ASSERT_HAS(text, "(callers beyond here are missing: no unwind data)\n");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_LACKS(text, "runtime frames");
+	ASSERT_HAS(text, "RunMain");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 2});
+	ASSERT_HAS(text, "leak.c:18\n      ... 7 more frames\n");
+	free(text);
+}
+END_TEST
+
+START_TEST(hostile_names)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){0});
+
+	ASSERT_HAS(text, "evil\\x1b[31m\\xff\\x0a");
+	ASSERT_HAS(text, "lib\xc3\xa9.so");
+	ASSERT_LACKS(text, "\x1b");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.ascii = true});
+	for (const char *byte = text; *byte; byte++)
+		ck_assert_int_gt(*byte, 0);
+	ASSERT_HAS(text, "lib\\xc3\\xa9.so");
+	ASSERT_HAS(text, "0000000500000009");
+	free(text);
+}
+END_TEST
+
+START_TEST(warnings_come_first)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.completeness.lost_events = 1204;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_eq(strstr(text, "LOST: 1,204 events"), text);
+	free(text);
+	report.completeness.incomplete = true;
+	report.completeness.damaged = true;
+	report.completeness.damage = "record at offset 4711";
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_eq(strstr(text, "INCOMPLETE: "), text);
+	ASSERT_HAS(text, "\nDAMAGED: what follows uses the part before record at offset 4711\nLOST: ");
+	free(text);
+}
+END_TEST
+
+START_TEST(differs_from_kernel)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_process process = report.processes[0];
+	char *text;
+
+	process.wrong_bytes = 8192;
+	report.processes = &process;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "412 mappings, 8.00 KiB off");
+	free(text);
+	process.checked = false;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "not checked against the kernel's final map: ");
+	free(text);
+}
+END_TEST
+
+START_TEST(selection)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){.limit = 1});
+
+	ASSERT_HAS(text, "MyTest()");
+	ASSERT_LACKS(text, "0xdeadbeef");
+	ASSERT_HAS(text, "1 more stack with 12.00 KiB (");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.min_bytes = 12289});
+	ASSERT_LACKS(text, "0xdeadbeef");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_AGE});
+	ck_assert(strstr(text, "0xdeadbeef") < strstr(text, "MyTest()"));
+	free(text);
+}
+END_TEST
+
+START_TEST(nothing_unfreed)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.group_count = 0;
+	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "no leak of mappings.\n");
+	free(text);
+	report.completeness.incomplete = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "no leak of mappings. The recording is not whole, see above.\n");
+	free(text);
+}
+END_TEST
+
+START_TEST(rows_fit_the_terminal)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){.width = 60, .ascii = true, .stack_frames = 32});
+	char *row = strstr(text, "\n 1  ");
+
+	ck_assert_ptr_nonnull(row);
+	for (char *line = row + 1; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (strncmp(line, "      (", 7) == 0 || strchr("frc?.", *line))
+			break;
+		ck_assert_msg(strcspn(line, "\n") <= 60, "too long: %.80s", line);
+	}
+	free(text);
+}
+END_TEST
+
+static void assert_bytes(uint64_t bytes, const char *expected)
+{
+	char text[MMT_SIZE_TEXT];
+
+	ck_assert_str_eq(mmt_format_bytes(bytes, text), expected);
+}
+
+START_TEST(formats)
+{
+	char text[MMT_SIZE_TEXT];
+
+	assert_bytes(0, "0 B");
+	assert_bytes(1023, "1023 B");
+	assert_bytes(4096, "4.00 KiB");
+	assert_bytes(271895347, "259.3 MiB");
+	assert_bytes(1024 * 1024 - 1, "1.00 MiB");
+	assert_bytes(1073741824, "1.00 GiB");
+	assert_bytes(UINT64_MAX, "16.00 EiB");
+	ck_assert_str_eq(mmt_format_change(-4096, text), "-4.00 KiB");
+	ck_assert_str_eq(mmt_format_change(INT64_MIN, text), "-8.00 EiB");
+	ck_assert_str_eq(mmt_format_change(0, text), "0 B");
+	ck_assert_str_eq(mmt_format_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
+	ck_assert_str_eq(mmt_format_count(999, text), "999");
+	ck_assert_str_eq(mmt_format_duration(62100000000, text), "62.1 s");
+	ck_assert_str_eq(mmt_format_duration(303000000000, text), "5 min 3 s");
+	ck_assert_str_eq(mmt_format_duration(UINT64_MAX, text), "5124095 h 34 min");
+}
+END_TEST
+
+START_TEST(diff)
+{
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_group grown = sample_groups[0];
+	struct mmt_diff_entry entries[] = {
+	    {.change = MMT_CHANGE_GROWN, .before = &sample_groups[0], .after = &grown, .bytes = 1073741824},
+	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288},
+	};
+	struct mmt_diff value = {
+	    .before = &before, .after = &after, .entries = entries, .entry_count = 2, .bytes = 1073729536};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	grown.unfreed_bytes = 2147483648;
+	grown.unfreed_count = 512;
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_HAS(text, "  +1.00 GiB   grown    1.00 GiB to 2.00 GiB   256 to 512 mappings");
+	ASSERT_HAS(text, " -12.00 KiB   gone     12.00 KiB to 0 B   2 to 0 mappings");
+	ASSERT_HAS(text, "stacks: 0 new, 1 gone, 1 grown, 0 shrunk, 0 same\n");
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("text");
+	TCase *cases = tcase_create("text");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, first_screen);
+	tcase_add_test(cases, frames);
+	tcase_add_test(cases, hostile_names);
+	tcase_add_test(cases, warnings_come_first);
+	tcase_add_test(cases, differs_from_kernel);
+	tcase_add_test(cases, selection);
+	tcase_add_test(cases, nothing_unfreed);
+	tcase_add_test(cases, rows_fit_the_terminal);
+	tcase_add_test(cases, formats);
+	tcase_add_test(cases, diff);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
