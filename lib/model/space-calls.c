@@ -33,12 +33,19 @@ bool space_calls_range(const struct space *space, uint64_t start, uint64_t lengt
 	return true;
 }
 
-const struct space_witness *space_calls_witness(const struct space_call *call, const struct range *range)
+bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness)
+{
+	return witness->start < witness->end && !((witness->start | witness->end) & (space->page_bytes - 1));
+}
+
+const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
+						const struct range *range)
 {
 	for (size_t i = call->witness_count; i > 0; i--) {
 		const struct space_witness *witness = &call->witnesses[i - 1];
 
-		if (witness->start <= range->start && witness->end >= range->end)
+		if (witness->start <= range->start && witness->end >= range->end &&
+		    space_calls_valid_witness(space, witness))
 			return witness;
 	}
 	return NULL;
@@ -91,7 +98,7 @@ bool space_calls_bear(struct space *space, const struct space_call *call, const 
 static struct space_attributes mmap_attributes(struct space *space, const struct space_call *call,
 					       const struct range *range)
 {
-	const struct space_witness *witness = space_calls_witness(call, range);
+	const struct space_witness *witness = space_calls_witness(space, call, range);
 	uint64_t flags = call->arguments[3];
 	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
 	struct space_attributes attributes = {
@@ -183,7 +190,7 @@ static bool grow_unknown_break(struct space *space, const struct space_call *cal
 		const struct interval_node *below = intervals_before(&space->mapped, top);
 		struct range range = {witness->start, top};
 
-		if (witness->end != top)
+		if (witness->end != top || !space_calls_valid_witness(space, witness))
 			continue;
 		if (below && below->interval.end > range.start)
 			range.start = below->interval.end;
@@ -217,7 +224,7 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 		return space_guards_release(space, call, top, old);
 	if (top == old)
 		return true;
-	witness = space_calls_witness(call, &range);
+	witness = space_calls_witness(space, call, &range);
 	if (witness)
 		take_witness(&attributes, witness, range.start);
 	return space_guards_place(space, call, range.start, range.end, &attributes) &&
@@ -229,14 +236,14 @@ static bool apply_shmat(struct space *space, const struct space_call *call)
 {
 	uint64_t start = (uint64_t)call->result;
 
-	if (space_calls_failed(call))
+	if (space_calls_failed(call) || (start & (space->page_bytes - 1)))
 		return true;
 	for (size_t i = call->witness_count; i > 0; i--) {
 		const struct space_witness *witness = &call->witnesses[i - 1];
 		struct range range = {start, witness->end};
 		struct space_attributes attributes = {.shm = true};
 
-		if (witness->start > start || witness->end <= start)
+		if (witness->start > start || witness->end <= start || !space_calls_valid_witness(space, witness))
 			continue;
 		take_witness(&attributes, witness, start);
 		if (call->arguments[2] & SHM_REMAP) {
@@ -394,14 +401,9 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 	return true;
 }
 
-static bool valid_witness(const struct space *space, const struct space_witness *witness)
-{
-	return witness->start < witness->end && !((witness->start | witness->end) & (space->page_bytes - 1));
-}
-
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
 {
-	if (valid_witness(space, witness) && !add_missing(space, witness))
+	if (space_calls_valid_witness(space, witness) && !add_missing(space, witness))
 		return &error_no_memory;
 	return NULL;
 }
@@ -416,7 +418,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		const struct space_witness *witness = &call->witnesses[i];
 
 		/* What the thread's stack, or an aio context, did before the call. */
-		if (!concerns(call, witness) && valid_witness(space, witness))
+		if (!concerns(call, witness) && space_calls_valid_witness(space, witness))
 			done = add_missing(space, witness);
 	}
 	done = done && apply(space, call) && space_guards_note(space, call);

@@ -8,8 +8,12 @@
 /* Whole pages from `start`; false when the kernel would refuse such arguments. */
 bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
 
+/* Whole pages, not empty. */
+bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness);
+
 /* The call's last witness that covers the range; NULL: none. */
-const struct space_witness *space_calls_witness(const struct space_call *call, const struct range *range);
+const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
+						const struct range *range);
 
 /* Put a new mapping of the call into a free range. */
 bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,

@@ -60,7 +60,7 @@ static uint64_t lowest(const struct space *space, const struct space_call *call,
 	for (size_t i = 0; i < call->witness_count; i++) {
 		const struct space_witness *witness = &call->witnesses[i];
 
-		if (witness->start < low && witness->end > start)
+		if (witness->start < low && witness->end > start && space_calls_valid_witness(space, witness))
 			low = witness->start;
 	}
 	return low;
@@ -88,7 +88,7 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 		uint64_t start = witness->start > range.start ? witness->start : range.start;
 		uint64_t end = witness->end < range.end ? witness->end : range.end;
 
-		if (start >= end)
+		if (start >= end || !space_calls_valid_witness(space, witness))
 			continue;
 		space_calls_learn(space, call->arguments[2], &witness->attributes);
 		if (!protect(space, call, start, end, witness->attributes.protection))
