@@ -72,7 +72,9 @@ struct mmt_record_summary {
 	uint64_t events[MMT_COUNT_KINDS]; /* memory calls recorded */
 	uint64_t side_band_events;        /* mappings, names, forks, exits */
 	uint64_t stack_dumps;
-	uint64_t truncated_stacks;  /* dumps that hold less of the stack than was asked for, or callchains at the kernel's depth limit */
+	/* Dumps filled to the brim (the stack goes on beyond them; where frame pointers allow, the callchain continues it)
+	   plus callchains at the kernel's depth limit. */
+	uint64_t truncated_stacks;
 	uint64_t lost_events;       /* truth: mappings may be missing */
 	uint64_t lost_stack_dumps;  /* depth only */
 	uint64_t file_bytes;
@@ -85,7 +87,10 @@ struct mmt_record_summary {
 MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*
- * Record until stopped. MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all the
+ * Record until stopped. The soft limit of open files of this process is raised to the hard one. A command starts with no
+ * signal blocked; when the recording ends before it, it gets SIGTERM and a second to end.
+ *
+ * MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all the
  * same. On error no file is left in place of an earlier one.
  */
 MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options,

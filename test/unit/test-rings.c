@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "capture/drain.h"
+#include "capture/rings.h"
+
+#define PAGE 4096
+
+static void expect_division(uint64_t bytes, uint32_t dump_bytes, uint64_t truth, uint64_t dump)
+{
+	uint64_t sizes[RING_KINDS];
+
+	rings_divide(bytes, dump_bytes, PAGE, sizes);
+	ck_assert_uint_eq(sizes[RING_TRUTH], truth);
+	ck_assert_uint_eq(sizes[RING_DUMP], dump);
+}
+
+START_TEST(division)
+{
+	expect_division(8 << 20, 0, 8 << 20, 0);
+	expect_division(8 << 20, 8192, 4 << 20, 4 << 20);
+	expect_division(12 << 20, 8192, 8 << 20, 4 << 20);
+	expect_division(15 << 20, 8192, 8 << 20, 4 << 20);
+	/* Smaller than works: the smallest that does, and room for a dump. */
+	expect_division(0, 0, 16 << 10, 0);
+	expect_division(0, 8192, 16 << 10, 16 << 10);
+	expect_division(4096, 65280, 16 << 10, 128 << 10);
+}
+END_TEST
+
+static struct perf_event_attr describe_sample(void)
+{
+	return (struct perf_event_attr){
+	    .sample_type = EVENTS_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
+			   PERF_SAMPLE_STACK_USER,
+	    .sample_regs_user = 7,
+	};
+}
+
+/* A sample with 2 callchain entries, 4 + 20 bytes of RAW, 3 registers and 16 stack bytes of which `copied` are. */
+static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t copied)
+{
+	buffer_init(buffer, 65536);
+	memset(buffer_extend(buffer, 48), 0, 48);
+	buffer_put_u64(buffer, 2);
+	buffer_put_u64(buffer, 0xfffffffffffffe00);
+	buffer_put_u64(buffer, 0x1234);
+	buffer_put_u32(buffer, 20);
+	memset(buffer_extend(buffer, 20), 0, 20);
+	buffer_put_u64(buffer, registers_abi);
+	for (unsigned i = 0; registers_abi && i < 3; i++)
+		buffer_put_u64(buffer, i);
+	buffer_put_u64(buffer, 16);
+	buffer_put_u64(buffer, 0x1111);
+	buffer_put_u64(buffer, 0x2222);
+	buffer_put_u64(buffer, copied);
+}
+
+START_TEST(sample_layout)
+{
+	const struct perf_event_attr attribute = describe_sample();
+	struct drain_sample sample;
+	struct buffer buffer;
+
+	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 8);
+	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert_uint_eq(sample.callchain_count, 2);
+	ck_assert_uint_eq(sample.stack_bytes, 16);
+	ck_assert_uint_eq(sample.copied_bytes, 8);
+	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
+	buffer_deinit(&buffer);
+	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_NONE, 16);
+	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert_uint_eq(sample.copied_bytes, 16);
+	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+START_TEST(sample_cut_short)
+{
+	const struct perf_event_attr attribute = describe_sample();
+	struct drain_sample sample;
+	struct buffer buffer;
+
+	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
+	for (size_t size = 0; size < buffer.size; size++)
+		ck_assert(!drain_parse_sample(&attribute, buffer.data, size, &sample));
+	buffer_deinit(&buffer);
+	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 17);
+	ck_assert(!drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+/* A ring in ordinary memory: control page, then two pages of data. */
+struct fake_ring {
+	_Alignas(8) uint8_t mapping[3 * PAGE];
+	uint8_t wrapped[RINGS_RECORD_BYTES_MAX];
+};
+
+struct seen {
+	unsigned count;
+	uint8_t first_bytes[8], last_bytes[8];
+};
+
+static struct mmt_error *note_record(void *context, const void *record, size_t size)
+{
+	struct seen *seen = context;
+
+	ck_assert_uint_lt(seen->count, 8);
+	seen->first_bytes[seen->count] = ((const uint8_t *)record)[8];
+	seen->last_bytes[seen->count++] = ((const uint8_t *)record)[size - 1];
+	return NULL;
+}
+
+static void put_record(struct fake_ring *fake, uint64_t *head, uint16_t size, uint8_t mark)
+{
+	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = size};
+
+	for (size_t i = 0; i < size; i++) {
+		uint8_t byte = i < sizeof(header) ? ((const uint8_t *)&header)[i] : mark;
+
+		fake->mapping[PAGE + (*head + i) % (2 * PAGE)] = byte;
+	}
+	*head += size;
+}
+
+START_TEST(wrapped_record)
+{
+	struct fake_ring *fake = calloc(1, sizeof(*fake));
+	struct perf_event_mmap_page *control = (void *)fake->mapping;
+	struct ring ring = {.mapping = fake->mapping, .data_bytes = 2 * PAGE, .wrapped = fake->wrapped};
+	uint64_t head = 10 * PAGE + 6 * 1024; /* 2 KiB before the ring's end */
+	struct seen seen = {0};
+
+	control->data_offset = PAGE;
+	control->data_tail = head;
+	put_record(fake, &head, 1024, 1);
+	put_record(fake, &head, 4096, 2);
+	put_record(fake, &head, 64, 3);
+	control->data_head = head;
+	ck_assert_ptr_null(rings_read(&ring, note_record, &seen));
+	ck_assert_uint_eq(seen.count, 3);
+	ck_assert_mem_eq(seen.first_bytes, "\1\2\3", 3);
+	ck_assert_mem_eq(seen.last_bytes, "\1\2\3", 3);
+	ck_assert_uint_eq(control->data_tail, head);
+	free(fake);
+}
+END_TEST
+
+START_TEST(impossible_record)
+{
+	struct fake_ring *fake = calloc(1, sizeof(*fake));
+	struct perf_event_mmap_page *control = (void *)fake->mapping;
+	struct ring ring = {.mapping = fake->mapping, .data_bytes = 2 * PAGE, .wrapped = fake->wrapped};
+	struct seen seen = {0};
+	struct mmt_error *error;
+	uint64_t head = 0;
+
+	control->data_offset = PAGE;
+	put_record(fake, &head, 64, 1);
+	control->data_head = 32;
+	error = rings_read(&ring, note_record, &seen);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_uint_eq(seen.count, 0);
+	mmt_error_destroy(error);
+	free(fake);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *rings = tcase_create("rings");
+	Suite *suite = suite_create("rings");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(rings, division);
+	tcase_add_test(rings, sample_layout);
+	tcase_add_test(rings, sample_cut_short);
+	tcase_add_test(rings, wrapped_record);
+	tcase_add_test(rings, impossible_record);
+	suite_add_tcase(suite, rings);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
