@@ -20,8 +20,6 @@ expect_refusal 127 'no/such/command.*([Nn]ot found|No such file)' record -- ./no
 echo 'echo not executable' >script
 expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"
-printf 'garbage' >garbage && chmod +x garbage
-expect_refusal 126 'garbage.*[Ee]xec format error' record -- ./garbage
 
 # Wrong usage: what is wrong, then where help is.
 expect_usage_error() {

@@ -34,8 +34,8 @@ expect_frame 2 '.kind == "jit" and (.function | contains("IL_STUB_PInvoke"))'
 expect_frame 3 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::MyTest"))'
 expect_frame 4 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::Main"))'
 # Out to the thread's entry, no frame guessed.
-expect_json '.groups[0] | .stack_end == "entry" and (.frames[-1].function == "_start")'
-expect_json '[.groups[0].frames[] | select(.function == "main")] | length == 1'
+expect_json '.groups[0].stack_end == "entry" and
+	any(.groups[0].frames[]; .function // "" | startswith("__libc_start_main"))'
 expect_json '.groups[0].frames | all(.doubtful | not)'
 
 # And as a person sees it.
