@@ -9,7 +9,7 @@ mkdir out
 "$MMTRACE" record -q -o out/mmtrace.data -- true || fail "record -- true ended with status $?"
 before=$(contents_of out)
 record() {
-	"$MMTRACE" record -o out/mmtrace.data "$@"
+	timeout 20 "$MMTRACE" record -o out/mmtrace.data "$@"
 }
 
 sleep 0 &
@@ -68,7 +68,7 @@ sleep 60 &
 sleeper=$!
 processes+=($sleeper)
 as_nobody() {
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+	timeout 20 setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 }
 for target in "-p $sleeper" "-- true"; do
 	expect_refusal 2 'perf_event_paranoid' as_nobody ./mmtrace-for-all record -o theirs/mmtrace.data $target
