@@ -292,7 +292,8 @@ static void change_offset(void *context, struct space_interval *interval)
 {
 	const struct new_offset *offset = context;
 
-	interval->attributes.file_offset = offset->file_offset + (interval->start - offset->start);
+	if (interval->attributes.inode)
+		interval->attributes.file_offset = offset->file_offset + (interval->start - offset->start);
 }
 
 /* The kernel maps the same file anew over itself. */

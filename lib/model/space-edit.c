@@ -138,6 +138,8 @@ bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *
 {
 	struct interval_node *node;
 
+	if (start >= end)
+		return true;
 	if (!split_at(space, start) || !split_at(space, end))
 		return false;
 	while ((node = intervals_within(&space->mapped, start, end))) {
@@ -170,6 +172,8 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 	uint64_t position = start;
 	struct interval_node *node;
 
+	if (start >= end)
+		return true;
 	if (!split_at(space, start) || !split_at(space, end))
 		return false;
 	while ((node = intervals_within(&space->mapped, position, end))) {
