@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What changed between two recordings of the same program. Stacks are matched by module, function and line, never by address. */
+/* What changed between two recordings of the same program. Stacks are matched by module, function and line, never by
+ * address. */
 #ifndef MMTRACE_DIFF_H
 #define MMTRACE_DIFF_H
 
@@ -14,15 +15,16 @@ enum mmt_change { MMT_CHANGE_NEW, MMT_CHANGE_GONE, MMT_CHANGE_GROWN, MMT_CHANGE_
 struct mmt_diff_entry {
 	enum mmt_change change;
 	const struct mmt_group *before; /* NULL for new */
-	const struct mmt_group *after;  /* NULL for gone */
-	int64_t bytes;                  /* unfreed after minus before */
+	const struct mmt_group *after;	/* NULL for gone */
+	int64_t bytes;			/* unfreed after minus before */
 	int64_t count;
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes by the recording's duration */
 };
 
 struct mmt_diff {
 	const struct mmt_report *before, *after;
-	const struct mmt_diff_entry *entries; /* largest growth first, largest shrinkage last; MMT_CHANGE_SAME left out */
+	const struct mmt_diff_entry
+	    *entries; /* largest growth first, largest shrinkage last; MMT_CHANGE_SAME left out */
 	size_t entry_count;
 	size_t same_count;
 	int64_t bytes; /* sum over all stacks */

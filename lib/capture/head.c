@@ -2,6 +2,7 @@
 #include "capture/head.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -117,12 +118,12 @@ static struct mmt_error *add_command_line(struct recorder *recorder, struct buff
 
 static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buffer)
 {
-	char version[64] = "mmtrace ";
+	char version[64];
 	struct utsname host = {0};
 	struct mmt_error *error;
 
 	uname(&host);
-	strncat(version, mmt_version(), sizeof(version) - strlen(version) - 1);
+	snprintf(version, sizeof(version), "mmtrace %s", mmt_version());
 	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer);
 	if (!error)
 		error = add_string(recorder, FEATURE_OSRELEASE, host.release, buffer);

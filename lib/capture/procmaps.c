@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/procmaps.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -68,7 +69,7 @@ static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES + 1])
 	}
 	path[length] = '\0';
 	if (length == 0)
-		strcpy(path, "//anon");
+		snprintf(path, LIMIT_PATH_BYTES + 1, "//anon");
 }
 
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret)

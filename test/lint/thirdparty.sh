@@ -29,7 +29,6 @@ done <<'END'
 zstd zstd.*\.h
 jansson jansson.*\.h
 capstone capstone/.*
-libtraceevent (traceevent/)?event-parse\.h
 xxhash xxhash\.h
 libiberty (libiberty/)?demangle\.h
 END
