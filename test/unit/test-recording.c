@@ -2,10 +2,12 @@
 /* The writer and the reader against each other, and the reader against files that were cut short or lie. */
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -489,6 +491,66 @@ START_TEST(large_and_incompressible_records_are_kept)
 }
 END_TEST
 
+/* Incompressible records until the first error, which is returned. */
+static struct mmt_error *write_until_full(struct writer *writer, size_t *written_ret)
+{
+	uint64_t body[512], state = 1;
+	struct mmt_error *error = NULL;
+
+	*written_ret = 0;
+	while (!error) {
+		struct perf_event_header header = {.type = PERF_RECORD_TEXT_POKE, .size = sizeof(body)};
+
+		for (size_t i = 0; i < sizeof(body) / sizeof(body[0]); i++)
+			body[i] = state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		memset(body + 505, 0, 7 * sizeof(body[0]));
+		memcpy(body, &header, sizeof(header));
+		error = writer_append(writer, body, sizeof(body));
+		if (!error)
+			error = writer_flush(writer);
+		*written_ret += error ? 0 : 1;
+	}
+	return error;
+}
+
+START_TEST(full_disk_leaves_what_was_written)
+{
+	const struct rlimit limit = {.rlim_cur = 100000, .rlim_max = RLIM_INFINITY};
+	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
+	const uint64_t id = 1;
+	struct mmt_error *error;
+	struct writer *writer;
+	struct reader *reader;
+	struct event event;
+	size_t written, count = 0;
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_ptr_null(writer_create(path, &writer));
+	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
+	ck_assert_ptr_null(writer_add_section(writer, FEATURE_HOSTNAME, "\4\0\0\0abc", 8));
+	ck_assert_ptr_null(writer_start(writer));
+	error = write_until_full(writer, &written);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "File too large"));
+	mmt_error_destroy(error);
+	ck_assert_uint_gt(written, 20);
+	error = writer_finish(writer);
+	ck_assert_int_eq(error ? mmt_error_get_code(error) : MMT_ERROR_SYSTEM, MMT_ERROR_SYSTEM);
+	mmt_error_destroy(error);
+	writer_destroy(writer);
+
+	reader = open_reader();
+	ck_assert_str_eq(reader_metadata(reader)->host, "abc");
+	ck_assert(!reader_metadata(reader)->incomplete);
+	while (next(reader, &event))
+		count++;
+	ck_assert_ptr_null(reader_damage(reader));
+	/* At most the last write made room for the end of the file. */
+	ck_assert_uint_ge(count + 1, written);
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(names_and_modes_of_the_file)
 {
 	struct stat status;
@@ -601,6 +663,7 @@ int main(void)
 	tcase_add_test(cases, damage_ends_the_events_and_is_described);
 	tcase_add_test(cases, copies_from_a_second_root_are_dropped);
 	tcase_add_test(cases, large_and_incompressible_records_are_kept);
+	tcase_add_test(cases, full_disk_leaves_what_was_written);
 	tcase_add_test(cases, names_and_modes_of_the_file);
 	tcase_add_test(cases, nothing_is_touched_before_the_start);
 	tcase_add_test(cases, links_and_directories_are_no_targets);
