@@ -14,6 +14,7 @@
 static struct {
 	pid_t pid; /* 0: none runs */
 	const char *program;
+	bool finished;
 } pager;
 
 static bool is_installed(const char *program)
@@ -100,7 +101,9 @@ int pager_finish(const struct command *command, int status)
 	bool failed = ferror(stdout) != 0;
 	int reason = errno;
 
-	errno = 0;
+	if (pager.finished)
+		return status;
+	pager.finished = true;
 	if (fflush(stdout) != 0 || (pager.pid && fclose(stdout) != 0)) {
 		reason = errno;
 		failed = true;
