@@ -272,6 +272,48 @@ START_TEST(killed_recorder_leaves_a_readable_file)
 }
 END_TEST
 
+START_TEST(without_losses_the_recorder_did_not_finish)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct reader *reader;
+	size_t size;
+
+	build(true);
+	data = read_file(path, &size);
+	data[72 + FEATURE_MMTRACE_LOSS / 8] &= (uint8_t) ~(1u << FEATURE_MMTRACE_LOSS % 8);
+	write_file(path, data, size);
+	reader = open_reader();
+	ck_assert(reader_metadata(reader)->incomplete);
+	check_events(reader);
+	expect_end(reader);
+}
+END_TEST
+
+/* Newer versions of perf refuse records that are not. */
+START_TEST(every_record_is_aligned)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	uint64_t offset, data_size;
+	unsigned compressed = 0;
+	size_t size;
+
+	build(true);
+	data = read_file(path, &size);
+	memcpy(&offset, data + 40, sizeof(offset));
+	memcpy(&data_size, data + 48, sizeof(data_size));
+	for (uint64_t end = offset + data_size; offset < end;) {
+		struct perf_event_header header;
+
+		memcpy(&header, data + offset, sizeof(header));
+		ck_assert_uint_eq(offset % 8, 0);
+		ck_assert_uint_eq(header.size % 8, 0);
+		compressed += header.type == RECORD_COMPRESSED;
+		offset += header.size;
+	}
+	ck_assert_uint_eq(compressed, 4);
+}
+END_TEST
+
 /* Everything that can be read, or one line that says where the trouble is. Returns the number of events. */
 static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 {
@@ -657,6 +699,8 @@ int main(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, everything_comes_back_in_order);
 	tcase_add_test(cases, killed_recorder_leaves_a_readable_file);
+	tcase_add_test(cases, without_losses_the_recorder_did_not_finish);
+	tcase_add_test(cases, every_record_is_aligned);
 	tcase_add_test(cases, cut_anywhere_it_is_incomplete);
 	tcase_add_test(cases, no_byte_can_do_harm);
 	tcase_add_test(cases, what_is_no_recording_is_refused_with_the_reason);

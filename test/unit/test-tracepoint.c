@@ -20,8 +20,9 @@ static char enter_format[] =
     "name: sys_enter_munmap\nID: 102\n" COMMON "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;\n"
     "\tfield:size_t len;\toffset:24;\tsize:8;\tsigned:0;\n\n"
     "print fmt: \"addr: 0x%08lx\", ((unsigned long)(REC->addr))\n";
-static char task_format[] = "name: task_newtask\nID: 7\n" COMMON
-			    "\tfield:unsigned long clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n";
+static char task_format[] =
+    "name: task_newtask\nID: 7\n" COMMON "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+    "\tfield:unsigned long clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n";
 
 static struct tracepoint items[] = {
     {.system = "syscalls", .name = "sys_exit_mmap", .id = 101, .format = exit_format},
@@ -91,6 +92,9 @@ START_TEST(fields_are_where_the_text_says)
 	ck_assert(tracepoint_field(&items[1], "clone_flags", &field));
 	ck_assert_uint_eq(field.offset, 32);
 	ck_assert(!field.is_signed);
+	ck_assert(tracepoint_field(&items[1], "comm", &field));
+	ck_assert_uint_eq(field.offset, 12);
+	ck_assert_uint_eq(field.size, 16);
 	ck_assert(!tracepoint_field(&items[0], "addr", &field));
 }
 END_TEST
