@@ -87,7 +87,7 @@ static void show_start(void *context)
 	const struct record_context *record = context;
 	const struct mmt_record_options *options = record->options;
 
-	if (record->quiet || !isatty(STDERR_FILENO))
+	if (record->quiet || !(options->verbose || isatty(STDERR_FILENO)))
 		return;
 	fprintf(stderr, "mmtrace: recording ");
 	for (size_t i = 0; i < options->pid_count; i++) {

@@ -319,7 +319,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	struct mmt_error *error;
 
 	_Static_assert(UNWIND_REGISTERS == EVENT_REGISTERS, "one numbering");
-	if (!registers.known && !input.callchain_count)
+	if (!input.callchain_count && (!registers.known || !input.stack_size))
 		return code_view_no_stack(view, stack_ret);
 	memcpy(registers.values, stack->registers.values, sizeof(registers.values));
 	if (unwind_memo_get(view->memo, generation, &input, stack_ret))

@@ -389,10 +389,23 @@ static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *t
 	}
 }
 
+/* The maps of a process that is ending are read as they vanish: its state is the one just before. */
+static bool is_of_ended_process(const struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+
+	return process && process->ended;
+}
+
 static struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
 	switch (event->kind) {
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_LINE:
+	case EVENT_SNAPSHOT_END:
+		*done_ret = is_of_ended_process(replay, event);
+		return NULL;
 	case EVENT_FORK:
 		return replay_fork(replay, event);
 	case EVENT_EXIT:

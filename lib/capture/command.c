@@ -6,12 +6,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/proc.h"
 
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127
@@ -63,11 +66,50 @@ _Noreturn static void run_child(char *const *arguments, int go_pipe, int error_p
 	_exit(STATUS_CANNOT_RUN);
 }
 
+/* The file that execvp() will find; negative: none. */
+static int open_program(const char *name)
+{
+	const char *directories = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	while (directories && *directories) {
+		size_t length = strcspn(directories, ":");
+		CLEANUP(free) char *path = NULL;
+		int fd = -1;
+
+		if (asprintf(&path, "%.*s/%s", length ? (int)length : 1, length ? directories : ".", name) < 0) {
+			path = NULL;
+			return -1;
+		}
+		if (access(path, X_OK) == 0)
+			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0)
+			return fd;
+		directories += length + (directories[length] == ':');
+	}
+	return -1;
+}
+
+static struct mmt_error *check_program(const char *name)
+{
+	CLEANUP(close) int fd = open_program(name);
+
+	if (fd >= 0 && proc_is_32_bit_program(fd))
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
+				    name);
+	return NULL;
+}
+
 struct mmt_error *command_start(struct command *command, char *const *arguments)
 {
+	struct mmt_error *error = check_program(arguments[0]);
 	int go_pipe[2], error_pipe[2];
 	int errno_value;
 
+	if (error)
+		return error;
 	if (pipe2(go_pipe, O_CLOEXEC) < 0)
 		return error_system(errno, "cannot make a pipe");
 	if (pipe2(error_pipe, O_CLOEXEC) < 0) {

@@ -56,10 +56,16 @@ static struct mmt_error *refuse_gone(pid_t pid)
 	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
 }
 
-/* The file class of the program: 32-bit system calls do not pass the tracepoints of a 64-bit kernel. */
-static struct mmt_error *check_program(pid_t pid)
+bool proc_is_32_bit_program(int fd)
 {
 	unsigned char identification[EI_NIDENT];
+
+	return pread(fd, identification, sizeof(identification), 0) == sizeof(identification) &&
+	       !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32;
+}
+
+static struct mmt_error *check_program(pid_t pid)
+{
 	char path[64];
 	CLEANUP(close) int fd = -1;
 
@@ -72,8 +78,7 @@ static struct mmt_error *check_program(pid_t pid)
 				    pid);
 	if (fd < 0)
 		return refuse_gone(pid);
-	if (pread(fd, identification, sizeof(identification), 0) == sizeof(identification) &&
-	    !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32)
+	if (proc_is_32_bit_program(fd))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
 				    "kernel",

@@ -35,4 +35,7 @@ bool proc_owner(pid_t pid, uid_t *owner_ret);
 /* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */
 uint64_t proc_start_realtime_ns(pid_t pid);
 
+/* By its file's class: 32-bit system calls do not pass the tracepoints of a 64-bit kernel. */
+bool proc_is_32_bit_program(int fd);
+
 #endif

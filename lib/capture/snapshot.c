@@ -159,6 +159,17 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	}
 }
 
+/* Memory goes before the process: its maps just end, or are empty. A snapshot that may be cut gets no end. */
+static bool still_has_memory(pid_t pid)
+{
+	char path[64], byte;
+	CLEANUP(close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, &byte, 1) == 1;
+}
+
 static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 {
 	struct mmt_error *error;
@@ -167,7 +178,7 @@ static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
 	if (!error)
 		error = read_maps(reading, fd);
-	if (!error)
+	if (!error && still_has_memory(reading->pid))
 		error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
 				    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
 	return error;

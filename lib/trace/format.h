@@ -72,6 +72,7 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
 
 /* Hard limits on what a reader believes. */
+#define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
 #define LIMIT_SECTION_BYTES (1u << 30)

@@ -162,6 +162,9 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	} else if (record->header.size < HEADER_BYTES) {
 		records->ended = true;
 		*damage_ret = describe_damage(records->offset, record->header.type, "size less than a record header");
+	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
+		records->ended = true;
+		*damage_ret = describe_damage(records->offset, record->header.type, "no type of a record");
 	} else {
 		records->offset += record->header.size;
 	}
@@ -235,6 +238,8 @@ static bool next_inner(struct records *records, struct record *record, struct mm
 	record->offset = records->plain_offset;
 	if (record->header.size < HEADER_BYTES)
 		wrong = "size less than a record header, inside a compressed record";
+	else if (record->header.type >= LIMIT_RECORD_TYPE)
+		wrong = "no type of a record, inside a compressed record";
 	else if (record->header.type == RECORD_COMPRESSED || record->header.type == RECORD_COMPRESSED2)
 		wrong = "inside a compressed record";
 	if (wrong) {
