@@ -22,7 +22,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	perf_maps_watch(process);
+	perf_maps_watch(process, recorder_now_ns());
 	/* May add processes, which moves them. */
 	return snapshot_take(recorder, process->pid, kind);
 }

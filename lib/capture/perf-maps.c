@@ -14,24 +14,6 @@
 
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
 
-void perf_maps_watch(struct known_process *process)
-{
-	char path[64];
-	int directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/root/tmp", process->pid);
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return;
-	if (process->tmp_directory >= 0)
-		close(process->tmp_directory);
-	process->tmp_directory = directory;
-	process->namespace_pid = proc_namespace_pid(process->pid);
-	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
-	if (!proc_owner(process->pid, &process->owner))
-		process->owner = 0;
-}
-
 static void format_name(const struct known_process *process, char name[32])
 {
 	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
@@ -75,6 +57,25 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 	format_name(process, name);
 	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && !refuse_file(process, &status))
 		add_growth(process, now_ns, (uint64_t)status.st_size);
+}
+
+void perf_maps_watch(struct known_process *process, uint64_t now_ns)
+{
+	char path[64];
+	int directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp", process->pid);
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return;
+	if (process->tmp_directory >= 0)
+		close(process->tmp_directory);
+	process->tmp_directory = directory;
+	process->namespace_pid = proc_namespace_pid(process->pid);
+	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
+	if (!proc_owner(process->pid, &process->owner))
+		process->owner = 0;
+	perf_maps_note_growth(process, now_ns);
 }
 
 static struct mmt_error *read_text(struct known_process *process, int fd, size_t size)

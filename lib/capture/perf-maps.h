@@ -11,8 +11,9 @@
 #include "base/error.h"
 #include "capture/known-processes.h"
 
-/* Hold the process's /tmp, which outlives it. Again after exec: it may have moved to another root. */
-void perf_maps_watch(struct known_process *process);
+/* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
+ * moved to another root. */
+void perf_maps_watch(struct known_process *process, uint64_t now_ns);
 
 /* Note the file's length when it has grown. */
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);

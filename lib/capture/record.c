@@ -156,7 +156,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		error = start_writing(recorder);
 	if (error)
 		return error;
-	perf_maps_watch(&recorder->processes.items.items[0]);
+	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
 	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC);
 }
 
@@ -180,7 +180,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		if (process->ended)
 			continue;
 		process->snapshot_wanted = false;
-		perf_maps_watch(process);
+		perf_maps_watch(process, recorder->start_ns);
 		error = snapshot_name_threads(recorder, pid);
 		if (!error)
 			error = snapshot_take(recorder, pid, SNAPSHOT_START);
