@@ -271,6 +271,9 @@ static bool apply_shmdt(struct space *space, const struct space_call *call)
 		const struct space_attributes *found = &piece.attributes;
 
 		position = piece.end;
+		/* Of what was mapped before the recording nobody may have told that it is a segment. */
+		if (!found->shm && piece.birth >= BIRTH_FIRST)
+			continue;
 		if (piece.start < base || !found->shared || !found->inode || found->inode == SPACE_INODE_UNKNOWN ||
 		    piece.start - base != found->file_offset)
 			continue;
@@ -309,21 +312,24 @@ static bool apply_remap_file_pages(struct space *space, const struct space_call 
 	       space_edit_change(space, range.start, range.end, change_offset, &offset);
 }
 
-/* The ring of an aio context is a mapping of its own file, which the context's number is the address of. */
+/* The context's number is the address of its ring. One that was there before the recording is taken to be whole. */
 static bool apply_io_destroy(struct space *space, const struct space_call *call)
 {
-	struct interval_node *node = intervals_next(&space->mapped, call->arguments[0]);
+	const struct space_interval *ring = space_find(space, call->arguments[0]);
 	struct range range;
 
-	if (call->result != 0 || !node || node->interval.start != call->arguments[0] ||
-	    !node->interval.attributes.inode)
+	if (call->result != 0)
 		return true;
-	range = (struct range){node->interval.start, node->interval.end};
-	while ((node = intervals_next(&space->mapped, range.end)) && node->interval.start == range.end &&
-	       node->interval.attributes.inode == space_find(space, range.start)->attributes.inode &&
-	       node->interval.attributes.file_offset == range.end - range.start)
-		range.end = node->interval.end;
-	return space_guards_release(space, call, range.start, range.end);
+	for (size_t i = 0; i < space->rings.count; i++) {
+		if (space->rings.items[i].start != call->arguments[0])
+			continue;
+		range = (struct range){call->arguments[0], call->arguments[0] + space->rings.items[i].bytes};
+		space->rings.items[i] = space->rings.items[--space->rings.count];
+		return space_guards_release(space, call, range.start, range.end);
+	}
+	if (!ring || ring->start != call->arguments[0] || !ring->attributes.inode)
+		return true;
+	return space_guards_release(space, call, ring->start, ring->end);
 }
 
 static bool apply(struct space *space, const struct space_call *call)
@@ -377,6 +383,17 @@ static void become_as_seen(void *context, struct space_interval *interval)
 }
 
 /* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
+/* Of the mappings the kernel makes outside these calls, only rings are shared. */
+static bool remember_ring(struct space *space, const struct space_interval *interval)
+{
+	const struct ring ring = {interval->start, interval->end - interval->start, interval->attributes.inode};
+
+	if (!interval->attributes.shared || !ring.inode || interval->attributes.file_offset ||
+	    space->rings.count == RINGS_MAXIMUM)
+		return true;
+	return vector_push(&space->rings, ring);
+}
+
 static bool add_missing(struct space *space, const struct space_witness *witness)
 {
 	struct space_interval interval = {.birth = BIRTH_KERNEL};
@@ -396,7 +413,8 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
 		interval.attributes.protection &= PROTECTIONS;
 		interval.commit = commit_of(&interval.attributes, BIRTH_KERNEL);
-		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
+		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval) ||
+		    !remember_ring(space, &interval))
 			return false;
 	}
 	return true;

@@ -119,6 +119,14 @@ static bool clear_target(struct space *space, const struct space_call *call, con
 	return space_edit_release(space, remap->target, end, call);
 }
 
+static void move_ring(struct space *space, const struct space_interval *piece)
+{
+	for (size_t i = 0; i < space->rings.count; i++) {
+		if (piece->attributes.shared && piece->attributes.inode == space->rings.items[i].inode)
+			space->rings.items[i].start = piece->start;
+	}
+}
+
 static bool put_pieces(struct space *space, const struct remap *remap, const pieces *list, bool tell)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -127,6 +135,7 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		piece.start = piece.start - remap->source + remap->target;
 		piece.end = piece.end - remap->source + remap->target;
 		piece.attributes.heap = false;
+		move_ring(space, &piece);
 		if (!space_edit_touch(space, piece.start, piece.end) ||
 		    !(tell ? space_edit_bear(space, &piece) : space_edit_put(space, &piece)))
 			return false;
@@ -219,8 +228,17 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 	uint64_t position = remap->source, end = remap->source + remap->old_bytes;
 	const struct space_interval *interval;
 
-	if (!remap->fixed || !remap->old_bytes)
+	if (!remap->fixed)
 		return true;
+	/* A second view placed over its own source: the source is gone when it is looked for. */
+	if (!remap->old_bytes) {
+		interval = space_find(space, position);
+		if (call->result != -EFAULT || !interval || !interval->attributes.shared || position < remap->target ||
+		    position >= remap->target + remap->new_bytes)
+			return true;
+		return space_edit_touch(space, remap->target, remap->target + remap->new_bytes) &&
+		       space_edit_release(space, remap->target, remap->target + remap->new_bytes, call);
+	}
 	if (call->result == -ENOMEM) {
 		uint64_t bytes = remap->new_bytes;
 

@@ -23,6 +23,14 @@ struct guard {
 	pieces saved;	/* what the release in flight took, ascending */
 };
 
+/* An aio context: the kernel unmaps as many bytes as it mapped, from where a piece of the ring was moved last. */
+struct ring {
+	uint64_t start, bytes;
+	uint64_t inode;
+};
+
+#define RINGS_MAXIMUM 1024
+
 struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
@@ -43,6 +51,8 @@ struct space {
 	bool break_known;
 	uint64_t program_break; /* page aligned */
 	bool read_implies_exec; /* the process's personality, learnt from witnesses */
+
+	VECTOR(struct ring) rings;
 
 	VECTOR(struct guard) guards;
 	struct map last_exits; /* thread -> time of its last call, kept only while there are guards */

@@ -30,6 +30,7 @@ static void release_everything(struct space *space)
 	struct interval_node *node;
 
 	space_guards_deinit(space);
+	vector_deinit(&space->rings);
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
 		space_edit_tell_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);

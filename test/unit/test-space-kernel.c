@@ -36,7 +36,7 @@ struct run {
 	uint64_t first_break;
 	struct place places[PLACES]; /* where the kernel put things */
 	uint64_t segments[PLACES];   /* shared memory attached at */
-	uint64_t rings[PLACES];
+	uint64_t rings[4];	     /* aio contexts, out of the reach of the other calls */
 };
 
 static uint32_t draw(struct run *run, uint32_t below)
@@ -169,18 +169,6 @@ static void do_shm(struct run *run)
 		*segment = (uint64_t)result;
 }
 
-static void do_aio(struct run *run)
-{
-	uint64_t *ring = &run->rings[draw(run, 4)];
-
-	if (*ring) {
-		child_call(&run->child, SPACE_IO_DESTROY, *ring, 0, 0, 0, 0, 0);
-		*ring = 0;
-	} else {
-		*ring = child_io_setup(&run->child);
-	}
-}
-
 static void do_remap_file_pages(struct run *run)
 {
 	struct place place = draw_place(run);
@@ -218,21 +206,33 @@ static void start_run(struct run *run, uint32_t seed)
 	run->first_break = (uint64_t)child_call(&run->child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
 	run->arena = (uint64_t)child_call(&run->child, SPACE_MMAP, 0, (ARENA_PAGES + 32) * PAGE, PROT_NONE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
+	for (size_t i = 0; i < sizeof(run->rings) / sizeof(*run->rings); i++)
+		run->rings[i] = child_io_setup(&run->child);
 	child_call(&run->child, SPACE_MUNMAP, run->arena, (ARENA_PAGES + 32) * PAGE, 0, 0, 0, 0);
 	child_compare(&run->child, 0);
+}
+
+static void stop_run(struct run *run)
+{
+	for (size_t i = 0; i < sizeof(run->rings) / sizeof(*run->rings); i++) {
+		if (run->rings[i])
+			ck_assert_int_eq(child_call(&run->child, SPACE_IO_DESTROY, run->rings[i], 0, 0, 0, 0, 0), 0);
+		child_compare(&run->child, STEPS);
+	}
+	child_stop(&run->child);
 }
 
 START_TEST(every_call_at_random)
 {
 	static const operation operations[] = {
-	    do_mmap,	 do_mmap,   do_mmap,   do_mmap, do_munmap, do_munmap, do_mprotect,
-	    do_mprotect, do_mremap, do_mremap, do_brk,	do_shm,	   do_aio,    do_remap_file_pages};
+	    do_mmap,	 do_mmap,   do_mmap,   do_mmap, do_munmap, do_munmap,	       do_mprotect,
+	    do_mprotect, do_mremap, do_mremap, do_brk,	do_shm,	   do_remap_file_pages};
 	struct run run;
 
 	start_run(&run, (uint32_t)_i);
 	perform(&run, STEPS, operations, sizeof(operations) / sizeof(*operations));
 	ck_assert_uint_eq(space_counts(run.child.space).ambiguous, 0);
-	child_stop(&run.child);
+	stop_run(&run);
 }
 END_TEST
 
@@ -244,7 +244,7 @@ START_TEST(sealed_and_limited)
 
 	start_run(&run, (uint32_t)_i);
 	perform(&run, STEPS, operations, sizeof(operations) / sizeof(*operations));
-	child_stop(&run.child);
+	stop_run(&run);
 }
 END_TEST
 

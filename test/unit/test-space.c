@@ -226,6 +226,15 @@ START_TEST(mremap_refused_by_the_limit_has_unmapped_its_target)
 }
 END_TEST
 
+START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
+{
+	driver_map_file(&driver, 10, 4, RW, 2, MAP_SHARED);
+	driver_call(&driver, SPACE_MREMAP, -EFAULT, 11 * PAGE, 0, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE,
+		    0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rws+2 #3, 13-14 rws+5 #3");
+}
+END_TEST
+
 START_TEST(brk_grows_and_shrinks)
 {
 	driver_call(&driver, SPACE_BRK, 10 * PAGE + 8, 0, 0, 0, 0, 0, 0);
@@ -300,6 +309,17 @@ START_TEST(io_destroy_unmaps_the_ring)
 	ck_assert_str_eq(driver_show(&driver), "10-12 rws+0 k");
 	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
+START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
+{
+	driver_witness(&driver, 10, 3, segment(0));
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	driver_map(&driver, 11, 4, PROT_READ, MAP_FIXED);
+	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "13-15 r #3");
 }
 END_TEST
 
@@ -392,6 +412,7 @@ int main(void)
 	tcase_add_test(calls, mremap_dontunmap_keeps_the_source);
 	tcase_add_test(calls, mremap_of_length_0_duplicates);
 	tcase_add_test(calls, mremap_refused_by_the_limit_has_unmapped_its_target);
+	tcase_add_test(calls, mremap_that_placed_a_second_view_over_its_source_leaves_a_hole);
 	tcase_add_test(calls, brk_grows_and_shrinks);
 	tcase_add_test(calls, hugetlb_lengths_round_to_huge_pages);
 	tcase_add_test(calls, shmat_takes_its_size_from_the_witness);
@@ -399,6 +420,7 @@ int main(void)
 	tcase_add_test(calls, shmdt_leaves_moved_pieces);
 	tcase_add_test(calls, remap_file_pages_changes_the_offset);
 	tcase_add_test(calls, io_destroy_unmaps_the_ring);
+	tcase_add_test(calls, io_destroy_unmaps_what_lies_where_the_ring_was);
 	tcase_add_test(calls, witness_of_no_call_adds_what_is_missing);
 	tcase_add_test(calls, impossible_arguments_change_nothing);
 	tcase_add_test(calls, code_generation_changes_when_code_goes);

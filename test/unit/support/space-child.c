@@ -240,7 +240,7 @@ static bool undecidable(const struct child *child, const struct space_call *call
 	if (call->kind != SPACE_MREMAP || !(call->arguments[3] & MREMAP_FIXED) ||
 	    (call->result != -ENOMEM && call->result != -EPERM))
 		return false;
-	return !source || call->arguments[2] > call->arguments[1] ||
+	return call->result == -EPERM || !source || call->arguments[2] > call->arguments[1] ||
 	       source->end < call->arguments[0] + call->arguments[1];
 }
 
