@@ -48,14 +48,17 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 		return;
 	fputs("  ", stderr);
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
-	fprintf(stderr, "; %s lost, %s truncated %s\n", count_text(summary->lost_stack_dumps, lost),
-		count_text(summary->truncated_stacks, truncated), summary->truncated_stacks == 1 ? "stack" : "stacks");
+	fprintf(stderr, "; %s lost, %s truncated%s\n", count_text(summary->lost_stack_dumps, lost),
+		count_text(summary->truncated_stacks, truncated),
+		summary->truncated_stacks ? " (deeper than the dump: the report tells whether frames are missing)" : "");
 }
 
 static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
-	if (summary->lost_events || summary->lost_stack_dumps)
-		fputs("  events were lost: record again with a larger --ring-size\n", stderr);
+	if (summary->lost_events)
+		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
+	else if (summary->lost_stack_dumps)
+		fputs("  only stack dumps were lost: all figures hold, some stacks are less deep\n", stderr);
 	if (strcmp(options->output, DEFAULT_FILE) == 0)
 		fputs("next: mmtrace report\n", stderr);
 	else

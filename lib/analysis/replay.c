@@ -103,6 +103,7 @@ static struct mmt_error *describe_mapping(struct replay *replay, const struct ev
 	    .shared = mapping->flags & MAP_SHARED,
 	    .heap = !strcmp(mapping->path, "[heap]"),
 	    .stack = !strcmp(mapping->path, "[stack]"),
+	    .shm = !strncmp(mapping->path, "/SYSV", 5),
 	    .device_major = mapping->device_major,
 	    .device_minor = mapping->device_minor,
 	    .inode = mapping->inode,

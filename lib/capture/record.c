@@ -149,6 +149,8 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	if (error)
 		return error;
 	set_start(recorder);
+	/* Before it runs: it may be over in a moment. */
+	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
 	error = head_add(recorder);
 	if (!error)
 		error = command_release(&recorder->command);
@@ -156,7 +158,6 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		error = start_writing(recorder);
 	if (error)
 		return error;
-	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
 	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC);
 }
 
@@ -182,6 +183,9 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		process->snapshot_wanted = false;
 		perf_maps_watch(process, recorder->start_ns);
 		error = snapshot_name_threads(recorder, pid);
+		if (!error)
+			error = snapshot_take(recorder, pid, SNAPSHOT_START);
+		/* What moved from where the first reading had not been to where it had: known from a second one. */
 		if (!error)
 			error = snapshot_take(recorder, pid, SNAPSHOT_START);
 	}

@@ -25,6 +25,7 @@ struct reading {
 	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
 	size_t line_length;
 	uint64_t line_ns; /* of the read with its beginning */
+	uint64_t read_ns; /* of the latest read */
 };
 
 static void begin_record(struct buffer *record, uint32_t type, uint16_t misc)
@@ -57,13 +58,13 @@ static struct mmt_error *end_record(struct recorder *recorder, struct buffer *re
 }
 
 static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
-				     const char *name, uint64_t id)
+				     const char *name, uint64_t time_ns, uint64_t id)
 {
 	begin_record(record, PERF_RECORD_COMM, 0);
 	buffer_put_u32(record, (uint32_t)pid);
 	buffer_put_u32(record, (uint32_t)tid);
 	buffer_put_string(record, name);
-	return end_record(recorder, record, pid, tid, recorder_now_ns(), id);
+	return end_record(recorder, record, pid, tid, time_ns, id);
 }
 
 static struct mmt_error *append_line(struct reading *reading, const struct procmaps_line *line)
@@ -139,19 +140,25 @@ static struct mmt_error *handle_text(struct reading *reading, const char *text, 
 	return NULL;
 }
 
+/*
+ * What a read() delivers the kernel has seen at some time between its start and its end. The start is written down: a
+ * call that returned after it is applied to what was read, which then has its effect twice at worst, never not at all.
+ */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
 	char text[READ_BYTES];
 
 	for (;;) {
+		uint64_t before_ns = recorder_now_ns();
 		ssize_t count = read(fd, text, sizeof(text));
 		struct mmt_error *error;
 
 		if (count < 0 && errno == EINTR)
 			continue;
+		reading->read_ns = before_ns;
 		if (count <= 0) /* ESRCH and the like: the process has gone meanwhile */
 			return NULL;
-		error = handle_text(reading, text, (size_t)count, recorder_now_ns());
+		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
 			error = drain_filling_rings(reading->recorder);
 		if (error)
@@ -174,13 +181,13 @@ static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 {
 	struct mmt_error *error;
 
-	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
+	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, recorder_now_ns(),
 			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
 	if (!error)
 		error = read_maps(reading, fd);
 	if (!error && still_has_memory(reading->pid))
 		error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
-				    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
+				    reading->read_ns, SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
 	return error;
 }
 
@@ -236,7 +243,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		char name[PROC_NAME_BYTES];
 
 		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
-			error = append_name(recorder, &record, pid, threads.items[i], name, id);
+			error = append_name(recorder, &record, pid, threads.items[i], name, recorder_now_ns(), id);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,9 +61,11 @@ struct mmt_error *tracefs_open(int *directory_ret)
 		return NULL;
 	}
 	if (refused || fd == -EACCES || fd == -EPERM)
-		return error_create(
-		    MMT_ERROR_PERMISSION,
-		    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run as root");
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run as "
+				    "root or with CAP_PERFMON and CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is "
+				    "%" PRId64 ")",
+				    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
 	return error_system(-fd,
 			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
 }
