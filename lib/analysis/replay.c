@@ -466,6 +466,8 @@ static struct mmt_error *finish(struct replay *replay)
 		if (error)
 			return error;
 	}
+	for (size_t i = 0; i < processes_count(replay->processes); i++)
+		space_finish(processes_at(replay->processes, (uint32_t)i)->space);
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
 		replay->last_ns = replay->metadata->loss.stop_ns;
 	return replay->ledger.out_of_memory ? &error_no_memory : NULL;

@@ -252,9 +252,14 @@ bool space_guards_note(struct space *space, const struct space_call *call)
 	return !space->guards.count || map_put(&space->last_exits, (uint32_t)call->thread, call->time_ns);
 }
 
-void space_guards_deinit(struct space *space)
+void space_guards_give_up(struct space *space)
 {
 	while (space->guards.count)
 		give_up(space, 0);
+}
+
+void space_guards_deinit(struct space *space)
+{
+	space_guards_give_up(space);
 	vector_deinit(&space->guards);
 }

@@ -34,6 +34,8 @@ void space_guards_expire(struct space *space, uint64_t now_ns);
 bool space_guards_note(struct space *space, const struct space_call *call);
 
 /* Give up all. */
+void space_guards_give_up(struct space *space);
+
 void space_guards_deinit(struct space *space);
 
 #endif

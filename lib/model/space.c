@@ -117,6 +117,11 @@ void space_exec(struct space *space)
 	space->check = (struct space_check){0};
 }
 
+void space_finish(struct space *space)
+{
+	space_guards_give_up(space);
+}
+
 struct space_counts space_counts(const struct space *space)
 {
 	struct space_counts counts = space->counts;

@@ -145,6 +145,11 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_
 /* Of the last finished CHECK, with the calls applied since then taken into account. */
 struct space_check space_check_result(const struct space *space);
 
+/*
+ * The recording is over: calls still in flight will not be seen to return. What they took already is told as released.
+ */
+void space_finish(struct space *space);
+
 struct space_counts space_counts(const struct space *space);
 
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */

@@ -227,12 +227,13 @@ static struct mmt_error *decompress(struct records *records, const struct record
 /* False: no whole record is left in the decompressed bytes. */
 static bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
-	const uint8_t *data = records->plain.data + records->plain_position;
 	size_t left = records->plain.size - records->plain_position;
 	const char *wrong = NULL;
+	const uint8_t *data;
 
 	if (left < HEADER_BYTES)
 		return false;
+	data = records->plain.data + records->plain_position;
 	record->header = read_record_header(data);
 	record->data = data;
 	record->offset = records->plain_offset;

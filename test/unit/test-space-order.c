@@ -155,6 +155,20 @@ START_TEST(release_that_never_comes_is_ambiguous)
 }
 END_TEST
 
+START_TEST(end_of_the_recording_tells_what_was_in_flight)
+{
+	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
+
+	driver.thread = 2;
+	new = driver_map(&driver, 10, 4, RW, 0);
+	ck_assert_uint_eq(driver.told.released[old], 0);
+	space_finish(driver.space);
+	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[new], 0);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #4");
+}
+END_TEST
+
 START_TEST(grown_break_and_grown_mapping_find_their_place)
 {
 	driver_call(&driver, SPACE_BRK, 20 * PAGE, 0, 0, 0, 0, 0, 0);
@@ -220,6 +234,7 @@ int main(void)
 	tcase_add_test(known, move_in_flight_carries_what_was_set_aside);
 	tcase_add_test(known, fixed_mapping_is_no_release_in_flight);
 	tcase_add_test(known, release_that_never_comes_is_ambiguous);
+	tcase_add_test(known, end_of_the_recording_tells_what_was_in_flight);
 	tcase_add_test(known, grown_break_and_grown_mapping_find_their_place);
 	tcase_add_test(known, snapshot_that_saw_the_effect_early_is_no_conflict);
 	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);

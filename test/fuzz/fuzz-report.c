@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Any bytes are a recording: report it, and hold the report's own figures against each other. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mmtrace/diff.h>
+#include <mmtrace/output.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_sums(const struct mmt_report *report)
+{
+	uint64_t unfreed = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+
+		if (group->allocated_bytes - group->freed_bytes != group->unfreed_bytes ||
+		    group->committed_bytes + group->reserved_bytes != group->unfreed_bytes ||
+		    group->allocated_count - group->freed_count != group->unfreed_count)
+			abort();
+		unfreed += group->unfreed_bytes;
+	}
+	if (unfreed != report->unfreed_bytes)
+		abort();
+}
+
+static void write_everything(const struct mmt_report *report)
+{
+	struct mmt_text_options options = {.width = 80};
+	FILE *stream = fopen("/dev/null", "w");
+	struct mmt_diff *diff;
+
+	if (!stream || mmt_report_write_text(report, &options, stream) ||
+	    mmt_report_write_json(report, &options, stream) || mmt_diff_create(report, report, &diff))
+		abort();
+	if (diff->bytes || diff->entry_count || mmt_diff_write_text(diff, &options, stream) ||
+	    mmt_diff_write_json(diff, &options, stream))
+		abort();
+	mmt_diff_destroy(diff);
+	fclose(stream);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	struct mmt_error *error;
+	char path[64];
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	mmt_report_options_init(&options);
+	options.input = path;
+	error = mmt_report_create(&options, &report);
+	if (error) {
+		mmt_error_destroy(error);
+	} else {
+		check_sums(report);
+		write_everything(report);
+		mmt_report_destroy(report);
+	}
+	close(fd);
+	return 0;
+}
