@@ -100,13 +100,13 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *be
 	    .change = classify(before, after),
 	    .before = before,
 	    .after = after,
-	    .bytes = (int64_t)(after ? after->unfreed_bytes : 0) - (int64_t)(before ? before->unfreed_bytes : 0),
-	    .count = (int64_t)(after ? after->unfreed_count : 0) - (int64_t)(before ? before->unfreed_count : 0),
+	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (before ? before->unfreed_bytes : 0)),
+	    .count = (int64_t)((after ? after->unfreed_count : 0) - (before ? before->unfreed_count : 0)),
 	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
 	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
 	};
 
-	diff->result.bytes += entry.bytes;
+	diff->result.bytes = (int64_t)((uint64_t)diff->result.bytes + (uint64_t)entry.bytes);
 	if (entry.change == MMT_CHANGE_SAME) {
 		diff->result.same_count++;
 		return NULL;

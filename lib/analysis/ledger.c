@@ -23,7 +23,7 @@ void ledger_deinit(struct ledger *ledger)
 static void double_buckets(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		int64_t *change = ledger->accounts.items[i].change;
+		uint64_t *change = ledger->accounts.items[i].change;
 
 		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
 			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
@@ -32,7 +32,7 @@ static void double_buckets(struct ledger *ledger)
 	ledger->bucket_ns *= 2;
 }
 
-static void add_change(struct ledger *ledger, struct account *account, uint64_t time_ns, int64_t bytes)
+static void add_change(struct ledger *ledger, struct account *account, uint64_t time_ns, uint64_t bytes)
 {
 	uint64_t elapsed = time_ns > ledger->start_ns ? time_ns - ledger->start_ns : 0;
 
@@ -97,7 +97,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes)
 		return;
 	account = &ledger->accounts.items[birth->account];
 	account->freed_bytes += bytes;
-	add_change(ledger, account, ledger->now_ns, -(int64_t)bytes);
+	add_change(ledger, account, ledger->now_ns, -bytes);
 	if (birth->live_bytes)
 		return;
 	account->freed_count++;
@@ -148,7 +148,7 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	account->allocated_bytes += birth->born_bytes;
 	account->allocated_count++;
 	account->freed_bytes += birth->born_bytes - birth->live_bytes;
-	add_change(ledger, account, birth->time_ns, (int64_t)birth->live_bytes);
+	add_change(ledger, account, birth->time_ns, birth->live_bytes);
 	if (!birth->live_bytes) {
 		account->freed_count++;
 		forget_birth(ledger, birth);
@@ -166,13 +166,13 @@ void ledger_trend(const struct ledger *ledger, const struct account *account, ui
 {
 	uint64_t duration = end_ns > ledger->start_ns ? end_ns - ledger->start_ns : 0;
 	unsigned bucket = 0;
-	int64_t unfreed = 0;
+	uint64_t unfreed = 0;
 
 	for (unsigned point = 0; point < points; point++) {
 		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
 
 		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until)
 			unfreed += account->change[bucket++];
-		points_ret[point] = unfreed > 0 ? (uint64_t)unfreed : 0;
+		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
 	}
 }

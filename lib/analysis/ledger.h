@@ -31,7 +31,7 @@ struct account {
 	uint32_t process; /* index */
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
-	int64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time */
+	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time; modulo 2^64, so a decrease is a large number */
 };
 
 struct ledger {

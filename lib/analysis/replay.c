@@ -332,8 +332,9 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	struct thread *thread;
 	struct mmt_error *error = processes_thread(replay->processes, event->task.pid, event->task.tid, &thread);
 
-	if (!error)
-		error = find_state(replay, thread, &state);
+	if (error || !thread)
+		return error;
+	error = find_state(replay, thread, &state);
 	if (!error)
 		error = settle_waiting_call(replay, state);
 	if (!error)
