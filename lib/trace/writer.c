@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/vector.h"
 #include "trace/compress.h"
+#include "trace/output-file.h"
 
 #define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
@@ -23,7 +19,6 @@
 #define COMPRESSED_ZSTD 1	    /* the type in HEADER_COMPRESSED */
 #define COMPRESSED_RATIO_OFFSET 12  /* into HEADER_COMPRESSED */
 #define EVENT_NAME_ALIGNMENT 64	    /* as perf pads strings */
-#define TEMPORARY_ATTEMPTS 100
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */
@@ -43,9 +38,7 @@ struct section {
 };
 
 struct writer {
-	char *path;
-	char *temporary; /* NULL once the file has its name */
-	int fd;
+	struct output_file file;
 	bool started;
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
@@ -60,64 +53,21 @@ struct writer {
 	bool round_is_empty;
 };
 
-static struct mmt_error *check_target(const char *path)
-{
-	struct stat status;
-
-	if (lstat(path, &status) < 0) {
-		if (errno == ENOENT)
-			return NULL;
-		return error_system(errno, "cannot write %s", path);
-	}
-	if (S_ISREG(status.st_mode))
-		return NULL;
-	return error_create(MMT_ERROR_INVALID, "cannot write %s: it is a %s; choose another name with -o", path,
-			    S_ISLNK(status.st_mode)   ? "symbolic link"
-			    : S_ISDIR(status.st_mode) ? "directory"
-						      : "special file");
-}
-
-/* Beside the target, so that rename() works and a failure (no such directory, no permission) shows before anything is
- * recorded. */
-static struct mmt_error *open_temporary(struct writer *writer)
-{
-	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-		CLEANUP(free) char *name = NULL;
-
-		if (asprintf(&name, "%s.new-%d-%u", writer->path, (int)getpid(), attempt) < 0) {
-			name = NULL;
-			return &error_no_memory;
-		}
-		writer->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (writer->fd >= 0) {
-			writer->temporary = TAKE(name);
-			return NULL;
-		}
-		if (errno != EEXIST)
-			break;
-	}
-	return error_system(errno, "cannot write %s", writer->path);
-}
-
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 {
-	struct mmt_error *error = check_target(path);
-	struct writer *writer;
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mmt_error *error;
 
-	if (error)
-		return error;
-	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return &error_no_memory;
-	writer->fd = -1;
+	writer->file.fd = -1;
 	writer->round_is_empty = true;
 	buffer_init(&writer->pending, FRAME_BYTES);
 	buffer_init(&writer->scratch, 2 * FRAME_BYTES);
 	buffer_init(&writer->output, 2 * PUSH_BYTES + FRAME_BYTES);
-	writer->path = strdup(path);
-	error = writer->path ? compressor_create(&writer->compressor) : &error_no_memory;
+	error = compressor_create(&writer->compressor);
 	if (!error)
-		error = open_temporary(writer);
+		error = output_file_open(path, &writer->file);
 	if (error) {
 		writer_destroy(writer);
 		return error;
@@ -130,10 +80,7 @@ void writer_destroy(struct writer *writer)
 {
 	if (!writer)
 		return;
-	if (writer->temporary)
-		unlink(writer->temporary);
-	if (writer->fd >= 0)
-		close(writer->fd);
+	output_file_close(&writer->file);
 	for (size_t i = 0; i < writer->attributes.count; i++) {
 		free(writer->attributes.items[i].name);
 		vector_deinit(&writer->attributes.items[i].ids);
@@ -146,8 +93,6 @@ void writer_destroy(struct writer *writer)
 	buffer_deinit(&writer->pending);
 	buffer_deinit(&writer->scratch);
 	buffer_deinit(&writer->output);
-	free(writer->temporary);
-	free(writer->path);
 	free(writer);
 }
 
@@ -193,23 +138,6 @@ struct mmt_error *writer_add_section(struct writer *writer, enum format_feature 
 	return NULL;
 }
 
-/* Append to the file. After a failure the file ends as before the call. */
-static struct mmt_error *write_all(struct writer *writer, const uint8_t *data, size_t size, size_t *written_ret)
-{
-	*written_ret = 0;
-	while (*written_ret < size) {
-		ssize_t result = pwrite(writer->fd, data + *written_ret, size - *written_ret,
-					(off_t)(writer->file_bytes + *written_ret));
-
-		if (result < 0 && errno == EINTR)
-			continue;
-		if (result <= 0)
-			return error_system(result < 0 ? errno : ENOSPC, "cannot write %s", writer->path);
-		*written_ret += (size_t)result;
-	}
-	return NULL;
-}
-
 /* Bytes of whole records at the beginning of `size` bytes. */
 static size_t measure_whole_records(const uint8_t *data, size_t size)
 {
@@ -234,12 +162,12 @@ static struct mmt_error *push_output(struct writer *writer)
 
 	if (writer->output.size == 0)
 		return NULL;
-	error = write_all(writer, writer->output.data, writer->output.size, &written);
+	error =
+	    output_file_write(&writer->file, writer->output.data, writer->output.size, writer->file_bytes, &written);
 	writer->last_push_offset = writer->file_bytes;
 	if (error) {
 		writer->file_bytes += measure_whole_records(writer->output.data, written);
-		if (ftruncate(writer->fd, (off_t)writer->file_bytes) < 0)
-			error = error_context(error, "cannot cut %s after its last whole record", writer->path);
+		mmt_error_destroy(output_file_cut(&writer->file, writer->file_bytes)); /* the first failure is told */
 	} else {
 		writer->file_bytes += written;
 	}
@@ -487,7 +415,6 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	uint64_t features[FEATURE_BITS / 64] = {0};
 	struct mmt_error *error;
 	struct buffer header;
-	ssize_t written;
 
 	for (unsigned i = 0; data_size && i < FEATURE_BITS; i++) {
 		if (has_section(writer, i))
@@ -506,46 +433,16 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	for (unsigned i = 0; i < FEATURE_BITS / 64; i++)
 		buffer_put_u64(&header, features[i]);
 	error = buffer_finish(&header);
-	if (!error) {
-		written = pwrite(writer->fd, header.data, header.size, 0);
-		if (written != (ssize_t)header.size)
-			error = error_system(written < 0 ? errno : ENOSPC, "cannot write %s", writer->path);
-	}
+	if (!error)
+		error = output_file_write(&writer->file, header.data, header.size, 0, NULL);
 	buffer_deinit(&header);
 	return error;
-}
-
-/* Keep an earlier recording as PATH.old, then take its name. */
-static struct mmt_error *take_name(struct writer *writer)
-{
-	CLEANUP(free) char *old = NULL;
-	struct mmt_error *error = check_target(writer->path);
-	bool kept;
-
-	if (error)
-		return error;
-	if (asprintf(&old, "%s.old", writer->path) < 0) {
-		old = NULL;
-		return &error_no_memory;
-	}
-	kept = rename(writer->path, old) == 0;
-	if (!kept && errno != ENOENT)
-		return error_system(errno, "cannot rename %s to %s", writer->path, old);
-	if (rename(writer->temporary, writer->path) < 0) {
-		error = error_system(errno, "cannot write %s", writer->path);
-		if (kept && rename(old, writer->path) < 0)
-			return error_context(error, "%s is now %s", writer->path, old);
-		return error;
-	}
-	free(TAKE(writer->temporary));
-	return NULL;
 }
 
 struct mmt_error *writer_start(struct writer *writer)
 {
 	struct mmt_error *error = add_event_descriptions(writer);
 	struct buffer head;
-	size_t written;
 
 	if (!error)
 		error = add_compression_description(writer);
@@ -555,7 +452,7 @@ struct mmt_error *writer_start(struct writer *writer)
 	put_head(writer, &head);
 	error = buffer_finish(&head);
 	if (!error)
-		error = write_all(writer, head.data, head.size, &written);
+		error = output_file_write(&writer->file, head.data, head.size, writer->file_bytes, NULL);
 	buffer_deinit(&head);
 	if (!error)
 		error = write_header(writer, 0);
@@ -570,7 +467,7 @@ struct mmt_error *writer_start(struct writer *writer)
 	}
 	writer->file_bytes = writer->last_push_offset = writer->data_offset;
 	writer->started = true;
-	return take_name(writer);
+	return output_file_take_name(&writer->file);
 }
 
 static int compare_sections(const void *left, const void *right)
@@ -607,7 +504,7 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 	}
 	error = buffer_finish(&table);
 	if (!error)
-		error = write_all(writer, table.data, table.size, &written);
+		error = output_file_write(&writer->file, table.data, table.size, writer->file_bytes, &written);
 	writer->file_bytes += error ? 0 : written;
 	buffer_deinit(&table);
 	for (size_t i = 0; !error && i < writer->sections.count; i++) {
@@ -615,7 +512,7 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 
 		if (!section->data || !section->offset)
 			continue;
-		error = write_all(writer, section->data, section->size, &written);
+		error = output_file_write(&writer->file, section->data, section->size, writer->file_bytes, &written);
 		writer->file_bytes += error ? 0 : written;
 	}
 	return error;
@@ -627,9 +524,8 @@ static struct mmt_error *write_ratio(struct writer *writer)
 
 	if (ratio == 0)
 		ratio = 1;
-	if (pwrite(writer->fd, &ratio, sizeof(ratio), (off_t)(writer->compressed_offset + COMPRESSED_RATIO_OFFSET)) < 0)
-		return error_system(errno, "cannot write %s", writer->path);
-	return NULL;
+	return output_file_write(&writer->file, &ratio, sizeof(ratio),
+				 writer->compressed_offset + COMPRESSED_RATIO_OFFSET, NULL);
 }
 
 /*
@@ -648,9 +544,9 @@ static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, st
 		if (i == attempts - 1)
 			*data_end_ret = writer->last_push_offset;
 		writer->file_bytes = *data_end_ret;
-		if (i && ftruncate(writer->fd, (off_t)writer->file_bytes) < 0)
-			return false;
-		error = write_tail(writer, limits[i]);
+		error = i ? output_file_cut(&writer->file, writer->file_bytes) : NULL;
+		if (!error)
+			error = write_tail(writer, limits[i]);
 		if (!error)
 			return *data_end_ret > writer->data_offset;
 		if (*error_ret)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/output-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define TEMPORARY_ATTEMPTS 100
+
+static struct mmt_error *check_target(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0) {
+		if (errno == ENOENT)
+			return NULL;
+		return error_system(errno, "cannot write %s", path);
+	}
+	if (S_ISREG(status.st_mode))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID, "cannot write %s: it is a %s; choose another name with -o", path,
+			    S_ISLNK(status.st_mode)   ? "symbolic link"
+			    : S_ISDIR(status.st_mode) ? "directory"
+						      : "special file");
+}
+
+static struct mmt_error *open_temporary(struct output_file *file)
+{
+	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
+		CLEANUP(free) char *name = NULL;
+
+		if (asprintf(&name, "%s.new-%d-%u", file->path, (int)getpid(), attempt) < 0) {
+			name = NULL;
+			return &error_no_memory;
+		}
+		file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (file->fd >= 0) {
+			file->temporary = TAKE(name);
+			return NULL;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return error_system(errno, "cannot write %s", file->path);
+}
+
+struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
+{
+	struct output_file file = {.path = strdup(path), .fd = -1};
+	struct mmt_error *error = file.path ? check_target(path) : &error_no_memory;
+
+	if (!error)
+		error = open_temporary(&file);
+	if (error)
+		output_file_close(&file);
+	else
+		*file_ret = file;
+	return error;
+}
+
+struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
+				    size_t *written_ret)
+{
+	size_t written = 0;
+	struct mmt_error *error = NULL;
+
+	while (!error && written < size) {
+		ssize_t result =
+		    pwrite(file->fd, (const uint8_t *)data + written, size - written, (off_t)(offset + written));
+
+		if (result > 0)
+			written += (size_t)result;
+		else if (result == 0 || errno != EINTR)
+			error = error_system(result < 0 ? errno : ENOSPC, "cannot write %s", file->path);
+	}
+	if (written_ret)
+		*written_ret = written;
+	return error;
+}
+
+struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
+{
+	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;
+}
+
+struct mmt_error *output_file_take_name(struct output_file *file)
+{
+	CLEANUP(free) char *old = NULL;
+	struct mmt_error *error = check_target(file->path);
+	bool kept;
+
+	if (error)
+		return error;
+	if (asprintf(&old, "%s.old", file->path) < 0) {
+		old = NULL;
+		return &error_no_memory;
+	}
+	kept = rename(file->path, old) == 0;
+	if (!kept && errno != ENOENT)
+		return error_system(errno, "cannot rename %s to %s", file->path, old);
+	if (rename(file->temporary, file->path) < 0) {
+		error = error_system(errno, "cannot write %s", file->path);
+		if (kept && rename(old, file->path) < 0)
+			return error_context(error, "%s is now %s", file->path, old);
+		return error;
+	}
+	free(TAKE(file->temporary));
+	return NULL;
+}
+
+void output_file_close(struct output_file *file)
+{
+	if (file->temporary)
+		unlink(file->temporary);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->temporary);
+	free(file->path);
+	*file = (struct output_file){.fd = -1};
+}

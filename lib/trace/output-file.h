@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A file that takes its name late: written beside its target, so that a failure leaves an earlier file alone, and so
+ * that nothing is written through a link that somebody else has put there.
+ */
+#ifndef TRACE_OUTPUT_FILE_H
+#define TRACE_OUTPUT_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct output_file {
+	char *path;
+	char *temporary; /* NULL once the file has its name */
+	int fd;
+};
+
+/* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device. */
+struct mmt_error *output_file_open(const char *path, struct output_file *file_ret) MMT_MUST_CHECK;
+
+/* All of it, or an error; *written_ret may be NULL. */
+struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
+				    size_t *written_ret) MMT_MUST_CHECK;
+
+struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
+
+/* Keep an earlier file as PATH.old, then take its name. */
+struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
+
+/* A file without a name is removed. */
+void output_file_close(struct output_file *file);
+
+#endif
