@@ -81,11 +81,12 @@ struct mmt_group {
 
 	uint64_t unfreed_bytes; /* mapped at the end, born in this recording */
 	uint64_t unfreed_count; /* mappings with any byte left */
+	uint64_t born_bytes;    /* their size when they were mapped; more than unfreed_bytes: parts were given back */
 	uint64_t committed_bytes, reserved_bytes; /* of the unfreed: accessible, PROT_NONE */
 	uint64_t resident_bytes; /* MMT_UNKNOWN without a snapshot of residency */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
 	uint64_t freed_bytes, freed_count; /* count: mappings of which nothing is left */
-	uint64_t smallest_bytes, largest_bytes; /* size when mapped, of the unfreed ones */
+	uint64_t smallest_bytes, largest_bytes; /* what is left of each unfreed mapping */
 	uint64_t first_ns, last_ns; /* birth of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
 
@@ -140,6 +141,7 @@ struct mmt_report {
 	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
+	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
 	uint64_t before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 };
