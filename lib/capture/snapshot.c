@@ -217,21 +217,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	return error;
 }
 
-/* Ordinary records carry the identifier of an event that was really opened. */
-static uint64_t side_band_id(const struct recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->attachment.events.count; i++) {
-		const struct attached_event *event = &recorder->attachment.events.items[i];
-
-		if (recorder->events.items.items[event->event].role == ROLE_SIDE_BAND)
-			return event->id;
-	}
-	return 0;
-}
-
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 {
-	uint64_t id = side_band_id(recorder);
 	struct mmt_error *error = NULL;
 	proc_pids threads = {0};
 	struct buffer record;
@@ -243,7 +230,8 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		char name[PROC_NAME_BYTES];
 
 		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
-			error = append_name(recorder, &record, pid, threads.items[i], name, recorder_now_ns(), id);
+			error = append_name(recorder, &record, pid, threads.items[i], name, recorder_now_ns(),
+					    SNAPSHOT_ID_NAME);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

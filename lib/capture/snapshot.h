@@ -7,12 +7,15 @@
 #include "capture/recorder.h"
 
 /*
- * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time after the
- * read that delivered it. Drains the rings when they fill meanwhile.
+ * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time before
+ * the read that delivered it. Drains the rings when they fill meanwhile.
  */
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind) MMT_MUST_CHECK;
 
-/* Names of the threads other than the first, as ordinary COMM records. */
+/*
+ * Names of the threads other than the first, as COMM records. With the identifier of an event that was really opened
+ * they would pass for the first record of that root, and the thread's own records for copies of another.
+ */
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
 
 #endif

@@ -70,6 +70,7 @@ enum format_record {
 #define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
 enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END, SNAPSHOT_PARTS };
 #define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
+#define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
 
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */

@@ -505,6 +505,37 @@ START_TEST(copies_from_a_second_root_are_dropped)
 }
 END_TEST
 
+/* The recorder's own record bears processor 0, whatever root the thread has there. */
+START_TEST(names_at_the_start_hide_no_records)
+{
+	struct recording_builder *builder = builder_create(path);
+	struct reader *reader;
+	struct event event;
+
+	builder_thread_name(builder, 10, 5, 6, "worker");
+	builder_snapshot(builder, SNAPSHOT_START, 11, 6, NULL, 0);
+	builder_mapping(builder, 20, 5, 6, &lines[0]);
+	builder_comm(builder, 30, 5, 6, "renamed");
+	builder_thread_name(builder, 40, 5, 6, "again");
+	builder_exit(builder, 50, 5, 6);
+	builder_finish(builder, 60);
+	reader = open_reader();
+	expect(reader, EVENT_COMM, 10, &event);
+	ck_assert_str_eq(event.comm.name, "worker");
+	ck_assert_int_eq(event.tid, 6);
+	ck_assert(!event.comm.exec);
+	ck_assert_int_eq(reader_metadata(reader)->attributes[event.attribute].role, ROLE_SNAPSHOT);
+	expect(reader, EVENT_SNAPSHOT_BEGIN, 11, &event);
+	expect(reader, EVENT_SNAPSHOT_END, 11, &event);
+	expect(reader, EVENT_MAPPING, 20, &event);
+	expect(reader, EVENT_COMM, 30, &event);
+	expect(reader, EVENT_COMM, 40, &event);
+	ck_assert_str_eq(event.comm.name, "again");
+	expect(reader, EVENT_EXIT, 50, &event);
+	expect_end(reader);
+}
+END_TEST
+
 START_TEST(large_and_incompressible_records_are_kept)
 {
 	struct recording_builder *builder = builder_create(path);
@@ -706,6 +737,7 @@ int main(void)
 	tcase_add_test(cases, what_is_no_recording_is_refused_with_the_reason);
 	tcase_add_test(cases, damage_ends_the_events_and_is_described);
 	tcase_add_test(cases, copies_from_a_second_root_are_dropped);
+	tcase_add_test(cases, names_at_the_start_hide_no_records);
 	tcase_add_test(cases, large_and_incompressible_records_are_kept);
 	tcase_add_test(cases, full_disk_leaves_what_was_written);
 	tcase_add_test(cases, names_and_modes_of_the_file);

@@ -123,11 +123,12 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 	    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
 	    .sample_id_all = 1,
 	};
-	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS];
+	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1];
 
 	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
 		ids[i] = SNAPSHOT_ID_FIRST + i;
-	require(writer_add_attribute(writer, &attr, "dummy:u", ids, SNAPSHOT_KINDS * SNAPSHOT_PARTS));
+	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
+	require(writer_add_attribute(writer, &attr, "dummy:u", ids, SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1));
 	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
 		abort();
 }
@@ -397,6 +398,12 @@ void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t 
 	buffer_put_u64(&body, id);
 	buffer_put_u64(&body, count);
 	append(builder, PERF_RECORD_LOST, &body, id, time_ns, 0, 0);
+}
+
+void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+			 const char *name)
+{
+	append_comm(builder, SNAPSHOT_ID_NAME, time_ns, pid, tid, name);
 }
 
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,

@@ -53,6 +53,9 @@ void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, in
 void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 		     const struct event_mapping *mapping);
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
+/* As the recorder tells the names of threads that are there already. */
+void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
+			 const char *name);
 void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t parent_pid,
 		  int32_t parent_tid);
 void builder_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid);
