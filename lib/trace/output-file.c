@@ -31,6 +31,22 @@ static struct mmt_error *check_target(const char *path)
 						      : "special file");
 }
 
+/* PATH.old, which gives way to PATH: a directory does not. */
+static struct mmt_error *check_old(const char *path)
+{
+	CLEANUP(free) char *old = NULL;
+	struct stat status;
+
+	if (asprintf(&old, "%s.old", path) < 0) {
+		old = NULL;
+		return &error_no_memory;
+	}
+	if (lstat(path, &status) < 0 || lstat(old, &status) < 0 || !S_ISDIR(status.st_mode))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID, "cannot rename %s to %s: it is a directory; choose another name with -o",
+			    path, old);
+}
+
 static struct mmt_error *open_temporary(struct output_file *file)
 {
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
@@ -56,6 +72,8 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 	struct output_file file = {.path = strdup(path), .fd = -1};
 	struct mmt_error *error = file.path ? check_target(path) : &error_no_memory;
 
+	if (!error)
+		error = check_old(path);
 	if (!error)
 		error = open_temporary(&file);
 	if (error)

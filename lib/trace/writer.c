@@ -39,7 +39,7 @@ struct section {
 
 struct writer {
 	struct output_file file;
-	bool started;
+	bool has_head;
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
@@ -439,7 +439,7 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	return error;
 }
 
-struct mmt_error *writer_start(struct writer *writer)
+struct mmt_error *writer_write_head(struct writer *writer)
 {
 	struct mmt_error *error = add_event_descriptions(writer);
 	struct buffer head;
@@ -466,8 +466,15 @@ struct mmt_error *writer_start(struct writer *writer)
 		free(TAKE(section->data));
 	}
 	writer->file_bytes = writer->last_push_offset = writer->data_offset;
-	writer->started = true;
-	return output_file_take_name(&writer->file);
+	writer->has_head = true;
+	return NULL;
+}
+
+struct mmt_error *writer_start(struct writer *writer)
+{
+	struct mmt_error *error = writer->has_head ? NULL : writer_write_head(writer);
+
+	return error ? error : output_file_take_name(&writer->file);
 }
 
 static int compare_sections(const void *left, const void *right)

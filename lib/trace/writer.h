@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writing a recording. Order of use: create, add attributes and early sections, start, append and end rounds, add late
- * sections, finish; destroy at any time.
+ * Writing a recording. Order of use: create, add attributes and early sections, (write the head,) start, append and end
+ * rounds, add late sections, finish; destroy at any time.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -21,16 +21,19 @@ struct writer;
  */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
 
-/* `name` for perf ("syscalls:sys_exit_mmap"); everything is copied. Before writer_start(). */
+/* `name` for perf ("syscalls:sys_exit_mmap"); everything is copied. Before the head. */
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;
 
-/* A feature section, copied: before writer_start() it goes into the preamble, after it to the end. EVENT_DESC and
+/* A feature section, copied: before the head it goes into the preamble, after it to the end. EVENT_DESC and
  * COMPRESSED are made by the writer. */
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
 				     size_t size) MMT_MUST_CHECK;
 
-/* Write the head; then an existing PATH becomes PATH.old and the new file takes its name. */
+/* Write the head into the file that has no name yet. */
+struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
+
+/* Write the head, unless it is; then an existing PATH becomes PATH.old and the new file takes its name. */
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
 /* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
