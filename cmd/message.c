@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "message.h"
 
+#include <mmtrace/output.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static void put_escaped(const char *line)
-{
-	for (; *line; line++) {
-		unsigned char byte = (unsigned char)*line;
-
-		if (byte < 0x20 || byte == 0x7f)
-			fprintf(stderr, "\\x%02x", byte);
-		else
-			putc(byte, stderr);
-	}
-}
 
 static void put_line(const struct command *command, const char *format, va_list arguments)
 {
@@ -27,7 +16,7 @@ static void put_line(const struct command *command, const char *format, va_list 
 		fprintf(stderr, "mmtrace %s: ", command->name);
 	else
 		fputs("mmtrace: ", stderr);
-	put_escaped(line ? line : "out of memory");
+	mmt_write_escaped(line ? line : "out of memory", stderr);
 	putc('\n', stderr);
 	free(line);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One-line messages on standard error; control characters in them are shown as \xNN. */
+/* One-line messages on standard error; control characters and the like in them are shown as \xNN. */
 #ifndef CMD_MESSAGE_H
 #define CMD_MESSAGE_H
 

@@ -26,22 +26,21 @@ enum mmt_sort {
 };
 
 struct mmt_text_options {
-	size_t limit;       /* groups or entries shown; 0: all */
-	uint64_t min_bytes; /* groups with fewer unfreed bytes (diff: a smaller change) are left out */
-	enum mmt_sort sort; /* report only */
-	size_t stack_frames; /* text only: frames shown per stack, after runs of runtime frames are folded; 0: all, unfolded */
-	unsigned width;      /* columns of the terminal; 0: unlimited */
+	size_t limit;	     /* groups or entries shown; 0: all */
+	uint64_t min_bytes;  /* groups with fewer unfreed bytes (diff: a smaller change) are left out */
+	enum mmt_sort sort;  /* report only */
+	size_t stack_frames; /* text only: frames shown per stack, after runs of runtime frames are folded; 0: all,
+				unfolded */
+	unsigned width;	     /* columns of the terminal; 0: unlimited */
 	bool colour;
-	bool ascii;          /* no characters beyond ASCII (trend as a row of digits) */
+	bool ascii; /* no characters beyond ASCII (trend as a row of digits) */
 };
 
 /* A write error is found by the caller with ferror(). */
 MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *report,
-						   const struct mmt_text_options *options,
-						   FILE *stream) MMT_MUST_CHECK;
+						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
-						   const struct mmt_text_options *options,
-						   FILE *stream) MMT_MUST_CHECK;
+						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,
@@ -49,6 +48,12 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, co
 
 /* One line per event in time order, every field; the format is stable, see mmtrace-dump(1). */
 MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, FILE *stream) MMT_MUST_CHECK;
+
+/*
+ * Text that others chose, made safe for a terminal or a log: control characters, invisible changes of direction and
+ * bytes that are no UTF-8 as \xNN.
+ */
+MMT_PUBLIC void mmt_write_escaped(const char *text, FILE *stream);
 
 /* "1.50 GiB", "4.00 KiB", "12 B" into `text`, which is returned. */
 #define MMT_SIZE_TEXT 32

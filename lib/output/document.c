@@ -141,7 +141,7 @@ struct mmt_error *document_write(struct document *document, FILE *stream)
 {
 	if (document->failed)
 		return &error_no_memory;
-	if (json_dumpf(document->open[0], stream, JSON_INDENT(2)) == 0)
+	if (json_dumpf(document->open[0], stream, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0)
 		putc('\n', stream);
 	else if (!ferror(stream))
 		return &error_no_memory;

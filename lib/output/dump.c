@@ -2,13 +2,14 @@
 /*
  * A line is "SECONDS.NANOSECONDS PID/TID [CPU] KIND event=ATTRIBUTE NAME=VALUE ...", "-" standing for what is not
  * known; calls are "mmap(ARGUMENTS) = RESULT". Addresses, lengths and arguments are hexadecimal, numbers decimal, texts
- * in double quotes with \xNN for control characters, quote and backslash. Lines that begin with "#" are about the whole
- * recording: its attributes before the events, what it lacks behind them.
+ * in double quotes, escaped; the attribute's name stands without quotes, its spaces escaped too. Lines that begin with
+ * "#" are about the whole recording: its attributes before the events, what it lacks behind them.
  */
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <string.h>
 
+#include "output/escape.h"
 #include "trace/calls.h"
 #include "trace/reader.h"
 #include "trace/records.h"
@@ -19,14 +20,7 @@
 static void print_text(FILE *stream, const char *text)
 {
 	putc('"', stream);
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
-			fprintf(stream, "\\x%02x", byte);
-		else
-			putc(byte, stream);
-	}
+	escape_write(text, ESCAPE_FOR_QUOTES, stream);
 	putc('"', stream);
 }
 
@@ -204,8 +198,9 @@ static void print_event(FILE *stream, const struct reader_metadata *metadata, co
 		putc('-', stream);
 	else
 		fprintf(stream, "%03d", event->cpu);
-	fprintf(stream, "] %s event=%s", name_kind(event->kind),
-		event->attribute < metadata->attribute_count ? metadata->attributes[event->attribute].name : "-");
+	fprintf(stream, "] %s event=", name_kind(event->kind));
+	escape_write(event->attribute < metadata->attribute_count ? metadata->attributes[event->attribute].name : "-",
+		     ESCAPE_FOR_WORD, stream);
 	print_fields(stream, metadata->architecture, event);
 	putc('\n', stream);
 }

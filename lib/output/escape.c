@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/escape.h"
 
+#include <mmtrace/output.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -35,16 +35,28 @@ static size_t decode_character(const unsigned char *text, uint32_t *character_re
 /* Characters that act on a terminal or on the order of the text around them. */
 static bool is_hostile(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x61c ||
 	       (character >= 0x200b && character <= 0x200f) || (character >= 0x2028 && character <= 0x202e) ||
 	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
 }
 
 static bool must_escape(uint32_t character, enum escape_mode mode)
 {
-	if (mode == ESCAPE_FOR_JSON)
+	switch (mode) {
+	case ESCAPE_FOR_JSON:
 		return false;
-	return is_hostile(character) || (mode == ESCAPE_FOR_ASCII && character >= 0x80);
+	case ESCAPE_FOR_WORD:
+		if (character == ' ')
+			return true;
+		/* fall through */
+	case ESCAPE_FOR_QUOTES:
+		return is_hostile(character) || character == '"' || character == '\\';
+	case ESCAPE_FOR_ASCII:
+		return is_hostile(character) || character >= 0x80;
+	case ESCAPE_FOR_TERMINAL:
+		break;
+	}
+	return is_hostile(character);
 }
 
 static unsigned character_columns(uint32_t character)
@@ -79,4 +91,17 @@ bool escape_next(const char **position, enum escape_mode mode, struct escape_pie
 	piece_ret->columns = (unsigned)piece_ret->size;
 	*position += size;
 	return true;
+}
+
+void escape_write(const char *text, enum escape_mode mode, FILE *stream)
+{
+	struct escape_piece piece;
+
+	while (escape_next(&text, mode, &piece))
+		fwrite(piece.text, 1, piece.size, stream);
+}
+
+void mmt_write_escaped(const char *text, FILE *stream)
+{
+	escape_write(text, ESCAPE_FOR_TERMINAL, stream);
 }

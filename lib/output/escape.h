@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Names from recordings, made safe to print: control characters, invisible direction changes and bytes that are no
- * UTF-8 become \xNN.
+ * UTF-8 become \xNN. mmt_write_escaped() is ESCAPE_FOR_TERMINAL.
  */
 #ifndef OUTPUT_ESCAPE_H
 #define OUTPUT_ESCAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum escape_mode {
 	ESCAPE_FOR_TERMINAL,
-	ESCAPE_FOR_ASCII, /* everything beyond ASCII too */
-	ESCAPE_FOR_JSON,  /* only what is no UTF-8: JSON has its own form for control characters */
+	ESCAPE_FOR_ASCII,  /* everything beyond ASCII too */
+	ESCAPE_FOR_QUOTES, /* double quotes and backslashes too */
+	ESCAPE_FOR_WORD,   /* and spaces */
+	ESCAPE_FOR_JSON,   /* only what is no UTF-8: JSON has its own form for the others */
 };
 
 struct escape_piece {
@@ -23,5 +26,7 @@ struct escape_piece {
 
 /* The next character of a string; false at its end. */
 bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret);
+
+void escape_write(const char *text, enum escape_mode mode, FILE *stream);
 
 #endif

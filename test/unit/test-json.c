@@ -86,6 +86,24 @@ START_TEST(invalid_utf8)
 }
 END_TEST
 
+START_TEST(only_ascii)
+{
+	struct mmt_report report = sample_report();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	report.command_line = "\xc2\x9b"
+			      "31m \xe2\x80\xae";
+	ck_assert_ptr_null(mmt_report_write_json(&report, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_ptr_nonnull(strstr(text, "\"\\u009B31m \\u202E\""));
+	for (const char *byte = text; *byte; byte++)
+		ck_assert_int_gt(*byte, 0);
+	free(text);
+}
+END_TEST
+
 START_TEST(limit)
 {
 	struct mmt_report report = sample_report();
@@ -136,6 +154,7 @@ int main(void)
 
 	tcase_add_test(cases, report_fields);
 	tcase_add_test(cases, invalid_utf8);
+	tcase_add_test(cases, only_ascii);
 	tcase_add_test(cases, limit);
 	tcase_add_test(cases, diff);
 	suite_add_tcase(suite, cases);

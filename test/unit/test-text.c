@@ -3,6 +3,7 @@
 #include <mmtrace/output.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/sample-report.h"
 
@@ -77,6 +78,81 @@ START_TEST(hostile_names)
 		ck_assert_int_gt(*byte, 0);
 	ASSERT_HAS(text, "lib\\xc3\\xa9.so");
 	ASSERT_HAS(text, "0000000500000009");
+	free(text);
+}
+END_TEST
+
+static const struct {
+	const char *name, *escaped;
+} hostile[] = {
+    {"plain \"name\" \\ caf\xc3\xa9", "plain \"name\" \\ caf\xc3\xa9"},
+    {"\x1b[2J\n\t\x7f", "\\x1b[2J\\x0a\\x09\\x7f"},
+    {"\xc2\x9b"
+     "31m\xc2\x80\xc2\x9f",
+     "\\xc2\\x9b31m\\xc2\\x80\\xc2\\x9f"},
+    {"\x9b\xff\xc0\x80", "\\x9b\\xff\\xc0\\x80"},
+    {"\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c",
+     "\\xe2\\x80\\xaa\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xe2\\x81\\xa9\\xd8\\x9c"},
+};
+
+START_TEST(escapes)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	mmt_write_escaped(hostile[_i].name, stream);
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_str_eq(text, hostile[_i].escaped);
+	free(text);
+}
+END_TEST
+
+static uint8_t *read_file(const char *path, size_t *size_ret)
+{
+	FILE *stream = fopen(path, "rb");
+	uint8_t *bytes = calloc(1, 1 << 20);
+
+	ck_assert_ptr_nonnull(stream);
+	*size_ret = fread(bytes, 1, 1 << 20, stream);
+	ck_assert(feof(stream));
+	fclose(stream);
+	return bytes;
+}
+
+static void replace_all(uint8_t *bytes, size_t size, const char *from, const char *to)
+{
+	uint8_t *place = bytes;
+	size_t count = 0;
+
+	while ((place = memmem(place, size - (size_t)(place - bytes), from, strlen(from))) != NULL) {
+		memcpy(place, to, strlen(from));
+		count++;
+	}
+	ck_assert_uint_gt(count, 0);
+}
+
+/* An event whose name would end its line, begin another and carry a terminal's command. */
+START_TEST(dump_of_hostile_names)
+{
+	char path[] = "/tmp/test-text-XXXXXX", *text = NULL;
+	int file = mkstemp(path);
+	size_t size = 0;
+	uint8_t *bytes = read_file("data/leak.data", &size);
+	FILE *stream;
+
+	replace_all(bytes, size, "syscalls:sys_exit_munmap", "sys\n4.2 1/1 x\x1b[0m\xc2\x9b ap");
+	ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+	close(file);
+	free(bytes);
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_dump(path, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	unlink(path);
+	ASSERT_HAS(text, " event=sys\\x0a4.2\\x201/1\\x20x\\x1b[0m\\xc2\\x9b\\x20ap munmap(");
+	ASSERT_LACKS(text, "\x1b");
+	ASSERT_LACKS(text, "\xc2\x9b");
+	ASSERT_LACKS(text, "\n4.2 1/1");
 	free(text);
 }
 END_TEST
@@ -233,6 +309,8 @@ int main(void)
 	tcase_add_test(cases, first_screen);
 	tcase_add_test(cases, frames);
 	tcase_add_test(cases, hostile_names);
+	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
+	tcase_add_test(cases, dump_of_hostile_names);
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
 	tcase_add_test(cases, selection);
