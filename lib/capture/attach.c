@@ -10,6 +10,7 @@
 
 #include "capture/text-file.h"
 
+#define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64 /* for files, pipes, rings and /proc */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
@@ -243,10 +244,13 @@ void attach_close_fences(struct attachment *attachment)
 	map_deinit(&attachment->fence_owner);
 }
 
-void attach_disable(struct attachment *attachment)
+bool attach_disable_some(struct attachment *attachment, size_t *next)
 {
-	for (size_t i = 0; i < attachment->events.count; i++)
-		ioctl(attachment->events.items[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	size_t end = *next + DISABLED_AT_ONCE;
+
+	for (; *next < end && *next < attachment->events.count; ++*next)
+		ioctl(attachment->events.items[*next].fd, PERF_EVENT_IOC_DISABLE, 0);
+	return *next < attachment->events.count;
 }
 
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost)

@@ -64,8 +64,9 @@ bool attach_is_covered(const struct attachment *attachment, pid_t tid);
 /* Attaching is over: no more SWITCH records. */
 void attach_close_fences(struct attachment *attachment);
 
-/* Inherited events too. */
-void attach_disable(struct attachment *attachment);
+/* Switch off some events from the index `next` on, inherited ones too: it takes long where there are many, and the
+   others go on. False: that was the last. */
+bool attach_disable_some(struct attachment *attachment, size_t *next);
 
 /* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.
  */

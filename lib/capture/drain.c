@@ -89,6 +89,13 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	}
 }
 
+/* All CPUs are recorded from one moment to another. */
+static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
+{
+	return recorder->writing && time_ns >= recorder->start_ns &&
+	       (!recorder->stop_ns || time_ns <= recorder->stop_ns);
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -101,7 +108,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
 	bytes_skip(&bytes, SAMPLE_TIME_OFFSET - SAMPLE_ID_OFFSET - 8);
 	time_ns = bytes_u64(&bytes);
-	if (!index || !recorder->writing || time_ns < recorder->start_ns)
+	if (!index || !is_recorded(recorder, time_ns))
 		return NULL; /* without an event: of a thread given up while attaching */
 	event = &recorder->events.items.items[*index];
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
@@ -186,7 +193,9 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES + 4u);
 	tid = (pid_t)bytes_u32(&trailer);
 	time_ns = bytes_u64(&trailer);
-	counted = recorder->writing && time_ns >= recorder->start_ns;
+	if (recorder->stop_ns && time_ns > recorder->stop_ns)
+		return NULL;
+	counted = is_recorded(recorder, time_ns);
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:

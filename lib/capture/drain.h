@@ -8,8 +8,8 @@
 
 /*
  * Read every ring up to its present head. While recorder->writing is unset, and for records before start_ns, only the
- * recorder's own state changes. Asks for snapshots of new and of newly executed programs in the known processes; takes
- * none itself.
+ * recorder's own state changes; records after stop_ns are passed over. Asks for snapshots of new and of newly executed
+ * programs in the known processes; takes none itself.
  */
 struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
 

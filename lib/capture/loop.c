@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/drain.h"
@@ -12,6 +13,9 @@
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
+#define RETURN_NS 30000000ULL	/* a release that had its effect before the last snapshot has returned after it */
+#define IN_FLIGHT_NS 1000000ULL /* from a record's time to its place in the ring, at most */
+#define MILLISECOND_MICROSECONDS 1000
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
 
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
@@ -178,16 +182,48 @@ static struct mmt_error *take_last_snapshots(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *loop_stop(struct recorder *recorder, uint64_t *stop_ns_ret)
+/* Keep the rings from overflowing for so long. */
+static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_ns)
+{
+	uint64_t end_ns = recorder_now_ns() + duration_ns;
+	struct mmt_error *error = NULL;
+
+	while (!error && !recorder->write_error && recorder_now_ns() < end_ns) {
+		usleep(MILLISECOND_MICROSECONDS);
+		error = drain_filling_rings(recorder);
+	}
+	return error;
+}
+
+/*
+ * The events can only be switched off one after the other, and by then calls of some are recorded while those of others
+ * are not. So all that is later than one moment is left out. A record bears the time before it is put into its ring:
+ * those of that moment are given time to get there.
+ */
+static struct mmt_error *cut_off(struct recorder *recorder)
+{
+	struct mmt_error *error;
+	size_t next = 0;
+
+	recorder->stop_ns = recorder_now_ns();
+	error = drain_for(recorder, IN_FLIGHT_NS);
+	if (!error)
+		error = drain_rings(recorder);
+	while (!error && attach_disable_some(&recorder->attachment, &next))
+		error = drain_filling_rings(recorder);
+	return error ? error : drain_rings(recorder);
+}
+
+struct mmt_error *loop_stop(struct recorder *recorder)
 {
 	struct mmt_error *error;
 
 	known_processes_update(&recorder->processes);
 	error = take_last_snapshots(recorder);
-	attach_disable(&recorder->attachment);
-	*stop_ns_ret = recorder_now_ns();
+	if (!error && recorder->final_ranges.count)
+		error = drain_for(recorder, RETURN_NS);
 	if (!error)
-		error = drain_rings(recorder);
+		error = cut_off(recorder);
 	recorder_end_round(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
 		error = copy_perf_map(recorder, &recorder->processes.items.items[i]);

@@ -211,14 +211,13 @@ static struct mmt_error *finish(struct recorder *recorder)
 	CLEANUP(free) uint64_t *lost = calloc(recorder->events.items.count, sizeof(*lost));
 	struct mmt_error *error = lost ? NULL : &error_no_memory;
 	struct mmt_error *write_error;
-	uint64_t stop_ns = 0;
 
 	if (!error)
-		error = loop_stop(recorder, &stop_ns);
+		error = loop_stop(recorder);
 	if (error)
 		return error;
 	count_lost(recorder, lost);
-	error = tail_add(recorder, stop_ns, lost);
+	error = tail_add(recorder, lost);
 	if (error)
 		return error;
 	write_error = writer_finish(recorder->writer);
@@ -228,7 +227,7 @@ static struct mmt_error *finish(struct recorder *recorder)
 		recorder->write_error = write_error;
 	if (recorder->write_error)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
-	recorder->summary.duration_ns = stop_ns - recorder->start_ns;
+	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
 	recorder->summary.processes = recorder->processes.items.count;
 	recorder->summary.threads += recorder->attachment.covered.count;

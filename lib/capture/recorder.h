@@ -52,6 +52,7 @@ struct recorder {
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	uint64_t round_bytes;				     /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
+	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
 };

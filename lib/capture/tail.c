@@ -17,10 +17,9 @@ static struct mmt_error *add_section(struct recorder *recorder, enum format_feat
 	return error;
 }
 
-static struct mmt_error *add_loss(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost,
-				  struct buffer *buffer)
+static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
 {
-	struct recording_loss loss = {.stop_ns = stop_ns, .end = recorder->summary.end};
+	struct recording_loss loss = {.stop_ns = recorder->stop_ns, .end = recorder->summary.end};
 	struct mmt_error *error = NULL;
 
 	/* The snapshot attribute loses nothing. */
@@ -95,7 +94,7 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 	return error;
 }
 
-struct mmt_error *tail_add(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost)
+struct mmt_error *tail_add(struct recorder *recorder, const uint64_t *lost)
 {
 	struct buffer buffer;
 	struct mmt_error *error;
@@ -103,7 +102,7 @@ struct mmt_error *tail_add(struct recorder *recorder, uint64_t stop_ns, const ui
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	error = add_residency(recorder, &buffer);
 	if (!error)
-		error = add_loss(recorder, stop_ns, lost, &buffer);
+		error = add_loss(recorder, lost, &buffer);
 	if (!error)
 		error = add_perf_maps(recorder, &buffer);
 	if (!error) {

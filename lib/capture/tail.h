@@ -7,6 +7,6 @@
 #include "capture/recorder.h"
 
 /* `lost`: by event. Reads residency of the final mappings; perf maps and build-ids have been collected before. */
-struct mmt_error *tail_add(struct recorder *recorder, uint64_t stop_ns, const uint64_t *lost) MMT_MUST_CHECK;
+struct mmt_error *tail_add(struct recorder *recorder, const uint64_t *lost) MMT_MUST_CHECK;
 
 #endif
