@@ -138,6 +138,7 @@ struct mmt_report {
 	struct mmt_completeness completeness;
 	const struct mmt_process *processes;
 	size_t process_count;
+	size_t left_out_process_count; /* not selected by the options */
 	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */

@@ -46,6 +46,16 @@ static bool has_memory_events(const struct reader_metadata *metadata)
 	return false;
 }
 
+/*
+ * Processes that ended before the recording did gave everything back. When all have ended, each counts as it was just
+ * before its end, and so does one that was asked for by number.
+ */
+static bool counts_to_the_end(const struct replay *replay, const struct mmt_report_options *options,
+			      const struct process *process)
+{
+	return !process->ended || options->pids || !replay_has_survivors(replay);
+}
+
 static bool is_selected(const struct mmt_report_options *options, const struct process *process)
 {
 	for (size_t i = 0; i < options->pid_count; i++) {
@@ -72,8 +82,8 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	return MMT_UNKNOWN;
 }
 
-static struct mmt_error *describe_process(struct report *report, const struct process *process,
-					  struct mmt_process *described)
+static struct mmt_error *describe_process(struct report *report, const struct mmt_report_options *options,
+					  const struct process *process, struct mmt_process *described)
 {
 	struct space_counts counts = space_counts(process->space);
 	struct space_check check = space_check_result(process->space);
@@ -94,13 +104,14 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	described->committed_bytes = counts.committed_bytes;
 	described->reserved_bytes = counts.reserved_bytes;
 	described->before_bytes = counts.before_bytes;
+	if (counts_to_the_end(&report->replay, options, process) && !process->parent_pid)
+		report->result.before_bytes += counts.before_bytes;
 	described->unknown_bytes = counts.unknown_bytes;
 	described->checked = check.done;
 	described->checked_mappings = check.mappings;
 	described->wrong_bytes = check.wrong_bytes;
 	described->undecided_bytes = check.undecided_bytes;
 	report->result.completeness.ambiguous_events += counts.ambiguous;
-	report->result.before_bytes += counts.before_bytes;
 	return NULL;
 }
 
@@ -117,9 +128,11 @@ static struct mmt_error *describe_processes(struct report *report, const struct 
 		struct mmt_error *error;
 
 		selected[i] = is_selected(options, process);
-		if (!selected[i])
+		if (!selected[i]) {
+			report->result.left_out_process_count++;
 			continue;
-		error = describe_process(report, process, &described[report->result.process_count++]);
+		}
+		error = describe_process(report, options, process, &described[report->result.process_count++]);
 		if (error)
 			return error;
 	}
@@ -190,6 +203,12 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
 	describe_loss(report);
+	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
+		const struct process *process = processes_at(report->replay.processes, (uint32_t)i);
+
+		if (selected[i] && !counts_to_the_end(&report->replay, options, process))
+			report->result.ended_bytes += replay_end_process(&report->replay, process);
+	}
 	error = groups_build(&report->replay, selected, &report->arena, &report->result);
 	return error ? error : lacks_describe(&report->replay, &report->arena, &report->result.completeness);
 }
