@@ -177,5 +177,7 @@ void command_stop(struct command *command)
 			;
 		close(ended.fd);
 	}
-	command_poll(command);
+	/* Its status stays unknown: that it ended is no verdict of the command's. */
+	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
+		command->pid = 0;
 }

@@ -13,7 +13,7 @@ struct command {
 	const char *name;
 	int go_pipe[2]; /* the read end too, so that writing to a command that was killed is no SIGPIPE */
 	int error_pipe; /* read end */
-	int status;	/* wait status; -1: has not ended */
+	int status;	/* wait status; -1: had not ended by itself */
 };
 
 /* A command that was never started. */
@@ -30,7 +30,7 @@ struct mmt_error *command_release(struct command *command) MMT_MUST_CHECK;
 /* Reap it if it has ended. */
 void command_poll(struct command *command);
 
-/* Send SIGTERM to a command that still runs and wait for its end, at most a second. */
+/* Send SIGTERM to a command that still runs and wait for its end, at most a second. Its status stays -1. */
 void command_stop(struct command *command);
 
 #endif

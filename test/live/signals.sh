@@ -56,6 +56,7 @@ expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
 [ "$(cat "$directory/record.out")" = said ] || fail "the output of the command is not its own"
 grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
 expect_record 137 -- sh -c 'kill -9 $$'
+expect_record 0 --duration 300ms -- sleep 60
 expect_record 0 -q -- true
 [ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
 [ "$(stat -c %a "$recording")" = 600 ] || fail "the recording is readable by others"
