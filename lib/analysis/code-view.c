@@ -277,6 +277,16 @@ static struct mmt_error *put_process(struct code_view *view, const struct proces
 	return NULL;
 }
 
+/*
+ * A callchain alone lacks the caller of a function without frame, as the C library's mmap is one: what follows the
+ * first frame is not known to be its caller.
+ */
+static void doubt_caller_of_leaf(struct unwind_result *result)
+{
+	if (result->frame_count > 1)
+		result->frames[1].doubtful = true;
+}
+
 /* Turn the unwinder's addresses into frame numbers, and those into a stack number. */
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
@@ -328,15 +338,12 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	if (error)
 		return error;
 	unwind(view->rules, &input, &callbacks, &view->result);
+	if (!input.stack_size)
+		doubt_caller_of_leaf(&view->result);
 	error = put_stack(&lookup, process, stack_ret);
 	if (!error)
 		unwind_memo_put(view->memo, generation, &input, &view->result, *stack_ret);
 	return error;
-}
-
-size_t code_view_stack_count(const struct code_view *view)
-{
-	return stacks_count(&view->stacks);
 }
 
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
@@ -359,7 +366,7 @@ static struct perf_map *find_perf_map(struct code_view *view, uint32_t process)
 	for (size_t i = 0; i < view->metadata->perf_maps.maps.count; i++) {
 		const struct perf_map_copy *copy = &view->metadata->perf_maps.maps.items[i];
 
-		if (copy->pid == state->pid)
+		if (copy->pid == state->pid && !state->perf_map)
 			mmt_error_destroy(perf_map_create(copy->text, copy->text_size, &state->perf_map));
 	}
 	return state->perf_map;
@@ -459,6 +466,21 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 	}
 	*frames_ret = names->frames;
 	*count_ret = names->count;
+	return NULL;
+}
+
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
+{
+	while (*position < view->path_states.count) {
+		const struct path_state *state = &view->path_states.items[*position];
+		const char *path = intern_get(&view->paths, (uint32_t)(*position)++, NULL);
+
+		if (!state->program || is_generated_code(path) || path[0] != '/')
+			continue;
+		*state_ret = program_state(state->program);
+		if (*state_ret == PROGRAM_MISSING || *state_ret == PROGRAM_OTHER_BUILD || *state_ret == PROGRAM_BROKEN)
+			return path;
+	}
 	return NULL;
 }
 

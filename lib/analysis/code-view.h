@@ -9,6 +9,7 @@
 #include <mmtrace/report.h>
 
 #include "base/arena.h"
+#include "code/program.h"
 #include "model/processes.h"
 #include "trace/event.h"
 #include "trace/reader.h"
@@ -30,8 +31,6 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 /* The stack of a call whose sample holds none. */
 struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
 
-size_t code_view_stack_count(const struct code_view *view);
-
 /* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);
@@ -42,6 +41,10 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+
+/* The next program file, counted on in *position from 0, that stacks led into but that could not be used; NULL: no
+ * more. */
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret);
 
 /* Processes (index) with frames in generated code that no perf map names. */
 bool code_view_lacks_perf_map(const struct code_view *view, uint32_t process);

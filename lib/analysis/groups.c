@@ -43,6 +43,15 @@ static bool is_entry_function(const char *function)
 	return false;
 }
 
+static bool reaches_entry(const struct grouping *grouping)
+{
+	for (size_t i = 0; i < grouping->frames.count; i++) {
+		if (grouping->frames.items[i].doubtful)
+			return false;
+	}
+	return grouping->frames.count && is_entry_function(grouping->frames.items[grouping->frames.count - 1].function);
+}
+
 /* Names of a stack into the scratch vectors. */
 static struct mmt_error *name_stack(struct grouping *grouping, uint32_t stack, enum mmt_stack_end *end_ret)
 {
@@ -67,8 +76,7 @@ static struct mmt_error *name_stack(struct grouping *grouping, uint32_t stack, e
 				return &error_no_memory;
 		}
 	}
-	if (*end_ret != MMT_STACK_END_ENTRY && grouping->frames.count &&
-	    is_entry_function(grouping->frames.items[grouping->frames.count - 1].function))
+	if (*end_ret != MMT_STACK_END_ENTRY && reaches_entry(grouping))
 		*end_ret = MMT_STACK_END_ENTRY;
 	return NULL;
 }
@@ -222,10 +230,11 @@ static struct mmt_error *add_birth(struct grouping *grouping, const struct birth
 		group->first_ns = birth->time_ns;
 	if (birth->time_ns > group->last_ns)
 		group->last_ns = birth->time_ns;
-	if (birth->born_bytes < group->smallest_bytes)
-		group->smallest_bytes = birth->born_bytes;
-	if (birth->born_bytes > group->largest_bytes)
-		group->largest_bytes = birth->born_bytes;
+	if (birth->live_bytes < group->smallest_bytes)
+		group->smallest_bytes = birth->live_bytes;
+	if (birth->live_bytes > group->largest_bytes)
+		group->largest_bytes = birth->live_bytes;
+	group->born_bytes += birth->born_bytes;
 	group->unfreed_count++;
 	if (!bytes)
 		group->thread_count++;
@@ -273,17 +282,22 @@ static int compare_shares(const void *left, const void *right)
 static struct mmt_error *list_pids(struct grouping *grouping, struct mmt_group *group)
 {
 	int32_t *pids = arena_alloc(grouping->arena, group->thread_count, sizeof(*pids));
+	struct map seen = {0};
 
 	if (!pids)
 		return &error_no_memory;
 	for (size_t i = 0; i < group->thread_count; i++) {
-		size_t j = 0;
+		int32_t pid = group->threads[i].pid;
 
-		while (j < group->pid_count && pids[j] != group->threads[i].pid)
-			j++;
-		if (j == group->pid_count)
-			pids[group->pid_count++] = group->threads[i].pid;
+		if (map_get(&seen, (uint32_t)pid))
+			continue;
+		pids[group->pid_count++] = pid;
+		if (!map_put(&seen, (uint32_t)pid, 1)) {
+			map_deinit(&seen);
+			return &error_no_memory;
+		}
 	}
+	map_deinit(&seen);
 	group->pids = pids;
 	return NULL;
 }

@@ -115,6 +115,21 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 	}
 }
 
+static void find_unusable_programs(const struct replay *replay, struct lacks *lacks)
+{
+	static const char *const reasons[] = {
+	    [PROGRAM_MISSING] = "is not there",
+	    [PROGRAM_OTHER_BUILD] = "is another build than the recorded one",
+	    [PROGRAM_BROKEN] = "cannot be read as a program",
+	};
+	enum program_state state;
+	size_t position = 0;
+	const char *path;
+
+	while ((path = code_view_unusable(replay->code, &position, &state)))
+		add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
+}
+
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
 				 struct mmt_completeness *completeness)
 {
@@ -130,6 +145,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			 replay->calls_without_entry);
 	find_unnamed_code(replay, &lacks);
+	find_unusable_programs(replay, &lacks);
 	completeness->lacks = lacks.items;
 	completeness->lack_count = lacks.count;
 	return lacks.out_of_memory ? &error_no_memory : NULL;

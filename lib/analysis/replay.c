@@ -9,6 +9,7 @@
 #include "trace/calls.h"
 
 #define PAGE_BYTES_DEFAULT 4096
+#define EARLY_SAMPLES_MAX 20000
 
 static void on_born(void *context, uint32_t birth, uint64_t bytes)
 {
@@ -62,6 +63,15 @@ void replay_deinit(struct replay *replay)
 		thread_state_deinit(replay->thread_states.items[i]);
 		free(replay->thread_states.items[i]);
 	}
+	for (size_t i = 0; i < replay->early_samples.count; i++) {
+		struct early_sample *early = replay->early_samples.items[i];
+
+		if (early)
+			kept_sample_deinit(&early->sample);
+		free(early);
+	}
+	vector_deinit(&replay->early_samples);
+	vector_deinit(&replay->witness_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
 	code_view_destroy(replay->code);
@@ -113,6 +123,26 @@ static struct mmt_error *describe_mapping(struct replay *replay, const struct ev
 	return NULL;
 }
 
+static struct mmt_error *count_witness(struct replay *replay, const struct thread_state *state)
+{
+	uint32_t process = replay->threads.items[state->number].process;
+
+	while (replay->witness_counts.count <= process) {
+		if (!vector_push(&replay->witness_counts, 0))
+			return &error_no_memory;
+	}
+	replay->witness_counts.items[process]++;
+	return NULL;
+}
+
+static void forget_witnesses(struct replay *replay, struct thread_state *state)
+{
+	if (state->witnesses.count)
+		replay->witness_counts.items[replay->threads.items[state->number].process] -=
+		    (uint32_t)state->witnesses.count;
+	state->witnesses.count = 0;
+}
+
 static struct mmt_error *keep_witness(struct replay *replay, struct thread_state *state,
 				      const struct event_mapping *mapping)
 {
@@ -121,9 +151,7 @@ static struct mmt_error *keep_witness(struct replay *replay, struct thread_state
 
 	if (error || witness.end <= witness.start)
 		return error;
-	if (!mapping->executable_only_record && !(mapping->protection & PROT_EXEC))
-		replay->has_data_mappings = true;
-	return vector_push(&state->witnesses, witness) ? NULL : &error_no_memory;
+	return vector_push(&state->witnesses, witness) ? count_witness(replay, state) : &error_no_memory;
 }
 
 /* What no call of the thread has claimed the kernel did by itself. */
@@ -138,12 +166,14 @@ static struct mmt_error *flush_witnesses(struct replay *replay, struct thread_st
 		if (error)
 			return error;
 	}
-	state->witnesses.count = 0;
+	forget_witnesses(replay, state);
 	return NULL;
 }
 
 static struct mmt_error *flush_process_witnesses(struct replay *replay, uint32_t process)
 {
+	if (process >= replay->witness_counts.count || !replay->witness_counts.items[process])
+		return NULL;
 	for (size_t i = 0; i < replay->threads.count; i++) {
 		struct mmt_error *error;
 
@@ -189,15 +219,65 @@ static struct event_stack join_stacks(const struct event_stack *truth, const str
 	return joined;
 }
 
+static struct mmt_error *unwind_and_settle(struct replay *replay, const struct process *process, uint32_t birth,
+					   const struct event_stack *stack)
+{
+	uint32_t number = 0;
+	struct mmt_error *error = code_view_unwind(replay->code, process, stack, &number);
+
+	return error ? error : ledger_settle(&replay->ledger, birth, number);
+}
+
+static struct mmt_error *keep_early_sample(struct replay *replay, uint32_t process, uint32_t birth,
+					   const struct event_stack *stack)
+{
+	struct early_sample *early = calloc(1, sizeof(*early));
+
+	if (!early || !vector_push(&replay->early_samples, (void *)early)) {
+		free(early);
+		return &error_no_memory;
+	}
+	early->process = process;
+	early->birth = birth;
+	return kept_sample_set_stack(&early->sample, stack);
+}
+
+/* The code of the process is known now, or never will be. */
+static struct mmt_error *settle_early_samples(struct replay *replay, uint32_t process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < replay->early_samples.count; i++) {
+		struct early_sample *early = replay->early_samples.items[i];
+		struct mmt_error *error;
+
+		if (early->process != process) {
+			replay->early_samples.items[i] = NULL;
+			replay->early_samples.items[kept++] = early;
+			continue;
+		}
+		error = unwind_and_settle(replay, processes_at(replay->processes, process), early->birth,
+					  &early->sample.stack);
+		kept_sample_deinit(&early->sample);
+		free(early);
+		replay->early_samples.items[i] = NULL;
+		if (error)
+			return error;
+	}
+	replay->early_samples.count = kept;
+	return NULL;
+}
+
 static struct mmt_error *settle(struct replay *replay, const struct thread_state *state, uint32_t birth,
 				const struct event_stack *truth, const struct event_stack *dump)
 {
 	const struct process *process = processes_at(replay->processes, replay->threads.items[state->number].process);
 	struct event_stack joined = join_stacks(truth, dump);
-	uint32_t stack = 0;
-	struct mmt_error *error = code_view_unwind(replay->code, process, &joined, &stack);
 
-	return error ? error : ledger_settle(&replay->ledger, birth, stack);
+	if (replay->metadata->ours && !space_is_described(process->space) &&
+	    replay->early_samples.count < EARLY_SAMPLES_MAX)
+		return keep_early_sample(replay, process->index, birth, &joined);
+	return unwind_and_settle(replay, process, birth, &joined);
 }
 
 /* A call whose dump never came: lost, and the thread has gone on. */
@@ -270,7 +350,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	call.witnesses = state->witnesses.items;
 	call.witness_count = state->witnesses.count;
 	error = space_apply(space, &call);
-	state->witnesses.count = 0;
+	forget_witnesses(replay, state);
 	return error ? error : settle_or_wait(replay, state, event, call.birth);
 }
 
@@ -319,9 +399,11 @@ static struct mmt_error *replay_comm(struct replay *replay, struct thread *threa
 	if (event->comm.exec) {
 		struct mmt_error *error = settle_waiting_call(replay, state);
 
+		if (!error)
+			error = settle_early_samples(replay, thread->process);
 		if (error)
 			return error;
-		state->witnesses.count = 0;
+		forget_witnesses(replay, state);
 	}
 	return processes_comm(replay->processes, thread, event->comm.name, event->comm.exec, event->time_ns);
 }
@@ -387,7 +469,8 @@ static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *t
 		return space_snapshot_line(process->space, event->time_ns, event->mapping.start,
 					   event->mapping.start + event->mapping.length, &attributes);
 	default:
-		return space_snapshot_end(process->space, event->time_ns);
+		error = space_snapshot_end(process->space, event->time_ns);
+		return error ? error : settle_early_samples(replay, process->index);
 	}
 }
 
@@ -467,8 +550,14 @@ static struct mmt_error *finish(struct replay *replay)
 		if (error)
 			return error;
 	}
-	for (size_t i = 0; i < processes_count(replay->processes); i++)
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		struct mmt_error *error = settle_early_samples(replay, (uint32_t)i);
+
+		if (error)
+			return error;
+		replay->has_survivors |= !processes_at(replay->processes, (uint32_t)i)->ended;
 		space_finish(processes_at(replay->processes, (uint32_t)i)->space);
+	}
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
 		replay->last_ns = replay->metadata->loss.stop_ns;
 	return replay->ledger.out_of_memory ? &error_no_memory : NULL;
@@ -499,4 +588,21 @@ struct mmt_error *replay_run(struct replay *replay)
 		if (error)
 			return error;
 	}
+}
+
+uint64_t replay_end_process(struct replay *replay, const struct process *process)
+{
+	const struct space_interval *interval;
+	uint64_t bytes = 0;
+
+	if (process->borrows_space)
+		return 0;
+	replay->ledger.now_ns = process->ended_ns;
+	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
+		if (!ledger_birth(&replay->ledger, interval->birth))
+			continue;
+		bytes += interval->end - interval->start;
+		ledger_released(&replay->ledger, interval->birth, interval->end - interval->start);
+	}
+	return bytes;
 }

@@ -26,6 +26,8 @@ struct replay {
 	struct ledger ledger;
 	VECTOR(struct replay_thread) threads; /* birth.thread counts them */
 	VECTOR(void *) thread_states;
+	VECTOR(uint32_t) witness_counts; /* by process: MMAP2 records that wait for their call */
+	VECTOR(void *) early_samples;	 /* calls of processes whose code is not known yet */
 
 	uint64_t first_ns, last_ns;
 	uint64_t events[MMT_COUNT_KINDS];
@@ -33,13 +35,17 @@ struct replay {
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	bool has_dumps;		      /* stack dumps come in records of their own */
-	bool has_data_mappings;	      /* any mapping of memory that is not code was reported */
 	bool has_snapshots;
+	bool has_survivors; /* after the pass: some process has lived to its end */
 };
 
 /* Opens the file; on error the value is deinitialised. */
 struct mmt_error *replay_init(struct replay *replay, const char *input, bool demangle) MMT_MUST_CHECK;
 void replay_deinit(struct replay *replay);
+
+/* After the pass: what a process held when it ended is released with it, at that time. Bytes of this recording's
+ * births. */
+uint64_t replay_end_process(struct replay *replay, const struct process *process);
 
 /* The whole pass. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;

@@ -53,7 +53,7 @@ static bool has_memory_events(const struct reader_metadata *metadata)
 static bool counts_to_the_end(const struct replay *replay, const struct mmt_report_options *options,
 			      const struct process *process)
 {
-	return !process->ended || options->pids || !replay_has_survivors(replay);
+	return !process->ended || options->pids || !replay->has_survivors;
 }
 
 static bool is_selected(const struct mmt_report_options *options, const struct process *process)

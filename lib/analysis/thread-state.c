@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
 {
-	const struct event_stack *stack = &event->call.stack;
 	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
 	size_t byte_count = stack->bytes ? stack->byte_count : 0;
 
@@ -17,17 +16,22 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 		memcpy(kept->callchain.items, stack->callchain, callchain_count * sizeof(uint64_t));
 	if (byte_count)
 		memcpy(kept->bytes.items, stack->bytes, byte_count);
-	kept->present = true;
-	kept->call = event->call.call;
-	kept->result = event->call.result;
-	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
 	kept->stack = *stack;
 	kept->stack.callchain = callchain_count ? kept->callchain.items : NULL;
 	kept->stack.bytes = byte_count ? kept->bytes.items : NULL;
 	return NULL;
 }
 
-static void deinit_sample(struct kept_sample *kept)
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+{
+	kept->present = true;
+	kept->call = event->call.call;
+	kept->result = event->call.result;
+	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
+	return kept_sample_set_stack(kept, &event->call.stack);
+}
+
+void kept_sample_deinit(struct kept_sample *kept)
 {
 	vector_deinit(&kept->callchain);
 	vector_deinit(&kept->bytes);
@@ -37,7 +41,7 @@ static void deinit_sample(struct kept_sample *kept)
 void thread_state_deinit(struct thread_state *state)
 {
 	vector_deinit(&state->witnesses);
-	deinit_sample(&state->call);
-	deinit_sample(&state->dump);
-	deinit_sample(&state->enter);
+	kept_sample_deinit(&state->call);
+	kept_sample_deinit(&state->dump);
+	kept_sample_deinit(&state->enter);
 }

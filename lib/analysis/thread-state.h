@@ -23,6 +23,12 @@ struct kept_sample {
 	VECTOR(uint8_t) bytes;
 };
 
+/* A call made before the first snapshot told what is mapped where: unwound when it has. */
+struct early_sample {
+	uint32_t process, birth;
+	struct kept_sample sample;
+};
+
 struct thread_state {
 	uint32_t number; /* in replay.threads */
 	/* MMAP2 records since the last call: they come before the exit of the call that made them. */
@@ -33,6 +39,8 @@ struct thread_state {
 };
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
+struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
+void kept_sample_deinit(struct kept_sample *kept);
 
 /* Nothing is remembered any more; `number` stays. */
 void thread_state_deinit(struct thread_state *state);

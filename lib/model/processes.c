@@ -108,6 +108,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, c
 	if (parent) {
 		process->parent_pid = parent->pid;
 		process->recorded = parent->recorded;
+		process->name = parent->name;
 	}
 	error = give_space(processes, process, parent ? parent->space : NULL);
 	if (error) {
@@ -209,15 +210,17 @@ static struct process *find_sharer(const struct processes *processes, const stru
 
 static struct mmt_error *exec_process(struct processes *processes, struct process *process)
 {
-	struct process *heir = process->borrows_space ? NULL : find_sharer(processes, process);
+	struct process *heir = !process->lent_space || process->borrows_space ? NULL : find_sharer(processes, process);
 	struct mmt_error *error;
 
 	if (process->borrows_space || heir) {
 		error = give_space(processes, process, NULL);
 		if (error)
 			return error;
-		if (heir)
+		if (heir) {
 			heir->borrows_space = false;
+			heir->lent_space = true;
+		}
 	}
 	space_exec(process->space);
 	return NULL;
@@ -232,6 +235,8 @@ struct mmt_error *processes_comm(struct processes *processes, struct thread *thr
 	if (number == INTERN_NONE)
 		return &error_no_memory;
 	thread->name = number;
+	if (thread->tid == process->pid)
+		process->name = number;
 	if (!exec)
 		return NULL;
 	/* The others are gone; the one that called exec may have had another TID, of which no EXIT tells. */
@@ -305,6 +310,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	space_destroy(process->space);
 	process->space = processes->all.items[*origin]->space;
 	process->borrows_space = true;
+	processes->all.items[*origin]->lent_space = true;
 	return NULL;
 }
 
@@ -329,13 +335,5 @@ const char *processes_name(const struct processes *processes, uint32_t name)
 
 const char *process_name(const struct processes *processes, const struct process *process)
 {
-	const char *name = "";
-
-	for (size_t i = 0; i < processes->threads.count; i++) {
-		const struct thread *thread = processes->threads.items[i];
-
-		if (thread->process == process->index && thread->tid == process->pid && thread->name)
-			name = processes_name(processes, thread->name);
-	}
-	return name;
+	return processes_name(processes, process->name);
 }

@@ -20,10 +20,12 @@ struct process {
 	bool recorded;  /* asked for or child of such: false for those only mentioned */
 	bool ended;
 	bool borrows_space; /* vfork, CLONE_VM: `space` belongs to another process */
+	bool lent_space;    /* another one has borrowed it at some time */
 	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;
 	struct space *space; /* never NULL */
+	uint32_t name; /* of its main thread: for processes_name() */
 	void *context; /* the caller's */
 };
 

@@ -63,7 +63,7 @@ static void count_bytes(struct space *space, const struct space_interval *interv
 	if (interval->attributes.unknown)
 		add_bytes(&counts->unknown_bytes, bytes, add);
 	if (interval->birth < BIRTH_FIRST) {
-		add_bytes(&counts->before_bytes, bytes, add);
+		add_bytes(interval->birth == BIRTH_KERNEL ? &counts->kernel_bytes : &counts->before_bytes, bytes, add);
 		return;
 	}
 	add_bytes(&counts->mapped_bytes, bytes, add);
@@ -71,8 +71,16 @@ static void count_bytes(struct space *space, const struct space_interval *interv
 		  bytes, add);
 }
 
+/* Comes or goes: stacks unwound before may unwind differently after. */
+static void note_code(struct space *space, const struct space_interval *interval)
+{
+	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
+		space->code_generation++;
+}
+
 static void count_interval(struct space *space, const struct space_interval *interval, bool add)
 {
+	note_code(space, interval);
 	count_bytes(space, interval, interval->end - interval->start, add);
 }
 
@@ -147,8 +155,6 @@ bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *
 
 		if (!vector_push(taken, piece))
 			return false;
-		if ((piece.attributes.protection & PROT_EXEC) && has_file(&piece.attributes))
-			space->code_generation++;
 		count_interval(space, &piece, false);
 		intervals_remove(&space->mapped, piece.start);
 	}

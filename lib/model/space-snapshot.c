@@ -285,10 +285,9 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 {
 	space->snapshot = (struct snapshot){.open = true, .mode = mode, .birth = birth, .line_time_ns = time_ns};
 	intervals_deinit(&space->touched);
-	if (mode == SPACE_SNAPSHOT_CHECK) {
-		intervals_deinit(&space->differing);
+	intervals_deinit(&space->differing);
+	if (mode == SPACE_SNAPSHOT_CHECK)
 		space->check = (struct space_check){0};
-	}
 	return NULL;
 }
 

@@ -107,7 +107,7 @@ void space_exec(struct space *space)
 
 	release_everything(space);
 	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
-	counts->before_bytes = counts->unknown_bytes = 0;
+	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = 0;
 	space->code_generation++;
 	space->break_known = false;
 	space->read_implies_exec = false;
@@ -115,6 +115,11 @@ void space_exec(struct space *space)
 	space->described_ns = 0;
 	space->snapshot.open = false;
 	space->check = (struct space_check){0};
+}
+
+bool space_is_described(const struct space *space)
+{
+	return space->described;
 }
 
 void space_finish(struct space *space)
@@ -181,13 +186,15 @@ static const char *find_wrong_count(const struct space *space)
 	struct space_counts recount = space->counts;
 
 	recount.mapped_bytes = recount.committed_bytes = recount.reserved_bytes = 0;
-	recount.before_bytes = recount.unknown_bytes = 0;
+	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = 0;
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		uint64_t bytes = interval->end - interval->start;
 
 		if (interval->attributes.unknown)
 			recount.unknown_bytes += bytes;
-		if (interval->birth < BIRTH_FIRST)
+		if (interval->birth == BIRTH_KERNEL)
+			recount.kernel_bytes += bytes;
+		else if (interval->birth < BIRTH_FIRST)
 			recount.before_bytes += bytes;
 		else if (interval->attributes.protection)
 			recount.committed_bytes += bytes;

@@ -92,7 +92,8 @@ struct space_observer {
 struct space_counts {
 	uint64_t intervals;
 	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births BIRTH_FIRST and later */
-	uint64_t before_bytes; /* all other births */
+	uint64_t kernel_bytes; /* BIRTH_KERNEL */
+	uint64_t before_bytes; /* BIRTH_BEFORE and BIRTH_UNKNOWN */
 	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
 	uint64_t ambiguous;    /* calls whose order with others could not be told */
 	uint64_t repaired_bytes;
@@ -145,6 +146,9 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_
 /* Of the last finished CHECK, with the calls applied since then taken into account. */
 struct space_check space_check_result(const struct space *space);
 
+/* Whether everything that is mapped is known: a DEFINE snapshot has been read to its end, or an exec was seen. */
+bool space_is_described(const struct space *space);
+
 /*
  * The recording is over: calls still in flight will not be seen to return. What they took already is told as released.
  */
@@ -158,7 +162,7 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 /* Iterate upwards: the first interval that ends after `address`. */
 const struct space_interval *space_next(const struct space *space, uint64_t address);
 
-/* Changes whenever an executable interval of a file goes or is replaced: stacks unwound before may unwind differently after. */
+/* Changes whenever an executable interval of a file comes, goes or is replaced: stacks unwound before may unwind differently after. */
 uint64_t space_code_generation(const struct space *space);
 
 /* False, and a static sentence in *why_ret, when an invariant is broken (for tests and fuzzing). */

@@ -299,7 +299,7 @@ static uint64_t model_bytes(const struct space *space)
 {
 	struct space_counts counts = space_counts(space);
 
-	return counts.mapped_bytes + counts.before_bytes;
+	return counts.mapped_bytes + counts.kernel_bytes + counts.before_bytes;
 }
 
 /* What the model says of the line's first byte, in the kernel's terms. */
