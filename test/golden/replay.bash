@@ -10,6 +10,8 @@ directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
 
 put_program() {
+	# One run at a time, of all checkouts.
+	exec 9</tmp && flock 9
 	mkdir -m 700 "$program_directory" 2>/dev/null
 	[ -O "$program_directory" ] && [ ! -L "$program_directory" ] || {
 		echo "$program_directory is somebody else's" >&2

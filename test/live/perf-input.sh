@@ -7,7 +7,7 @@ source "$SOURCE/test/live/support/refusal.bash"
 need_perf
 export BUILD directory
 unshare -m bash -c '
-	mount -t tracefs tracefs /sys/kernel/tracing || exit 99
+	[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
 	events=syscalls:sys_enter_mmap,syscalls:sys_exit_mmap,syscalls:sys_enter_munmap,syscalls:sys_exit_munmap
 	perf record -q -g -e "$events" -o "$directory/mmtrace.data" -- "$BUILD/test/workload/leak-partial" --exit
 ' >workload.out 2>perf.log
@@ -32,7 +32,7 @@ grep -q mremap report.txt || fail "the text does not say what is missing"
 
 # Without munmap events nothing can be called unfreed in good faith: the report says so.
 unshare -m bash -c '
-	mount -t tracefs tracefs /sys/kernel/tracing
+	[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 	perf record -q -g -e syscalls:sys_enter_mmap,syscalls:sys_exit_mmap -o "$directory/mmtrace.data" -- \
 		"$BUILD/test/workload/leak-partial" --exit' >/dev/null 2>&1
 report_json

@@ -48,13 +48,14 @@ compare_with_perf() {
 	grep -v '^#' "$directory/dump.txt" | cut -d' ' -f1 | sort -c || fail "dump is out of order"
 }
 
-# From start to end, with threads; attached, with many events, failing calls and every kind of call.
+# From start to end, with threads; attached, with many events, failing calls and every kind of call. The rings are large:
+# of a lost event perf script would complain, rightly.
 "$MMTRACE" record -q -o "$recording" -- "$workloads/leak-thread" --exit >/dev/null || fail "record ended with status $?"
 compare_with_perf 40
 
 for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-fork; do
 	start_workload $workload
-	start_recording -p "$pid"
+	start_recording -m 32M -p "$pid"
 	let_work
 	stop_recording
 	let_end
