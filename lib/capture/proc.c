@@ -73,8 +73,8 @@ static struct mmt_error *check_program(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot look into process %d: permission denied; run as root or as its owner with "
-				    "CAP_PERFMON and CAP_SYS_PTRACE",
+				    "cannot look into process %d: permission denied; run as root or with "
+				    "CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 				    pid);
 	if (fd < 0)
 		return refuse_gone(pid);

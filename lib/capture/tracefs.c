@@ -20,8 +20,9 @@ static int open_mounted(const char *path)
 
 	if (fd < 0)
 		return -errno;
-	/* The mount point exists, empty, where nothing is mounted. */
-	if (faccessat(fd, "events", F_OK, 0) < 0) {
+	/* The mount point exists, empty, where nothing is mounted. AT_EACCESS: with the capabilities, which a question
+	   for the real user leaves out. */
+	if (faccessat(fd, "events", F_OK, AT_EACCESS) < 0) {
 		int errno_value = errno;
 
 		close(fd);
@@ -63,8 +64,8 @@ struct mmt_error *tracefs_open(int *directory_ret)
 	if (refused || fd == -EACCES || fd == -EPERM)
 		return error_create(MMT_ERROR_PERMISSION,
 				    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run as "
-				    "root or with CAP_PERFMON and CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is "
-				    "%" PRId64 ")",
+				    "root or with CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH "
+				    "(kernel.perf_event_paranoid is %" PRId64 ")",
 				    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
 	return error_system(-fd,
 			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
@@ -92,7 +93,7 @@ struct mmt_error *tracefs_add_tracepoint(int directory, const char *system, cons
 	if (!system_copy || !name_copy)
 		return &error_no_memory;
 	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
-	if (faccessat(directory, path, F_OK, 0) < 0 && errno == ENOENT) {
+	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
 		*found_ret = false;
 		return NULL;
 	}

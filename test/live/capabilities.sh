@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A user who is not root records with the three capabilities that the manual names, and with none less.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+# Mounting tracefs takes more than those: in a mount namespace of our own.
+[ -e /sys/kernel/tracing/events ] || [ -n "${TRACEFS_IS_OURS-}" ] || {
+	rm -rf "$directory"
+	TRACEFS_IS_OURS=1 exec unshare --mount bash "$0"
+}
+[ -e /sys/kernel/tracing/events ] || mount -t tracefs -o mode=700 tracefs /sys/kernel/tracing || skip "no tracefs"
+
+chmod 755 "$directory"
+cp "$MMTRACE" mmtrace-for-all
+mkdir -m 777 theirs
+recording=$directory/theirs/mmtrace.data
+# as_nobody RIGHTS COMMAND...
+as_nobody() {
+	local rights=$1
+	shift
+	timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" "$@"
+}
+all=+perfmon,+sys_ptrace,+dac_read_search
+
+as_nobody $all ./mmtrace-for-all record -q -o "$recording" -- true 2>record.log ||
+	fail "record -- true ended with status $?: $(cat record.log)"
+report_json
+expect_true_report
+expect_json '.events.mmap > 0'
+
+# A process of another user.
+sleep 60 &
+sleeper=$!
+processes+=($sleeper)
+as_nobody $all ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log ||
+	fail "record -p ended with status $?: $(cat record.log)"
+report_json
+expect_true_report
+expect_json '.processes | length == 1 and all(.checked)'
+
+for rights in +perfmon,+sys_ptrace +sys_ptrace,+dac_read_search +perfmon,+dac_read_search; do
+	as_nobody $rights ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log &&
+		fail "recorded with $rights only"
+	grep -q CAP_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"
+done
