@@ -100,6 +100,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "id", group->id);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
 	document_unsigned(document, "unfreed_count", group->unfreed_count);
+	document_unsigned(document, "born_bytes", group->born_bytes);
 	document_unsigned(document, "committed_bytes", group->committed_bytes);
 	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
 	document_unsigned(document, "resident_bytes", group->resident_bytes);
@@ -148,6 +149,7 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "committed_bytes", report->committed_bytes);
 	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
 	document_unsigned(document, "resident_bytes", report->resident_bytes);
+	document_unsigned(document, "ended_bytes", report->ended_bytes);
 	document_unsigned(document, "before_bytes", report->before_bytes);
 	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
 	document_unsigned(document, "freed_bytes", report->freed_bytes);
@@ -175,13 +177,14 @@ void json_report_recording(struct document *document, const struct mmt_report *r
 	for (size_t i = 0; i < report->process_count; i++)
 		put_process(document, &report->processes[i]);
 	document_close(document);
+	document_unsigned(document, "left_out_process_count", report->left_out_process_count);
 	put_totals(document, report);
 }
 
 static void put_groups(struct document *document, const struct selection *selection)
 {
-	document_unsigned(document, "hidden_count", selection->hidden_count);
-	document_unsigned(document, "hidden_bytes", selection->hidden_bytes);
+	document_unsigned(document, "hidden_count", selection->hidden.count);
+	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
 	document_open_array(document, "groups");
 	for (size_t i = 0; i < selection->count; i++)
 		json_report_group(document, NULL, selection->groups[i]);

@@ -39,6 +39,21 @@ static int compare_groups(const void *left, const void *right, void *context)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
+static void add_hidden(struct hidden_groups *hidden, uint64_t bytes)
+{
+	hidden->count++;
+	hidden->bytes += bytes;
+}
+
+static void hide_group(struct selection *selection, const struct mmt_group *group)
+{
+	if (group->unfreed_bytes)
+		add_hidden(&selection->hidden, group->unfreed_bytes);
+	add_hidden(&selection->hidden_by_allocated, group->allocated_bytes);
+	if (group->freed_bytes)
+		add_hidden(&selection->hidden_by_freed, group->freed_bytes);
+}
+
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret)
 {
@@ -52,20 +67,14 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 
 		if (!group->unfreed_bytes && !freed_too)
 			continue;
-		if (group->unfreed_bytes >= options->min_bytes) {
+		if (group->unfreed_bytes >= options->min_bytes)
 			selection.groups[selection.count++] = group;
-		} else if (group->unfreed_bytes) {
-			selection.hidden_count++;
-			selection.hidden_bytes += group->unfreed_bytes;
-		}
+		else
+			hide_group(&selection, group);
 	}
 	qsort_r(selection.groups, selection.count, sizeof(*selection.groups), compare_groups, &sort);
-	while (options->limit && selection.count > options->limit) {
-		const struct mmt_group *last = selection.groups[--selection.count];
-
-		selection.hidden_count += last->unfreed_bytes > 0;
-		selection.hidden_bytes += last->unfreed_bytes;
-	}
+	while (options->limit && selection.count > options->limit)
+		hide_group(&selection, selection.groups[--selection.count]);
 	*selection_ret = selection;
 	return NULL;
 }

@@ -5,11 +5,18 @@
 
 #include <mmtrace/output.h>
 
+/* Left out by the limit or by min_bytes. */
+struct hidden_groups {
+	size_t count;
+	uint64_t bytes;
+};
+
 struct selection {
 	const struct mmt_group **groups; /* owned array */
 	size_t count;
-	size_t hidden_count; /* unfreed groups left out by the limit or by min_bytes */
-	uint64_t hidden_bytes;
+	struct hidden_groups hidden; /* of those with unfreed bytes, and these */
+	struct hidden_groups hidden_by_allocated,
+	    hidden_by_freed; /* of all, and what they mapped; of those that freed */
 };
 
 /* `freed_too`: groups of which nothing is left are selected as well. */

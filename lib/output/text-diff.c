@@ -4,9 +4,8 @@
 #include <inttypes.h>
 
 #include "output/selection.h"
-#include "output/text-group.h"
+#include "output/text-explanations.h"
 #include "output/text-header.h"
-#include "output/text-stack.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -25,15 +24,24 @@ static double report_rate(const struct mmt_report *report)
 	return duration_ns ? (double)report->unfreed_bytes * 1e9 / (double)duration_ns : 0;
 }
 
+static size_t count_unfreed(const struct mmt_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->group_count; i++)
+		count += report->groups[i].unfreed_bytes > 0;
+	return count;
+}
+
 static void put_side(struct text *text, const char *label, const struct mmt_report *report)
 {
 	char size[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+	size_t stacks = count_unfreed(report);
 
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(report->unfreed_bytes, size));
 	text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
-	text_part(text, TEXT_PLAIN, "%s %s", mmt_format_count(report->group_count, count),
-		  text_plural(report->group_count, "stack", "stacks"));
+	text_part(text, TEXT_PLAIN, "%s %s", mmt_format_count(stacks, count), text_plural(stacks, "stack", "stacks"));
 	text_end_line(text);
 }
 
@@ -81,7 +89,7 @@ static void put_figures(struct text *text, const struct mmt_diff_entry *entry)
 
 struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
-	struct text_stack_marks marks = {0};
+	struct text_explanations explanations = {0};
 	struct diff_selection selection;
 	char count[MMT_SIZE_TEXT];
 	struct mmt_error *error;
@@ -92,9 +100,9 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		return error;
 	text_begin(&text, stream, options);
 	text_warnings(&text, diff->before);
-	text_header(&text, diff->before);
+	text_header(&text, diff->before, true);
 	text_warnings(&text, diff->after);
-	text_header(&text, diff->after);
+	text_header(&text, diff->after, true);
 	text_end_line(&text);
 	put_sums(&text, diff);
 	for (size_t i = 0; i < selection.count; i++) {
@@ -102,7 +110,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 
 		text_end_line(&text);
 		put_figures(&text, entry);
-		text_stack(&text, entry->after ? entry->after : entry->before, STACK_INDENT, &marks);
+		text_stack(&text, entry->after ? entry->after : entry->before, STACK_INDENT, &explanations.marks);
 	}
 	if (selection.hidden_count) {
 		text_end_line(&text);
@@ -116,6 +124,9 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_put(&text, TEXT_PLAIN, "No stack changed.");
 		text_end_line(&text);
 	}
+	text_explanations_add(&explanations, diff->before);
+	text_explanations_add(&explanations, diff->after);
+	text_explanations(&text, &explanations);
 	text_end(&text);
 	selection_of_diff_deinit(&selection);
 	return NULL;

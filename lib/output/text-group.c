@@ -22,6 +22,16 @@ void text_group_sizes(struct text *text, const struct mmt_group *group)
 		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
 }
 
+void text_group_given_back(struct text *text, const struct mmt_group *group)
+{
+	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
+
+	if (group->born_bytes > group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%s of %s given back",
+			  mmt_format_bytes(group->born_bytes - group->unfreed_bytes, given_back),
+			  mmt_format_bytes(group->born_bytes, born));
+}
+
 /* The highest value of a column's share of the points, so that no peak is hidden. */
 static uint64_t trend_column(const struct mmt_group *group, unsigned column)
 {

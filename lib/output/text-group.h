@@ -8,6 +8,9 @@
 /* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
 void text_group_sizes(struct text *text, const struct mmt_group *group);
 
+/* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
+void text_group_given_back(struct text *text, const struct mmt_group *group);
+
 /* Unfreed bytes over time as a row of bars or digits. */
 void text_group_trend(struct text *text, const struct mmt_group *group);
 

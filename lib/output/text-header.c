@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "output/text-checks.h"
+
 #define PROCESSES_NAMED 4
 
 static void put_warning(struct text *text, const char *word, const char *rest)
@@ -38,12 +40,6 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	}
 }
 
-static void put_process(struct text *text, const struct mmt_process *process)
-{
-	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
-	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
-}
-
 static void put_processes(struct text *text, const struct mmt_report *report)
 {
 	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
@@ -53,7 +49,7 @@ static void put_processes(struct text *text, const struct mmt_report *report)
 	for (size_t i = 0; i < named; i++) {
 		if (i)
 			text_put(text, TEXT_PLAIN, ", ");
-		put_process(text, &report->processes[i]);
+		text_put_process(text, &report->processes[i]);
 	}
 	if (named < report->process_count)
 		text_put(text, TEXT_PLAIN, " ...");
@@ -142,79 +138,15 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 	text_end_line(text);
 }
 
-static void put_unchecked(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
-{
-	const char *why = ": the recording holds no map of the kernel to compare with";
-
-	if (report->completeness.incomplete)
-		why = ": the recorder did not finish";
-	else if (process->ended)
-		why = ": it ended before its map could be read again";
-	text_put(text, TEXT_PLAIN, "  not checked against the kernel's final map");
-	text_put(text, TEXT_PLAIN, why);
-}
-
-/* One line for a process, or for all of them when every one passed. */
-static void put_check(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
-{
-	char count[MMT_SIZE_TEXT], bytes[MMT_SIZE_TEXT];
-
-	if (!process->checked) {
-		put_unchecked(text, report, process);
-	} else {
-		text_format(text, TEXT_PLAIN, "  checked against the kernel's final map: %s %s, ",
-			    mmt_format_count(process->checked_mappings, count),
-			    text_plural(process->checked_mappings, "mapping", "mappings"));
-		text_format(text, process->wrong_bytes ? TEXT_BAD : TEXT_GOOD, "%s off",
-			    process->wrong_bytes ? mmt_format_bytes(process->wrong_bytes, bytes) : "0 bytes");
-	}
-	if (process->undecided_bytes)
-		text_format(text, TEXT_PLAIN, ", %s undecided (calls in flight)",
-			    mmt_format_bytes(process->undecided_bytes, bytes));
-	if (process->unknown_bytes)
-		text_format(text, TEXT_PLAIN, ", %s never seen in a map",
-			    mmt_format_bytes(process->unknown_bytes, bytes));
-	if (report->process_count > 1) {
-		text_put(text, TEXT_PLAIN, ": ");
-		put_process(text, process);
-	}
-	text_end_line(text);
-}
-
-static bool passed_without_remark(const struct mmt_process *process)
-{
-	return process->checked && !process->wrong_bytes && !process->undecided_bytes && !process->unknown_bytes;
-}
-
-static void put_checks(struct text *text, const struct mmt_report *report)
-{
-	uint64_t mappings = 0, passed = 0;
-	char count[MMT_SIZE_TEXT];
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
-		if (report->process_count == 1 || !passed_without_remark(process)) {
-			put_check(text, report, process);
-		} else {
-			mappings += process->checked_mappings;
-			passed++;
-		}
-	}
-	if (!passed)
-		return;
-	text_format(text, TEXT_PLAIN, "  checked against the kernel's final maps: %" PRIu64 " %s, %s mappings, ",
-		    passed, text_plural(passed, "process", "processes"), mmt_format_count(mappings, count));
-	text_put(text, TEXT_GOOD, "0 bytes off");
-	text_end_line(text);
-}
-
-void text_header(struct text *text, const struct mmt_report *report)
+void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
 	put_target(text, report);
 	put_events(text, report);
 	put_stacks(text, &report->completeness);
-	put_checks(text, report);
+	if (one_line_of_checks)
+		text_checks_line(text, report);
+	else
+		text_checks(text, report);
 	for (size_t i = 0; i < report->completeness.lack_count; i++) {
 		text_put(text, TEXT_STRONG, "  note: ");
 		text_put_name(text, TEXT_PLAIN, report->completeness.lacks[i], 0);

@@ -9,6 +9,6 @@
 void text_warnings(struct text *text, const struct mmt_report *report);
 
 /* Target, duration, date; events, loss, stacks; the check against the kernel; what the file lacks. */
-void text_header(struct text *text, const struct mmt_report *report);
+void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks);
 
 #endif

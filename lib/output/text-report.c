@@ -4,9 +4,10 @@
 #include <inttypes.h>
 
 #include "output/selection.h"
+#include "output/text-explanations.h"
 #include "output/text-group.h"
 #include "output/text-header.h"
-#include "output/text-stack.h"
+#include "output/text-nothing.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -44,6 +45,10 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	put_sum(text, "mapped before it began", report->before_bytes);
 	text_end_line(text);
+	if (report->ended_bytes) {
+		put_sum(text, "in processes that ended", report->ended_bytes);
+		text_end_line(text);
+	}
 }
 
 static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
@@ -63,6 +68,7 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(group->unfreed_bytes, size));
 	put_share(text, report, group);
 	text_group_sizes(text, group);
+	text_group_given_back(text, group);
 	text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
 		  mmt_format_count(group->allocated_count, of));
 	if (group->committed_bytes != group->unfreed_bytes)
@@ -82,55 +88,23 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 	text_end_line(text);
 }
 
-static void put_hidden(struct text *text, const struct selection *selection)
+static void put_hidden(struct text *text, const struct selection *selection, enum mmt_sort sort)
 {
+	const struct hidden_groups *hidden = &selection->hidden;
 	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 
-	if (!selection->hidden_count)
+	if (sort == MMT_SORT_ALLOCATED || sort == MMT_SORT_FREED)
+		hidden = sort == MMT_SORT_FREED ? &selection->hidden_by_freed : &selection->hidden_by_allocated;
+	if (!hidden->count)
 		return;
 	text_end_line(text);
-	text_format(text, TEXT_PLAIN, "%s more %s with %s", mmt_format_count(selection->hidden_count, count),
-		    text_plural(selection->hidden_count, "stack", "stacks"),
-		    mmt_format_bytes(selection->hidden_bytes, size));
+	text_format(text, TEXT_PLAIN, "%s more %s %s %s", mmt_format_count(hidden->count, count),
+		    text_plural(hidden->count, "stack", "stacks"),
+		    sort == MMT_SORT_FREED	 ? "that freed"
+		    : sort == MMT_SORT_ALLOCATED ? "that mapped"
+						 : "with",
+		    mmt_format_bytes(hidden->bytes, size));
 	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
-	text_end_line(text);
-}
-
-static void put_line(struct text *text, const char *line)
-{
-	text_put(text, TEXT_FAINT, line);
-	text_end_line(text);
-}
-
-static void put_explanations(struct text *text, const struct mmt_report *report, const struct text_stack_marks *marks)
-{
-	bool reserved = report->reserved_bytes > 0;
-
-	if (reserved || marks->doubtful || marks->unnamed || marks->folded || marks->cut || marks->ended_early)
-		text_end_line(text);
-	if (reserved)
-		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
-	if (marks->doubtful)
-		put_line(text, "?: a guess: what precedes this return address is no call.");
-	if (marks->unnamed)
-		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
-			       "gives names.");
-	if (marks->folded || marks->cut)
-		put_line(text, "...: frames left out; --stacks all shows every frame.");
-	if (marks->ended_early)
-		put_line(text, "callers missing: record with --call-graph dwarf,32768 for deeper stacks.");
-}
-
-static void put_nothing_unfreed(struct text *text, const struct mmt_report *report)
-{
-	bool sure = !report->completeness.incomplete && !report->completeness.damaged &&
-		    !report->completeness.lost_events && !report->completeness.lack_count;
-
-	text_end_line(text);
-	text_put(text, sure ? TEXT_GOOD : TEXT_PLAIN,
-		 "Nothing that was mapped in this recording is still mapped: no leak of mappings.");
-	if (!sure)
-		text_put(text, TEXT_BAD, " The recording is not whole, see above.");
 	text_end_line(text);
 }
 
@@ -138,7 +112,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 					FILE *stream)
 {
 	bool freed_too = options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED;
-	struct text_stack_marks marks = {0};
+	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
 	struct selection selection;
 	struct mmt_error *error;
 	struct text text;
@@ -148,18 +122,19 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		return error;
 	text_begin(&text, stream, options);
 	text_warnings(&text, report);
-	text_header(&text, report);
+	text_header(&text, report, false);
 	text_end_line(&text);
 	put_sums(&text, report);
 	for (size_t i = 0; i < selection.count; i++) {
 		text_end_line(&text);
 		put_figures(&text, report, selection.groups[i], options->sort);
-		text_stack(&text, selection.groups[i], STACK_INDENT, &marks);
+		text_stack(&text, selection.groups[i], STACK_INDENT, &explanations.marks);
 	}
 	if (!report->unfreed_bytes)
-		put_nothing_unfreed(&text, report);
-	put_hidden(&text, &selection);
-	put_explanations(&text, report, &marks);
+		text_nothing_unfreed(&text, report);
+	put_hidden(&text, &selection, options->sort);
+	text_explanations_add(&explanations, report);
+	text_explanations(&text, &explanations);
 	text_end(&text);
 	selection_deinit(&selection);
 	return NULL;

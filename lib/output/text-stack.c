@@ -233,8 +233,7 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 		}
 	}
 	marks->cut |= cut > 0;
-	if (group->stack_end == MMT_STACK_END_ENTRY)
-		return;
-	put_end(text, group, indent);
-	marks->ended_early = true;
+	marks->ends[group->stack_end] = true;
+	if (group->stack_end != MMT_STACK_END_ENTRY)
+		put_end(text, group, indent);
 }

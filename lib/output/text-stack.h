@@ -7,7 +7,8 @@
 
 /* What was met in the stacks printed so far and wants a word of explanation below them. */
 struct text_stack_marks {
-	bool doubtful, unnamed, folded, cut, ended_early;
+	bool doubtful, unnamed, folded, cut;
+	bool ends[MMT_STACK_END_KINDS];
 };
 
 void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -100,6 +101,12 @@ void text_put_name(struct text *text, enum text_style style, const char *name, u
 		text->column += 3;
 	}
 	end_style(text, style);
+}
+
+void text_put_process(struct text *text, const struct mmt_process *process)
+{
+	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
+	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
 }
 
 void text_pad_to(struct text *text, unsigned column)

@@ -40,6 +40,8 @@ void text_put_wide(struct text *text, const char *characters);
 
 /* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
+/* "name (pid 12)" */
+void text_put_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
 
 void text_pad_to(struct text *text, unsigned column);

@@ -194,6 +194,103 @@ START_TEST(differs_from_kernel)
 }
 END_TEST
 
+#define PROCESSES 20003
+
+/* Many processes take few lines: the worst by name, the others in sums. */
+START_TEST(checks_of_many_processes)
+{
+	struct mmt_process *processes = calloc(PROCESSES, sizeof(*processes));
+	struct mmt_report report = sample_report();
+	char *text, *stacks, *sums;
+	size_t lines = 0;
+
+	for (int i = 0; i < PROCESSES; i++)
+		processes[i] = (struct mmt_process){.pid = i + 1, .name = "forks", .ended = true};
+	for (int i = 0; i < 8; i++) {
+		processes[i].checked = true;
+		processes[i].ended = false;
+		processes[i].checked_mappings = 100;
+		processes[i].wrong_bytes = i < 5 ? 4096 * (uint64_t)(1 + i) : 0;
+	}
+	processes[7].undecided_bytes = 8192;
+	report.processes = processes;
+	report.process_count = PROCESSES;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "final maps: 100 mappings, 20.00 KiB off: forks (pid 5)\n"
+			 "  checked against the kernel's final maps: 100 mappings, 16.00 KiB off: forks (pid 4)\n"
+			 "  checked against the kernel's final maps: 100 mappings, 12.00 KiB off: forks (pid 3)\n"
+			 "  checked against the kernel's final maps: 2 processes more, 12.00 KiB off\n"
+			 "  checked against the kernel's final maps: 3 processes, 300 mappings, 0 bytes off, 8.00 KiB "
+			 "undecided (calls in flight)\n"
+			 "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
+	stacks = strstr(text, "stacks whole");
+	sums = strstr(text, "unfreed in this recording");
+	ck_assert(stacks && sums);
+	for (char *byte = stacks; byte < sums; byte++)
+		lines += *byte == '\n';
+	ck_assert_uint_eq(lines, 8);
+	free(text);
+	free(processes);
+}
+END_TEST
+
+START_TEST(parts_given_back)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	char *text = render(&report, &(struct mmt_text_options){0});
+
+	ASSERT_LACKS(text, "given back");
+	ASSERT_LACKS(text, "in processes that ended");
+	free(text);
+	report.groups = groups;
+	groups[1].born_bytes = 40960;
+	report.ended_bytes = 157286400;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "2, 4.00 KiB to 8.00 KiB   28.00 KiB of 40.00 KiB given back   1 of 3 freed");
+	ASSERT_HAS(text, "\nin processes that ended     150.0 MiB\n");
+	free(text);
+}
+END_TEST
+
+static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group group = sample_groups[1];
+
+	group.stack_end = end;
+	report.groups = &group;
+	report.group_count = 1;
+	report.completeness.lost_stack_dumps = lost_stack_dumps;
+	return render(&report, &(struct mmt_text_options){0});
+}
+
+static const struct {
+	enum mmt_stack_end end;
+	uint64_t lost_stack_dumps;
+	const char *has, *lacks;
+} advice[] = {
+    {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,32768", "unwind tables"},
+    {MMT_STACK_END_NOT_RECORDED, 0, "record with a call graph", "dwarf"},
+    {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph"},
+    {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size"},
+    {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph"},
+    {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or a program file that is missing", "record with"},
+    {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or a program file that is missing", "record with"},
+    {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf"},
+    {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing"},
+};
+
+START_TEST(advice_by_end)
+{
+	char *text = render_end(advice[_i].end, advice[_i].lost_stack_dumps);
+
+	ASSERT_HAS(text, advice[_i].has);
+	ASSERT_LACKS(text, advice[_i].lacks);
+	free(text);
+}
+END_TEST
+
 START_TEST(selection)
 {
 	struct mmt_report report = sample_report();
@@ -205,6 +302,13 @@ START_TEST(selection)
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.min_bytes = 12289});
 	ASSERT_LACKS(text, "0xdeadbeef");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = MMT_SORT_ALLOCATED});
+	ASSERT_HAS(text, "1 more stack that mapped 16.00 KiB (");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = MMT_SORT_FREED});
+	ASSERT_HAS(text, "0xdeadbeef");
+	ASSERT_LACKS(text, "1 more stack"); /* it freed nothing */
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_AGE});
 	ck_assert(strstr(text, "0xdeadbeef") < strstr(text, "MyTest()"));
@@ -221,10 +325,45 @@ START_TEST(nothing_unfreed)
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "no leak of mappings.\n");
+	ASSERT_LACKS(text, "not certain");
 	free(text);
-	report.completeness.incomplete = true;
+}
+END_TEST
+
+static const struct {
+	struct mmt_completeness completeness;
+	struct mmt_process process;
+	size_t left_out_process_count;
+	uint64_t ended_bytes;
+	const char *says;
+} doubts[] = {
+    {{.incomplete = true}, {.checked = true}, 0, 0, "not whole"},
+    {{.damaged = true}, {.checked = true}, 0, 0, "not whole"},
+    {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
+    {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
+    {{.lack_count = 1, .lacks = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
+    {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
+    {{0}, {.checked = true, .undecided_bytes = 8192}, 0, 0, "  8.00 KiB are undecided"},
+    {{0}, {.ended = true}, 0, 0, "  nothing was checked"},
+    {{0}, {.checked = true}, 2, 0, "asked for: 2 others are left out\n"},
+    {{0}, {.checked = true}, 0, 4096, "ended by themselves held 4.00 KiB"},
+};
+
+START_TEST(nothing_unfreed_with_doubts)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.group_count = 0;
+	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
+	report.completeness = doubts[_i].completeness;
+	report.processes = &doubts[_i].process;
+	report.left_out_process_count = doubts[_i].left_out_process_count;
+	report.ended_bytes = doubts[_i].ended_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "no leak of mappings. The recording is not whole, see above.\n");
+	ASSERT_HAS(text, "That is not certain:\n");
+	ASSERT_HAS(text, doubts[_i].says);
+	ASSERT_LACKS(text, "no leak");
 	free(text);
 }
 END_TEST
@@ -277,7 +416,7 @@ END_TEST
 START_TEST(diff)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
-	struct mmt_group grown = sample_groups[0];
+	struct mmt_group grown = sample_groups[0], after_groups[2] = {sample_groups[0]};
 	struct mmt_diff_entry entries[] = {
 	    {.change = MMT_CHANGE_GROWN, .before = &sample_groups[0], .after = &grown, .bytes = 1073741824},
 	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288},
@@ -288,6 +427,8 @@ START_TEST(diff)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
+	after_groups[0].unfreed_bytes = 2147483648;
+	after.groups = after_groups;
 	grown.unfreed_bytes = 2147483648;
 	grown.unfreed_count = 512;
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
@@ -295,6 +436,11 @@ START_TEST(diff)
 	ASSERT_HAS(text, "  +1.00 GiB   grown    1.00 GiB to 2.00 GiB   256 to 512 mappings");
 	ASSERT_HAS(text, " -12.00 KiB   gone     12.00 KiB to 0 B   2 to 0 mappings");
 	ASSERT_HAS(text, "stacks: 0 new, 1 gone, 1 grown, 0 shrunk, 0 same\n");
+	ASSERT_HAS(text, "/s   2 stacks\nunfreed after");
+	ASSERT_HAS(text, "/s   1 stack\nchange");
+	ASSERT_HAS(text, "\n?: a guess");
+	ASSERT_HAS(text, "\nfile+0x... or 0x...: no symbol");
+	ASSERT_HAS(text, "\ncallers missing, no unwind data: ");
 	free(text);
 }
 END_TEST
@@ -313,8 +459,12 @@ int main(void)
 	tcase_add_test(cases, dump_of_hostile_names);
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
+	tcase_add_test(cases, checks_of_many_processes);
+	tcase_add_test(cases, parts_given_back);
+	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, nothing_unfreed);
+	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, formats);
 	tcase_add_test(cases, diff);

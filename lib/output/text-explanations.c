@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text-explanations.h"
+
+static void put_line(struct text *text, const char *line)
+{
+	text_put(text, TEXT_FAINT, line);
+	text_end_line(text);
+}
+
+void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)
+{
+	explanations->lost_stack_dumps |= report->completeness.lost_stack_dumps > 0;
+	explanations->notes |= report->completeness.lack_count > 0;
+}
+
+static bool any_end(const struct text_stack_marks *marks)
+{
+	for (unsigned end = MMT_STACK_END_ENTRY + 1; end < MMT_STACK_END_KINDS; end++)
+		if (marks->ends[end])
+			return true;
+	return false;
+}
+
+/* A dump that was lost leaves the kernel's own walk, or no stack: another way to record would not have helped. */
+static void put_lost_dumps(struct text *text, const struct text_stack_marks *marks)
+{
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN])
+		put_line(text, "callers missing, stack dumps lost: record with a larger --ring-size (-m).");
+}
+
+static void put_not_recorded(struct text *text, const struct text_stack_marks *marks)
+{
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED])
+		put_line(text, "no stack: record with a call graph (--call-graph auto).");
+	if (marks->ends[MMT_STACK_END_CALLCHAIN])
+		put_line(text, "callers missing, frame-pointer chain: code without frame pointers; record with "
+			       "--call-graph dwarf.");
+}
+
+static void put_ends(struct text *text, const struct text_explanations *explanations)
+{
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED])
+		put_line(text,
+			 "callers missing, dump exhausted: record with --call-graph dwarf,32768 (at most 65280) for "
+			 "deeper stacks.");
+	if (marks->ends[MMT_STACK_END_DEPTH_LIMIT])
+		put_line(text, "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before "
+			       "recording.");
+	if (explanations->lost_stack_dumps)
+		put_lost_dumps(text, marks);
+	else
+		put_not_recorded(text, marks);
+	if (marks->ends[MMT_STACK_END_NO_UNWIND_DATA] || marks->ends[MMT_STACK_END_INVALID])
+		put_line(text,
+			 explanations->notes
+			     ? "callers missing, no unwind data: code without unwind tables, or a program file that "
+			       "is missing or of another build; see the notes above."
+			     : "callers missing, no unwind data: code without unwind tables, or a program file that "
+			       "is missing or of another build.");
+}
+
+void text_explanations(struct text *text, const struct text_explanations *explanations)
+{
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->cut &&
+	    !any_end(marks))
+		return;
+	text_end_line(text);
+	if (explanations->reserved)
+		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
+	if (marks->doubtful)
+		put_line(text, "?: a guess: what precedes this return address is no call.");
+	if (marks->unnamed)
+		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
+			       "gives names.");
+	if (marks->folded || marks->cut)
+		put_line(text, "...: frames left out; --stacks all shows every frame.");
+	put_ends(text, explanations);
+}

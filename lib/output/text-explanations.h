@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lines below the stacks: what signs in them mean, and what to record differently so that no callers are missing. */
+#ifndef OUTPUT_TEXT_EXPLANATIONS_H
+#define OUTPUT_TEXT_EXPLANATIONS_H
+
+#include "output/text-stack.h"
+
+struct text_explanations {
+	struct text_stack_marks marks; /* of the stacks shown */
+	bool reserved;		       /* a figure says so */
+	bool lost_stack_dumps;
+	bool notes; /* the header has some */
+};
+
+/* Takes up what the recording lacks; once for each of those shown. */
+void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report);
+
+/* An empty line before them; nothing at all when nothing needs a word. */
+void text_explanations(struct text *text, const struct text_explanations *explanations);
+
+#endif
