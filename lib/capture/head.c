@@ -70,17 +70,6 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	return vector_push(&info->roles, ROLE_SNAPSHOT) ? NULL : &error_no_memory;
 }
 
-/* Takes what the buffer holds. */
-static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
-{
-	struct mmt_error *error = buffer_finish(buffer);
-
-	if (!error)
-		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
-	buffer_clear(buffer);
-	return error;
-}
-
 static void put_string(struct buffer *buffer, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -99,7 +88,7 @@ static struct mmt_error *add_string(struct recorder *recorder, enum format_featu
 				    struct buffer *buffer)
 {
 	put_string(buffer, text);
-	return add_section(recorder, feature, buffer);
+	return recorder_add_section(recorder, feature, buffer);
 }
 
 static struct mmt_error *add_command_line(struct recorder *recorder, struct buffer *buffer)
@@ -114,7 +103,7 @@ static struct mmt_error *add_command_line(struct recorder *recorder, struct buff
 	buffer_put_u32(buffer, count);
 	for (uint32_t i = 0; i < count; i++)
 		put_string(buffer, words[i]);
-	return add_section(recorder, FEATURE_CMDLINE, buffer);
+	return recorder_add_section(recorder, FEATURE_CMDLINE, buffer);
 }
 
 static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buffer)
@@ -136,7 +125,7 @@ static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buff
 		return error;
 	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-	return add_section(recorder, FEATURE_NRCPUS, buffer);
+	return recorder_add_section(recorder, FEATURE_NRCPUS, buffer);
 }
 
 static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buffer)
@@ -146,14 +135,14 @@ static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buf
 
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	buffer_put_u64(buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
-	error = add_section(recorder, FEATURE_CLOCKID, buffer);
+	error = recorder_add_section(recorder, FEATURE_CLOCKID, buffer);
 	if (error)
 		return error;
 	buffer_put_u32(buffer, CLOCK_DATA_VERSION);
 	buffer_put_u32(buffer, CLOCK_MONOTONIC);
 	buffer_put_u64(buffer, recorder->start_realtime_ns);
 	buffer_put_u64(buffer, recorder->start_ns);
-	return add_section(recorder, FEATURE_CLOCK_DATA, buffer);
+	return recorder_add_section(recorder, FEATURE_CLOCK_DATA, buffer);
 }
 
 static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buffer)
@@ -163,7 +152,7 @@ static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buff
 
 	if (!error) {
 		recording_info_encode(&info, buffer);
-		error = add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
+		error = recorder_add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
 	}
 	recording_info_deinit(&info);
 	return error;
@@ -179,7 +168,7 @@ struct mmt_error *head_add(struct recorder *recorder)
 		error = add_info(recorder, &buffer);
 	if (!error) {
 		tracepoints_encode(&recorder->events.tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &buffer);
-		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
+		error = recorder_add_section(recorder, FEATURE_TRACING_DATA, &buffer);
 	}
 	if (!error)
 		error = add_host(recorder, &buffer);

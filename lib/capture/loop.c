@@ -171,15 +171,14 @@ struct mmt_error *loop_run(struct recorder *recorder)
 }
 
 /* Every process that still lives, children too. */
-static struct mmt_error *take_last_snapshots(struct recorder *recorder)
+static void take_last_snapshots(struct recorder *recorder)
 {
-	struct mmt_error *error = NULL;
+	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
 
-	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
-		if (!recorder->processes.items.items[i].ended)
-			error = snapshot_take(recorder, recorder->processes.items.items[i].pid, SNAPSHOT_STOP);
+		if (!process->ended)
+			recorder_keep_failure(recorder, snapshot_take(recorder, process->pid, SNAPSHOT_STOP));
 	}
-	return error;
 }
 
 /* Keep the rings from overflowing for so long. */
@@ -200,32 +199,27 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
  * are not. So all that is later than one moment is left out. A record bears the time before it is put into its ring:
  * those of that moment are given time to get there.
  */
-static struct mmt_error *cut_off(struct recorder *recorder)
+static void cut_off(struct recorder *recorder)
 {
-	struct mmt_error *error;
 	size_t next = 0;
 
 	recorder->stop_ns = recorder_now_ns();
-	error = drain_for(recorder, IN_FLIGHT_NS);
-	if (!error)
-		error = drain_rings(recorder);
-	while (!error && attach_disable_some(&recorder->attachment, &next))
-		error = drain_filling_rings(recorder);
-	return error ? error : drain_rings(recorder);
+	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
+	recorder_keep_failure(recorder, drain_rings(recorder));
+	while (attach_disable_some(&recorder->attachment, &next))
+		recorder_keep_failure(recorder, drain_filling_rings(recorder));
+	recorder_keep_failure(recorder, drain_rings(recorder));
 }
 
-struct mmt_error *loop_stop(struct recorder *recorder)
+void loop_stop(struct recorder *recorder)
 {
-	struct mmt_error *error;
-
 	known_processes_update(&recorder->processes);
-	error = take_last_snapshots(recorder);
-	if (!error && recorder->final_ranges.count)
-		error = drain_for(recorder, RETURN_NS);
-	if (!error)
-		error = cut_off(recorder);
+	take_last_snapshots(recorder);
+	if (recorder->final_ranges.count)
+		recorder_keep_failure(recorder, drain_for(recorder, RETURN_NS));
+	cut_off(recorder);
 	recorder_end_round(recorder);
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
-		error = copy_perf_map(recorder, &recorder->processes.items.items[i]);
-	return error ? error : build_id_notes_read(&recorder->build_ids);
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		recorder_keep_failure(recorder, copy_perf_map(recorder, &recorder->processes.items.items[i]));
+	recorder_keep_failure(recorder, build_id_notes_read(&recorder->build_ids));
 }

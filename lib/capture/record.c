@@ -66,6 +66,8 @@ static void recorder_deinit(struct recorder *recorder)
 		vector_deinit(&recorder->final_ranges.items[i].ranges);
 	vector_deinit(&recorder->final_ranges);
 	vector_deinit(&recorder->lost_before);
+	vector_deinit(&recorder->lost);
+	mmt_error_destroy(recorder->failure);
 	mmt_error_destroy(recorder->write_error);
 }
 
@@ -97,7 +99,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 				 "ulimit -l)",
 				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
-		if (!vector_push(&recorder->lost_before, 0))
+		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -133,7 +135,7 @@ static void set_start(struct recorder *recorder)
 	recorder->start_ns = recorder_now_ns();
 }
 
-/* The file exists from here on. */
+/* The file exists from here on: whatever fails later, it gets its end. */
 static struct mmt_error *start_writing(struct recorder *recorder)
 {
 	struct mmt_error *error = writer_start(recorder->writer);
@@ -152,6 +154,10 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	/* Before it runs: it may be over in a moment. */
 	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
 	error = head_add(recorder);
+	/* What can fail in writing fails before the command runs; what the command's exec can fail of leaves an earlier
+	 * recording where it is. */
+	if (!error)
+		error = writer_write_head(recorder->writer);
 	if (!error)
 		error = command_release(&recorder->command);
 	if (!error)
@@ -192,10 +198,11 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	return error;
 }
 
-/* Sums of what was lost since the start, by event in `lost`. */
-static void count_lost(struct recorder *recorder, uint64_t *lost)
+/* Sums of what was lost since the start, by event. */
+static void count_lost(struct recorder *recorder)
 {
-	memset(lost, 0, recorder->events.items.count * sizeof(*lost));
+	uint64_t *lost = recorder->lost.items;
+
 	attach_add_lost(&recorder->attachment, lost);
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		lost[i] -= recorder->lost_before.items[i] < lost[i] ? recorder->lost_before.items[i] : lost[i];
@@ -206,32 +213,28 @@ static void count_lost(struct recorder *recorder, uint64_t *lost)
 	}
 }
 
-static struct mmt_error *finish(struct recorder *recorder)
+static void finish(struct recorder *recorder)
 {
-	CLEANUP(free) uint64_t *lost = calloc(recorder->events.items.count, sizeof(*lost));
-	struct mmt_error *error = lost ? NULL : &error_no_memory;
-	struct mmt_error *write_error;
+	struct mmt_error *error;
 
-	if (!error)
-		error = loop_stop(recorder);
-	if (error)
-		return error;
-	count_lost(recorder, lost);
-	error = tail_add(recorder, lost);
-	if (error)
-		return error;
-	write_error = writer_finish(recorder->writer);
+	loop_stop(recorder);
+	count_lost(recorder);
+	if (recorder->write_error || recorder->failure)
+		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+	tail_add(recorder, recorder->lost.items);
+	error = writer_finish(recorder->writer);
 	if (recorder->write_error)
-		mmt_error_destroy(write_error);
+		mmt_error_destroy(error);
 	else
-		recorder->write_error = write_error;
+		recorder->write_error = error;
+	if (!recorder->write_error)
+		recorder->write_error = TAKE(recorder->failure);
 	if (recorder->write_error)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
 	recorder->summary.processes = recorder->processes.items.count;
 	recorder->summary.threads += recorder->attachment.covered.count;
-	return NULL;
 }
 
 static struct mmt_error *run(struct recorder *recorder)
@@ -241,13 +244,16 @@ static struct mmt_error *run(struct recorder *recorder)
 
 	if (!error)
 		error = options->command ? start_with_command(recorder) : start_with_processes(recorder);
-	if (error)
-		return error;
-	if (options->started)
-		options->started(options->context);
-	error = loop_run(recorder);
-	if (!error)
-		error = finish(recorder);
+	if (!error) {
+		if (options->started)
+			options->started(options->context);
+		error = loop_run(recorder);
+	}
+	if (recorder->writing) {
+		recorder_keep_failure(recorder, error);
+		error = NULL;
+		finish(recorder);
+	}
 	command_stop(&recorder->command);
 	recorder->summary.command_status = recorder->command.status;
 	return error;

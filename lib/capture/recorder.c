@@ -26,6 +26,24 @@ void recorder_message(const struct recorder *recorder, bool warning, const char 
 	recorder->options->message(recorder->options->context, warning, text);
 }
 
+void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure)
+{
+	if (recorder->failure)
+		mmt_error_destroy(failure);
+	else
+		recorder->failure = failure;
+}
+
+struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+
+	if (!error)
+		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
+	buffer_clear(buffer);
+	return error;
+}
+
 void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns)
 {
 	if (!recorder->writing || recorder->write_error)

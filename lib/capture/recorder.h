@@ -8,6 +8,7 @@
 
 #include <mmtrace/record.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -49,12 +50,14 @@ struct recorder {
 	struct writer *writer;
 	bool writing;					     /* records from start_ns on go into the file */
 	struct mmt_error *write_error;			     /* the first; nothing is written after it */
+	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	uint64_t round_bytes;				     /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
+	VECTOR(uint64_t) lost;	      /* by event: lost since; known at the end */
 };
 
 /* CLOCK_MONOTONIC, the clock of the recording. */
@@ -63,6 +66,13 @@ uint64_t recorder_now_ns(void);
 /* Tell the user; progress only with options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Keep the first failure, which may be NULL, to be told when the file has got its end. Takes `failure`. */
+void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure);
+
+/* A section of the file: takes what the buffer holds. */
+struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_feature feature,
+				       struct buffer *buffer) MMT_MUST_CHECK;
 
 /* Whole records into the file; a failure is kept in write_error. `time_ns` is theirs. */
 void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns);

@@ -26,6 +26,7 @@ struct reading {
 	size_t line_length;
 	uint64_t line_ns; /* of the read with its beginning */
 	uint64_t read_ns; /* of the latest read */
+	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
 };
 
 static void begin_record(struct buffer *record, uint32_t type, uint16_t misc)
@@ -96,8 +97,10 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	struct procmaps_line line;
 	struct mmt_error *error;
 
-	if (!procmaps_parse(text, length, &line))
-		return error_create(MMT_ERROR_SYSTEM, "/proc/%d/maps has a line of unknown form", reading->pid);
+	if (!procmaps_parse(text, length, &line)) {
+		reading->unreadable = true;
+		return NULL;
+	}
 	if (reading->ranges && line.protection != PROT_NONE) {
 		struct mapped_range range = {line.start, line.end};
 
@@ -114,6 +117,17 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	return error;
 }
 
+/* Of a line that is too long the end of the path is left out, more of which than a record can hold is there. */
+static void add_to_line(struct reading *reading, const char *text, size_t length)
+{
+	size_t room = sizeof(reading->line) - reading->line_length;
+
+	if (length > room)
+		length = room;
+	memcpy(reading->line + reading->line_length, text, length);
+	reading->line_length += length;
+}
+
 /* Split what one read delivered into lines. */
 static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
 {
@@ -124,10 +138,7 @@ static struct mmt_error *handle_text(struct reading *reading, const char *text, 
 
 		if (reading->line_length == 0)
 			reading->line_ns = time_ns;
-		if (length > sizeof(reading->line) - reading->line_length)
-			return error_create(MMT_ERROR_SYSTEM, "/proc/%d/maps has an endless line", reading->pid);
-		memcpy(reading->line + reading->line_length, text, length);
-		reading->line_length += length;
+		add_to_line(reading, text, length);
 		if (!newline)
 			return NULL;
 		error = handle_line(reading, reading->line, reading->line_length);
@@ -185,7 +196,12 @@ static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
 	if (!error)
 		error = read_maps(reading, fd);
-	if (!error && still_has_memory(reading->pid))
+	if (reading->unreadable)
+		recorder_message(reading->recorder, true,
+				 "the mappings of process %d cannot be read whole: /proc/%d/maps has a line of unknown "
+				 "form",
+				 reading->pid, reading->pid);
+	if (!error && !reading->unreadable && still_has_memory(reading->pid))
 		error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
 				    reading->read_ns, SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
 	return error;

@@ -6,17 +6,6 @@
 #include "base/buffer.h"
 #include "capture/residency.h"
 
-/* Takes what the buffer holds. */
-static struct mmt_error *add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
-{
-	struct mmt_error *error = buffer_finish(buffer);
-
-	if (!error)
-		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
-	buffer_clear(buffer);
-	return error;
-}
-
 static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
 {
 	struct recording_loss loss = {.stop_ns = recorder->stop_ns, .end = recorder->summary.end};
@@ -29,7 +18,7 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 	}
 	if (!error) {
 		recording_loss_encode(&loss, buffer);
-		error = add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
+		error = recorder_add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
 	}
 	recording_loss_deinit(&loss);
 	return error;
@@ -54,7 +43,7 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	if (!error && copies.maps.count)
 		error = perf_map_copies_encode(&copies, buffer);
 	if (!error && copies.maps.count)
-		error = add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
+		error = recorder_add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
 	perf_map_copies_deinit(&copies);
 	return error;
 }
@@ -89,31 +78,41 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 	if (!error && residency.processes.count)
 		error = recording_residency_encode(&residency, buffer);
 	if (!error && residency.processes.count)
-		error = add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
+		error = recorder_add_section(recorder, FEATURE_MMTRACE_RESIDENCY, buffer);
 	recording_residency_deinit(&residency);
 	return error;
 }
 
-struct mmt_error *tail_add(struct recorder *recorder, const uint64_t *lost)
+static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer *buffer)
+{
+	build_ids_encode(&recorder->build_ids.found, buffer);
+	return recorder_add_section(recorder, FEATURE_BUILD_ID, buffer);
+}
+
+static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffer *buffer)
+{
+	buffer_put_u64(buffer, recorder->first_ns);
+	buffer_put_u64(buffer, recorder->last_ns);
+	return recorder_add_section(recorder, FEATURE_SAMPLE_TIME, buffer);
+}
+
+/* A section that the recording can do without. Takes `error`. */
+static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error)
+{
+	if (error)
+		recorder_message(recorder, true, "%s left out: %s", what, mmt_error_get_message(error));
+	mmt_error_destroy(error);
+}
+
+void tail_add(struct recorder *recorder, const uint64_t *lost)
 {
 	struct buffer buffer;
-	struct mmt_error *error;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	error = add_residency(recorder, &buffer);
-	if (!error)
-		error = add_loss(recorder, lost, &buffer);
-	if (!error)
-		error = add_perf_maps(recorder, &buffer);
-	if (!error) {
-		build_ids_encode(&recorder->build_ids.found, &buffer);
-		error = add_section(recorder, FEATURE_BUILD_ID, &buffer);
-	}
-	if (!error) {
-		buffer_put_u64(&buffer, recorder->first_ns);
-		buffer_put_u64(&buffer, recorder->last_ns);
-		error = add_section(recorder, FEATURE_SAMPLE_TIME, &buffer);
-	}
+	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer));
+	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
+	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer));
+	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
+	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
 	buffer_deinit(&buffer);
-	return error;
 }

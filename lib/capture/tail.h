@@ -6,7 +6,10 @@
 #include "base/error.h"
 #include "capture/recorder.h"
 
-/* `lost`: by event. Reads residency of the final mappings; perf maps and build-ids have been collected before. */
-struct mmt_error *tail_add(struct recorder *recorder, const uint64_t *lost) MMT_MUST_CHECK;
+/*
+ * `lost`: by event. Reads residency of the final mappings; perf maps and build-ids have been collected before. A
+ * section that fails costs no other: it is warned of, or left to recorder_keep_failure().
+ */
+void tail_add(struct recorder *recorder, const uint64_t *lost);
 
 #endif
