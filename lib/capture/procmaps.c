@@ -54,12 +54,12 @@ static bool parse_permissions(struct text *text, struct procmaps_line *line)
 }
 
 /* The kernel writes a newline in a path as \012, and nothing else so. */
-static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES + 1])
+static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES])
 {
 	const char *position = text->position;
 	size_t length = 0;
 
-	while (position < text->end && length < LIMIT_PATH_BYTES) {
+	while (position < text->end && length < LIMIT_PATH_BYTES - 1) {
 		if (text->end - position >= 4 && !memcmp(position, "\\012", 4)) {
 			path[length++] = '\n';
 			position += 4;
@@ -69,7 +69,7 @@ static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES + 1])
 	}
 	path[length] = '\0';
 	if (length == 0)
-		snprintf(path, LIMIT_PATH_BYTES + 1, "//anon");
+		snprintf(path, LIMIT_PATH_BYTES, "//anon");
 }
 
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret)

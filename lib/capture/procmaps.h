@@ -16,7 +16,7 @@ struct procmaps_line {
 	uint64_t file_offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	char path[LIMIT_PATH_BYTES + 1]; /* "//anon" for none; a newline is one again; cut to fit */
+	char path[LIMIT_PATH_BYTES]; /* "//anon" for none; a newline is one again; cut to fit */
 };
 
 /* One line without its newline; false: not as the kernel writes it. */
