@@ -26,12 +26,44 @@ static uint64_t sum_growth(const struct mmt_diff *diff)
 	return growth;
 }
 
+/* Why figures of this recording may be wrong, NULL when nothing says so. */
+static const char *find_fault(const struct mmt_report *report)
+{
+	if (report->completeness.damaged)
+		return "it is damaged";
+	if (report->completeness.incomplete)
+		return "the recorder did not finish";
+	if (report->completeness.lost_events)
+		return "events were lost";
+	for (size_t i = 0; i < report->process_count; i++)
+		if (report->processes[i].checked && report->processes[i].wrong_bytes)
+			return "the result differs from the kernel's final maps";
+	return NULL;
+}
+
+/* A threshold that broken figures stay below is not kept. */
+static bool is_sound(const struct command *command, const struct mmt_report *report)
+{
+	const char *fault = find_fault(report);
+
+	if (fault)
+		message(command, "--fail-above: %s cannot be relied on: %s", report->input, fault);
+	return !fault;
+}
+
 static int check_growth(const struct command *command, const struct diff_settings *settings,
 			const struct mmt_diff *diff)
 {
 	char growth[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
+	bool sound;
 
-	if (!settings->fail_above_given || sum_growth(diff) <= settings->fail_above)
+	if (!settings->fail_above_given)
+		return EXIT_OK;
+	sound = is_sound(command, diff->before);
+	sound &= is_sound(command, diff->after);
+	if (!sound)
+		return EXIT_UNUSABLE;
+	if (sum_growth(diff) <= settings->fail_above)
 		return EXIT_OK;
 	message(command, "new and grown stacks hold %s more, which is above %s",
 		mmt_format_bytes(sum_growth(diff), growth), mmt_format_bytes(settings->fail_above, limit));
@@ -79,9 +111,11 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	struct diff_settings settings = {0};
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
-		   "exit 1 when new and grown stacks together hold more than BYTES (10M, 1G) more",
-		   .given = &settings.fail_above_given),
+	    OPTION(
+		0, "fail-above", SIZE, &settings.fail_above, "BYTES",
+		"exit 1 when new and grown stacks together hold more than BYTES (10M, 1.5G) more, 2 when the figures "
+		"of a recording cannot be relied on",
+		.given = &settings.fail_above_given),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show C++ and Rust names as the file has them"),
 	    OPTIONS_END,

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+
+#include "support/sample-report.h"
+
+/* The tool is no library: what decides its exit status is compiled in. */
+#include "../../cmd/diff.c"
+#include "../../cmd/display.c"
+#include "../../cmd/message.c"
+#include "../../cmd/options-help.c"
+#include "../../cmd/options.c"
+#include "../../cmd/pager.c"
+#include "../../cmd/terminal.c"
+#include "../../cmd/values.c"
+
+static const struct command command = {.name = "diff"};
+
+static int check(const struct mmt_report *before, const struct mmt_report *after, bool given, uint64_t fail_above)
+{
+	const struct mmt_diff_entry entries[] = {{.change = MMT_CHANGE_GROWN, .bytes = 3000},
+						 {.change = MMT_CHANGE_NEW, .bytes = 1096},
+						 {.change = MMT_CHANGE_GONE, .bytes = -9000}};
+	const struct mmt_diff value = {.before = before, .after = after, .entries = entries, .entry_count = 3};
+	const struct diff_settings settings = {.fail_above_given = given, .fail_above = fail_above};
+
+	return check_growth(&command, &settings, &value);
+}
+
+START_TEST(growth)
+{
+	struct mmt_report report = sample_report();
+
+	ck_assert_int_eq(check(&report, &report, true, 4096), EXIT_OK);
+	ck_assert_int_eq(check(&report, &report, true, 4095), EXIT_EXCEEDED);
+	ck_assert_int_eq(check(&report, &report, false, 0), EXIT_OK);
+}
+END_TEST
+
+static const struct {
+	struct mmt_completeness completeness;
+	struct mmt_process process;
+	int status;
+} recordings[] = {
+    {{0}, {.checked = true}, EXIT_OK},
+    {{0}, {.ended = true}, EXIT_OK},
+    {{.incomplete = true}, {.checked = true}, EXIT_UNUSABLE},
+    {{.damaged = true}, {.checked = true}, EXIT_UNUSABLE},
+    {{.lost_events = 1}, {.checked = true}, EXIT_UNUSABLE},
+    {{0}, {.checked = true, .wrong_bytes = 4096}, EXIT_UNUSABLE},
+};
+
+START_TEST(broken_recordings)
+{
+	struct mmt_report sound = sample_report(), report = sample_report();
+
+	report.completeness = recordings[_i].completeness;
+	report.processes = &recordings[_i].process;
+	ck_assert_int_eq(check(&report, &sound, true, 1 << 20), recordings[_i].status);
+	ck_assert_int_eq(check(&sound, &report, true, 1 << 20), recordings[_i].status);
+	ck_assert_int_eq(check(&sound, &report, false, 0), EXIT_OK);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("threshold");
+	TCase *cases = tcase_create("threshold");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, growth);
+	tcase_add_loop_test(cases, broken_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
