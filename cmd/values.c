@@ -21,6 +21,24 @@ static bool parse_digits(const char **text, uint64_t *value_ret)
 	return errno == 0;
 }
 
+/* What may follow the digits: "." and a fraction, which is `*part_ret` / `*scale_ret`; six digits of it count. */
+static bool parse_fraction(const char **text, uint64_t *part_ret, uint64_t *scale_ret)
+{
+	*part_ret = 0;
+	*scale_ret = 1;
+	if (**text != '.')
+		return true;
+	if (!isdigit((unsigned char)(*text)[1]))
+		return false;
+	for ((*text)++; isdigit((unsigned char)**text); (*text)++) {
+		if (*scale_ret < 1000000) {
+			*part_ret = *part_ret * 10 + (uint64_t)(**text - '0');
+			*scale_ret *= 10;
+		}
+	}
+	return true;
+}
+
 const char *value_count(const char *text, size_t *count_ret)
 {
 	uint64_t value = 0;
@@ -49,15 +67,17 @@ static bool parse_size_unit(const char *unit, unsigned *shift_ret)
 
 const char *value_size(const char *text, uint64_t *bytes_ret)
 {
-	static const char *const expected = "a size such as 4096, 512K, 4M or 1G";
-	uint64_t value = 0;
+	static const char *const expected = "a size such as 4096, 512K, 4M or 1.5G";
+	uint64_t value = 0, part, scale;
 	unsigned shift;
 
-	if (!parse_digits(&text, &value) || !parse_size_unit(text, &shift))
+	if (!parse_digits(&text, &value) || !parse_fraction(&text, &part, &scale) || !parse_size_unit(text, &shift))
 		return expected;
+	if (scale > 1 && !shift)
+		return "a whole number of bytes";
 	if (value << shift >> shift != value)
 		return "a smaller size";
-	*bytes_ret = value << shift;
+	*bytes_ret = (value << shift) + (part << shift) / scale;
 	return NULL;
 }
 
@@ -70,23 +90,15 @@ const char *value_duration(const char *text, uint64_t *ns_ret)
 	    {"", 1000000000},	 {"s", 1000000000},	{"ms", 1000000},       {"us", 1000},
 	    {"m", 60000000000u}, {"min", 60000000000u}, {"h", 3600000000000u},
 	};
-	uint64_t whole = 0, part = 0, scale = 1, total;
+	uint64_t whole = 0, part, scale, total;
 
-	if (!parse_digits(&text, &whole))
+	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale))
 		return "a time such as 10s, 500ms, 2m or 1h";
-	if (*text == '.') {
-		for (text++; isdigit((unsigned char)*text); text++) {
-			if (scale < 1000000000) {
-				part = part * 10 + (uint64_t)(*text - '0');
-				scale *= 10;
-			}
-		}
-	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(text, units[i].name) != 0)
 			continue;
 		if (__builtin_mul_overflow(whole, units[i].ns, &total) ||
-		    __builtin_add_overflow(total, part * (units[i].ns / 1000) / scale * 1000, &total))
+		    __builtin_add_overflow(total, part * units[i].ns / scale, &total))
 			return "a shorter time";
 		if (!total)
 			return "a time longer than 0";

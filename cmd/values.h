@@ -13,7 +13,7 @@ struct value_pids {
 };
 
 const char *value_count(const char *text, size_t *count_ret);
-/* 4096, 512K, 4M, 1G; KiB and the like too: always powers of 1024. */
+/* 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
 const char *value_size(const char *text, uint64_t *bytes_ret);
 /* 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
 const char *value_duration(const char *text, uint64_t *ns_ret);
