@@ -76,7 +76,7 @@ int cmd_help(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc - first > 1)
 		return message_usage(command, "one command at a time");
-	if (argc == first || strcmp(argv[first], "help") == 0)
+	if (argc == first)
 		return show_overview();
 	subject = command_find(argv[first]);
 	if (subject)
