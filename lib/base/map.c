@@ -177,3 +177,8 @@ const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_re
 		*size_ret = entry->size;
 	return intern->bytes + entry->offset;
 }
+
+unsigned map_library_version(void)
+{
+	return XXH_versionNumber();
+}

@@ -72,4 +72,7 @@ uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 /* The stored bytes, valid until the next intern_put(). `size_ret` may be NULL. */
 const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret);
 
+/* Of the hash function's library: 802 is 0.8.2. */
+unsigned map_library_version(void);
+
 #endif

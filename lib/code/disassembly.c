@@ -81,3 +81,11 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 	}
 	return 0;
 }
+
+unsigned disassembly_library_version(void)
+{
+	int major = 0, minor = 0;
+
+	cs_version(&major, &minor);
+	return (unsigned)major << 8 | (unsigned)minor;
+}

@@ -22,4 +22,7 @@ void disassembly_destroy(struct disassembly *disassembly);
  */
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size);
 
+/* Major version times 256 plus minor version. */
+unsigned disassembly_library_version(void);
+
 #endif
