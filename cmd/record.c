@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
 #include <mmtrace/record.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,23 @@ static int exit_status(const struct mmt_record_options *options, const struct mm
 	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
 }
 
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+/*
+ * A file that reaches the limit of its size is then a write that fails, as on a full disk. A handler rather than
+ * SIG_IGN, which the command would inherit.
+ */
+static void survive_size_limit(void)
+{
+	struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
+
+	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGXFSZ, &action, NULL);
+}
+
 /* Said, and the status a shell would give for a command it cannot run. */
 static int report_failure(const struct command *command, struct mmt_error *error)
 {
@@ -151,9 +169,11 @@ static int record(const struct command *command, struct mmt_record_options *opti
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
 	if (options->stop_fd < 0) {
+		free(command_line);
 		message(command, "cannot prepare for signals: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
+	survive_size_limit();
 	error = mmt_record(options, &summary, &write_error);
 	free(command_line);
 	if (error)

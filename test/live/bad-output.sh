@@ -46,6 +46,21 @@ expect_json '[.events[]] | add > 0'
 [ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
 grep -q 'No space left on device' second.log || fail "no word of the full disk: $(cat second.log)"
 
+# So does a limit on the size of files, which the command inherits as it was.
+(
+	ulimit -f 64
+	"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 \
+		>workload.out 2>record.log
+	echo $? >status
+)
+[ "$(cat status)" = 1 ] || fail "status $(cat status) at the limit of file sizes: $(cat record.log)"
+grep -q 'File too large' record.log || fail "no word of the limit: $(cat record.log)"
+recording=$directory/limited.data
+report_json
+expect_json '[.events[]] | add > 0'
+[ "$("$MMTRACE" record -q -o signal.data -- sh -c 'kill -XFSZ $$' 2>/dev/null; echo $?)" = $((128 + $(kill -l XFSZ))) ] ||
+	fail "the command does not die of SIGXFSZ"
+
 # The output of report.
 for subcommand in "report --no-pager" "report --json" "dump" "diff --json $recording"; do
 	"$MMTRACE" $subcommand "$recording" >/dev/full 2>full.log
