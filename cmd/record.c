@@ -19,6 +19,22 @@ struct record_context {
 	bool quiet;
 };
 
+#define RING_BYTES_MIN 8192
+#define RING_BYTES_MAX (1ULL << 30)
+
+static const char *parse_ring_bytes(const char *text, void *value)
+{
+	uint64_t bytes = 0;
+	const char *expected = value_size(text, &bytes);
+
+	if (expected)
+		return expected;
+	if (bytes < RING_BYTES_MIN || bytes > RING_BYTES_MAX)
+		return "a size from 8K to 1G";
+	*(uint64_t *)value = bytes;
+	return NULL;
+}
+
 static const char *parse_dump_bytes(const char *text, struct mmt_record_options *options)
 {
 	uint64_t bytes = 0;
@@ -215,8 +231,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 		   "attach to these processes, with all their threads and later children"),
 	    OPTION('o', "output", STRING, &options.output, "FILE",
 		   "write the recording to FILE (default " DEFAULT_FILE "); an existing one becomes FILE.old"),
-	    OPTION('m', "ring-size", SIZE, &options.ring_bytes, "SIZE",
-		   "memory for events not yet written, per CPU; larger loses less under load"),
+	    OPTION('m', "ring-size", OTHER, &options.ring_bytes, "SIZE",
+		   "memory for events not yet written, per CPU; larger loses less under load",
+		   .parse = parse_ring_bytes),
 	    OPTION('g', "call-graph", OTHER, &options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),

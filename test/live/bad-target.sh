@@ -39,6 +39,10 @@ expect_usage_error 'no-such-option' --no-such-option -- true
 expect_usage_error 'duration' --duration -1 -- true
 expect_usage_error 'call-graph' --call-graph sideways -- true
 expect_usage_error 'call-graph' --call-graph dwarf,1000000 -- true
+expect_usage_error 'ring-size.*8K to 1G' --ring-size 0 -- true
+expect_usage_error 'ring-size.*8K to 1G' -m 3 -- true
+expect_usage_error 'ring-size.*8K to 1G' -m 100G -- true
+expect_usage_error 'ring-size' -m 99999999999999999999 -- true
 
 # A 32-bit program: a pause() in machine code.
 cat >pause.s <<'END'
