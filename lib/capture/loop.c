@@ -32,27 +32,18 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 }
 
 /* What an ended process leaves behind is copied at once. */
-static struct mmt_error *copy_perf_map(struct recorder *recorder, struct known_process *process)
-{
-	const char *refused;
-	struct mmt_error *error = perf_maps_copy(process, recorder_now_ns(), &refused);
-
-	if (refused)
-		recorder_message(recorder, true, "the perf map of process %d is not used: %s", process->pid, refused);
-	return error;
-}
-
 static struct mmt_error *serve_ended(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		const struct known_process *process = &recorder->processes.items.items[i];
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
-		error = copy_perf_map(recorder, process);
-		known_processes_release(process);
+		/* Draining, it may add processes, which moves them. */
+		error = perf_maps_copy(recorder, i);
+		known_processes_release(&recorder->processes.items.items[i]);
 	}
 	return error;
 }
@@ -220,6 +211,6 @@ void loop_stop(struct recorder *recorder)
 	cut_off(recorder);
 	recorder_end_round(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		recorder_keep_failure(recorder, copy_perf_map(recorder, &recorder->processes.items.items[i]));
+		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
 	recorder_keep_failure(recorder, build_id_notes_read(&recorder->build_ids));
 }

@@ -6,12 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/openat2.h>
+
 #include "base/cleanup.h"
+#include "capture/drain.h"
 #include "capture/proc.h"
 #include "trace/format.h"
 
+#define PIECE_BYTES (1u << 20)	    /* the rings are looked after between two of these */
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
 
 static void format_name(const struct known_process *process, char name[32])
@@ -26,10 +31,8 @@ static const char *refuse_file(const struct known_process *process, const struct
 
 	if (!S_ISREG(status->st_mode))
 		return "it is not a regular file";
-	if (status->st_uid != process->owner && status->st_uid != 0)
+	if (status->st_uid != process->owner)
 		return "it belongs to another user";
-	if (status->st_size > (off_t)LIMIT_PERF_MAP_BYTES)
-		return "it is larger than 1 GiB";
 	if (changed_ns + START_SLACK_NS < process->started_realtime_ns)
 		return "it is older than the process";
 	return NULL;
@@ -40,6 +43,9 @@ static void add_growth(struct known_process *process, uint64_t now_ns, uint64_t 
 	struct perf_map_growth growth = {.time_ns = now_ns, .length = length};
 	size_t count = process->perf_map.growth.count;
 
+	/* Begun anew: what is in it now came with this length or later. */
+	if (count && length < process->perf_map.growth.items[count - 1].length)
+		count = process->perf_map.growth.count = 0;
 	if (length && (!count || length > process->perf_map.growth.items[count - 1].length)) {
 		/* Out of memory: lines only seem to be older. */
 		if (!vector_push(&process->perf_map.growth, growth))
@@ -74,53 +80,105 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 	process->namespace_pid = proc_namespace_pid(process->pid);
 	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
 	if (!proc_owner(process->pid, &process->owner))
-		process->owner = 0;
+		process->owner = (uid_t)-1;
+	process->perf_map.growth.count = 0;
 	perf_maps_note_growth(process, now_ns);
 }
 
-static struct mmt_error *read_text(struct known_process *process, int fd, size_t size)
+/* The text is the target's: nothing may lead to a file that is not its own. */
+static int open_map(int directory, const char *name)
 {
-	CLEANUP(free) uint8_t *text = malloc(size);
+	struct open_how how = {
+	    .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+	};
+	int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+
+	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
+}
+
+static struct mmt_error *read_text(struct recorder *recorder, int fd, uint8_t *text, size_t size, size_t *length_ret)
+{
 	size_t length = 0;
 
-	if (!text)
-		return &error_no_memory;
 	while (length < size) {
-		ssize_t count = read(fd, text + length, size - length);
+		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
+		ssize_t count = read(fd, text + length, piece);
+		struct mmt_error *error;
 
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
 			break;
 		length += (size_t)count;
+		error = drain_filling_rings(recorder);
+		if (error)
+			return error;
 	}
+	*length_ret = length;
+	return NULL;
+}
+
+/* `refused_ret` as in refuse_file(). */
+static struct mmt_error *take_text(struct recorder *recorder, size_t index, int fd, size_t size,
+				   const char **refused_ret)
+{
+	CLEANUP(free) uint8_t *text = NULL;
+	struct known_process *process;
+	struct mmt_error *error;
+	size_t length;
+
+	if (size > PERF_MAPS_BYTES_MAX - recorder->perf_map_bytes) {
+		*refused_ret = "all perf maps of a recording together may have 256 MiB";
+		return NULL;
+	}
+	text = malloc(size);
+	if (!text) {
+		*refused_ret = "out of memory";
+		return NULL;
+	}
+	error = read_text(recorder, fd, text, size, &length);
+	if (error)
+		return error;
+	/* Draining may have moved the processes. */
+	process = &recorder->processes.items.items[index];
+	process->perf_map.pid = process->pid;
+	process->perf_map.namespace_pid = process->namespace_pid;
+	recorder->perf_map_bytes += length - process->perf_map.text_size;
 	free(process->perf_map.text);
 	process->perf_map.text = TAKE(text);
 	process->perf_map.text_size = length;
 	return NULL;
 }
 
-struct mmt_error *perf_maps_copy(struct known_process *process, uint64_t now_ns, const char **refused_ret)
+struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 {
+	struct known_process *process = &recorder->processes.items.items[index];
 	CLEANUP(close) int fd = -1;
-	struct stat status;
+	struct mmt_error *error = NULL;
+	const char *refused = NULL;
+	struct stat status = {0};
+	pid_t pid = process->pid;
 	char name[32];
 
-	*refused_ret = NULL;
 	if (process->tmp_directory < 0)
 		return NULL;
 	format_name(process, name);
-	fd = openat(process->tmp_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status) < 0) {
-		if (errno == ELOOP)
-			*refused_ret = "it is a symbolic link";
+	fd = open_map(process->tmp_directory, name);
+	if (fd < 0 && errno == ELOOP)
+		refused = "it is a symbolic link";
+	else if (fd < 0 && errno == EXDEV)
+		refused = "another file is mounted there";
+	else if (fd < 0 || fstat(fd, &status) < 0)
 		return NULL;
+	else
+		refused = refuse_file(process, &status);
+	if (!refused && status.st_size) {
+		add_growth(process, recorder_now_ns(), (uint64_t)status.st_size);
+		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
 	}
-	*refused_ret = refuse_file(process, &status);
-	if (*refused_ret || status.st_size == 0)
-		return NULL;
-	process->perf_map.pid = process->pid;
-	process->perf_map.namespace_pid = process->namespace_pid;
-	add_growth(process, now_ns, (uint64_t)status.st_size);
-	return read_text(process, fd, (size_t)status.st_size);
+	if (refused)
+		recorder_message(recorder, true, "/tmp/%s of process %d (%llu bytes) is left out: %s", name, pid,
+				 (unsigned long long)status.st_size, refused);
+	return error;
 }

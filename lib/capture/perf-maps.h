@@ -9,20 +9,19 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "capture/known-processes.h"
+#include "capture/recorder.h"
 
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
  * moved to another root. */
 void perf_maps_watch(struct known_process *process, uint64_t now_ns);
 
-/* Note the file's length when it has grown. */
+/* Note the file's length when it has grown; one that got shorter was begun anew. */
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);
 
 /*
- * Copy the file, when there is one, into process->perf_map.text. `refused_ret`: NULL, or a static text saying why a
- * file that exists was not taken. Errors: no memory.
+ * Copy the file of the process at `index`, when there is one, into its perf_map.text; one that cannot be taken is left
+ * out with a warning. Drains the rings when they fill meanwhile. Errors: those of draining.
  */
-struct mmt_error *perf_maps_copy(struct known_process *process, uint64_t now_ns,
-				 const char **refused_ret) MMT_MUST_CHECK;
+struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index) MMT_MUST_CHECK;
 
 #endif

@@ -97,11 +97,13 @@ static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffe
 }
 
 /* A section that the recording can do without. Takes `error`. */
-static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error)
+static void warn_left_out(const struct recorder *recorder, const char *what, struct mmt_error *error,
+			  struct buffer *buffer)
 {
 	if (error)
 		recorder_message(recorder, true, "%s left out: %s", what, mmt_error_get_message(error));
 	mmt_error_destroy(error);
+	buffer_clear(buffer);
 }
 
 void tail_add(struct recorder *recorder, const uint64_t *lost)
@@ -109,9 +111,9 @@ void tail_add(struct recorder *recorder, const uint64_t *lost)
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer));
+	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
-	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer));
+	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
 	buffer_deinit(&buffer);

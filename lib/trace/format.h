@@ -84,6 +84,7 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define LIMIT_PROCESSES (1u << 22)
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
 
-#define FRAME_BYTES (256u << 10) /* what our writer puts into one compressed record at most */
+#define PERF_MAPS_BYTES_MAX (256u << 20) /* what our recorder takes of all perf maps together */
+#define FRAME_BYTES (256u << 10)	 /* what our writer puts into one compressed record at most */
 
 #endif
