@@ -163,13 +163,13 @@ void command_poll(struct command *command)
 	}
 }
 
-void command_stop(struct command *command)
+bool command_stop(struct command *command)
 {
 	struct pollfd ended = {.events = POLLIN};
 
 	command_poll(command);
 	if (command->pid <= 0)
-		return;
+		return true;
 	kill(command->pid, SIGTERM);
 	ended.fd = (int)syscall(SYS_pidfd_open, command->pid, 0);
 	if (ended.fd >= 0) {
@@ -180,4 +180,5 @@ void command_stop(struct command *command)
 	/* Its status stays unknown: that it ended is no verdict of the command's. */
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
 		command->pid = 0;
+	return command->pid == 0;
 }

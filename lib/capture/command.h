@@ -30,7 +30,8 @@ struct mmt_error *command_release(struct command *command) MMT_MUST_CHECK;
 /* Reap it if it has ended. */
 void command_poll(struct command *command);
 
-/* Send SIGTERM to a command that still runs and wait for its end, at most a second. Its status stays -1. */
-void command_stop(struct command *command);
+/* Send SIGTERM to a command that still runs and wait for its end, at most a second. Its status stays -1. False: it
+   still runs. */
+bool command_stop(struct command *command);
 
 #endif

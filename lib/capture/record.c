@@ -254,7 +254,9 @@ static struct mmt_error *run(struct recorder *recorder)
 		error = NULL;
 		finish(recorder);
 	}
-	command_stop(&recorder->command);
+	if (!command_stop(&recorder->command))
+		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end within a second",
+				 recorder->command.name, (int)recorder->command.pid);
 	recorder->summary.command_status = recorder->command.status;
 	return error;
 }

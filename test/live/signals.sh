@@ -57,6 +57,9 @@ expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
 grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
 expect_record 137 -- sh -c 'kill -9 $$'
 expect_record 0 --duration 300ms -- sleep 60
+grep -q SIGTERM "$directory/record.log" && fail "the command ended: $(cat "$directory/record.log")"
+expect_record 0 --duration 300ms -- sh -c 'trap "" TERM; for i in 1 2 3 4 5 6; do sleep 0.5; done'
+grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no word of the command that still runs"
 expect_record 0 -q -- true
 [ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
 [ "$(stat -c %a "$recording")" = 600 ] || fail "the recording is readable by others"
