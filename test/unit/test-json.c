@@ -48,8 +48,16 @@ static const char *string(const json_t *object, const char *key)
 START_TEST(report_fields)
 {
 	struct mmt_report report = sample_report();
-	json_t *root = render(&report, &(struct mmt_text_options){0}), *group, *frame, *process;
+	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	json_t *root, *group, *frame, *process;
 
+	groups[0].born_bytes = 2147483648;
+	report.groups = groups;
+	report.ended_bytes = 157286400;
+	report.left_out_process_count = 2;
+	root = render(&report, &(struct mmt_text_options){0});
+	ck_assert_int_eq(number(root, "ended_bytes"), 157286400);
+	ck_assert_int_eq(number(root, "left_out_process_count"), 2);
 	ck_assert_str_eq(string(root, "mmtrace"), "report");
 	ck_assert_int_eq(number(root, "version"), MMT_JSON_VERSION);
 	ck_assert_int_eq(number(root, "unfreed_bytes"), 1073754112);
@@ -62,6 +70,7 @@ START_TEST(report_fields)
 	ck_assert(json_is_null(json_object_get(process, "parent_pid")));
 	group = json_array_get(json_object_get(root, "groups"), 0);
 	ck_assert_int_eq(number(group, "unfreed_count"), 256);
+	ck_assert_int_eq(number(group, "born_bytes"), 2147483648);
 	ck_assert_uint_eq(json_array_size(json_object_get(group, "trend")), MMT_TREND_POINTS);
 	frame = json_array_get(json_object_get(group, "frames"), 1);
 	ck_assert_str_eq(string(frame, "function"), "mmap_allocation");
