@@ -27,10 +27,21 @@ static const char *const sort_choices[] = {
     [MMT_SORT_AGE + 1] = NULL,
 };
 
+#define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
+
+static void say_more(const struct command *command, size_t count, const char *what)
+{
+	char text[MMT_SIZE_TEXT];
+
+	if (count > CHECK_LINES)
+		message(command, "--check: %s more %s %s", mmt_format_count(count - CHECK_LINES, text),
+			count - CHECK_LINES == 1 ? "process" : "processes", what);
+}
+
 /* Exit status of --check; says what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
-	int status = EXIT_OK;
+	size_t unchecked = 0, wrong = 0;
 	char size[MMT_SIZE_TEXT];
 
 	if (!report->process_count) {
@@ -40,19 +51,19 @@ static int check_report(const struct command *command, const struct mmt_report *
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (!process->checked) {
+		if (!process->checked && ++unchecked <= CHECK_LINES)
 			message(command, "--check: pid %" PRId32 " (%s) cannot be checked: no final map of the kernel",
 				process->pid, process->name ? process->name : "");
-			if (status == EXIT_OK)
-				status = EXIT_UNUSABLE;
-		} else if (process->wrong_bytes) {
+		if (process->checked && process->wrong_bytes && ++wrong <= CHECK_LINES)
 			message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
 				process->pid, process->name ? process->name : "",
 				mmt_format_bytes(process->wrong_bytes, size));
-			status = EXIT_EXCEEDED;
-		}
 	}
-	return status;
+	say_more(command, unchecked, "cannot be checked");
+	say_more(command, wrong, "differing from the kernel's final maps");
+	if (wrong)
+		return EXIT_EXCEEDED;
+	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }
 
 static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,

@@ -26,8 +26,10 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 			    ": the recorder did not finish. This is the state when its last data was written.");
 	if (completeness->damaged) {
 		text_put(text, TEXT_BAD, "DAMAGED");
-		text_put(text, TEXT_PLAIN, ": what follows uses the part before ");
-		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "the damage", 0);
+		text_put(text, TEXT_PLAIN, ": ");
+		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "bytes cannot be read",
+			      0);
+		text_put(text, TEXT_PLAIN, "; what follows uses what could be read");
 		text_end_line(text);
 	}
 	if (completeness->lost_events) {
@@ -42,10 +44,11 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 
 static void put_processes(struct text *text, const struct mmt_report *report)
 {
+	char count[MMT_SIZE_TEXT];
 	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
 
 	if (report->process_count > 1)
-		text_format(text, TEXT_PLAIN, "%zu processes: ", report->process_count);
+		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
 	for (size_t i = 0; i < named; i++) {
 		if (i)
 			text_put(text, TEXT_PLAIN, ", ");
