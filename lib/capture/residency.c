@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "capture/recorder.h"
+
 #define PIECE_BYTES (64ull << 20)
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
@@ -44,6 +46,8 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
 	reader->scan = true;
+	reader->gave_up = false;
+	reader->bytes = reader->begin_ns = 0;
 	return reader->fd >= 0;
 }
 
@@ -53,7 +57,8 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 }
 
-static struct mmt_error *append_run(struct process_residency *residency, uint64_t start, uint64_t end)
+static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
+				    uint64_t start, uint64_t end)
 {
 	struct resident_run run = {start, end};
 	size_t count = residency->runs.count;
@@ -62,7 +67,8 @@ static struct mmt_error *append_run(struct process_residency *residency, uint64_
 		residency->runs.items[count - 1].end = end;
 		return NULL;
 	}
-	if (count >= RESIDENCY_RUNS_MAX)
+	reader->gave_up = count >= RESIDENCY_RUNS_MAX;
+	if (reader->gave_up)
 		return NULL;
 	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
 }
@@ -93,7 +99,7 @@ static struct mmt_error *scan_piece(struct residency_reader *reader, uint64_t st
 			return NULL;
 		}
 		for (long i = 0; i < count; i++) {
-			struct mmt_error *error = append_run(residency, regions[i].start, regions[i].end);
+			struct mmt_error *error = append_run(reader, residency, regions[i].start, regions[i].end);
 
 			if (error)
 				return error;
@@ -124,7 +130,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 			struct mmt_error *error = NULL;
 
 			if (entries[i] & ENTRY_PRESENT)
-				error = append_run(residency, start, start + page_bytes);
+				error = append_run(reader, residency, start, start + page_bytes);
 			if (error)
 				return error;
 		}
@@ -132,16 +138,29 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	return NULL;
 }
 
+/* Terabytes may be mapped of which a few pages are there. */
+static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
+{
+	uint64_t now_ns = recorder_now_ns();
+
+	if (!reader->begin_ns)
+		reader->begin_ns = now_ns;
+	reader->bytes += bytes;
+	return reader->bytes > RESIDENCY_BYTES_MAX || now_ns - reader->begin_ns > RESIDENCY_NS_MAX;
+}
+
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency)
 {
-	while (start < end) {
+	while (start < end && !reader->gave_up) {
 		uint64_t piece_end = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
 		struct mmt_error *error = NULL;
 
 		if (reader->scan)
 			error = scan_piece(reader, start, piece_end, residency);
-		if (!error && !reader->scan)
+		if (!reader->scan)
+			reader->gave_up = takes_too_long(reader, piece_end - start);
+		if (!error && !reader->scan && !reader->gave_up)
 			error = read_piece(reader, start, piece_end, residency);
 		if (error)
 			return error;

@@ -9,12 +9,18 @@
 #include "base/error.h"
 #include "trace/sections.h"
 
-#define RESIDENCY_RUNS_MAX (4u << 20) /* per process */
+/* Per process. The last two: where every page must be looked at. */
+#define RESIDENCY_RUNS_MAX (4u << 20)
+#define RESIDENCY_BYTES_MAX (64ULL << 30)
+#define RESIDENCY_NS_MAX 2000000000ULL
 
 /* An open /proc/PID/pagemap. */
 struct residency_reader {
 	int fd;
-	bool scan; /* the kernel can tell by ioctl, without an entry per page */
+	bool scan;	   /* the kernel can tell by ioctl, without an entry per page */
+	bool gave_up;	   /* it would take too long or too much: what was read is not all */
+	uint64_t bytes;	   /* of address space looked at page by page */
+	uint64_t begin_ns; /* of that; 0: not begun */
 };
 
 /* False: it cannot be read. */
@@ -23,7 +29,7 @@ void residency_close(struct residency_reader *reader);
 
 /*
  * Append the runs of pages present in START to END, which lies behind what was read before. In bounded pieces: the
- * process is not held up for long.
+ * process is not held up for long. Does nothing when the reader has given up.
  */
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency) MMT_MUST_CHECK;

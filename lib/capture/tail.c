@@ -65,6 +65,11 @@ static struct mmt_error *read_process_residency(const struct process_ranges *pro
 	for (size_t i = 0; !error && i < process->ranges.count; i++)
 		error = residency_read(&reader, process->ranges.items[i].start, process->ranges.items[i].end, pages);
 	residency_close(&reader);
+	/* Half of it would be a wrong number: none is "unknown". */
+	if (!error && reader.gave_up) {
+		vector_deinit(&pages->runs);
+		residency->processes.count--;
+	}
 	return error;
 }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which pages are in memory, of this process. */
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/residency.h"
+
+static void deinit(struct residency_reader *reader, struct process_residency *residency)
+{
+	residency_close(reader);
+	vector_deinit(&residency->runs);
+}
+
+/* By the ioctl, where the kernel has it, and without. */
+START_TEST(pages_that_were_written_are_there)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)memory;
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
+	memory[page] = memory[2 * page] = memory[5 * page] = 1;
+	ck_assert(residency_open(&reader, getpid()));
+	reader.scan = _i == 0;
+	ck_assert_ptr_null(residency_read(&reader, start, start + 8 * page, &residency));
+	ck_assert(!reader.gave_up);
+	ck_assert_uint_eq(residency.runs.count, 2);
+	ck_assert_uint_eq(residency.runs.items[0].start, start + page);
+	ck_assert_uint_eq(residency.runs.items[0].end, start + 3 * page);
+	ck_assert_uint_eq(residency.runs.items[1].start, start + 5 * page);
+	ck_assert_uint_eq(residency.runs.items[1].end, start + 6 * page);
+	deinit(&reader, &residency);
+	munmap(memory, 8 * page);
+}
+END_TEST
+
+/* Page by page it is not read without end, and what was read does not pass for all. */
+START_TEST(it_gives_up_on_a_huge_address_space)
+{
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+
+	ck_assert(residency_open(&reader, getpid()));
+	reader.scan = false;
+	reader.bytes = RESIDENCY_BYTES_MAX - 4096;
+	ck_assert_ptr_null(residency_read(&reader, 0x10000, 0x11000, &residency));
+	ck_assert(!reader.gave_up);
+	ck_assert_ptr_null(residency_read(&reader, 0x11000, 0x12000, &residency));
+	ck_assert(reader.gave_up);
+	residency_close(&reader);
+
+	ck_assert(residency_open(&reader, getpid()));
+	ck_assert(!reader.gave_up);
+	reader.scan = false;
+	reader.begin_ns = 1;
+	ck_assert_ptr_null(residency_read(&reader, 0x10000, 0x11000, &residency));
+	ck_assert(reader.gave_up);
+	deinit(&reader, &residency);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("residency");
+	TCase *cases = tcase_create("pages");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
+	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
+	suite_add_tcase(suite, cases);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
