@@ -30,7 +30,20 @@ void metadata_deinit(struct metadata *metadata)
 	free(metadata->kernel);
 	free(metadata->version);
 	free(metadata->command_line);
+	mmt_error_destroy(metadata->damage);
 	*metadata = (struct metadata){0};
+}
+
+/* Of a section that the recording can be read without: its damage is noted. Takes `error`. */
+static struct mmt_error *pass_damage(struct metadata *metadata, struct mmt_error *error)
+{
+	if (!error || mmt_error_get_code(error) != MMT_ERROR_FORMAT)
+		return error;
+	if (metadata->damage)
+		mmt_error_destroy(error);
+	else
+		metadata->damage = error;
+	return NULL;
 }
 
 /* perf's strings: u32 size, then the text with its NUL and padding. */
@@ -60,7 +73,7 @@ static struct mmt_error *load_text(const struct recording_file *file, enum forma
 	text = data ? read_text(&bytes) : "";
 	error = bytes_finish(&bytes, what);
 	if (error)
-		return error_context(error, "%s", file->path);
+		return error;
 	*text_ret = strdup(text);
 	return *text_ret ? NULL : &error_no_memory;
 }
@@ -106,7 +119,7 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 		put_quoted(&line, read_text(&bytes));
 	}
 	buffer_put_u8(&line, 0);
-	error = error_context(bytes_finish(&bytes, "command line section"), "%s", file->path);
+	error = bytes_finish(&bytes, "command line section");
 	if (!error)
 		error = buffer_finish(&line);
 	if (error)
@@ -122,7 +135,7 @@ static struct mmt_error *load_architecture(const struct recording_file *file, st
 	struct mmt_error *error = load_text(file, FEATURE_ARCH, "architecture section", &name);
 
 	if (error)
-		return error;
+		return error_context(error, "%s", file->path);
 	values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
 	if (values->architecture)
 		return NULL;
@@ -162,7 +175,7 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 		ids = bytes_count(&bytes, ids, sizeof(uint64_t), LIMIT_IDS);
 		bytes_skip(&bytes, ids * sizeof(uint64_t));
 	}
-	return error_context(bytes_finish(&bytes, "event description section"), "%s", file->path);
+	return bytes_finish(&bytes, "event description section");
 }
 
 static struct mmt_error *choose_name(const struct tracepoint *tracepoint, uint32_t type, uint64_t config, char **name)
@@ -226,6 +239,8 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 static struct mmt_error *decode_section(struct reader_metadata *values, enum format_feature feature,
 					struct bytes *bytes)
 {
+	struct mmt_error *error;
+
 	switch (feature) {
 	case FEATURE_TRACING_DATA:
 		return tracepoints_decode(bytes, &values->tracepoints);
@@ -233,25 +248,33 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return build_ids_decode(bytes, &values->build_ids);
 	case FEATURE_SAMPLE_TIME:
 		values->first_ns = bytes_u64(bytes);
-		values->last_ns = bytes_u64(bytes);
+		values->last_ns = bytes_u64(bytes); /* 0 where the section ends too early */
 		return bytes_finish(bytes, "sample time section");
 	case FEATURE_MMTRACE_INFO:
 		values->ours = true;
 		return recording_info_decode(bytes, &values->info);
 	case FEATURE_MMTRACE_LOSS:
-		values->has_loss = true;
-		return recording_loss_decode(bytes, &values->loss);
+		error = recording_loss_decode(bytes, &values->loss);
+		values->has_loss = !error;
+		return error;
 	case FEATURE_MMTRACE_PERF_MAPS:
 		return perf_map_copies_decode(bytes, &values->perf_maps);
 	case FEATURE_MMTRACE_RESIDENCY:
-		values->has_residency = true;
-		return recording_residency_decode(bytes, &values->residency);
+		error = recording_residency_decode(bytes, &values->residency);
+		values->has_residency = !error;
+		return error;
 	default:
 		return NULL;
 	}
 }
 
-static struct mmt_error *load_sections(const struct recording_file *file, struct reader_metadata *values)
+/* Without these nothing can be said of the events. */
+static bool is_vital(enum format_feature feature)
+{
+	return feature == FEATURE_TRACING_DATA || feature == FEATURE_MMTRACE_INFO;
+}
+
+static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	static const enum format_feature features[] = {
 	    FEATURE_TRACING_DATA, FEATURE_BUILD_ID,	     FEATURE_SAMPLE_TIME,      FEATURE_MMTRACE_INFO,
@@ -264,12 +287,11 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 		size_t size;
 
 		error = recording_file_load(file, features[i], &data, &size);
-		if (error)
-			return error;
-		if (!data)
-			continue;
 		bytes = bytes_over(data, size);
-		error = decode_section(values, features[i], &bytes);
+		if (!error && data)
+			error = decode_section(&metadata->values, features[i], &bytes);
+		if (!is_vital(features[i]))
+			error = pass_damage(metadata, error);
 		if (error)
 			return error_context(error, "%s", file->path);
 	}
@@ -278,15 +300,27 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 
 static struct mmt_error *load_texts(const struct recording_file *file, struct metadata *metadata)
 {
-	struct mmt_error *error = load_text(file, FEATURE_HOSTNAME, "host name section", &metadata->host);
+	const struct {
+		enum format_feature feature;
+		const char *what;
+		char **text;
+	} texts[] = {
+	    {FEATURE_HOSTNAME, "host name section", &metadata->host},
+	    {FEATURE_OSRELEASE, "kernel section", &metadata->kernel},
+	    {FEATURE_VERSION, "version section", &metadata->version},
+	};
+	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < sizeof(texts) / sizeof(texts[0]); i++)
+		error = pass_damage(metadata, load_text(file, texts[i].feature, texts[i].what, texts[i].text));
 	if (!error)
-		error = load_text(file, FEATURE_OSRELEASE, "kernel section", &metadata->kernel);
-	if (!error)
-		error = load_text(file, FEATURE_VERSION, "version section", &metadata->version);
-	if (!error)
-		error = load_command_line(file, &metadata->command_line);
+		error = pass_damage(metadata, load_command_line(file, &metadata->command_line));
 	return error;
+}
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
 }
 
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
@@ -297,17 +331,17 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	if (!error)
 		error = load_architecture(file, values);
 	if (!error)
-		error = load_sections(file, values);
+		error = load_sections(file, metadata);
 	if (!error)
-		error = load_names(file, metadata);
+		error = pass_damage(metadata, load_names(file, metadata));
 	if (!error)
 		error = describe_attributes(file, metadata);
 	if (error)
 		return error;
-	values->host = metadata->host;
-	values->kernel = metadata->kernel;
-	values->version = metadata->version;
-	values->command_line = metadata->command_line;
+	values->host = text_or_empty(metadata->host);
+	values->kernel = text_or_empty(metadata->kernel);
+	values->version = text_or_empty(metadata->version);
+	values->command_line = text_or_empty(metadata->command_line);
 	values->compressed = file->sections[FEATURE_COMPRESSED].present;
 	values->incomplete = file->incomplete;
 	if (values->ours && (!values->has_loss || values->loss.end == MMT_RECORD_END_WRITE_FAILED))

@@ -12,6 +12,7 @@ struct metadata {
 	char *host, *kernel, *version, *command_line;
 	char **names; /* of the attributes */
 	size_t name_count;
+	struct mmt_error *damage; /* of sections that the recording can be read without, the first; owned */
 };
 
 /* Zero it before; deinitialise it on error too. */

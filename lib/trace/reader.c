@@ -74,7 +74,9 @@ const struct reader_metadata *reader_metadata(const struct reader *reader)
 
 const char *reader_damage(const struct reader *reader)
 {
-	return reader->damage ? mmt_error_get_message(reader->damage) : NULL;
+	const struct mmt_error *damage = reader->damage ? reader->damage : reader->metadata.damage;
+
+	return damage ? mmt_error_get_message(damage) : NULL;
 }
 
 uint64_t reader_out_of_order(const struct reader *reader)

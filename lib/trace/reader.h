@@ -54,8 +54,11 @@ const struct reader_metadata *reader_metadata(const struct reader *reader);
  */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
-/* NULL, or one line about the first undecodable bytes: "record at offset 4711 (MMAP2): ends too early at byte 40".
- * Valid until the reader is closed. */
+/*
+ * NULL, or one line about undecodable bytes: the first among the events, "record at offset 4711 (MMAP2): ends too early
+ * at byte 40", else a section that is done without, "residency section: version 0 at byte 4". Valid until the next call
+ * of reader_next().
+ */
 const char *reader_damage(const struct reader *reader);
 
 /* Events older than one already handed out (a lie in the file's rounds); they are handed out all the same. */

@@ -85,8 +85,8 @@ struct mmt_error *recording_file_load(const struct recording_file *file, enum fo
 	if (!section->present)
 		return NULL;
 	if (section->size > LIMIT_SECTION_BYTES)
-		return error_create(MMT_ERROR_FORMAT, "%s: feature section %d: %llu bytes are beyond the limit",
-				    file->path, (int)feature, (unsigned long long)section->size);
+		return error_create(MMT_ERROR_FORMAT, "feature section %d: %llu bytes are beyond the limit",
+				    (int)feature, (unsigned long long)section->size);
 	*size_ret = section->size;
 	return load(file, section->offset, section->size, data_ret);
 }
