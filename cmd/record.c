@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <mmtrace/output.h>
 #include <mmtrace/record.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,12 +78,6 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
-static void put_escaped_name(const char *name)
-{
-	for (; *name; name++)
-		putc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stderr);
-}
-
 static void put_process_name(pid_t pid)
 {
 	char path[64], name[64] = "";
@@ -95,7 +90,7 @@ static void put_process_name(pid_t pid)
 	if (stream)
 		fclose(stream);
 	fprintf(stderr, "%d (", (int)pid);
-	put_escaped_name(name);
+	mmt_write_escaped(name, stderr);
 	putc(')', stderr);
 }
 
@@ -113,7 +108,7 @@ static void show_start(void *context)
 		put_process_name(options->pids[i]);
 	}
 	if (options->command)
-		put_escaped_name(options->command[0]);
+		mmt_write_escaped(options->command[0], stderr);
 	fputs("; stop with Ctrl-C\n", stderr);
 }
 
