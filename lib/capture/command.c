@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,8 +47,9 @@ void command_deinit(struct command *command)
 }
 
 /* In the child: wait for the word, then become the command. */
-_Noreturn static void run_child(char *const *arguments, int go_pipe, int error_pipe)
+_Noreturn static void run_child(const struct command *command, char *const *arguments, int go_pipe, int error_pipe)
 {
+	struct rlimit limit;
 	sigset_t none;
 	char word;
 	int errno_value;
@@ -57,6 +59,10 @@ _Noreturn static void run_child(char *const *arguments, int go_pipe, int error_p
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = command->descriptor_limit;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	if (read(go_pipe, &word, 1) == 1) {
 		execvp(arguments[0], arguments);
 		errno_value = errno;
@@ -123,7 +129,7 @@ struct mmt_error *command_start(struct command *command, char *const *arguments)
 	errno_value = errno;
 	if (command->pid == 0) {
 		close(go_pipe[1]);
-		run_child(arguments, go_pipe[0], error_pipe[1]);
+		run_child(command, arguments, go_pipe[0], error_pipe[1]);
 	}
 	close(error_pipe[1]);
 	memcpy(command->go_pipe, go_pipe, sizeof(go_pipe));

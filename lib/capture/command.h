@@ -4,6 +4,7 @@
 #define CAPTURE_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -11,9 +12,10 @@
 struct command {
 	pid_t pid; /* 0: none, or reaped */
 	const char *name;
-	int go_pipe[2]; /* the read end too, so that writing to a command that was killed is no SIGPIPE */
-	int error_pipe; /* read end */
-	int status;	/* wait status; -1: had not ended by itself */
+	int go_pipe[2];		   /* the read end too, so that writing to a command that was killed is no SIGPIPE */
+	int error_pipe;		   /* read end */
+	uint64_t descriptor_limit; /* soft limit for the command; 0: the recorder's */
+	int status;		   /* wait status; -1: had not ended by itself */
 };
 
 /* A command that was never started. */

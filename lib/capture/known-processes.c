@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/known-processes.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/proc.h"
+#include "capture/recorder.h"
+
+#define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, program files */
+#define LOOK_NS 1000000000ULL
 
 void known_processes_release(struct known_process *process)
 {
@@ -40,7 +47,9 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 	process->target = target;
 	process->tmp_directory = -1;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	process->ended = process->pidfd < 0;
+	process->ended = process->pidfd < 0 && errno == ESRCH;
+	process->pidfd = known_processes_spare(process->pidfd);
+	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
 	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
 		known_processes_release(process);
 		processes->items.count--;
@@ -56,16 +65,39 @@ struct known_process *known_processes_find(const struct known_processes *process
 	return index ? &processes->items.items[*index] : NULL;
 }
 
+int known_processes_spare(int fd)
+{
+	struct rlimit limit;
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + SPARE_DESCRIPTORS < limit.rlim_cur)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool has_ended(struct known_process *process)
+{
+	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+	uint64_t now_ns;
+
+	if (process->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) > 0;
+	now_ns = recorder_now_ns();
+	if (now_ns - process->looked_after_ns < LOOK_NS)
+		return false;
+	process->looked_after_ns = now_ns;
+	return proc_has_ended(process->pid);
+}
+
 bool known_processes_update(struct known_processes *processes)
 {
 	bool all_ended = true;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
 		struct known_process *process = &processes->items.items[i];
-		struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
-		if (!process->ended && poll(&poll_fd, 1, 0) > 0)
-			process->ended = true;
+		if (!process->ended)
+			process->ended = has_ended(process);
 		all_ended &= process->ended || !process->target;
 	}
 	return all_ended;

@@ -17,7 +17,8 @@ struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
 	bool ended;
-	int pidfd; /* -1: ended before it could be had */
+	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */
+	uint64_t looked_after_ns; /* without a descriptor: when it was last seen to live */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
@@ -34,6 +35,7 @@ struct known_process {
 struct known_processes {
 	VECTOR(struct known_process) items;
 	struct map index_of_pid; /* of the youngest process with this number */
+	bool descriptors_short;	 /* some process is recorded with less than is wanted */
 };
 
 void known_processes_deinit(struct known_processes *processes);
@@ -46,6 +48,9 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 
 /* NULL: not known. */
 struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid);
+
+/* Keep a descriptor that stays open, unless it would take one of the last: closed then; -1. */
+int known_processes_spare(int fd);
 
 /* Look whether processes have ended; true: every target has. */
 bool known_processes_update(struct known_processes *processes);

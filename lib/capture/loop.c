@@ -48,10 +48,21 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 	return error;
 }
 
+static void warn_of_descriptors(struct recorder *recorder)
+{
+	if (recorder->processes.descriptors_short && !recorder->descriptors_told)
+		recorder_message(
+		    recorder, true,
+		    "too many files are open to watch every process closely: perf maps and ends of some may "
+		    "be missed; raise the limit with `ulimit -n`");
+	recorder->descriptors_told |= recorder->processes.descriptors_short;
+}
+
 struct mmt_error *loop_serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
+	warn_of_descriptors(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i].snapshot_wanted)
 			error = serve_process(recorder, i);

@@ -71,7 +71,7 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 	int directory;
 
 	snprintf(path, sizeof(path), "/proc/%d/root/tmp", process->pid);
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	directory = known_processes_spare(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (directory < 0)
 		return;
 	if (process->tmp_directory >= 0)

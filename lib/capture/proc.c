@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,11 @@ static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYT
 
 static struct mmt_error *refuse_gone(pid_t pid)
 {
+	if (kill(pid, 0) == 0 || errno != ESRCH)
+		return error_create(MMT_ERROR_SYSTEM,
+				    "cannot read /proc/%d: it is hidden (hidepid), or too many files are open (see "
+				    "`ulimit -n`)",
+				    pid);
 	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
 }
 
@@ -146,6 +152,21 @@ bool proc_list_threads(pid_t pid, proc_pids *threads)
 	}
 	closedir(directory);
 	return ok;
+}
+
+bool proc_has_ended(pid_t pid)
+{
+	proc_pids threads = {0};
+	bool ended = true;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	if (!proc_is_zombie(pid) || !proc_list_threads(pid, &threads))
+		ended = false;
+	for (size_t i = 0; ended && i < threads.count; i++)
+		ended = proc_is_zombie(threads.items[i]);
+	vector_deinit(&threads);
+	return ended;
 }
 
 pid_t proc_namespace_pid(pid_t pid)

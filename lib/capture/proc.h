@@ -23,6 +23,9 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 /* Has this thread (or process) ended, but not gone yet? */
 bool proc_is_zombie(pid_t tid);
 
+/* Has the whole process ended? A main thread may end before the others. Where it cannot be told: no. */
+bool proc_has_ended(pid_t pid);
+
 /* Append the threads of a process; false: it is gone. Out of memory looks the same. */
 bool proc_list_threads(pid_t pid, proc_pids *threads);
 

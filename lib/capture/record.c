@@ -2,6 +2,7 @@
 #include <mmtrace/record.h>
 
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -71,6 +72,18 @@ static void recorder_deinit(struct recorder *recorder)
 	mmt_error_destroy(recorder->write_error);
 }
 
+/* The command keeps the limit that it would have. */
+static void raise_descriptor_limit(struct recorder *recorder)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	recorder->command.descriptor_limit = limit.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* What needs no target yet: events, rings, the output. */
 static struct mmt_error *prepare(struct recorder *recorder)
 {
@@ -78,6 +91,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	CLEANUP(close) int tracefs = -1;
 	struct mmt_error *error;
 
+	raise_descriptor_limit(recorder);
 	recorder->architecture = architecture_host();
 	if (!recorder->architecture)
 		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");

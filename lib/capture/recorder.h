@@ -52,8 +52,9 @@ struct recorder {
 	struct mmt_error *write_error;			     /* the first; nothing is written after it */
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
-	uint64_t perf_map_bytes;			     /* copied so far: at most PERF_MAPS_BYTES_MAX */
-	uint64_t round_bytes;				     /* appended since the round began */
+	bool descriptors_told;
+	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
+	uint64_t round_bytes;	 /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */

@@ -217,6 +217,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 || !proc_name(pid, pid, name))
 		return NULL;
 	if (process)
