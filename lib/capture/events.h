@@ -33,7 +33,7 @@ struct event_set {
 	bool has_dump;
 };
 
-/* Event set for these options; `tracefs` is the descriptor of tracefs_open(). Call event_set_deinit() in any case. */
+/* Event set for these options; `tracefs` is the descriptor of tracefs_open(). Call events_deinit() in any case. */
 struct mmt_error *events_create(const struct mmt_record_options *options, int tracefs,
 				const struct architecture *architecture, struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);

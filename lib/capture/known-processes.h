@@ -41,7 +41,7 @@ struct known_processes {
 void known_processes_deinit(struct known_processes *processes);
 
 /*
- * Add a process and open what outlives it. It may have ended already; see `ended`. The pointer is valid until the next
+ * Add a process and open its descriptor; perf_maps_watch() has to be called for the rest. It may have ended already; see `ended`. The pointer is valid until the next
  * addition; NULL: out of memory.
  */
 struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target);

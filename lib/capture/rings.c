@@ -109,6 +109,11 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 	if (ring->fd < 0) {
 		int errno_value = errno;
 
+		if (errno_value == EINVAL)
+			return error_create(
+			    MMT_ERROR_UNSUPPORTED,
+			    "cannot open a perf event: the kernel does not know what is asked for; Linux 6.0 "
+			    "or later is needed");
 		return error_system(errno_value,
 				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
 				    "CAP_PERFMON)",
