@@ -9,7 +9,8 @@ static void put_line(struct text *text, const char *line)
 
 void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)
 {
-	explanations->lost_stack_dumps |= report->completeness.lost_stack_dumps > 0;
+	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
+	explanations->exhausted_stacks += report->completeness.stacks_by_end[MMT_STACK_END_DUMP_EXHAUSTED];
 	explanations->notes |= report->completeness.lack_count > 0;
 }
 
@@ -21,10 +22,11 @@ static bool any_end(const struct text_stack_marks *marks)
 	return false;
 }
 
-/* A dump that was lost leaves the kernel's own walk, or no stack: another way to record would not have helped. */
+/* Where a dump was lost, few bytes, the kernel's own walk or nothing is left: it need not have been deeper. */
 static void put_lost_dumps(struct text *text, const struct text_stack_marks *marks)
 {
-	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN])
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN] ||
+	    marks->ends[MMT_STACK_END_DUMP_EXHAUSTED])
 		put_line(text, "callers missing, stack dumps lost: record with a larger --ring-size (-m).");
 }
 
@@ -41,7 +43,8 @@ static void put_ends(struct text *text, const struct text_explanations *explanat
 {
 	const struct text_stack_marks *marks = &explanations->marks;
 
-	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED])
+	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED] &&
+	    explanations->exhausted_stacks > explanations->lost_stack_dumps)
 		put_line(text,
 			 "callers missing, dump exhausted: record with --call-graph dwarf,32768 (at most 65280) for "
 			 "deeper stacks.");

@@ -8,7 +8,7 @@
 struct text_explanations {
 	struct text_stack_marks marks; /* of the stacks shown */
 	bool reserved;		       /* a figure says so */
-	bool lost_stack_dumps;
+	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes; /* the header has some */
 };
 

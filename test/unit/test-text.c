@@ -263,6 +263,7 @@ static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps)
 	report.groups = &group;
 	report.group_count = 1;
 	report.completeness.lost_stack_dumps = lost_stack_dumps;
+	report.completeness.stacks_by_end[end] = 3;
 	return render(&report, &(struct mmt_text_options){0});
 }
 
@@ -272,6 +273,8 @@ static const struct {
 	const char *has, *lacks;
 } advice[] = {
     {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,32768", "unwind tables"},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 2, "dwarf,32768", "unwind tables"},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 3, "larger --ring-size", "dwarf"},
     {MMT_STACK_END_NOT_RECORDED, 0, "record with a call graph", "dwarf"},
     {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph"},
     {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size"},
