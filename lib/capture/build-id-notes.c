@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "capture/proc.h"
 #include "trace/format.h"
 
 #define HEAD_BYTES 4096 /* where program headers are looked for */
@@ -166,7 +167,7 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 	if (fd >= 0)
 		return fd;
 	free(TAKE(path));
-	if (asprintf(&path, "/proc/%d/root%s", wanted->pid, wanted->path) < 0) {
+	if (asprintf(&path, "/proc/%d/root%s", proc_living_thread(wanted->pid), wanted->path) < 0) {
 		path = NULL;
 		return -1;
 	}

@@ -70,7 +70,7 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 	char path[64];
 	int directory;
 
-	snprintf(path, sizeof(path), "/proc/%d/root/tmp", process->pid);
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp", proc_living_thread(process->pid));
 	directory = known_processes_spare(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (directory < 0)
 		return;

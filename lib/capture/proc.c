@@ -75,7 +75,7 @@ static struct mmt_error *check_program(pid_t pid)
 	char path[64];
 	CLEANUP(close) int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_create(MMT_ERROR_PERMISSION,
@@ -110,7 +110,7 @@ struct mmt_error *proc_check_target(pid_t pid)
 				    process);
 	if (fields.flags & KERNEL_THREAD_FLAG)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
-	if (fields.state == 'Z' || fields.state == 'X')
+	if (proc_has_ended(pid))
 		return error_create(MMT_ERROR_NO_PROCESS, "process %d has ended already (zombie)", pid);
 	return check_program(pid);
 }
@@ -154,19 +154,35 @@ bool proc_list_threads(pid_t pid, proc_pids *threads)
 	return ok;
 }
 
-bool proc_has_ended(pid_t pid)
+/* False: it cannot be told. `living_ret`: 0 when none lives. */
+static bool find_living_thread(pid_t pid, pid_t *living_ret)
 {
 	proc_pids threads = {0};
-	bool ended = true;
+	bool ok = proc_list_threads(pid, &threads);
+
+	*living_ret = 0;
+	for (size_t i = 0; ok && !*living_ret && i < threads.count; i++) {
+		if (!proc_is_zombie(threads.items[i]))
+			*living_ret = threads.items[i];
+	}
+	vector_deinit(&threads);
+	return ok;
+}
+
+bool proc_has_ended(pid_t pid)
+{
+	pid_t living;
 
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return true;
-	if (!proc_is_zombie(pid) || !proc_list_threads(pid, &threads))
-		ended = false;
-	for (size_t i = 0; ended && i < threads.count; i++)
-		ended = proc_is_zombie(threads.items[i]);
-	vector_deinit(&threads);
-	return ended;
+	return proc_is_zombie(pid) && find_living_thread(pid, &living) && !living;
+}
+
+pid_t proc_living_thread(pid_t pid)
+{
+	pid_t living;
+
+	return proc_is_zombie(pid) && find_living_thread(pid, &living) && living ? living : pid;
 }
 
 pid_t proc_namespace_pid(pid_t pid)

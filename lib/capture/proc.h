@@ -26,6 +26,10 @@ bool proc_is_zombie(pid_t tid);
 /* Has the whole process ended? A main thread may end before the others. Where it cannot be told: no. */
 bool proc_has_ended(pid_t pid);
 
+/* The number under which /proc shows the memory, files and program of a process: its own, or that of a thread which
+ * outlives the main one. */
+pid_t proc_living_thread(pid_t pid);
+
 /* Append the threads of a process; false: it is gone. Out of memory looks the same. */
 bool proc_list_threads(pid_t pid, proc_pids *threads);
 

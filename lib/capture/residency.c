@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/proc.h"
 #include "capture/residency.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_living_thread(pid));
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
 	reader->scan = true;
 	reader->gave_up = false;

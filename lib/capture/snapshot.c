@@ -183,7 +183,7 @@ static bool still_has_memory(pid_t pid)
 	char path[64], byte;
 	CLEANUP(close) int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 && read(fd, &byte, 1) == 1;
 }
@@ -215,7 +215,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 || !proc_name(pid, pid, name))
