@@ -64,7 +64,7 @@ done
 
 # The other ways of recording stacks.
 for call_graph in none fp dwarf,1024 dwarf,65280; do
-	"$MMTRACE" record -q --call-graph $call_graph -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
+	"$MMTRACE" record -q -m 64M --call-graph $call_graph -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
 		fail "record --call-graph $call_graph ended with status $?"
 	compare_with_perf 100
 done
