@@ -398,6 +398,8 @@ static void put_head(struct writer *writer, struct buffer *head)
 		buffer_align(head, 8);
 	}
 	writer->data_offset = head->size;
+	/* The data are never empty: a header that says 0 bytes means a recorder that was killed. */
+	put_record_header(head, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 }
 
 static bool has_section(const struct writer *writer, unsigned feature)
@@ -465,7 +467,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 			writer->compressed_offset = section->offset;
 		free(TAKE(section->data));
 	}
-	writer->file_bytes = writer->last_push_offset = writer->data_offset;
+	writer->file_bytes = writer->last_push_offset = writer->data_offset + RECORD_HEADER_BYTES;
 	writer->has_head = true;
 	return NULL;
 }
@@ -555,7 +557,7 @@ static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, st
 		if (!error)
 			error = write_tail(writer, limits[i]);
 		if (!error)
-			return *data_end_ret > writer->data_offset;
+			return true;
 		if (*error_ret)
 			mmt_error_destroy(error);
 		else
@@ -569,9 +571,6 @@ struct mmt_error *writer_finish(struct writer *writer)
 	struct mmt_error *first, *error = NULL;
 	uint64_t data_end;
 
-	/* A header that says 0 bytes of data would mean a killed recorder. */
-	if (writer->file_bytes + writer->output.size + writer->pending.size == writer->data_offset)
-		put_record_header(&writer->output, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 	first = writer_flush(writer);
 	if (writer->sections.count)
 		qsort(writer->sections.items, writer->sections.count, sizeof(struct section), compare_sections);

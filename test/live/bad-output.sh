@@ -48,7 +48,7 @@ grep -q 'No space left on device' second.log || fail "no word of the full disk: 
 
 # So does a limit on the size of files, which the command inherits as it was.
 (
-	ulimit -f 64
+	ulimit -f 512
 	"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 \
 		>workload.out 2>record.log
 	echo $? >status
