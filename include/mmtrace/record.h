@@ -28,7 +28,7 @@ enum mmt_record_end {
 	MMT_RECORD_END_STOPPED,      /* the stop descriptor became readable */
 	MMT_RECORD_END_DURATION,     /* duration_ns is over */
 	MMT_RECORD_END_TARGET_ENDED, /* every process asked for has ended */
-	MMT_RECORD_END_WRITE_FAILED, /* disk full or the like: what was written before is intact */
+	MMT_RECORD_END_WRITE_FAILED, /* it failed on the way, of a full disk for instance: what was written before is intact */
 };
 
 struct mmt_record_options {
