@@ -149,7 +149,9 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 	} else {
 		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final maps: ");
 		if (checks->ended.processes)
-			put_processes(text, checks->ended.processes, " that ended by themselves");
+			put_processes(
+			    text, checks->ended.processes,
+			    text_plural(checks->ended.processes, " that ended by itself", " that ended by themselves"));
 		if (checks->ended.processes && checks->missing.processes)
 			text_put(text, TEXT_PLAIN, "; ");
 		if (checks->missing.processes) {

@@ -119,8 +119,8 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 	if (!sum)
 		return;
 	if (whole == sum) {
-		text_format(text, TEXT_PLAIN, "  all %s %s whole", mmt_format_count(sum, count),
-			    text_plural(sum, "stack", "stacks"));
+		text_format(text, TEXT_PLAIN, sum == 1 ? "  its %s stack whole" : "  all %s stacks whole",
+			    mmt_format_count(sum, count));
 	} else {
 		text_format(text, TEXT_PLAIN, "  %s of %s %s whole", mmt_format_count(whole, count),
 			    mmt_format_count(sum, of), text_plural(sum, "stack", "stacks"));
