@@ -46,17 +46,20 @@ expect_json '[.events[]] | add > 0'
 [ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
 grep -q 'No space left on device' second.log || fail "no word of the full disk: $(cat second.log)"
 
-# So does a limit on the size of files, which the command inherits as it was.
-(
-	ulimit -f 512
-	"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 \
-		>workload.out 2>record.log
-	echo $? >status
-)
-[ "$(cat status)" = 1 ] || fail "status $(cat status) at the limit of file sizes: $(cat record.log)"
-grep -q 'File too large' record.log || fail "no word of the limit: $(cat record.log)"
-recording=$directory/limited.data
-report_json
+# So does a limit on the size of files, which the command inherits as it was: where hardly more than the head fits, even
+# no event at all, the file is read and says that it is not whole.
+for kilobytes in 16 64 512; do
+	(
+		ulimit -f $kilobytes
+		"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
+		echo $? >status
+	)
+	[ "$(cat status)" = 1 ] || fail "status $(cat status) at $kilobytes KiB for a file: $(cat record.log)"
+	grep -q 'File too large' record.log || fail "no word of the limit: $(cat record.log)"
+	recording=$directory/limited.data
+	report_json
+	expect_json '.completeness.incomplete and (.completeness.damaged | not)'
+done
 expect_json '[.events[]] | add > 0'
 [ "$("$MMTRACE" record -q -o signal.data -- sh -c 'kill -XFSZ $$' 2>/dev/null; echo $?)" = $((128 + $(kill -l XFSZ))) ] ||
 	fail "the command does not die of SIGXFSZ"

@@ -55,7 +55,7 @@ compare_with_perf 40
 
 for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-fork; do
 	start_workload $workload
-	start_recording -m 32M -g dwarf,1024 -p "$pid"
+	start_recording -m 64M -p "$pid"
 	let_work
 	stop_recording
 	let_end
