@@ -23,11 +23,61 @@ extern "C" {
 
 #define MMT_UNKNOWN UINT64_MAX /* a figure that the recording cannot give */
 
+/* What kind of memory a mapping is, told from the call that made it, what backs it and what became of it. */
+enum mmt_class {
+	MMT_CLASS_ANON,         /* anonymous memory of no kind below */
+	MMT_CLASS_FILE,         /* a file, memfd or device */
+	MMT_CLASS_HEAP,         /* brk */
+	MMT_CLASS_SHM,          /* System V and anonymous shared memory */
+	MMT_CLASS_THREAD_STACK, /* MAP_STACK, or mapped by a function that makes thread stacks */
+	MMT_CLASS_HUGETLB,
+	MMT_CLASS_JIT,          /* anonymous or memfd, executable now or once */
+	MMT_CLASS_GC_RESERVE,   /* a reservation of a managed heap: large, mapped PROT_NONE and MAP_NORESERVE */
+	MMT_CLASS_KINDS,
+};
+
+/* Word of options and documents, for instance "thread-stack". Static. */
+MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
+
+/* What a report's groups stand for. */
+enum mmt_group_by {
+	MMT_BY_STACK,
+	MMT_BY_FUNCTION, /* the innermost one outside the C library and the loader */
+	MMT_BY_MODULE,   /* of that function */
+	MMT_BY_FILE,     /* what is mapped: the path of the file, or the class in brackets: "[anon]" */
+	MMT_BY_CLASS,
+	MMT_BY_PROCESS,
+	MMT_BY_THREAD,   /* `thread_totals` and `releases` of the report; its groups are as by stack */
+};
+
+/* A moment of the recording. */
+enum mmt_moment_kind {
+	MMT_MOMENT_DEFAULT,    /* the start or the end of the recording */
+	MMT_MOMENT_SINCE_START, /* ns after its start */
+	MMT_MOMENT_BEFORE_END, /* ns before its end */
+	MMT_MOMENT_REALTIME,   /* ns since the epoch */
+	MMT_MOMENT_CLOCK,      /* ns of the recording's own clock */
+};
+
+struct mmt_moment {
+	enum mmt_moment_kind kind;
+	uint64_t ns;
+};
+
 struct mmt_report_options {
 	const char *input;     /* path of the recording */
 	const int32_t *pids;   /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
+	enum mmt_group_by by;
+	uint32_t classes;      /* bit 1 << enum mmt_class: only these; 0: all */
+	/*
+	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to` counts
+	 * as freed: so allocated - freed = unfreed in every window.
+	 */
+	struct mmt_moment from, to;
+	uint64_t min_age_ns;
+	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
 /* How a stack came to its end: nothing is known to be missing only in the first case. */
@@ -73,17 +123,45 @@ struct mmt_thread {
 
 #define MMT_TREND_POINTS 32
 
+/* What is known of a group's kind of memory although it looks like a leak; told from the names in its stack. */
+enum mmt_pattern {
+	MMT_PATTERN_NONE,
+	MMT_PATTERN_ARENA,        /* malloc's own reservation for a thread: mostly PROT_NONE */
+	MMT_PATTERN_THREAD_STACK, /* the C library keeps stacks of ended threads for new ones */
+	MMT_PATTERN_HEAP,         /* grown by malloc: freed blocks stay with it */
+	MMT_PATTERN_GC_HEAP,      /* a managed runtime's heap */
+	MMT_PATTERN_CODE,         /* code a runtime or the loader maps */
+	MMT_PATTERN_KINDS,
+};
+
+/* Word of documents, and one sentence for the user. Static; MMT_PATTERN_NONE: NULL. */
+MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
+MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
+
 struct mmt_group {
-	uint32_t id; /* from 1, by rank of unfreed bytes in the whole recording */
-	const struct mmt_frame *frames; /* innermost first */
+	uint32_t id; /* from 1, by rank of unfreed bytes in the whole window */
+	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
+	const struct mmt_frame *frames; /* innermost first; none unless a stack */
 	size_t frame_count;
 	enum mmt_stack_end stack_end;
+	enum mmt_pattern pattern;
+	uint64_t class_bytes[MMT_CLASS_KINDS]; /* of the unfreed bytes */
+	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes are
+		      what the maps showed */
 
-	uint64_t unfreed_bytes; /* mapped at the end, born in this recording */
+	uint64_t unfreed_bytes; /* mapped at the end of the window, born in it */
 	uint64_t unfreed_count; /* mappings with any byte left */
 	uint64_t born_bytes;    /* their size when they were mapped; more than unfreed_bytes: parts were given back */
-	uint64_t committed_bytes, reserved_bytes; /* of the unfreed: accessible, PROT_NONE */
-	uint64_t resident_bytes; /* MMT_UNKNOWN without a snapshot of residency */
+	/*
+	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the sum over
+	 * all groups is right, and a group may have committed bytes in memory that another one reserved.
+	 */
+	uint64_t committed_bytes;
+	uint64_t committed_before_bytes; /* beside these: made accessible in memory mapped before the window */
+	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
+	uint32_t reserved_by;    /* id of the group that reserved most of what this one made accessible; 0: itself or none */
+	uint64_t resident_bytes; /* of the committed and reserved; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t peak_bytes, peak_ns; /* most that was unfreed at once, and when first */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
 	uint64_t freed_bytes, freed_count; /* count: mappings of which nothing is left */
 	uint64_t smallest_bytes, largest_bytes; /* what is left of each unfreed mapping */
@@ -105,6 +183,7 @@ struct mmt_process {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes;        /* MMT_UNKNOWN */
 	uint64_t before_bytes;          /* mapped before the recording (or the fork) and still there */
+	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	bool checked;                   /* against the kernel's maps */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
@@ -120,10 +199,42 @@ struct mmt_completeness {
 	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
+	uint64_t repaired_bytes;   /* see struct mmt_process */
+	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all creating calls */
 	uint64_t frames, frames_without_name;        /* of the groups */
 	const char *const *lacks; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
 	size_t lack_count;
+};
+
+/* Calls that failed, by stack: they mapped nothing. */
+struct mmt_failure {
+	enum mmt_event_count call;
+	int error;              /* errno */
+	uint64_t count;
+	uint64_t asked_bytes;   /* sum of the lengths asked for */
+	uint64_t first_ns, last_ns;
+	const struct mmt_frame *frames;
+	size_t frame_count;
+	enum mmt_stack_end stack_end;
+	const int32_t *pids;
+	size_t pid_count;
+};
+
+struct mmt_thread_total {
+	struct mmt_thread thread;
+	uint64_t allocated_bytes, allocated_count;
+	uint64_t freed_by_itself_bytes;
+	uint64_t freed_by_others_bytes; /* and by the end of a process, and by calls that were lost */
+	uint64_t unfreed_bytes, unfreed_count;
+	uint64_t released_bytes; /* by this thread, whoever had mapped them */
+};
+
+/* Which thread released whose memory. */
+struct mmt_release {
+	size_t owner;    /* places in thread_totals */
+	size_t releaser;
+	uint64_t bytes;
 };
 
 struct mmt_report {
@@ -131,7 +242,13 @@ struct mmt_report {
 	const char *command_line;   /* of the recorder; "" unknown */
 	const char *host, *kernel;  /* "" unknown */
 	const char *recorded_by;    /* "mmtrace 0.1.0", "perf 6.1" */
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns, end_ns;  /* of the recording */
+	uint64_t from_ns, to_ns;    /* the window */
+	uint64_t births_to_ns;      /* mappings of [from_ns, births_to_ns) count */
+	bool windowed;              /* less than the whole recording was asked for */
+	enum mmt_group_by by;
+	uint32_t classes;           /* as asked for */
+	bool exact_order;           /* recorded with lock events */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS];
 	uint64_t failed_calls;
@@ -143,8 +260,17 @@ struct mmt_report {
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
 	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
-	uint64_t before_bytes;
+	uint64_t before_bytes; /* mapped before the window and still there */
+	uint64_t younger_bytes; /* mapped in [births_to_ns, to_ns) and still there */
+	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
+	uint64_t peak_bytes, peak_ns;
+	const struct mmt_failure *failures; /* most frequent first; those of the window */
+	size_t failure_count;
+	const struct mmt_thread_total *thread_totals; /* most unfreed first */
+	size_t thread_total_count;
+	const struct mmt_release *releases; /* most bytes first */
+	size_t release_count;
 };
 
 MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);

@@ -11,9 +11,9 @@
 #define PAGE_BYTES_DEFAULT 4096
 #define EARLY_SAMPLES_MAX 20000
 
-static void on_born(void *context, uint32_t birth, uint64_t bytes)
+static void on_born(void *context, const struct space_interval *interval)
 {
-	ledger_born(context, birth, bytes);
+	ledger_born(context, interval->birth, interval->end - interval->start);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -319,6 +319,7 @@ static const enum mmt_event_count count_kinds[CALL_KINDS] = {
     [CALL_SHMDT] = MMT_COUNT_SHMDT,
     [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
     [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
+    [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
 };
 
 static const enum space_call_kind space_kinds[CALL_KINDS] = {
@@ -332,6 +333,7 @@ static const enum space_call_kind space_kinds[CALL_KINDS] = {
     [CALL_SHMDT] = SPACE_SHMDT,
     [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
     [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
+    [CALL_MADVISE] = SPACE_MADVISE,
 };
 
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)

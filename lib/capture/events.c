@@ -184,7 +184,7 @@ struct mmt_error *events_create(const struct mmt_record_options *options, int tr
 	if (error)
 		return error;
 	new_task->role = ROLE_NEW_TASK;
-	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
+	for (unsigned call = 0; !error && call < CALL_KINDS && !call_describe((enum call)call)->at_entry; call++)
 		error = add_call(set, tracefs, options, architecture, (enum call)call);
 	if (!error && dump_bytes)
 		error = add_dumps(set, architecture, dump_bytes);

@@ -353,6 +353,8 @@ static bool apply(struct space *space, const struct space_call *call)
 		return apply_remap_file_pages(space, call);
 	case SPACE_IO_DESTROY:
 		return apply_io_destroy(space, call);
+	case SPACE_MADVISE:
+		return true;
 	}
 	return true;
 }

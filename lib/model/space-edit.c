@@ -132,7 +132,7 @@ bool space_edit_bear(struct space *space, const struct space_interval *interval)
 	if (!space_edit_put(space, interval))
 		return false;
 	if (space->observer.born && interval->end > interval->start)
-		space->observer.born(space->observer.context, interval->birth, interval->end - interval->start);
+		space->observer.born(space->observer.context, interval);
 	return true;
 }
 

@@ -56,9 +56,7 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 	if (!space->observer.born)
 		return;
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
-		const struct space_interval *interval = &node->interval;
-
-		space->observer.born(space->observer.context, interval->birth, interval->end - interval->start);
+		space->observer.born(space->observer.context, &node->interval);
 	}
 }
 

@@ -24,6 +24,13 @@ enum {
 	BIRTH_FIRST = 3,  /* the caller's own count from here */
 };
 
+/* Commits that are no call's: who made an interval accessible. */
+enum {
+	COMMIT_NONE = 0,       /* PROT_NONE */
+	COMMIT_WITH_BIRTH = 1, /* accessible since the call that mapped it */
+	COMMIT_FIRST = 2,      /* the caller's own numbers from here: intervals of different numbers do not merge */
+};
+
 /* What the kernel compares page by page. */
 struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
@@ -32,6 +39,7 @@ struct space_attributes {
 	bool heap;    /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
 	bool stack;   /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
 	bool shm;     /* shmat; snapshots: set it for "/SYSV..." */
+	bool dontfork; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
 	bool unknown; /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
 	uint64_t inode;       /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
@@ -45,7 +53,7 @@ struct space_attributes {
 struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
-	uint32_t birth, commit; /* commit is 0 while protection is PROT_NONE */
+	uint32_t birth, commit; /* commit is COMMIT_NONE exactly while protection is PROT_NONE */
 };
 
 enum space_call_kind {
@@ -58,6 +66,7 @@ enum space_call_kind {
 	SPACE_SHMDT,
 	SPACE_REMAP_FILE_PAGES,
 	SPACE_IO_DESTROY,
+	SPACE_MADVISE, /* MADV_DONTFORK and MADV_DOFORK; others change nothing */
 };
 
 /* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel reports it after merging. */
@@ -72,7 +81,8 @@ struct space_call {
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
 	int32_t thread;
-	uint32_t birth; /* number for what this call creates or commits; >= BIRTH_FIRST */
+	uint32_t birth; /* number for what this call creates; >= BIRTH_FIRST */
+	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); >= COMMIT_WITH_BIRTH */
 	const struct space_witness *witnesses; /* of this thread since its previous call, oldest first */
 	size_t witness_count;
 };
@@ -83,7 +93,8 @@ struct space_call {
  * returns (see space-guards.h). Callbacks must not touch the space.
  */
 struct space_observer {
-	void (*born)(void *context, uint32_t birth, uint64_t bytes);
+	/* `interval` is what becomes mapped, with its birth. */
+	void (*born)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` go: released, replaced or forgotten. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes, const struct space_call *by);
 	void *context;
@@ -96,7 +107,7 @@ struct space_counts {
 	uint64_t before_bytes; /* BIRTH_BEFORE and BIRTH_UNKNOWN */
 	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
 	uint64_t ambiguous;    /* calls whose order with others could not be told */
-	uint64_t repaired_bytes;
+	uint64_t repaired_bytes; /* made or removed because the kernel's maps said so (births BIRTH_UNKNOWN) */
 };
 
 struct space_check {
@@ -118,7 +129,7 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 /* Reports every byte as released (by NULL). Accepts NULL. */
 void space_destroy(struct space *space);
 
-/* fork: a copy without observer in which every birth is BIRTH_BEFORE. Mappings under MADV_DONTFORK are removed by the child's first snapshot. */
+/* fork: a copy without observer in which every birth is BIRTH_BEFORE, less what is under MADV_DONTFORK. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
 /* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). */
@@ -135,7 +146,8 @@ struct mmt_error *space_witness(struct space *space, const struct space_witness 
  * it; a line also tells that nothing lies between it and the line before.
  * DEFINE: pages not known, or not touched by a call since that time, become what the kernel says: new ones with birth `birth`
  * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec).
- * CHECK: the model is compared; then it stays as it is (space_check_result()).
+ * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after are then
+ * made as the kernel has them: missing ones are born as BIRTH_UNKNOWN, others released by NULL, both counted as repaired.
  */
 enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
 struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth, uint64_t time_ns) MMT_MUST_CHECK;

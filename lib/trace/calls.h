@@ -13,6 +13,7 @@ struct call_description {
 	bool creates;	    /* can make bytes mapped or accessible: its samples carry the stack */
 	unsigned arguments; /* how many it takes */
 	bool rare;	    /* the kernel may lack its tracepoint: do without */
+	bool at_entry;	    /* recorded when it is entered: its arguments are all that is needed */
 };
 
 const struct call_description *call_describe(enum call call);

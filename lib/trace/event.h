@@ -17,6 +17,7 @@ enum event_kind {
 	EVENT_COMM,
 	EVENT_FORK,	      /* a thread or a process */
 	EVENT_EXIT,	      /* a thread */
+	EVENT_LOCK,	      /* a thread has taken an mmap_lock for writing: when its call takes effect */
 	EVENT_LOST,	      /* truth events were lost here */
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
@@ -36,6 +37,7 @@ enum call {
 	CALL_SHMDT,
 	CALL_REMAP_FILE_PAGES,
 	CALL_IO_DESTROY,
+	CALL_MADVISE, /* MADV_DONTFORK and MADV_DOFORK alone, taken at the entry: complete without an exit */
 	CALL_KINDS,
 };
 
@@ -110,6 +112,9 @@ struct event {
 			int32_t tid;
 			uint64_t clone_flags;
 		} new_task;
+		struct {
+			uint64_t space; /* the kernel's address of the mm, the same for all threads of a process */
+		} lock;
 		struct {
 			uint64_t count;
 		} lost;

@@ -19,6 +19,7 @@ enum attribute_role {
 	ROLE_NEW_TASK,
 	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT,
+	ROLE_LOCK, /* mmap_lock taken for writing (--exact-order) */
 };
 
 /* FEATURE_MMTRACE_INFO, in the preamble. */

@@ -16,10 +16,9 @@ struct balance {
 	uint64_t live;
 };
 
-static void on_born(void *context, uint32_t birth, uint64_t bytes)
+static void on_born(void *context, const struct space_interval *interval)
 {
-	(void)birth;
-	((struct balance *)context)->live += bytes;
+	((struct balance *)context)->live += interval->end - interval->start;
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,

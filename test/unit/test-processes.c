@@ -11,10 +11,9 @@
 static struct processes *processes;
 static uint64_t born[64]; /* bytes by index of the process */
 
-static void on_born(void *context, uint32_t birth, uint64_t bytes)
+static void on_born(void *context, const struct space_interval *interval)
 {
-	(void)birth;
-	*(uint64_t *)context += bytes;
+	*(uint64_t *)context += interval->end - interval->start;
 }
 
 static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
