@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/classes.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */
+#define RESERVATION_BYTES (32ull << 20)
+
+#define CLASS_BITS 3
+
+_Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
+
+const char *mmt_class_name(enum mmt_class memory_class)
+{
+	static const char *const names[MMT_CLASS_KINDS] = {
+	    [MMT_CLASS_ANON] = "anon",
+	    [MMT_CLASS_FILE] = "file",
+	    [MMT_CLASS_HEAP] = "heap",
+	    [MMT_CLASS_SHM] = "shm",
+	    [MMT_CLASS_THREAD_STACK] = "thread-stack",
+	    [MMT_CLASS_HUGETLB] = "hugetlb",
+	    [MMT_CLASS_JIT] = "jit",
+	    [MMT_CLASS_GC_RESERVE] = "gc-reserve",
+	};
+
+	return memory_class < MMT_CLASS_KINDS ? names[memory_class] : "unknown";
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static bool is_stack(const struct space_attributes *attributes, const char *path)
+{
+	return attributes->stack || attributes->growsdown || starts_with(path, "[stack") ||
+	       starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls");
+}
+
+/* Shared anonymous memory is a file without a name to the kernel. */
+static bool is_shared_memory(const struct space_attributes *attributes, const char *path)
+{
+	return attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
+	       (attributes->shared && (starts_with(path, "/dev/zero") || starts_with(path, "//anon")));
+}
+
+static bool is_anonymous(const struct space_attributes *attributes, const char *path)
+{
+	if (starts_with(path, "//anon") || starts_with(path, "[anon:") || starts_with(path, "/dev/zero"))
+		return true;
+	return path[0] != '/' && !starts_with(path, "anon_inode:") && !attributes->inode && !attributes->device_major &&
+	       !attributes->device_minor;
+}
+
+static bool is_reservation(const struct space_interval *interval)
+{
+	return !interval->attributes.protection && interval->attributes.noreserve && !interval->attributes.shared &&
+	       interval->end - interval->start >= RESERVATION_BYTES;
+}
+
+enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path)
+{
+	const struct space_attributes *attributes = &interval->attributes;
+	bool executable = attributes->protection & PROT_EXEC;
+
+	if (is_shared_memory(attributes, path))
+		return MMT_CLASS_SHM;
+	if (attributes->heap || starts_with(path, "[heap"))
+		return MMT_CLASS_HEAP;
+	if (is_stack(attributes, path))
+		return MMT_CLASS_THREAD_STACK;
+	if (attributes->hugetlb || starts_with(path, "/anon_hugepage"))
+		return MMT_CLASS_HUGETLB;
+	/* The .NET runtime maps its code twice: here to write it, there to run it. */
+	if (starts_with(path, "/memfd:doublemapper") || (executable && starts_with(path, "/memfd:")))
+		return MMT_CLASS_JIT;
+	if (!is_anonymous(attributes, path))
+		return MMT_CLASS_FILE;
+	if (executable)
+		return MMT_CLASS_JIT;
+	if (attributes->shared)
+		return MMT_CLASS_SHM;
+	return is_reservation(interval) ? MMT_CLASS_GC_RESERVE : MMT_CLASS_ANON;
+}
+
+enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern)
+{
+	if (memory_class == MMT_CLASS_GC_RESERVE && pattern == MMT_PATTERN_ARENA)
+		return MMT_CLASS_ANON;
+	if ((memory_class == MMT_CLASS_ANON || memory_class == MMT_CLASS_GC_RESERVE) &&
+	    pattern == MMT_PATTERN_THREAD_STACK)
+		return MMT_CLASS_THREAD_STACK;
+	return memory_class;
+}
+
+enum mmt_class classes_find(const char *word)
+{
+	unsigned kind = 0;
+
+	while (kind < MMT_CLASS_KINDS && strcmp(word, mmt_class_name(kind)))
+		kind++;
+	return kind;
+}
+
+uint32_t classes_kind(enum mmt_class memory_class, uint32_t path)
+{
+	return (memory_class == MMT_CLASS_FILE ? path << CLASS_BITS : 0) | memory_class;
+}
+
+enum mmt_class classes_kind_class(uint32_t kind)
+{
+	return kind & ((1u << CLASS_BITS) - 1);
+}
+
+uint32_t classes_kind_path(uint32_t kind)
+{
+	return kind >> CLASS_BITS;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "analysis/classes.h"
+
+#define MIB (1024ull * 1024)
+#define RW (PROT_READ | PROT_WRITE)
+#define RX (PROT_READ | PROT_EXEC)
+
+static const struct {
+	enum mmt_class expected;
+	const char *path;
+	uint64_t bytes;
+	struct space_attributes attributes;
+} cases[] = {
+    {MMT_CLASS_ANON, "", MIB, {.protection = RW}},
+    {MMT_CLASS_ANON, "//anon", MIB, {.protection = RW}},
+    {MMT_CLASS_ANON, "[anon:my cache]", MIB, {.protection = RW}},
+    {MMT_CLASS_ANON, "/dev/zero", MIB, {.protection = RW, .inode = 5, .device_minor = 6}},
+    {MMT_CLASS_FILE, "/usr/lib/libc.so.6", MIB, {.protection = RX, .inode = 7, .device_major = 8}},
+    {MMT_CLASS_FILE, "/usr/lib/libc.so.6", MIB, {.protection = PROT_READ}},
+    {MMT_CLASS_FILE, "/data/shared", MIB, {.protection = RW, .shared = true, .inode = 7}},
+    {MMT_CLASS_FILE, "", MIB, {.protection = RW, .inode = SPACE_INODE_UNKNOWN}},
+    {MMT_CLASS_FILE, "/memfd:cache (deleted)", MIB, {.protection = RW, .shared = true, .inode = 9}},
+    {MMT_CLASS_FILE, "anon_inode:[perf_event]", MIB, {.protection = RW, .shared = true, .inode = 1}},
+    {MMT_CLASS_FILE, "/[aio] (deleted)", MIB, {.protection = RW, .shared = true, .inode = 9}},
+    {MMT_CLASS_HEAP, "[heap]", MIB, {.protection = RW, .heap = true}},
+    {MMT_CLASS_HEAP, "", MIB, {.protection = RW, .heap = true}},
+    {MMT_CLASS_SHM, "/SYSV00001234", MIB, {.protection = RW, .shared = true, .shm = true, .inode = 3}},
+    {MMT_CLASS_SHM, "", MIB, {.protection = RW, .shared = true, .shm = true}},
+    {MMT_CLASS_SHM, "/dev/zero (deleted)", MIB, {.protection = RW, .shared = true, .inode = 3}},
+    {MMT_CLASS_SHM, "", MIB, {.protection = RW, .shared = true}},
+    {MMT_CLASS_THREAD_STACK, "", 8 * MIB, {.protection = 0, .stack = true, .noreserve = true}},
+    {MMT_CLASS_THREAD_STACK, "", 80 * MIB, {.protection = 0, .stack = true, .noreserve = true}},
+    {MMT_CLASS_THREAD_STACK, "[stack]", MIB, {.protection = RW, .growsdown = true}},
+    {MMT_CLASS_THREAD_STACK, "[anon: glibc: pthread stack: 1234]", MIB, {.protection = RW}},
+    {MMT_CLASS_HUGETLB, "", 4 * MIB, {.protection = RW, .hugetlb = true}},
+    {MMT_CLASS_HUGETLB, "/anon_hugepage (deleted)", 4 * MIB, {.protection = RW, .inode = 2}},
+    {MMT_CLASS_JIT, "", MIB, {.protection = RX}},
+    {MMT_CLASS_JIT, "/memfd:doublemapper (deleted)", MIB, {.protection = RW, .shared = true, .inode = 4}},
+    {MMT_CLASS_JIT, "/memfd:code (deleted)", MIB, {.protection = RX, .shared = true, .inode = 4}},
+    {MMT_CLASS_GC_RESERVE, "", 256 * MIB, {.noreserve = true}},
+    {MMT_CLASS_GC_RESERVE, "//anon", 32 * MIB, {.noreserve = true}},
+    {MMT_CLASS_ANON, "", 31 * MIB, {.noreserve = true}},
+    {MMT_CLASS_ANON, "", 256 * MIB, {.noreserve = false}},
+    {MMT_CLASS_ANON, "", 256 * MIB, {.noreserve = true, .protection = RW}},
+};
+
+START_TEST(class_of_interval)
+{
+	struct space_interval interval = {
+	    .start = 0x10000, .end = 0x10000 + cases[_i].bytes, .attributes = cases[_i].attributes};
+
+	ck_assert_str_eq(mmt_class_name(classes_of_interval(&interval, cases[_i].path)),
+			 mmt_class_name(cases[_i].expected));
+}
+END_TEST
+
+START_TEST(stacks_have_a_say)
+{
+	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_GC_RESERVE, MMT_PATTERN_ARENA), MMT_CLASS_ANON);
+	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_GC_RESERVE, MMT_PATTERN_GC_HEAP), MMT_CLASS_GC_RESERVE);
+	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_ANON, MMT_PATTERN_THREAD_STACK), MMT_CLASS_THREAD_STACK);
+	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_FILE, MMT_PATTERN_THREAD_STACK), MMT_CLASS_FILE);
+	ck_assert_int_eq(classes_with_pattern(MMT_CLASS_ANON, MMT_PATTERN_NONE), MMT_CLASS_ANON);
+}
+END_TEST
+
+START_TEST(words)
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		ck_assert_int_eq(classes_find(mmt_class_name(kind)), kind);
+	ck_assert_int_eq(classes_find("anonymous"), MMT_CLASS_KINDS);
+	ck_assert_int_eq(classes_find("unknown"), MMT_CLASS_KINDS);
+}
+END_TEST
+
+/* Memory without a file is one account per stack, whatever name the kernel shows for it. */
+START_TEST(kinds)
+{
+	uint32_t kind = classes_kind(MMT_CLASS_FILE, 70000);
+
+	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_FILE);
+	ck_assert_uint_eq(classes_kind_path(kind), 70000);
+	kind = classes_kind(MMT_CLASS_GC_RESERVE, 12);
+	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_GC_RESERVE);
+	ck_assert_uint_eq(classes_kind_path(kind), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("classes");
+	TCase *tcase = tcase_create("classes");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, class_of_interval, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_test(tcase, stacks_have_a_say);
+	tcase_add_test(tcase, words);
+	tcase_add_test(tcase, kinds);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
