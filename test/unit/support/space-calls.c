@@ -11,11 +11,11 @@ static unsigned int slot(uint32_t birth)
 	return birth < 63 ? birth : 63;
 }
 
-static void on_born(void *context, uint32_t birth, uint64_t bytes)
+static void on_born(void *context, const struct space_interval *interval)
 {
 	struct told *told = context;
 
-	told->born[slot(birth)] += bytes;
+	told->born[slot(interval->birth)] += interval->end - interval->start;
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -67,6 +67,7 @@ void driver_call(struct driver *driver, enum space_call_kind kind, int64_t resul
 					.time_ns = driver->now_ns += 1000,
 					.thread = driver->thread,
 					.birth = ++driver->birth,
+					.commit = driver->birth,
 					.witnesses = driver->witnesses,
 					.witness_count = driver->witness_count};
 	const char *why = "";
@@ -147,7 +148,8 @@ const char *driver_show(const struct driver *driver)
 
 		if (attributes->inode)
 			snprintf(file, sizeof(file), "+%lu", (unsigned long)(attributes->file_offset / PAGE));
-		if (attributes->protection && interval->commit != interval->birth)
+		if (attributes->protection && interval->commit != COMMIT_WITH_BIRTH &&
+		    interval->commit != interval->birth)
 			snprintf(other, sizeof(other), "/%s", birth_text(interval->commit, commit, sizeof(commit)));
 		used += (size_t)snprintf(
 		    text + used, sizeof(text) - used, "%s%lu-%lu %s%s%s%s%s%s%s%s %s%s", used ? ", " : "",

@@ -51,7 +51,7 @@ void driver_witness(struct driver *driver, uint64_t page, uint64_t pages, struct
 /*
  * The map as text, one interval after the other: "10-14 rw #3 " is pages 10 to 13, protection, birth (b before, k
  * kernel, u unknown),
- * "/4" when the commit is another than the birth, "s" when shared, "+2" the file's page, "?" unknown. Static storage.
+ * "/#4" when a later call made it accessible, "s" when shared, "+2" the file's page, "?" unknown. Static storage.
  */
 const char *driver_show(const struct driver *driver);
 

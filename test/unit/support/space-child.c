@@ -253,6 +253,7 @@ int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, 
 	call.result = child_syscall(child, numbers[kind], a0, a1, a2, a3, a4, a5);
 	call.time_ns = child->now_ns += 1000;
 	call.birth = child->birth++;
+	call.commit = call.birth;
 	call.witnesses = witnesses;
 	call.witness_count = make_witnesses(child, &call, witnesses);
 	snprintf(child->last, sizeof(child->last),
