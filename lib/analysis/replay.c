@@ -353,6 +353,9 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	call.witness_count = state->witnesses.count;
 	error = space_apply(space, &call);
 	forget_witnesses(replay, state);
+	if (!error && replay->watch.call)
+		replay->watch.call(replay->watch.context, replay,
+				   processes_at(replay->processes, thread->process), event);
 	return error ? error : settle_or_wait(replay, state, event, call.birth);
 }
 
