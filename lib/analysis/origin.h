@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which frame of a stack stands for it in one line: the innermost function that is the program's own. Pure. */
+#ifndef ANALYSIS_ORIGIN_H
+#define ANALYSIS_ORIGIN_H
+
+#include <mmtrace/report.h>
+
+bool origin_is_loader(const struct mmt_frame *frame);
+
+/* Of the C library (its threads too) or the loader; in static programs the wrappers of the memory calls count as well.
+ */
+bool origin_is_c_library(const struct mmt_frame *frame);
+
+/* Place of the innermost frame outside these; frame_count: there is none. */
+size_t origin_find(const struct mmt_frame *frames, size_t frame_count);
+
+#endif

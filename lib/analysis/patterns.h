@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which known habit of an allocator or a runtime a stack belongs to: such memory grows and stays without being a leak.
+ * Pure. */
+#ifndef ANALYSIS_PATTERNS_H
+#define ANALYSIS_PATTERNS_H
+
+#include <mmtrace/report.h>
+
+/* Of a stack, innermost frame first, that mapped or made accessible memory of this class (classes_of_interval()). */
+enum mmt_pattern patterns_find(const struct mmt_frame *frames, size_t frame_count, enum mmt_class memory_class);
+
+#endif

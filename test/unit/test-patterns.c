@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/origin.h"
+#include "analysis/patterns.h"
+
+#define FRAMES_MAX 8
+
+/* "module:function", innermost first; a function "" has no name. */
+static const struct {
+	enum mmt_pattern expected;
+	enum mmt_class memory_class;
+	const char *frames[FRAMES_MAX];
+} cases[] = {
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "app:leak", "app:main"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {NULL}},
+    {MMT_PATTERN_ARENA,
+     MMT_CLASS_GC_RESERVE,
+     {"libc.so.6:mmap", "libc.so.6:new_heap", "libc.so.6:arena_get2", "libc.so.6:malloc", "app:work"}},
+    {MMT_PATTERN_ARENA, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libc.so.6:grow_heap", "libc.so.6:malloc"}},
+    {MMT_PATTERN_ARENA, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "libc.so.6:", "libc.so.6:malloc", "app:work"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:", "libc.so.6:malloc", "app:leak"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:sysmalloc", "libc.so.6:malloc", "app:leak"}},
+    {MMT_PATTERN_HEAP, MMT_CLASS_HEAP, {"libc.so.6:brk", "libc.so.6:sbrk", "libc.so.6:", "libc.so.6:malloc", "app:x"}},
+    {MMT_PATTERN_HEAP, MMT_CLASS_HEAP, {"app:brk", "app:sbrk", "app:__glibc_morecore", "app:sysmalloc", "app:malloc"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_HEAP, {"libc.so.6:brk", "libc.so.6:sbrk", "app:own_allocator"}},
+    {MMT_PATTERN_THREAD_STACK, MMT_CLASS_THREAD_STACK, {"libc.so.6:mmap", "libc.so.6:pthread_create", "app:spawn"}},
+    {MMT_PATTERN_THREAD_STACK, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:allocate_stack", "libc.so.6:", "app:x"}},
+    {MMT_PATTERN_NONE,
+     MMT_CLASS_ANON,
+     {"libc.so.6:mmap", "libc.so.6:calloc", "ld-linux-x86-64.so.2:", "libc.so.6:pthread_create", "app:x"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mmap", "libjvm.so:os::pd_commit_memory(char*)", "libjvm.so:x"}},
+    {MMT_PATTERN_CODE,
+     MMT_CLASS_JIT,
+     {"libc.so.6:mmap", "libjvm.so:os::pd_commit_memory", "libjvm.so:CodeHeap::expand"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"app:runtime.mmap", "app:runtime.sysReserveOS", "app:runtime.main"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"node:v8::base::OS::Allocate", "node:v8::internal::MemoryAllocator::Get"}},
+    {MMT_PATTERN_NONE,
+     MMT_CLASS_ANON,
+     {"node:v8::base::OS::Allocate", "node:v8::internal::BackingStore::Allocate", "node:v8::internal::Heap::X"}},
+    {MMT_PATTERN_GC_HEAP, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
+    {MMT_PATTERN_CODE, MMT_CLASS_JIT, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_GC_RESERVE, {"libc.so.6:mmap", "leak.so:map", "libcoreclr.so:"}},
+    {MMT_PATTERN_CODE, MMT_CLASS_FILE, {"ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "app:load"}},
+    {MMT_PATTERN_CODE, MMT_CLASS_ANON, {"ld-linux-x86-64.so.2:__mmap64", "ld-linux-x86-64.so.2:_dl_map_segments"}},
+    {MMT_PATTERN_HEAP, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
+};
+
+static size_t make_frames(const char *const *texts, struct mmt_frame *frames, char rooms[FRAMES_MAX][64])
+{
+	size_t count = 0;
+
+	for (; count < FRAMES_MAX && texts[count]; count++) {
+		char *colon = strchr(strcpy(rooms[count], texts[count]), ':');
+
+		*colon = '\0';
+		frames[count] = (struct mmt_frame){
+		    .kind = MMT_FRAME_NATIVE, .module = rooms[count], .function = colon[1] ? colon + 1 : NULL};
+	}
+	return count;
+}
+
+START_TEST(pattern_of_stack)
+{
+	struct mmt_frame frames[FRAMES_MAX];
+	char rooms[FRAMES_MAX][64];
+	size_t count = make_frames(cases[_i].frames, frames, rooms);
+
+	ck_assert_int_eq(patterns_find(frames, count, cases[_i].memory_class), cases[_i].expected);
+}
+END_TEST
+
+START_TEST(every_pattern_is_explained)
+{
+	ck_assert_ptr_null(mmt_pattern_name(MMT_PATTERN_NONE));
+	ck_assert_ptr_null(mmt_pattern_explanation(MMT_PATTERN_NONE));
+	for (unsigned pattern = MMT_PATTERN_NONE + 1; pattern < MMT_PATTERN_KINDS; pattern++) {
+		ck_assert_ptr_nonnull(mmt_pattern_name(pattern));
+		ck_assert_ptr_nonnull(mmt_pattern_explanation(pattern));
+	}
+}
+END_TEST
+
+START_TEST(origin)
+{
+	static const char *const dynamic[] = {"libc.so.6:mmap", "libc.so.6:", "ld-linux-x86-64.so.2:x", "app:leak",
+					      NULL};
+	static const char *const single[] = {"app:__mmap64", "app:leak", "app:main", NULL};
+	static const char *const nothing[] = {"libc.so.6:mmap", "libc.so.6:start_thread", NULL};
+	static const char *const near[] = {"libcrypto.so.3:CRYPTO_malloc", "app:main", NULL};
+	struct mmt_frame frames[FRAMES_MAX];
+	char rooms[FRAMES_MAX][64];
+
+	ck_assert_uint_eq(origin_find(frames, make_frames(dynamic, frames, rooms)), 3);
+	ck_assert_uint_eq(origin_find(frames, make_frames(single, frames, rooms)), 1);
+	ck_assert_uint_eq(origin_find(frames, make_frames(nothing, frames, rooms)), 2);
+	ck_assert_uint_eq(origin_find(frames, make_frames(near, frames, rooms)), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("patterns");
+	TCase *tcase = tcase_create("patterns");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, pattern_of_stack, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_test(tcase, every_pattern_is_explained);
+	tcase_add_test(tcase, origin);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
