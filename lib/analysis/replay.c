@@ -353,10 +353,12 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	call.witness_count = state->witnesses.count;
 	error = space_apply(space, &call);
 	forget_witnesses(replay, state);
-	if (!error && replay->watch.call)
-		replay->watch.call(replay->watch.context, replay,
-				   processes_at(replay->processes, thread->process), event);
-	return error ? error : settle_or_wait(replay, state, event, call.birth);
+	if (!error)
+		error = settle_or_wait(replay, state, event, call.birth);
+	if (error || !replay->watch)
+		return error;
+	return replay->watch(replay->watch_context, replay, processes_at(replay->processes, thread->process),
+			     thread->thread, event);
 }
 
 /* Plain perf: the exit has the result, the entry the arguments and, usually, the better stack. */

@@ -12,19 +12,16 @@
 #include "model/processes.h"
 #include "trace/reader.h"
 
-struct replay;
-
 struct replay_thread {
 	int32_t tid;
 	uint32_t process;	     /* index */
 	const struct thread *thread; /* for its latest name */
 };
 
-/* Whoever wants to look at the model in the middle: called after each call has been applied. */
-struct replay_watch {
-	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
-	void *context;
-};
+struct replay;
+
+typedef struct mmt_error *replay_watch(void *context, struct replay *replay, const struct process *process,
+				       const struct thread *thread, const struct event *event);
 
 struct replay {
 	struct reader *reader;
@@ -42,10 +39,13 @@ struct replay {
 	uint64_t failed_calls;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
-	struct replay_watch watch;
 	bool has_dumps;		      /* stack dumps come in records of their own */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
+
+	/* For tests, set before the pass: called after each EVENT_CALL has been applied to the space of its process. */
+	replay_watch *watch;
+	void *watch_context;
 };
 
 /* Opens the file; on error the value is deinitialised. */
