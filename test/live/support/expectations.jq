@@ -5,11 +5,13 @@
 def expectation: ltrimstr("expect ") | split(" ") | map(split("=") | { key: .[0], value: .[1] }) | from_entries;
 def functions: [.frames[] | select(.inlined | not) | .function // "?"];
 def sum(field): map(field) | add // 0;
+def truth: if . then 1 else 0 end;
 
 def figures: {
 	bytes: sum(.unfreed_bytes),
 	count: sum(.unfreed_count),
 	committed: sum(.committed_bytes),
+	committed_before: sum(.committed_before_bytes // 0),
 	reserved: sum(.reserved_bytes),
 	resident: sum(.resident_bytes // 0),
 	allocated: sum(.allocated_bytes),
@@ -17,15 +19,47 @@ def figures: {
 	freed: sum(.freed_bytes),
 	releases: sum(.freed_count),
 	threads: ([.[].threads[].tid] | unique | length),
+	pid: ([.[].pids[]] | unique | if length == 1 then .[0] else null end),
+};
+
+# Of all entries with one number: a process that ended may have left its number to another.
+def process_figures: {
+	unfreed: sum(.unfreed_bytes),
+	living: (map(select(.ended | not)) | sum(.unfreed_bytes)),
+	committed: sum(.committed_bytes),
+	parent: (map(.parent_pid) | unique | if length == 1 then .[0] else null end),
+	ended: (all(.ended) | truth),
+	checked: (all(.checked and .wrong_bytes == 0) | truth),
+};
+
+def report_figures: {
+	total: .unfreed_bytes,
+	ended: .ended_bytes,
+	allocated: .allocated_bytes,
+	freed: .freed_bytes,
+	committed: .committed_bytes,
+	reserved: .reserved_bytes,
+	committed_before: .committed_before_bytes,
 };
 
 def difference($title; $key; $expected; $got):
 	if ($expected | tonumber) == $got then empty else "\($title): \($key): expected \($expected), got \($got)" end;
 
+def differences($title; $figures): to_entries[] | . as $wanted | difference($title; .key; .value; $figures[$wanted.key]);
+
 . as $report
 | $expectations | split("\n")[] | select(startswith("expect ")) | expectation
 | if .total then
-	select($attached == "yes") | difference("report"; "unfreed_bytes"; .total; $report.unfreed_bytes)
+	select($attached == "yes") | differences("report"; $report | report_figures)
+  elif .process then
+	. as $expected
+	| [$report.processes[] | select(.pid == ($expected.process | tonumber))]
+	| if length == 0 then "process \($expected.process): not in the report"
+	  else
+		process_figures as $figures
+		| $expected | del(.process) | if $attached == "yes" then . else { parent } | del(..|nulls) end
+		| differences("process \($expected.process)"; $figures)
+	  end
   else
 	. as $expected
 	| (.stack | split("<")) as $stack
@@ -33,9 +67,7 @@ def difference($title; $key; $expected; $got):
 	| figures as $figures
 	| if length == 0 and $expected.bytes != "0" then "\($expected.stack): no such stack"
 	  else
-		$expected | to_entries[]
-		| select(.key != "stack" and (.key != "resident" or $attached == "yes"))
-		| . as $wanted
-		| difference($expected.stack; $wanted.key; $wanted.value; $figures[$wanted.key])
+		$expected | del(.stack) | if $attached == "yes" then . else del(.resident) end
+		| differences($expected.stack; $figures)
 	  end
   end

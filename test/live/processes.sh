@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Children of every kind, each for itself and together: what they inherit is not theirs, what they share counts once.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+for kind in fork fork-busy clone-no-vm group-exit pid-reuse; do
+	echo "$kind"
+	attach_case processes $kind
+	case $kind in
+	group-exit | pid-reuse) ;;
+	*) expect_check 0 ;;
+	esac
+	# What busy threads did while the child was made may be told by its own maps alone.
+	[ $kind = fork-busy ] || expect_json '.completeness.ambiguous_events == 0'
+done

@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Threads that end, the first one too; the process lives on, is checked, and keeps what they mapped.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case thread-exit
+expect_check 0
+command_case thread-exit
