@@ -41,6 +41,11 @@ struct mmt_record_options {
 	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;      /* 0: no limit */
+	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about a
+	   third more cost. */
+	bool exact_order;
+	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
+	uint64_t snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
 	int stop_fd;               /* recording stops when this becomes readable; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL. */

@@ -77,9 +77,11 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 	}
 }
 
-/* One descriptor, its output redirected into the CPU's ring. `gone_ret`: no such thread. */
+/* One descriptor, its output redirected into the CPU's ring, once the filter (NULL: none) is in place. `gone_ret`: no
+ * such thread. */
 static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
-				    pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret, bool *gone_ret)
+				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
+				    bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
 	int fd = (int)syscall(SYS_perf_event_open, attribute, tid, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -90,7 +92,8 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 		*gone_ret = true;
 		return NULL;
 	}
-	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0) {
+	if (fd >= 0 && ((filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0) ||
+			ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)) {
 		errno_value = errno;
 		close(fd);
 		fd = -1;
@@ -128,7 +131,8 @@ static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool
 			struct mmt_error *error;
 			int fd;
 
-			error = open_event(attachment, &attribute, event->name, tid, cpu, event->ring, &fd, gone_ret);
+			error = open_event(attachment, &attribute, event->name, event->filter, tid, cpu, event->ring,
+					   &fd, gone_ret);
 			if (!error && !*gone_ret)
 				error = add_event(attachment, (uint32_t)i, tid, fd);
 			if (error || *gone_ret)
@@ -162,7 +166,8 @@ static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, b
 		struct mmt_error *error;
 		int fd;
 
-		error = open_event(attachment, &attribute, "context switches", tid, cpu, RING_TRUTH, &fd, gone_ret);
+		error =
+		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_TRUTH, &fd, gone_ret);
 		if (!error && !*gone_ret)
 			error = add_fence(attachment, tid, fd);
 		if (error || *gone_ret)

@@ -148,6 +148,14 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	return NULL;
 }
 
+/* The kernel announces children to their parent's events even where those are not inherited. */
+static bool is_left_out(const struct recorder *recorder, struct bytes fork)
+{
+	pid_t pid = (pid_t)bytes_u32(&fork);
+
+	return recorder->options->no_inherit && pid != (pid_t)bytes_u32(&fork);
+}
+
 static void handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
 {
 	struct known_process *process = known_processes_find(&recorder->processes, (pid_t)bytes_u32(&bytes));
@@ -203,6 +211,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		bytes_skip(&trailer, 8); /* cpu */
 		return attach_note_fence(&recorder->attachment, tid, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
+		if (is_left_out(recorder, bytes))
+			return NULL;
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
 	case PERF_RECORD_COMM:

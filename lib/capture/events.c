@@ -11,6 +11,10 @@
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
 #define LEAF_STACK_BYTES 64
 
+/* The int that a system call takes has no other bits set in its register. */
+#define MADVISE_FILTER "behavior == 10 || behavior == 11" /* MADV_DONTFORK, MADV_DOFORK */
+#define LOCK_FILTER "write == 1 && success == 1"
+
 static void describe_common(struct perf_event_attr *attribute)
 {
 	memset(attribute, 0, sizeof(*attribute));
@@ -117,7 +121,7 @@ static struct mmt_error *add_call(struct event_set *set, int tracefs, const stru
 	struct mmt_error *error;
 	char name[64];
 
-	snprintf(name, sizeof(name), "sys_exit_%s", description->name);
+	snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
 	error = add_tracepoint(set, tracefs, "syscalls", name, &event);
 	if (error)
 		return error;
@@ -128,12 +132,34 @@ static struct mmt_error *add_call(struct event_set *set, int tracefs, const stru
 		return NULL;
 	event->role = ROLE_TRUTH;
 	event->call = call;
+	if (description->at_entry) {
+		event->filter = MADVISE_FILTER;
+		return NULL;
+	}
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
 	event->attribute.sample_regs_user = architecture->truth_registers;
 	if (description->creates && options->call_graph != MMT_CALL_GRAPH_NONE) {
 		event->attribute.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
 		event->attribute.sample_stack_user = LEAF_STACK_BYTES;
 	}
+	return NULL;
+}
+
+static struct mmt_error *add_lock(struct event_set *set, int tracefs)
+{
+	struct event_description *event;
+	struct mmt_error *error;
+
+	error = add_tracepoint(set, tracefs, "mmap_lock", "mmap_lock_acquire_returned", &event);
+	if (error)
+		return error;
+	if (!event)
+		return error_create(
+		    MMT_ERROR_UNSUPPORTED,
+		    "this kernel has no tracepoint mmap_lock:mmap_lock_acquire_returned; the exact order "
+		    "needs Linux 5.11 or later with CONFIG_TRACING");
+	event->role = ROLE_LOCK;
+	event->filter = LOCK_FILTER;
 	return NULL;
 }
 
@@ -184,10 +210,14 @@ struct mmt_error *events_create(const struct mmt_record_options *options, int tr
 	if (error)
 		return error;
 	new_task->role = ROLE_NEW_TASK;
-	for (unsigned call = 0; !error && call < CALL_KINDS && !call_describe((enum call)call)->at_entry; call++)
+	if (options->exact_order)
+		error = add_lock(set, tracefs);
+	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
 		error = add_call(set, tracefs, options, architecture, (enum call)call);
 	if (!error && dump_bytes)
 		error = add_dumps(set, architecture, dump_bytes);
+	for (size_t i = 0; i < set->items.count; i++)
+		set->items.items[i].attribute.inherit_thread = options->no_inherit;
 	return error;
 }
 

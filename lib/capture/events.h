@@ -21,6 +21,7 @@ enum ring_kind { RING_TRUTH, RING_DUMP, RING_KINDS };
 struct event_description {
 	struct perf_event_attr attribute;
 	char name[64];
+	const char *filter; /* set on each descriptor; NULL: none. Static. */
 	enum attribute_role role;
 	enum call call; /* ROLE_TRUTH and ROLE_DUMP */
 	enum ring_kind ring;

@@ -43,6 +43,7 @@ static const char *name_kind(enum event_kind kind)
 	    [EVENT_COMM] = "comm",
 	    [EVENT_FORK] = "fork",
 	    [EVENT_EXIT] = "exit",
+	    [EVENT_LOCK] = "lock",
 	    [EVENT_LOST] = "lost",
 	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
 	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
@@ -68,6 +69,7 @@ static const char *name_role(enum attribute_role role)
 	static const char *const names[] = {
 	    [ROLE_OTHER] = "other",	  [ROLE_TRUTH] = "truth",	  [ROLE_DUMP] = "dump",
 	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
+	    [ROLE_LOCK] = "lock",
 	};
 
 	return names[role];
@@ -171,6 +173,9 @@ static void print_fields(FILE *stream, const struct architecture *architecture, 
 	case EVENT_EXIT:
 		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", event->task.pid, event->task.tid,
 			event->task.parent_pid, event->task.parent_tid);
+		break;
+	case EVENT_LOCK:
+		fprintf(stream, " space=%#" PRIx64, event->lock.space);
 		break;
 	case EVENT_LOST:
 		fprintf(stream, " count=%" PRIu64, event->lost.count);

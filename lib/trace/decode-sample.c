@@ -2,7 +2,9 @@
 /* The body of a sample, field by field in the order that the kernel writes (linux/perf_event.h, PERF_RECORD_SAMPLE). */
 #include <endian.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "trace/calls.h"
 #include "trace/decode.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
@@ -142,6 +144,17 @@ static void take_arguments_from_registers(const struct architecture *architectur
 	event->call.has_arguments = true;
 }
 
+/* Of plain perf's files, whose entries were not filtered, most are of no interest. */
+static void complete_at_entry(struct event *event)
+{
+	int advice = (int)event->call.arguments[2];
+
+	if (event->call.call == CALL_MADVISE && advice != MADV_DONTFORK && advice != MADV_DOFORK)
+		event->kind = EVENT_OTHER;
+	else
+		event->kind = EVENT_CALL;
+}
+
 static void fill_call(const struct decoder *decoder, const struct decode_fields *fields, struct bytes *raw,
 		      struct bytes *bytes, struct event *event)
 {
@@ -158,6 +171,12 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
 		}
 		event->call.has_arguments = true;
+		if (call_describe(attribute->call)->at_entry)
+			complete_at_entry(event);
+		return;
+	}
+	if (call_describe(attribute->call)->at_entry) {
+		event->kind = EVENT_OTHER; /* its entry has told all */
 		return;
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
@@ -179,6 +198,20 @@ static void fill_new_task(const struct decode_fields *fields, struct bytes *raw,
 	event->kind = EVENT_NEW_TASK;
 	event->new_task.tid = (int32_t)read_field(*raw, &fields->task);
 	event->new_task.clone_flags = read_field(*raw, &fields->clone_flags);
+}
+
+static void fill_lock(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes, struct event *event)
+{
+	if (!holds_field(raw, &fields->space) || !holds_field(raw, &fields->write) ||
+	    !holds_field(raw, &fields->success)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	/* Ours are filtered, those of plain perf need not be. */
+	if (!read_field(*raw, &fields->write) || !read_field(*raw, &fields->success))
+		return;
+	event->kind = EVENT_LOCK;
+	event->lock.space = read_field(*raw, &fields->space);
 }
 
 /* Up to the stack; what follows is of no use here. */
@@ -225,6 +258,8 @@ void decode_sample(struct decoder *decoder, const struct record_identity *identi
 	if (attribute->is_call) {
 		event->call.stack = stack;
 		fill_call(decoder, fields, &raw, bytes, event);
+	} else if (attribute->role == ROLE_LOCK) {
+		fill_lock(fields, &raw, bytes, event);
 	} else {
 		fill_new_task(fields, &raw, bytes, event);
 	}

@@ -29,6 +29,10 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	} else if (attribute->role == ROLE_NEW_TASK) {
 		fields->complete = tracepoint_field(tracepoint, "pid", &fields->task) &&
 				   tracepoint_field(tracepoint, "clone_flags", &fields->clone_flags);
+	} else if (attribute->role == ROLE_LOCK) {
+		fields->complete = tracepoint_field(tracepoint, "mm", &fields->space) &&
+				   tracepoint_field(tracepoint, "write", &fields->write) &&
+				   tracepoint_field(tracepoint, "success", &fields->success);
 	}
 }
 

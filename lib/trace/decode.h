@@ -13,8 +13,9 @@ struct decode_fields {
 	struct tracepoint_field result;	      /* exits */
 	struct tracepoint_field arguments[6]; /* entries */
 	size_t argument_count;
-	struct tracepoint_field task, clone_flags; /* new tasks */
-	bool complete;				   /* what this attribute's role needs is there */
+	struct tracepoint_field task, clone_flags;     /* new tasks */
+	struct tracepoint_field space, write, success; /* locks */
+	bool complete;				       /* what this attribute's role needs is there */
 };
 
 struct decoder {

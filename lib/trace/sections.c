@@ -62,7 +62,7 @@ static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording
 	for (uint64_t i = 0; i < roles; i++) {
 		uint32_t role = bytes_u32(bytes);
 
-		if (role > ROLE_SNAPSHOT)
+		if (role > ROLE_LOCK)
 			role = ROLE_OTHER;
 		if (!vector_push(&info->roles, role))
 			return &error_no_memory;

@@ -259,6 +259,41 @@ START_TEST(everything_comes_back_in_order)
 }
 END_TEST
 
+START_TEST(locks_and_entries_are_decoded)
+{
+	struct recording_builder *builder = builder_create(path);
+	struct reader *reader;
+	struct event event;
+
+	builder_lock(builder, 10, 5, 6, 0xffff888012345678, true);
+	builder_lock(builder, 11, 5, 6, 0xffff888012345678, false);
+	for (uint64_t advice = 9; advice <= 12; advice++)
+		builder_call(builder, &(struct builder_call){.call = CALL_MADVISE,
+							     .time_ns = 20 + advice,
+							     .pid = 5,
+							     .tid = 6,
+							     .arguments = {0x7f0000000000, 0x2000, advice}});
+	builder_finish(builder, 100);
+	reader = open_reader();
+	expect(reader, EVENT_LOCK, 10, &event);
+	ck_assert_int_eq(event.tid, 6);
+	ck_assert_uint_eq(event.lock.space, 0xffff888012345678);
+	expect(reader, EVENT_OTHER, 11, &event); /* for reading */
+	expect(reader, EVENT_OTHER, 29, &event); /* MADV_REMOVE */
+	for (uint64_t advice = MADV_DONTFORK; advice <= MADV_DOFORK; advice++) {
+		expect(reader, EVENT_CALL, 20 + advice, &event);
+		ck_assert_int_eq(event.call.call, CALL_MADVISE);
+		ck_assert(event.call.has_arguments);
+		ck_assert_uint_eq(event.call.arguments[0], 0x7f0000000000);
+		ck_assert_uint_eq(event.call.arguments[1], 0x2000);
+		ck_assert_uint_eq(event.call.arguments[2], advice);
+		ck_assert_int_eq(event.call.result, 0);
+	}
+	expect(reader, EVENT_OTHER, 32, &event);
+	expect_end(reader);
+}
+END_TEST
+
 START_TEST(killed_recorder_leaves_a_readable_file)
 {
 	struct reader *reader;
@@ -756,6 +791,7 @@ int main(void)
 	tcase_set_timeout(cases, 120);
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, everything_comes_back_in_order);
+	tcase_add_test(cases, locks_and_entries_are_decoded);
 	tcase_add_test(cases, killed_recorder_leaves_a_readable_file);
 	tcase_add_test(cases, without_losses_the_recorder_did_not_finish);
 	tcase_add_test(cases, every_record_is_aligned);

@@ -64,11 +64,25 @@ static void add_formats(struct writer *writer)
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		char name[64];
 
+		if (call_describe((enum call)i)->at_entry)
+			continue;
 		snprintf(name, sizeof(name), "sys_exit_%s", call_describe((enum call)i)->name);
 		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_TRUTH_ID + i), name,
 			   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
 			   "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\nprint fmt: \"0x%lx\", REC->ret\n");
 	}
+	add_format(&tracepoints, "syscalls", BUILDER_TRUTH_ID + CALL_MADVISE, "sys_enter_madvise",
+		   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+		   "\tfield:unsigned long start;\toffset:16;\tsize:8;\tsigned:0;\n"
+		   "\tfield:size_t len_in;\toffset:24;\tsize:8;\tsigned:0;\n"
+		   "\tfield:int behavior;\toffset:32;\tsize:8;\tsigned:0;\n\n"
+		   "print fmt: \"start: 0x%08lx\", REC->start\n");
+	add_format(&tracepoints, "mmap_lock", BUILDER_LOCK_ID, "mmap_lock_acquire_returned",
+		   "\tfield:struct mm_struct * mm;\toffset:8;\tsize:8;\tsigned:0;\n"
+		   "\tfield:u64 memcg_id;\toffset:16;\tsize:8;\tsigned:0;\n"
+		   "\tfield:bool write;\toffset:24;\tsize:1;\tsigned:0;\n"
+		   "\tfield:bool success;\toffset:25;\tsize:1;\tsigned:0;\n\n"
+		   "print fmt: \"mm=%p\", REC->mm\n");
 	add_format(&tracepoints, "task", BUILDER_NEW_TASK_ID, "task_newtask",
 		   "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
 		   "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
@@ -107,9 +121,15 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 		    .sample_regs_user = architecture_x86_64.truth_registers,
 		    .sample_stack_user = BUILDER_STACK_BYTES,
 		};
+		bool at_entry = call_describe((enum call)i)->at_entry;
 		char name[64];
 
-		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", call_describe((enum call)i)->name);
+		if (at_entry && dump)
+			continue;
+		if (at_entry)
+			attr.sample_type = SAMPLE_TYPE;
+		snprintf(name, sizeof(name), "syscalls:sys_%s_%s", at_entry ? "enter" : "exit",
+			 call_describe((enum call)i)->name);
 		add_attribute(writer, info, &attr, name, (dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + i,
 			      dump ? ROLE_DUMP : ROLE_TRUTH);
 	}
@@ -156,6 +176,8 @@ struct recording_builder *builder_create(const char *path)
 	struct recording_info info = {.page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
+	struct perf_event_attr lock = {
+	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_LOCK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr side_band = {.type = PERF_TYPE_SOFTWARE,
 					    .config = PERF_COUNT_SW_DUMMY,
 					    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
@@ -175,6 +197,8 @@ struct recording_builder *builder_create(const char *path)
 	add_call_attributes(builder->writer, &info, true);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
+	add_attribute(builder->writer, &info, &lock, "mmap_lock:mmap_lock_acquire_returned", BUILDER_LOCK_ID,
+		      ROLE_LOCK);
 	add_snapshot_attribute(builder->writer, &info);
 	add_information(builder->writer, &info);
 	recording_info_deinit(&info);
@@ -255,11 +279,52 @@ static void put_sample_start(struct buffer *body, uint64_t id, uint64_t time_ns,
 	buffer_put_u64(body, cpu);
 }
 
+/* Of calls that are recorded at their entry: no registers, no stack. */
+static void append_entry(struct recording_builder *builder, const struct builder_call *call, uint64_t id)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
+	buffer_put_u32(&body, 44); /* raw: common fields, number of the call, arguments, padding to 8 */
+	buffer_put_u64(&body, BUILDER_TRUTH_ID + (uint64_t)call->call);
+	buffer_put_u64(&body, 0);
+	for (size_t i = 0; i < 3; i++)
+		buffer_put_u64(&body, call->arguments[i]);
+	buffer_put_u32(&body, 0);
+	require(buffer_finish(&body));
+	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
+	buffer_deinit(&body);
+}
+
+void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,
+		  bool write)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_sample_start(&body, BUILDER_LOCK_ID, time_ns, pid, tid, 0);
+	buffer_put_u32(&body, 28); /* raw: common fields, the tracepoint's own, padding to 8 */
+	buffer_put_u64(&body, BUILDER_LOCK_ID);
+	buffer_put_u64(&body, space);
+	buffer_put_u64(&body, 0); /* memcg_id */
+	buffer_put_u8(&body, write);
+	buffer_put_u8(&body, 1); /* success */
+	buffer_put_u16(&body, 0);
+	require(buffer_finish(&body));
+	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
+	buffer_deinit(&body);
+}
+
 void builder_call(struct recording_builder *builder, const struct builder_call *call)
 {
 	uint64_t id = call->id ? call->id : (call->dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + (uint64_t)call->call;
 	struct buffer body;
 
+	if (call_describe(call->call)->at_entry) {
+		append_entry(builder, call, id);
+		return;
+	}
 	buffer_init(&body, UINT16_MAX);
 	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
 	buffer_put_u64(&body, call->callchain_count + 1);

@@ -22,6 +22,7 @@ struct recording_builder;
 #define BUILDER_DUMP_ID 200
 #define BUILDER_NEW_TASK_ID 300
 #define BUILDER_SIDE_BAND_ID 301
+#define BUILDER_LOCK_ID 302
 #define BUILDER_SECOND_ROOT 1000
 #define BUILDER_STACK_BYTES 64 /* in every sample of a call */
 
@@ -61,6 +62,9 @@ void builder_fork(struct recording_builder *builder, uint64_t time_ns, int32_t p
 void builder_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid);
 void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, int32_t new_tid,
 		      uint64_t clone_flags);
+/* `space`: the kernel's address of what is locked. Not `write`: for reading. */
+void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,
+		  bool write);
 void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count);
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
 		      const struct event_mapping *lines, size_t line_count);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which perf events the options ask for, with a directory that stands for the kernel's tracefs. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/events.h"
+#include "trace/calls.h"
+
+static char directory[64];
+static int tracefs = -1;
+static struct event_set set;
+
+static void write_text(const char *name, const char *text)
+{
+	int fd = openat(tracefs, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void add_tracepoint(const char *system, const char *name, unsigned id)
+{
+	char path[160], text[32];
+
+	snprintf(path, sizeof(path), "events/%s", system);
+	(void)mkdirat(tracefs, path, 0700);
+	snprintf(path, sizeof(path), "events/%s/%s", system, name);
+	ck_assert_int_eq(mkdirat(tracefs, path, 0700), 0);
+	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
+	snprintf(text, sizeof(text), "%u\n", id);
+	write_text(path, text);
+	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
+	write_text(path, "format:\n");
+}
+
+static void create(void)
+{
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	tracefs = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(tracefs, 0);
+	ck_assert_int_eq(mkdirat(tracefs, "events", 0700), 0);
+	write_text("events/header_page", "page");
+	write_text("events/header_event", "event");
+	add_tracepoint("task", "task_newtask", 1);
+	for (unsigned call = 0; call < CALL_KINDS; call++) {
+		const struct call_description *description = call_describe((enum call)call);
+		char name[64];
+
+		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
+		add_tracepoint("syscalls", name, 100 + call);
+	}
+}
+
+static void destroy(void)
+{
+	char command[96];
+
+	events_deinit(&set);
+	close(tracefs);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void make_set(const struct mmt_record_options *options)
+{
+	struct mmt_error *error = events_create(options, tracefs, &architecture_x86_64, &set);
+
+	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+}
+
+static size_t count_role(enum attribute_role role)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < set.items.count; i++)
+		count += set.items.items[i].role == role;
+	return count;
+}
+
+static const struct event_description *find(const char *name)
+{
+	for (size_t i = 0; i < set.items.count; i++) {
+		if (!strcmp(set.items.items[i].name, name))
+			return &set.items.items[i];
+	}
+	ck_abort_msg("no event %s", name);
+	return NULL;
+}
+
+START_TEST(every_call_has_its_truth)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_TRUTH), CALL_KINDS);
+	ck_assert_uint_eq(count_role(ROLE_LOCK), 0);
+	for (size_t i = 0; i < set.items.count; i++) {
+		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
+		ck_assert_uint_eq(set.items.items[i].attribute.inherit_thread, 0);
+	}
+}
+END_TEST
+
+/* Ordinary advice must cost no more than the filter. */
+START_TEST(madvise_is_taken_at_its_entry_and_filtered)
+{
+	const struct event_description *event;
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	event = find("syscalls:sys_enter_madvise");
+	ck_assert_int_eq(event->role, ROLE_TRUTH);
+	ck_assert_int_eq(event->ring, RING_TRUTH);
+	ck_assert_str_eq(event->filter, "behavior == 10 || behavior == 11");
+	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
+	ck_assert(
+	    !(event->attribute.sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
+	ck_assert_ptr_null(find("syscalls:sys_exit_mmap")->filter);
+}
+END_TEST
+
+START_TEST(exact_order_adds_the_lock_to_the_truth)
+{
+	struct mmt_record_options options;
+	const struct event_description *event;
+
+	add_tracepoint("mmap_lock", "mmap_lock_acquire_returned", 2);
+	mmt_record_options_init(&options);
+	options.exact_order = true;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_LOCK), 1);
+	event = find("mmap_lock:mmap_lock_acquire_returned");
+	ck_assert_int_eq(event->ring, RING_TRUTH);
+	ck_assert_str_eq(event->filter, "write == 1 && success == 1");
+	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
+	ck_assert_uint_eq(event->attribute.inherit, 1);
+}
+END_TEST
+
+START_TEST(a_kernel_without_the_lock_is_told)
+{
+	struct mmt_record_options options;
+	struct mmt_error *error;
+
+	mmt_record_options_init(&options);
+	options.exact_order = true;
+	error = events_create(&options, tracefs, &architecture_x86_64, &set);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "mmap_lock:mmap_lock_acquire_returned"));
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "CONFIG_TRACING"));
+	mmt_error_destroy(error);
+}
+END_TEST
+
+START_TEST(without_children_threads_are_inherited_still)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	options.no_inherit = true;
+	make_set(&options);
+	ck_assert_uint_gt(set.items.count, CALL_KINDS);
+	for (size_t i = 0; i < set.items.count; i++) {
+		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
+		ck_assert_uint_eq(set.items.items[i].attribute.inherit_thread, 1);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("events");
+	TCase *tests = tcase_create("events");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tests, create, destroy);
+	tcase_add_test(tests, every_call_has_its_truth);
+	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
+	tcase_add_test(tests, exact_order_adds_the_lock_to_the_truth);
+	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
+	tcase_add_test(tests, without_children_threads_are_inherited_still);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
