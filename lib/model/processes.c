@@ -101,6 +101,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, c
 
 	if (!process)
 		return &error_no_memory;
+	process->next_sharer = process;
 	process->index = (uint32_t)processes->all.count;
 	process->pid = pid;
 	process->started_ns = time_ns;
@@ -147,16 +148,46 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 	return NULL;
 }
 
+static void share_space(struct process *process, struct process *origin)
+{
+	process->space = origin->space;
+	process->borrows_space = true;
+	process->next_sharer = origin->next_sharer;
+	origin->next_sharer = process;
+}
+
+/* Use the space no longer. What is left of an owner's goes to the next of those who share it. */
+static void leave_space(struct process *process)
+{
+	struct process *heir = process->next_sharer, *before = heir;
+
+	if (heir == process)
+		return;
+	while (before->next_sharer != process)
+		before = before->next_sharer;
+	before->next_sharer = heir;
+	process->next_sharer = process;
+	if (process->borrows_space)
+		return;
+	process->borrows_space = true;
+	heir->borrows_space = false;
+}
+
+static void end_process(struct process *process, uint64_t time_ns)
+{
+	leave_space(process);
+	process->ended = true;
+	process->ended_ns = time_ns;
+}
+
 static void end_thread(struct processes *processes, struct thread *thread, uint64_t time_ns)
 {
 	struct process *process = processes->all.items[thread->process];
 
 	thread->ended = true;
 	map_remove(&processes->live, (uint32_t)thread->tid);
-	if (--process->live_threads == 0) {
-		process->ended = true;
-		process->ended_ns = time_ns;
-	}
+	if (--process->live_threads == 0)
+		end_process(process, time_ns);
 }
 
 /* All threads but `kept`, which may be NULL. */
@@ -196,31 +227,14 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 	return add_thread(processes, process, tid, thread_ret);
 }
 
-/* Another live process that uses the same space. */
-static struct process *find_sharer(const struct processes *processes, const struct process *process)
-{
-	for (size_t i = 0; i < processes->all.count; i++) {
-		struct process *other = processes->all.items[i];
-
-		if (other != process && other->space == process->space && !other->ended)
-			return other;
-	}
-	return NULL;
-}
-
 static struct mmt_error *exec_process(struct processes *processes, struct process *process)
 {
-	struct process *heir = !process->lent_space || process->borrows_space ? NULL : find_sharer(processes, process);
-	struct mmt_error *error;
+	leave_space(process);
+	if (process->borrows_space) {
+		struct mmt_error *error = give_space(processes, process, NULL);
 
-	if (process->borrows_space || heir) {
-		error = give_space(processes, process, NULL);
 		if (error)
 			return error;
-		if (heir) {
-			heir->borrows_space = false;
-			heir->lent_space = true;
-		}
 	}
 	space_exec(process->space);
 	return NULL;
@@ -261,8 +275,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 		return error;
 	if (old && !old->ended) {
 		end_threads(processes, old, NULL, time_ns);
-		old->ended = true;
-		old->ended_ns = time_ns;
+		end_process(old, time_ns);
 	}
 	parent = processes->all.items[parent_thread->process];
 	error = add_process(processes, pid, parent, time_ns, process_ret);
@@ -308,9 +321,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	if (!origin)
 		return NULL;
 	space_destroy(process->space);
-	process->space = processes->all.items[*origin]->space;
-	process->borrows_space = true;
-	processes->all.items[*origin]->lent_space = true;
+	share_space(process, processes->all.items[*origin]);
 	return NULL;
 }
 
@@ -322,8 +333,7 @@ struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32
 	if (thread) {
 		end_thread(processes, thread, time_ns);
 	} else if (process && !process->ended && !process->live_threads) {
-		process->ended = true;
-		process->ended_ns = time_ns;
+		end_process(process, time_ns);
 	}
 	return NULL;
 }

@@ -20,7 +20,7 @@ struct process {
 	bool recorded;  /* asked for or child of such: false for those only mentioned */
 	bool ended;
 	bool borrows_space; /* vfork, CLONE_VM: `space` belongs to another process */
-	bool lent_space;    /* another one has borrowed it at some time */
+	struct process *next_sharer; /* ring of the live processes that use `space`; itself when it is alone */
 	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;

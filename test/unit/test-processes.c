@@ -207,6 +207,214 @@ START_TEST(thread_nothing_told_of_brings_its_process_back)
 }
 END_TEST
 
+START_TEST(posix_spawn_maps_in_the_parent_until_the_child_execs)
+{
+	struct process *child, *parent = processes_find(processes, 100);
+
+	map(100, 10, 5);
+	fork_task(200, 200, 100, 100, CLONE_VM | CLONE_VFORK, 10);
+	child = processes_find(processes, 200);
+	/* The child unmaps nothing; its exec does not empty the parent, and its later calls are its own. */
+	exec_task(200, 200, 12);
+	map(200, 30, 13);
+	ck_assert_ptr_nonnull(space_find(parent->space, 10 * PAGE));
+	ck_assert_ptr_null(space_find(parent->space, 30 * PAGE));
+	ck_assert_uint_eq(space_counts(child->space).mapped_bytes, PAGE);
+	exit_task(200, 200, 20);
+	ck_assert(child->ended);
+	ck_assert(!child->borrows_space);
+	ck_assert_uint_eq(space_counts(child->space).mapped_bytes, PAGE);
+	ck_assert_uint_eq(space_counts(parent->space).mapped_bytes, PAGE);
+}
+END_TEST
+
+START_TEST(vfork_that_only_exits_leaves_the_space_alone)
+{
+	struct process *parent = processes_find(processes, 100);
+
+	map(100, 10, 5);
+	for (int32_t pid = 200; pid < 220; pid++) {
+		fork_task(pid, pid, 100, 100, CLONE_VM | CLONE_VFORK, 10);
+		map(pid, (uint64_t)pid, 11);
+		exit_task(pid, pid, 12);
+		ck_assert(processes_find(processes, pid)->borrows_space);
+	}
+	ck_assert_ptr_eq(parent->next_sharer, parent);
+	ck_assert(!parent->borrows_space);
+	ck_assert_uint_eq(space_counts(parent->space).mapped_bytes, 21 * PAGE);
+	exec_task(100, 100, 30);
+	ck_assert_ptr_null(space_next(parent->space, 0));
+}
+END_TEST
+
+START_TEST(clone_vm_shares_in_both_directions)
+{
+	struct process *child, *parent = processes_find(processes, 100);
+
+	fork_task(200, 200, 100, 100, CLONE_VM, 10);
+	child = processes_find(processes, 200);
+	map(100, 10, 11);
+	map(200, 20, 12);
+	ck_assert_ptr_nonnull(space_find(child->space, 10 * PAGE));
+	ck_assert_ptr_nonnull(space_find(parent->space, 20 * PAGE));
+	ck_assert_uint_eq(child->thread_count, 1);
+	ck_assert_uint_eq(parent->thread_count, 1);
+	ck_assert_uint_eq(born[child->index], 0);
+}
+END_TEST
+
+START_TEST(clone_without_clone_vm_copies)
+{
+	struct process *child, *parent = processes_find(processes, 100);
+
+	map(100, 10, 5);
+	fork_task(200, 200, 100, 100, CLONE_FS | CLONE_FILES, 10);
+	child = processes_find(processes, 200);
+	ck_assert(!child->borrows_space);
+	ck_assert_ptr_ne(child->space, parent->space);
+	map(200, 20, 12);
+	ck_assert_uint_eq(space_counts(child->space).before_bytes, PAGE);
+	ck_assert_uint_eq(space_counts(child->space).mapped_bytes, PAGE);
+	ck_assert_ptr_null(space_find(parent->space, 20 * PAGE));
+}
+END_TEST
+
+START_TEST(end_of_the_owner_leaves_the_space_to_the_borrower)
+{
+	struct process *child, *parent = processes_find(processes, 100);
+
+	map(100, 10, 5);
+	fork_task(200, 200, 100, 100, CLONE_VM, 10);
+	child = processes_find(processes, 200);
+	exit_task(100, 100, 20);
+	ck_assert(parent->ended);
+	ck_assert(parent->borrows_space);
+	ck_assert(!child->borrows_space);
+	ck_assert_ptr_nonnull(space_find(child->space, 10 * PAGE));
+	exec_task(200, 200, 30);
+	ck_assert_ptr_null(space_next(child->space, 0));
+}
+END_TEST
+
+START_TEST(exec_of_a_borrower_leaves_the_others_sharing)
+{
+	struct process *parent = processes_find(processes, 100), *first, *second;
+
+	map(100, 10, 5);
+	fork_task(200, 200, 100, 100, CLONE_VM, 10);
+	first = processes_find(processes, 200);
+	fork_task(300, 300, 200, 200, CLONE_VM, 11);
+	second = processes_find(processes, 300);
+	ck_assert_ptr_eq(second->space, parent->space);
+	exec_task(200, 200, 12);
+	ck_assert_ptr_ne(first->space, parent->space);
+	ck_assert_ptr_eq(second->space, parent->space);
+	/* The owner goes too: the last one has it. */
+	exec_task(100, 100, 13);
+	ck_assert(!second->borrows_space);
+	ck_assert_ptr_nonnull(space_find(second->space, 10 * PAGE));
+	ck_assert_ptr_null(space_next(parent->space, 0));
+	ck_assert_ptr_null(space_next(first->space, 0));
+}
+END_TEST
+
+START_TEST(fork_of_a_borrower_copies_what_it_borrows)
+{
+	fork_task(200, 200, 100, 100, CLONE_VM | CLONE_VFORK, 10);
+	map(200, 20, 11);
+	fork_task(300, 300, 200, 200, 0, 12);
+	ck_assert(!processes_find(processes, 300)->borrows_space);
+	ck_assert_uint_eq(space_counts(processes_find(processes, 300)->space).before_bytes, PAGE);
+}
+END_TEST
+
+START_TEST(fork_of_a_thread_copies_the_space_of_its_process)
+{
+	const struct process *child;
+
+	fork_task(100, 101, 100, 100, CLONE_VM | CLONE_THREAD, 10);
+	map(100, 10, 11);
+	fork_task(200, 200, 100, 101, 0, 12);
+	child = processes_find(processes, 200);
+	ck_assert_int_eq(child->parent_pid, 100);
+	ck_assert_uint_eq(child->live_threads, 1);
+	ck_assert_uint_eq(space_counts(child->space).before_bytes, PAGE);
+}
+END_TEST
+
+START_TEST(group_exit_in_any_order_ends_the_process_with_its_last_thread)
+{
+	const struct process *process = processes_find(processes, 100);
+
+	for (int32_t tid = 101; tid < 105; tid++)
+		fork_task(100, tid, 100, 100, CLONE_VM | CLONE_THREAD, 10);
+	map(100, 10, 11);
+	exit_task(100, 103, 20);
+	exit_task(100, 100, 21);
+	exit_task(100, 101, 22);
+	exit_task(100, 104, 23);
+	ck_assert(!process->ended);
+	ck_assert_uint_eq(process->live_threads, 1);
+	exit_task(100, 102, 24);
+	ck_assert(process->ended);
+	ck_assert_uint_eq(process->ended_ns, 24);
+	ck_assert_uint_eq(space_counts(process->space).mapped_bytes, PAGE);
+	ck_assert_uint_eq(process->thread_count, 5);
+}
+END_TEST
+
+START_TEST(process_whose_fork_was_lost_is_not_described)
+{
+	struct thread *thread = thread_of(500, 501);
+	const struct process *process = processes_find(processes, 500);
+
+	ck_assert_ptr_nonnull(thread);
+	ck_assert_ptr_nonnull(process);
+	ck_assert_int_eq(process->parent_pid, 0);
+	ck_assert_uint_eq(process->live_threads, 1);
+	ck_assert(!space_is_described(process->space));
+	map(500, 10, 11);
+	ck_assert_uint_eq(space_counts(process->space).mapped_bytes, PAGE);
+	/* Its other threads join it, told of or not. */
+	thread_of(500, 502);
+	fork_task(500, 503, 500, 501, CLONE_VM | CLONE_THREAD, 12);
+	ck_assert_uint_eq(process->live_threads, 3);
+	exit_task(500, 501, 13);
+	exit_task(500, 502, 14);
+	ck_assert(!process->ended);
+	exit_task(500, 503, 15);
+	ck_assert(process->ended);
+}
+END_TEST
+
+START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
+{
+	struct thread *first, *second;
+
+	fork_task(100, 101, 100, 100, CLONE_VM | CLONE_THREAD, 10);
+	first = thread_of(100, 101);
+	fork_task(200, 200, 100, 100, 0, 11);
+	fork_task(200, 101, 200, 200, CLONE_VM | CLONE_THREAD, 12);
+	second = thread_of(-1, 101);
+	ck_assert_ptr_ne(first, second);
+	ck_assert(first->ended);
+	ck_assert_uint_eq(processes_find(processes, 100)->live_threads, 1);
+	ck_assert_uint_eq(processes_find(processes, 200)->live_threads, 2);
+	ck_assert_ptr_eq(processes_at(processes, second->process), processes_find(processes, 200));
+}
+END_TEST
+
+START_TEST(fork_told_again_makes_no_second_process)
+{
+	/* What perf makes up at its start for tasks it finds has the time 0. */
+	fork_task(200, 200, 100, 100, 0, 10);
+	fork_task(200, 200, 100, 100, 0, 10);
+	fork_task(200, 200, 100, 100, 0, 0);
+	ck_assert_uint_eq(processes_count(processes), 2);
+	ck_assert_uint_eq(processes_find(processes, 200)->live_threads, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("processes");
@@ -222,6 +430,18 @@ int main(void)
 	tcase_add_test(life, exec_from_a_thread_ends_the_others);
 	tcase_add_test(life, pid_used_again_is_another_process);
 	tcase_add_test(life, thread_nothing_told_of_brings_its_process_back);
+	tcase_add_test(life, posix_spawn_maps_in_the_parent_until_the_child_execs);
+	tcase_add_test(life, vfork_that_only_exits_leaves_the_space_alone);
+	tcase_add_test(life, clone_vm_shares_in_both_directions);
+	tcase_add_test(life, clone_without_clone_vm_copies);
+	tcase_add_test(life, end_of_the_owner_leaves_the_space_to_the_borrower);
+	tcase_add_test(life, exec_of_a_borrower_leaves_the_others_sharing);
+	tcase_add_test(life, fork_of_a_borrower_copies_what_it_borrows);
+	tcase_add_test(life, fork_of_a_thread_copies_the_space_of_its_process);
+	tcase_add_test(life, group_exit_in_any_order_ends_the_process_with_its_last_thread);
+	tcase_add_test(life, process_whose_fork_was_lost_is_not_described);
+	tcase_add_test(life, tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost);
+	tcase_add_test(life, fork_told_again_makes_no_second_process);
 	suite_add_tcase(suite, life);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
