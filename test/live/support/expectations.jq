@@ -51,6 +51,18 @@ def differences($title; $figures): to_entries[] | . as $wanted | difference($tit
 | $expectations | split("\n")[] | select(startswith("expect ")) | expectation
 | if .total then
 	select($attached == "yes") | differences("report"; $report | report_figures)
+  elif .failed then
+	. as $expected
+	| (.stack | split("<")) as $stack
+	| [$report.failures[] | select(functions[:$stack | length] == $stack and .call == $expected.failed)]
+	| { error: (map(.error) | unique | if length == 1 then .[0] else null end), count: sum(.count),
+	    asked: sum(.asked_bytes) } as $figures
+	| $expected | del(.stack, .failed) | differences("failed \($expected.stack)"; $figures)
+  elif .through then
+	. as $expected
+	| [$report.groups[] | select(functions | .[0] == $expected.call and index($expected.through))]
+	| figures as $figures
+	| $expected | del(.through, .call) | differences("\($expected.call) through \($expected.through)"; $figures)
   elif .process then
 	. as $expected
 	| [$report.processes[] | select(.pid == ($expected.process | tonumber))]

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Mappings replaced in place by MAP_FIXED and unmapped once are no leak.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case map-fixed
+expect_json '.unfreed_bytes == 0 and .allocated_bytes == .freed_bytes and .allocated_bytes > 0'
+expect_check 0
+command_case map-fixed
