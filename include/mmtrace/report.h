@@ -56,6 +56,7 @@ enum mmt_moment_kind {
 	MMT_MOMENT_SINCE_START, /* ns after its start */
 	MMT_MOMENT_BEFORE_END, /* ns before its end */
 	MMT_MOMENT_REALTIME,   /* ns since the epoch */
+	MMT_MOMENT_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
 	MMT_MOMENT_CLOCK,      /* ns of the recording's own clock */
 };
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/window.h"
+
+#define SECOND 1000000000ull
+#define START (5 * SECOND)
+#define END (65 * SECOND)
+#define REALTIME (1763719923ull * SECOND + 400000000) /* 2025-11-21 10:12:03.4 UTC */
+#define MIDNIGHT 1763683200ull
+
+static const struct {
+	struct mmt_moment from, to;
+	uint64_t min_age_ns;
+	double tail;
+	uint64_t from_ns, births_to_ns, to_ns;
+	bool windowed, ends_early;
+} cases[] = {
+    {{0}, {0}, 0, 0, START, UINT64_MAX, END, false, false},
+    {{MMT_MOMENT_SINCE_START, 10 * SECOND}, {0}, 0, 0, START + 10 * SECOND, UINT64_MAX, END, true, false},
+    {{MMT_MOMENT_BEFORE_END, 10 * SECOND}, {0}, 0, 0, END - 10 * SECOND, UINT64_MAX, END, true, false},
+    {{0}, {MMT_MOMENT_CLOCK, 20 * SECOND}, 0, 0, START, UINT64_MAX, 20 * SECOND, true, true},
+    {{MMT_MOMENT_REALTIME, (MIDNIGHT + 36733) * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
+    {{MMT_MOMENT_TIME_OF_DAY, 36733 * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
+    {{MMT_MOMENT_TIME_OF_DAY, 36723 * SECOND}, {0}, 0, 0, START, UINT64_MAX, END, true, false},
+    {{0}, {0}, 10 * SECOND, 0, START, END - 10 * SECOND, END, true, false},
+    {{0}, {0}, 0, 0.5, START, START + 30 * SECOND, END, true, false},
+    {{MMT_MOMENT_SINCE_START, 20 * SECOND},
+     {0},
+     10 * SECOND,
+     0.25,
+     START + 20 * SECOND,
+     END - 20 * SECOND,
+     END,
+     true,
+     false},
+};
+
+START_TEST(windows)
+{
+	struct mmt_report_options options = {
+	    .from = cases[_i].from, .to = cases[_i].to, .min_age_ns = cases[_i].min_age_ns, .tail = cases[_i].tail};
+	struct window window;
+
+	ck_assert_ptr_null(window_resolve(&options, START, END, REALTIME, &window));
+	ck_assert_uint_eq(window.from_ns, cases[_i].from_ns);
+	ck_assert_uint_eq(window.births_to_ns, cases[_i].births_to_ns);
+	ck_assert_uint_eq(window.to_ns, cases[_i].to_ns);
+	ck_assert_int_eq(window.windowed, cases[_i].windowed);
+	ck_assert_int_eq(window.ends_early, cases[_i].ends_early);
+}
+END_TEST
+
+static const struct {
+	struct mmt_moment from, to;
+	uint64_t min_age_ns;
+	uint64_t realtime_ns;
+	const char *says;
+} refused[] = {
+    {{MMT_MOMENT_SINCE_START, 61 * SECOND}, {0}, 0, REALTIME, "--from lies outside the recording, which is 60.000 s"},
+    {{MMT_MOMENT_SINCE_START, UINT64_MAX}, {0}, 0, REALTIME, "--from lies outside"},
+    {{0}, {MMT_MOMENT_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to lies outside"},
+    {{0}, {MMT_MOMENT_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to lies outside"},
+    {{0}, {MMT_MOMENT_CLOCK, 4 * SECOND}, 0, REALTIME, "@5000000000 to @65000000000"},
+    {{MMT_MOMENT_TIME_OF_DAY, 36722 * SECOND}, {0}, 0, REALTIME, "--from lies outside"},
+    {{MMT_MOMENT_SINCE_START, 9 * SECOND}, {MMT_MOMENT_SINCE_START, 9 * SECOND}, 0, REALTIME, "--from must lie before"},
+    {{0}, {0}, 60 * SECOND, REALTIME, "nothing in it is as old"},
+    {{0}, {0}, UINT64_MAX, REALTIME, "nothing in it is as old"},
+    {{MMT_MOMENT_REALTIME, REALTIME}, {0}, 0, 0, "does not say at which time"},
+};
+
+START_TEST(refusals)
+{
+	struct mmt_report_options options = {
+	    .from = refused[_i].from, .to = refused[_i].to, .min_age_ns = refused[_i].min_age_ns};
+	struct window window;
+	struct mmt_error *error = window_resolve(&options, START, END, refused[_i].realtime_ns, &window);
+
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	ck_assert_msg(strstr(mmt_error_get_message(error), refused[_i].says) != NULL, "%s",
+		      mmt_error_get_message(error));
+	mmt_error_destroy(error);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("window");
+	TCase *tcase = tcase_create("window");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	setenv("TZ", "UTC", 1);
+	tcase_add_loop_test(tcase, windows, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+	tcase_add_loop_test(tcase, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
