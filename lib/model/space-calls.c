@@ -78,11 +78,6 @@ void space_calls_learn(struct space *space, uint64_t asked, const struct space_a
 		space->read_implies_exec = true;
 }
 
-static uint32_t commit_of(const struct space_attributes *attributes, uint32_t birth)
-{
-	return space_edit_accessible(attributes) ? birth : 0;
-}
-
 bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
 		      const struct space_attributes *attributes)
 {
@@ -90,7 +85,7 @@ bool space_calls_bear(struct space *space, const struct space_call *call, const 
 						.end = range->end,
 						.attributes = *attributes,
 						.birth = call->birth,
-						.commit = commit_of(attributes, call->birth)};
+						.commit = space_edit_commit(attributes)};
 
 	return space_edit_touch(space, range->start, range->end) && space_edit_bear(space, &interval);
 }
@@ -332,6 +327,23 @@ static bool apply_io_destroy(struct space *space, const struct space_call *call)
 	return space_guards_release(space, call, ring->start, ring->end);
 }
 
+static void change_dontfork(void *context, struct space_interval *interval)
+{
+	interval->attributes.dontfork = *(const bool *)context;
+}
+
+/* Holes make it fail with ENOMEM, after it has been done to all that is mapped. */
+static bool apply_madvise(struct space *space, const struct space_call *call)
+{
+	bool dontfork = call->arguments[2] == MADV_DONTFORK;
+	struct range range;
+
+	if ((!dontfork && call->arguments[2] != MADV_DOFORK) || (call->result != 0 && call->result != -ENOMEM) ||
+	    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	return space_edit_change(space, range.start, range.end, change_dontfork, &dontfork);
+}
+
 static bool apply(struct space *space, const struct space_call *call)
 {
 	switch (call->kind) {
@@ -354,7 +366,7 @@ static bool apply(struct space *space, const struct space_call *call)
 	case SPACE_IO_DESTROY:
 		return apply_io_destroy(space, call);
 	case SPACE_MADVISE:
-		return true;
+		return apply_madvise(space, call);
 	}
 	return true;
 }
@@ -373,6 +385,7 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 	return witness->start < end && witness->end > start;
 }
 
+/* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
 static void become_as_seen(void *context, struct space_interval *interval)
 {
 	const struct space_witness *witness = context;
@@ -381,10 +394,9 @@ static void become_as_seen(void *context, struct space_interval *interval)
 		return;
 	interval->attributes = space_edit_advance(&witness->attributes, interval->start - witness->start);
 	interval->attributes.protection &= PROTECTIONS;
-	interval->commit = commit_of(&interval->attributes, BIRTH_KERNEL);
+	interval->commit = space_edit_commit(&interval->attributes);
 }
 
-/* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
 /* Of the mappings the kernel makes outside these calls, only rings are shared. */
 static bool remember_ring(struct space *space, const struct space_interval *interval)
 {
@@ -414,7 +426,7 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 			continue;
 		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
 		interval.attributes.protection &= PROTECTIONS;
-		interval.commit = commit_of(&interval.attributes, BIRTH_KERNEL);
+		interval.commit = space_edit_commit(&interval.attributes);
 		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval) ||
 		    !remember_ring(space, &interval))
 			return false;

@@ -35,10 +35,10 @@ static bool same_attributes(const struct space_attributes *left, const struct sp
 {
 	return left->protection == right->protection && left->shared == right->shared &&
 	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
-	       left->shm == right->shm && left->noreserve == right->noreserve && left->stack == right->stack &&
-	       left->unknown == right->unknown && left->device_major == right->device_major &&
-	       left->device_minor == right->device_minor && left->inode == right->inode &&
-	       left->file_offset == right->file_offset && left->path == right->path;
+	       left->shm == right->shm && left->dontfork == right->dontfork && left->noreserve == right->noreserve &&
+	       left->stack == right->stack && left->unknown == right->unknown &&
+	       left->device_major == right->device_major && left->device_minor == right->device_minor &&
+	       left->inode == right->inode && left->file_offset == right->file_offset && left->path == right->path;
 }
 
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)

@@ -20,6 +20,12 @@ static inline bool space_edit_accessible(const struct space_attributes *attribut
 	return attributes->protection != 0;
 }
 
+/* The commit of a mapping that is what it is from its birth on. */
+static inline uint32_t space_edit_commit(const struct space_attributes *attributes)
+{
+	return space_edit_accessible(attributes) ? COMMIT_WITH_BIRTH : COMMIT_NONE;
+}
+
 /* Put `interval`, whose range must be free. Nobody is told. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 

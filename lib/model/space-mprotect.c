@@ -23,7 +23,7 @@ static void change_protection(void *context, struct space_interval *interval)
 
 	interval->attributes.protection = change->protection;
 	if (!change->protection)
-		interval->commit = 0;
+		interval->commit = COMMIT_NONE;
 	else if (!accessible)
 		interval->commit = change->commit;
 }
@@ -31,7 +31,11 @@ static void change_protection(void *context, struct space_interval *interval)
 static bool protect(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 		    uint32_t protection)
 {
-	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->birth};
+	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->commit};
+
+	/* A caller that does not tell commits apart gives none. */
+	if (change.commit < COMMIT_WITH_BIRTH)
+		change.commit = COMMIT_WITH_BIRTH;
 
 	return start >= end || (space_edit_change(space, start, end, change_protection, &change));
 }

@@ -85,7 +85,7 @@ static bool copy_source(struct space *space, const struct space_call *call, stru
 
 		position = piece.end;
 		piece.birth = call->birth;
-		piece.commit = space_edit_accessible(&piece.attributes) ? call->birth : 0;
+		piece.commit = space_edit_commit(&piece.attributes);
 		if (!vector_push(&remap->fresh, piece))
 			return false;
 	}

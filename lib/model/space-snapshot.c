@@ -95,7 +95,7 @@ static void complete_interval(void *context, struct space_interval *interval)
 	struct space_attributes *known = &interval->attributes;
 
 	if (known->unknown) {
-		interval->commit = told.protection ? interval->birth : 0;
+		interval->commit = space_edit_commit(&told);
 		*known = told;
 		return;
 	}
@@ -140,7 +140,7 @@ static bool define_missing(struct space *space, const struct stretch *stretch, u
 		interval.birth = BIRTH_KERNEL;
 	if (interval.birth == BIRTH_UNKNOWN && above && above->attributes.growsdown)
 		interval.birth = above->birth;
-	interval.commit = interval.attributes.protection ? interval.birth : 0;
+	interval.commit = space_edit_commit(&interval.attributes);
 	if (interval.birth == BIRTH_UNKNOWN)
 		space->counts.repaired_bytes += end - start;
 	return space_edit_bear(space, &interval);

@@ -76,8 +76,10 @@ static bool copy_space(const struct space *space, struct space *copy)
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
 		struct space_interval interval = node->interval;
 
+		if (interval.attributes.dontfork)
+			continue;
 		interval.birth = BIRTH_BEFORE;
-		interval.commit = BIRTH_BEFORE;
+		interval.commit = space_edit_commit(&interval.attributes);
 		if (!space_edit_put(copy, &interval))
 			return false;
 	}
@@ -198,8 +200,8 @@ static const char *find_wrong_count(const struct space *space)
 			recount.committed_bytes += bytes;
 		else
 			recount.reserved_bytes += bytes;
-		if (!interval->attributes.protection && interval->commit)
-			return "reserved bytes have a commit";
+		if (space_edit_accessible(&interval->attributes) != (interval->commit != COMMIT_NONE))
+			return "what is accessible has no commit, or what is not has one";
 		if (previous && space_edit_mergeable(previous, interval))
 			return "equal neighbours are not merged";
 		previous = interval;

@@ -3,9 +3,9 @@
  * The address space of one process: an ordered map of disjoint intervals, changed by memory calls as the kernel
  * changes its own. Pure: no I/O, no clock, no globals. All addresses and lengths are bytes; intervals are page aligned.
  *
- * Every interval knows its birth (which call mapped it) and its commit (which call made it accessible), both opaque numbers of the
- * caller. Neighbours that are equal in everything are merged. Pages not yet described by a snapshot are unknown: calls may change them, a
- * later snapshot fills the rest.
+ * Every interval knows its birth (which call mapped it) and its commit (which call made it accessible), both opaque
+ * numbers of the caller. Neighbours that are equal in everything are merged. Pages not yet described by a snapshot are
+ * unknown: calls may change them, a later snapshot fills the rest.
  */
 #ifndef MODEL_SPACE_H
 #define MODEL_SPACE_H
@@ -18,10 +18,10 @@
 
 /* Births that are no call's. */
 enum {
-	BIRTH_BEFORE = 0, /* mapped before the recording began, or inherited by fork */
-	BIRTH_KERNEL = 1, /* made by the kernel itself: exec, vdso, stack growth, aio ring */
+	BIRTH_BEFORE = 0,  /* mapped before the recording began, or inherited by fork */
+	BIRTH_KERNEL = 1,  /* made by the kernel itself: exec, vdso, stack growth, aio ring */
 	BIRTH_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
-	BIRTH_FIRST = 3,  /* the caller's own count from here */
+	BIRTH_FIRST = 3,   /* the caller's own count from here */
 };
 
 /* Commits that are no call's: who made an interval accessible. */
@@ -36,16 +36,17 @@ struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	bool shared;
 	bool growsdown, hugetlb, noreserve; /* from the flags of the call; false for snapshots */
-	bool heap;    /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
-	bool stack;   /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
-	bool shm;     /* shmat; snapshots: set it for "/SYSV..." */
+	bool heap;  /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
+	bool stack; /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards
+		       unseen */
+	bool shm;   /* shmat; snapshots: set it for "/SYSV..." */
 	bool dontfork; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
-	bool unknown; /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
+	bool unknown;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
-	uint64_t inode;       /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
-	uint64_t file_offset; /* of the interval's first byte; 0 when anonymous */
-	uint32_t path;        /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the kernel; 0 where
-				 nothing told a name, so the caller's 0 should mean that */
+	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
+	uint64_t file_offset;		     /* of the interval's first byte; 0 when anonymous */
+	uint32_t path; /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the
+			  kernel; 0 where nothing told a name, so the caller's 0 should mean that */
 };
 
 #define SPACE_INODE_UNKNOWN UINT64_MAX
@@ -69,7 +70,8 @@ enum space_call_kind {
 	SPACE_MADVISE, /* MADV_DONTFORK and MADV_DOFORK; others change nothing */
 };
 
-/* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel reports it after merging. */
+/* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel
+ * reports it after merging. */
 struct space_witness {
 	uint64_t start, end;
 	struct space_attributes attributes; /* file_offset belongs to `start` */
@@ -81,47 +83,52 @@ struct space_call {
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
 	int32_t thread;
-	uint32_t birth; /* number for what this call creates; >= BIRTH_FIRST */
-	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); >= COMMIT_WITH_BIRTH */
+	uint32_t birth;	 /* number for what this call creates; >= BIRTH_FIRST */
+	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
+			    COMMIT_WITH_BIRTH */
 	const struct space_witness *witnesses; /* of this thread since its previous call, oldest first */
 	size_t witness_count;
 };
 
 /*
- * Told about every byte that changes hands. `by` is the call that does it, NULL for snapshots and the end of the space; its thread
- * is -1 when a release must have happened but never showed up. Bytes that a call in flight has released are told when that call
- * returns (see space-guards.h). Callbacks must not touch the space.
+ * Told about every byte that changes hands. `by` is the call that does it, NULL for snapshots and the end of the space;
+ * its thread is -1 when a release must have happened but never showed up. Bytes that a call in flight has released are
+ * told when that call returns (see space-guards.h). Callbacks must not touch the space.
  */
 struct space_observer {
 	/* `interval` is what becomes mapped, with its birth. */
 	void (*born)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` go: released, replaced or forgotten. */
-	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes, const struct space_call *by);
+	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
+			 const struct space_call *by);
 	void *context;
 };
 
 struct space_counts {
 	uint64_t intervals;
 	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births BIRTH_FIRST and later */
-	uint64_t kernel_bytes; /* BIRTH_KERNEL */
-	uint64_t before_bytes; /* BIRTH_BEFORE and BIRTH_UNKNOWN */
-	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
-	uint64_t ambiguous;    /* calls whose order with others could not be told */
+	uint64_t kernel_bytes;					/* BIRTH_KERNEL */
+	uint64_t before_bytes;					/* BIRTH_BEFORE and BIRTH_UNKNOWN */
+	uint64_t unknown_bytes;	 /* mapped pages whose attributes no snapshot has given yet */
+	uint64_t ambiguous;	 /* calls whose order with others could not be told */
 	uint64_t repaired_bytes; /* made or removed because the kernel's maps said so (births BIRTH_UNKNOWN) */
 };
 
 struct space_check {
 	bool done;
-	uint64_t mappings;       /* lines of the kernel's maps */
-	uint64_t wrong_bytes;    /* pages that differ in presence, protection, shared, device, inode or file offset */
-	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already be in them */
-	uint64_t first_wrong;    /* lowest wrong address when wrong_bytes > 0 */
+	uint64_t mappings;	  /* lines of the kernel's maps */
+	uint64_t wrong_bytes;	  /* pages that differ in presence, protection, shared, device, inode or file offset */
+	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already
+				     be in them */
+	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
 };
 
 struct space;
 
-/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_set_known(). page_bytes: a power of two. */
-struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret) MMT_MUST_CHECK;
+/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_set_known(). page_bytes: a power of two.
+ */
+struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes,
+			       struct space **space_ret) MMT_MUST_CHECK;
 
 /* Take another observer (NULL: none), who is told every byte of the space as born. For the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);
@@ -142,15 +149,16 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
 
 /*
- * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that delivered
- * it; a line also tells that nothing lies between it and the line before.
- * DEFINE: pages not known, or not touched by a call since that time, become what the kernel says: new ones with birth `birth`
- * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec).
- * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after are then
- * made as the kernel has them: missing ones are born as BIRTH_UNKNOWN, others released by NULL, both counted as repaired.
+ * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
+ * delivered it; a line also tells that nothing lies between it and the line before. DEFINE: pages not known, or not
+ * touched by a call since that time, become what the kernel says: new ones with birth `birth` (BIRTH_BEFORE at attach,
+ * BIRTH_KERNEL after exec). CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles
+ * shortly after are then made as the kernel has them: missing ones are born as BIRTH_UNKNOWN, others released by NULL,
+ * both counted as repaired.
  */
 enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
-struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth, uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
+				       uint64_t time_ns) MMT_MUST_CHECK;
 struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
 				      const struct space_attributes *attributes) MMT_MUST_CHECK;
 struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_MUST_CHECK;
@@ -174,7 +182,8 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 /* Iterate upwards: the first interval that ends after `address`. */
 const struct space_interval *space_next(const struct space *space, uint64_t address);
 
-/* Changes whenever an executable interval of a file comes, goes or is replaced: stacks unwound before may unwind differently after. */
+/* Changes whenever an executable interval of a file comes, goes or is replaced: stacks unwound before may unwind
+ * differently after. */
 uint64_t space_code_generation(const struct space *space);
 
 /* False, and a static sentence in *why_ret, when an invariant is broken (for tests and fuzzing). */

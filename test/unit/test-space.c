@@ -386,6 +386,64 @@ START_TEST(exec_empties)
 }
 END_TEST
 
+START_TEST(commit_is_of_the_call_that_made_it_accessible)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map(&driver, 20, 4, PROT_NONE, 0);
+	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->commit, COMMIT_WITH_BIRTH);
+	ck_assert_uint_eq(space_find(driver.space, 20 * PAGE)->commit, COMMIT_NONE);
+	driver_protect(&driver, 10, 14, PROT_READ);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r #3, 20-24 r #4/#5");
+	driver_protect(&driver, 21, 1, RW);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r #3, 20-21 r #4/#5, 21-22 rw #4/#5, 22-24 r #4/#5");
+	driver_protect(&driver, 10, 2, PROT_NONE);
+	driver_protect(&driver, 10, 4, RW);
+	ck_assert_str_eq(driver_show(&driver),
+			 "10-12 rw #3/#8, 12-14 rw #3, 20-21 r #4/#5, 21-22 rw #4/#5, 22-24 r #4/#5");
+}
+END_TEST
+
+START_TEST(commit_moves_along_and_growth_has_its_own)
+{
+	driver_map(&driver, 10, 4, PROT_NONE, 0);
+	driver_protect(&driver, 10, 4, RW);
+	driver_remap(&driver, 10, 4, 6, MREMAP_MAYMOVE, 30);
+	ck_assert_str_eq(driver_show(&driver), "30-34 rw #3/#4, 34-36 rw #5");
+	driver_map(&driver, 50, 2, PROT_NONE, 0);
+	driver_remap(&driver, 50, 2, 4, MREMAP_MAYMOVE, 60);
+	driver_remap(&driver, 30, 2, 2, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 70);
+	ck_assert_str_eq(driver_show(&driver), "30-34 rw #3/#4, 34-36 rw #5, 60-62 - #6, 62-64 - #7, 70-72 rw #8");
+}
+END_TEST
+
+START_TEST(dontfork_is_left_out_of_the_copy)
+{
+	struct space *copy;
+
+	driver_map(&driver, 10, 8, RW, 0);
+	driver_map(&driver, 20, 4, PROT_NONE, 0);
+	driver_protect(&driver, 21, 1, RW);
+	driver_call(&driver, SPACE_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	/* Over a hole: done to what is mapped. */
+	driver_call(&driver, SPACE_MADVISE, -ENOMEM, 17 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, SPACE_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, SPACE_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
+	driver_call(&driver, SPACE_MADVISE, 0, 10 * PAGE, PAGE, MADV_DONTNEED, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 9 * PAGE);
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	ck_assert_uint_eq(space_counts(copy).before_bytes, 9 * PAGE);
+	ck_assert_ptr_null(space_find(copy, 12 * PAGE));
+	ck_assert_ptr_nonnull(space_find(copy, 13 * PAGE));
+	ck_assert_ptr_null(space_find(copy, 17 * PAGE));
+	ck_assert_ptr_null(space_find(copy, 20 * PAGE));
+	ck_assert_uint_eq(space_find(copy, 10 * PAGE)->commit, COMMIT_WITH_BIRTH);
+	ck_assert_uint_eq(space_find(copy, 21 * PAGE)->commit, COMMIT_WITH_BIRTH);
+	ck_assert_uint_eq(space_find(copy, 22 * PAGE)->commit, COMMIT_NONE);
+	ck_assert(space_valid(copy, &(const char *){NULL}));
+	space_destroy(copy);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -427,6 +485,9 @@ int main(void)
 	tcase_add_test(calls, code_generation_changes_when_code_comes_or_goes);
 	tcase_add_test(calls, fork_copies_with_other_births);
 	tcase_add_test(calls, exec_empties);
+	tcase_add_test(calls, commit_is_of_the_call_that_made_it_accessible);
+	tcase_add_test(calls, commit_moves_along_and_growth_has_its_own);
+	tcase_add_test(calls, dontfork_is_left_out_of_the_copy);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);

@@ -148,8 +148,7 @@ const char *driver_show(const struct driver *driver)
 
 		if (attributes->inode)
 			snprintf(file, sizeof(file), "+%lu", (unsigned long)(attributes->file_offset / PAGE));
-		if (attributes->protection && interval->commit != COMMIT_WITH_BIRTH &&
-		    interval->commit != interval->birth)
+		if (attributes->protection && interval->commit != COMMIT_WITH_BIRTH)
 			snprintf(other, sizeof(other), "/%s", birth_text(interval->commit, commit, sizeof(commit)));
 		used += (size_t)snprintf(
 		    text + used, sizeof(text) - used, "%s%lu-%lu %s%s%s%s%s%s%s%s %s%s", used ? ", " : "",
