@@ -117,15 +117,48 @@ static struct space_attributes mmap_attributes(struct space *space, const struct
 	return attributes;
 }
 
+static uint64_t round_up(uint64_t bytes, unsigned int shift)
+{
+	uint64_t mask = (1ULL << shift) - 1;
+
+	return bytes + mask < bytes ? 0 : (bytes + mask) & ~mask;
+}
+
 static uint64_t mmap_length(const struct space_call *call)
 {
-	uint64_t shift, mask;
+	unsigned int shift = call->arguments[3] >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
 
 	if (!(call->arguments[3] & MAP_HUGETLB))
 		return call->arguments[1];
-	shift = call->arguments[3] >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
-	mask = (1ULL << (shift ? shift : HUGE_PAGE_SHIFT_DEFAULT)) - 1;
-	return call->arguments[1] + mask < call->arguments[1] ? 0 : (call->arguments[1] + mask) & ~mask;
+	return round_up(call->arguments[1], shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
+}
+
+/*
+ * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the witness is the mapping itself: it
+ * reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation there.
+ */
+static bool learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
+{
+	static const unsigned int shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
+	const struct space_witness *witness = space_calls_witness(space, call, range);
+	const struct space_interval *above = space_find(space, range->end);
+	struct space_attributes continued, held;
+
+	if (!witness || (call->arguments[3] & MAP_ANONYMOUS) || witness->start != range->start ||
+	    witness->end == range->end)
+		return false;
+	continued = space_edit_advance(&witness->attributes, range->end - range->start);
+	held = above ? space_edit_advance(&above->attributes, range->end - above->start) : continued;
+	if (above && space_edit_agree(&held, &continued))
+		return false;
+	for (size_t i = 0; i < sizeof(shifts) / sizeof(*shifts); i++) {
+		if (witness->end - witness->start != round_up(range->end - range->start, shifts[i]) ||
+		    witness->start & ((1ULL << shifts[i]) - 1))
+			continue;
+		range->end = witness->end;
+		return true;
+	}
+	return false;
 }
 
 /*
@@ -148,6 +181,7 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	uint64_t flags = call->arguments[3];
 	struct space_attributes attributes;
 	struct range range;
+	bool huge;
 
 	if (space_calls_failed(call)) {
 		if (!refused_by_driver(space, call) ||
@@ -158,7 +192,9 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	}
 	if (!space_calls_range(space, (uint64_t)call->result, mmap_length(call), &range))
 		return true;
+	huge = learn_huge_pages(space, call, &range);
 	attributes = mmap_attributes(space, call, &range);
+	attributes.hugetlb |= huge;
 	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
 		if (!space_edit_release(space, range.start, range.end, call))
 			return false;

@@ -44,6 +44,7 @@ static const long numbers[] = {
     [SPACE_SHMDT] = SYS_shmdt,
     [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
     [SPACE_IO_DESTROY] = SYS_io_destroy,
+    [SPACE_MADVISE] = SYS_madvise,
 };
 
 /* Nothing here may allocate: the model would not know. */
@@ -244,13 +245,13 @@ static bool undecidable(const struct child *child, const struct space_call *call
 	       source->end < call->arguments[0] + call->arguments[1];
 }
 
-int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
-		   uint64_t a4, uint64_t a5)
+int64_t child_call_as(struct child *child, long number, enum space_call_kind kind, uint64_t a0, uint64_t a1,
+		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	static struct space_witness witnesses[LINES_MAXIMUM];
 	struct space_call call = {.kind = kind, .arguments = {a0, a1, a2, a3, a4, a5}, .thread = 1};
 
-	call.result = child_syscall(child, numbers[kind], a0, a1, a2, a3, a4, a5);
+	call.result = child_syscall(child, number, a0, a1, a2, a3, a4, a5);
 	call.time_ns = child->now_ns += 1000;
 	call.birth = child->birth++;
 	call.commit = call.birth;
@@ -264,6 +265,23 @@ int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, 
 	if (undecidable(child, &call))
 		take_snapshot(child, SPACE_SNAPSHOT_DEFINE);
 	return call.result;
+}
+
+int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		   uint64_t a4, uint64_t a5)
+{
+	return child_call_as(child, numbers[kind], kind, a0, a1, a2, a3, a4, a5);
+}
+
+void child_witness(struct child *child, uint64_t address)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	size_t count = read_maps(child, lines);
+
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i].start <= address && address < lines[i].end)
+			ck_assert_ptr_null(space_witness(child->space, &lines[i]));
+	}
 }
 
 uint64_t child_io_setup(struct child *child)

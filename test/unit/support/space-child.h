@@ -31,6 +31,13 @@ void child_stop(struct child *child);
 int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
 		   uint64_t a4, uint64_t a5);
 
+/* The same by another system call of this kind (pkey_mprotect). */
+int64_t child_call_as(struct child *child, long number, enum space_call_kind kind, uint64_t a0, uint64_t a1,
+		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+
+/* Tell of the mapping at `address` as of one the kernel made by itself. */
+void child_witness(struct child *child, uint64_t address);
+
 /* A system call the model is not told of. */
 int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		      uint64_t a5);

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Every rule once, by name, with the kernel as the oracle: after each call the model equals the child's maps. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+#include "support/space-child.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+#define ARENA_PAGES 2048
+#define PRIVATE (MAP_PRIVATE | MAP_ANONYMOUS)
+#define HUGE_PAGE (2ULL << 20)
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef PROT_GROWSDOWN
+#define PROT_GROWSDOWN 0x01000000
+#endif
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+
+static struct child child;
+static uint64_t arena;
+static unsigned int step;
+
+static uint64_t at(uint64_t page)
+{
+	return arena + page * PAGE;
+}
+
+/* One call with its expected result, and the comparison. */
+static void expect(int64_t expected, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		   uint64_t a4, uint64_t a5)
+{
+	int64_t result = child_call(&child, kind, a0, a1, a2, a3, a4, a5);
+
+	ck_assert_msg(result == expected, "%s, expected %#lx", child.last, (unsigned long)expected);
+	child_compare(&child, ++step);
+}
+
+static void map_file(uint64_t page, uint64_t pages, int protection, int flags, int file, uint64_t file_page)
+{
+	expect((int64_t)at(page), SPACE_MMAP, at(page), pages * PAGE, (uint64_t)protection,
+	       (uint64_t)(flags | MAP_FIXED), (uint64_t)file, file_page * PAGE);
+}
+
+static void map(uint64_t page, uint64_t pages, int protection)
+{
+	map_file(page, pages, protection, PRIVATE, -1, 0);
+}
+
+static void unmap(uint64_t page, uint64_t pages)
+{
+	expect(0, SPACE_MUNMAP, at(page), pages * PAGE, 0, 0, 0, 0);
+}
+
+static void protect(int64_t expected, uint64_t page, uint64_t pages, int protection)
+{
+	expect(expected, SPACE_MPROTECT, at(page), pages * PAGE, (uint64_t)protection, 0, 0, 0);
+}
+
+static void remap(int64_t expected, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
+		  uint64_t target_page)
+{
+	expect(expected, SPACE_MREMAP, at(page), old_pages * PAGE, new_pages * PAGE, (uint64_t)flags, at(target_page),
+	       0);
+}
+
+static uint32_t birth_at(uint64_t page)
+{
+	const struct space_interval *interval = space_find(child.space, at(page));
+
+	return interval ? interval->birth : UINT32_MAX;
+}
+
+static void setup(void)
+{
+	child_start(&child);
+	step = 0;
+	arena = (uint64_t)child_call(&child, SPACE_MMAP, 0, ARENA_PAGES * PAGE + HUGE_PAGE, PROT_NONE, PRIVATE,
+				     UINT64_MAX, 0);
+	expect(0, SPACE_MUNMAP, arena, ARENA_PAGES * PAGE + HUGE_PAGE, 0, 0, 0, 0);
+	arena = (arena + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+}
+
+static void teardown(void)
+{
+	ck_assert_uint_eq(space_counts(child.space).repaired_bytes, 0);
+	child_stop(&child);
+}
+
+START_TEST(munmap_over_several_mappings_and_holes)
+{
+	map(10, 4, RW);
+	map(16, 4, PROT_READ);
+	map_file(24, 4, PROT_READ, MAP_PRIVATE, child.files[0], 2);
+	unmap(12, 14);
+	unmap(0, 8);
+	unmap(10, 40);
+}
+END_TEST
+
+START_TEST(map_fixed_replaces_several)
+{
+	map(10, 4, RW);
+	map_file(16, 4, PROT_READ, MAP_SHARED, child.files[2], 1);
+	map(12, 6, PROT_READ | PROT_EXEC);
+	map(0, 40, PROT_NONE);
+}
+END_TEST
+
+START_TEST(map_fixed_noreplace_is_refused_or_placed)
+{
+	map(10, 4, RW);
+	expect(-EEXIST, SPACE_MMAP, at(12), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	expect((int64_t)at(14), SPACE_MMAP, at(14), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	ck_assert_uint_ne(birth_at(13), birth_at(14));
+}
+END_TEST
+
+START_TEST(hint_that_is_taken_is_placed_elsewhere)
+{
+	int64_t result;
+
+	map(10, 4, RW);
+	result = child_call(&child, SPACE_MMAP, at(10), 4 * PAGE, RW, PRIVATE, UINT64_MAX, 0);
+	ck_assert_int_ne(result, (int64_t)at(10));
+	child_compare(&child, ++step);
+}
+END_TEST
+
+START_TEST(mremap_shrinks_grows_in_place_and_moves)
+{
+	int64_t moved;
+
+	map(10, 8, RW);
+	remap((int64_t)at(10), 10, 8, 5, 0, 0);
+	remap((int64_t)at(10), 10, 5, 9, 0, 0);
+	ck_assert_uint_ne(birth_at(14), birth_at(15));
+	map(19, 1, PROT_READ);
+	remap(-ENOMEM, 10, 9, 12, 0, 0);
+	/* Its end is the mapping's: one mapping grows, whatever the model knows of two births in it. */
+	moved = child_call(&child, SPACE_MREMAP, at(10), 9 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0, 0);
+	ck_assert_int_gt(moved, 0);
+	child_compare(&child, ++step);
+	ck_assert_ptr_null(space_find(child.space, at(10)));
+}
+END_TEST
+
+START_TEST(mremap_fixed_over_several_targets)
+{
+	map_file(10, 4, PROT_READ, MAP_PRIVATE, child.files[0], 3);
+	map(20, 2, RW);
+	map(23, 5, PROT_NONE);
+	remap((int64_t)at(21), 10, 4, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 21);
+}
+END_TEST
+
+START_TEST(mremap_fixed_shrinks_to_its_target)
+{
+	map(10, 6, RW);
+	map(20, 6, PROT_READ);
+	remap((int64_t)at(22), 10, 6, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 22);
+}
+END_TEST
+
+START_TEST(mremap_fixed_moves_several_mappings_at_once)
+{
+	int64_t result;
+
+	map(10, 2, RW);
+	map(14, 2, PROT_READ);
+	map(17, 1, PROT_NONE);
+	map(30, 8, PROT_READ | PROT_EXEC);
+	result = child_call(&child, SPACE_MREMAP, at(10), 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
+	/* Before 6.17 it is refused. */
+	ck_assert(result == (int64_t)at(30) || result == -EFAULT);
+	child_compare(&child, ++step);
+}
+END_TEST
+
+START_TEST(mremap_dontunmap_leaves_its_source)
+{
+	uint32_t birth;
+
+	map(10, 4, RW);
+	birth = birth_at(10);
+	remap((int64_t)at(30), 10, 4, 4, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, 30);
+	ck_assert_uint_eq(birth_at(10), birth);
+	ck_assert_uint_ne(birth_at(30), birth);
+}
+END_TEST
+
+START_TEST(mremap_of_old_size_0_makes_a_second_view)
+{
+	map_file(10, 4, RW, MAP_SHARED, child.files[2], 2);
+	remap((int64_t)at(30), 11, 0, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 30);
+	map(50, 4, RW);
+	remap(-EINVAL, 50, 0, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 60);
+}
+END_TEST
+
+START_TEST(mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target)
+{
+	map(10, 4, RW);
+	map(30, 8, PROT_READ);
+	child_limit(&child, true, 0);
+	remap(-ENOMEM, 10, 4, 4, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, 36);
+	child_limit(&child, false, 0);
+}
+END_TEST
+
+START_TEST(brk_goes_up_and_down)
+{
+	uint64_t first = (uint64_t)child_call(&child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
+
+	expect((int64_t)(first + 10 * PAGE + 8), SPACE_BRK, first + 10 * PAGE + 8, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 10 * PAGE + 16), SPACE_BRK, first + 10 * PAGE + 16, 0, 0, 0, 0, 0);
+	ck_assert(space_find(child.space, first + 10 * PAGE)->attributes.heap);
+	expect((int64_t)(first + 3 * PAGE), SPACE_BRK, first + 3 * PAGE, 0, 0, 0, 0, 0);
+	/* Below the start of the heap it is refused and says where it is. */
+	expect((int64_t)(first + 3 * PAGE), SPACE_BRK, PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 20 * PAGE), SPACE_BRK, first + 20 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)first, SPACE_BRK, first, 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(brk_over_pieces_that_were_unmapped)
+{
+	uint64_t first = (uint64_t)child_call(&child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
+	uint64_t page = (first + PAGE - 1) & ~(PAGE - 1);
+
+	expect((int64_t)(page + 10 * PAGE), SPACE_BRK, page + 10 * PAGE, 0, 0, 0, 0, 0);
+	expect(0, SPACE_MUNMAP, page + 4 * PAGE, 2 * PAGE, 0, 0, 0, 0);
+	expect(0, SPACE_MPROTECT, page + 7 * PAGE, PAGE, PROT_NONE, 0, 0, 0);
+	expect((int64_t)(page + 12 * PAGE), SPACE_BRK, page + 12 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(page + 2 * PAGE), SPACE_BRK, page + 2 * PAGE, 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(mprotect_splits_and_merges)
+{
+	map(10, 8, PROT_NONE);
+	protect(0, 12, 2, RW);
+	protect(0, 11, 4, PROT_READ);
+	protect(0, 10, 8, PROT_NONE);
+	ck_assert_ptr_eq(space_find(child.space, at(10)), space_find(child.space, at(17)));
+}
+END_TEST
+
+START_TEST(pkey_mprotect_is_an_mprotect)
+{
+	map(10, 4, RW);
+	ck_assert_int_eq(child_call_as(&child, SYS_pkey_mprotect, SPACE_MPROTECT, at(11), PAGE, PROT_READ,
+				       UINT64_MAX /* no key */, 0, 0),
+			 0);
+	child_compare(&child, ++step);
+}
+END_TEST
+
+START_TEST(mprotect_growsdown_reaches_the_start)
+{
+	map_file(400, 6, RW, PRIVATE | MAP_GROWSDOWN, -1, 0);
+	protect(0, 404, 1, PROT_READ | PROT_GROWSDOWN);
+	map(700, 6, RW);
+	protect(-EINVAL, 704, 1, PROT_READ | PROT_GROWSDOWN);
+}
+END_TEST
+
+START_TEST(mapping_that_grows_down_is_told_by_the_kernel)
+{
+	map_file(800, 2, RW, PRIVATE | MAP_GROWSDOWN, -1, 0);
+	/* The kernel's own access grows it too. */
+	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(799), 1, 0, 0, 0), 1);
+	child_witness(&child, at(799));
+	child_compare(&child, ++step);
+	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(790), 1, 0, 0, 0), 1);
+	child_witness(&child, at(790));
+	child_compare(&child, ++step);
+	unmap(780, 22);
+}
+END_TEST
+
+START_TEST(read_implies_exec_holds_for_mmap_mprotect_and_brk)
+{
+	ck_assert_int_ge(child_syscall(&child, SYS_personality, READ_IMPLIES_EXEC, 0, 0, 0, 0, 0), 0);
+	map(10, 4, PROT_READ);
+	map(20, 4, PROT_NONE);
+	protect(0, 21, 2, RW);
+	map(30, 4, PROT_WRITE);
+	map_file(40, 4, PROT_READ, MAP_PRIVATE, child.files[0], 0);
+	protect(0, 40, 1, PROT_NONE);
+	protect(0, 40, 2, PROT_READ);
+}
+END_TEST
+
+START_TEST(files_shared_and_private_with_their_offsets)
+{
+	int zero = (int)child_syscall(&child, SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR,
+				      0, 0, 0);
+
+	ck_assert_int_ge(zero, 0);
+	map_file(10, 6, RW, MAP_PRIVATE, child.files[0], 1);
+	map_file(16, 2, RW, MAP_PRIVATE, child.files[0], 7);
+	map_file(20, 6, RW, MAP_SHARED, child.files[0], 3);
+	map_file(30, 6, PROT_READ, MAP_SHARED, child.files[1], 0);
+	map_file(40, 6, RW, MAP_SHARED, child.files[2], 5);
+	map_file(50, 6, RW, MAP_PRIVATE, zero, 0);
+	map_file(60, 6, RW, MAP_SHARED, zero, 0);
+	map_file(70, 6, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	map_file(80, 6, RW, MAP_SHARED_VALIDATE, child.files[2], 9);
+	for (uint64_t page = 10; page < 90; page += 10)
+		unmap(page + 2, 2);
+}
+END_TEST
+
+START_TEST(shm_is_attached_replaced_moved_and_detached)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect(-EINVAL, SPACE_SHMAT, segment, at(12), 0, 0, 0, 0);
+	expect((int64_t)at(12), SPACE_SHMAT, segment, at(12), SHM_REMAP | SHM_RDONLY, 0, 0, 0);
+	remap((int64_t)at(40), 14, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	expect(0, SPACE_SHMDT, at(12), 0, 0, 0, 0, 0);
+	/* The moved piece goes with the address at which the segment would begin. */
+	expect(0, SPACE_SHMDT, at(38), 0, 0, 0, 0, 0);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(-EINVAL, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_find(child.space, at(40)));
+}
+END_TEST
+
+START_TEST(shm_of_two_segments_one_detached)
+{
+	expect((int64_t)at(10), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(10), 0, 0, 0, 0);
+	expect((int64_t)at(15), SPACE_SHMAT, (uint64_t)child.shared_memory[1], at(15), 0, 0, 0, 0);
+	expect((int64_t)at(30), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(30), 0, 0, 0, 0);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	protect(0, 16, 1, PROT_NONE);
+	expect(0, SPACE_SHMDT, at(15), 0, 0, 0, 0, 0);
+	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(remap_file_pages_changes_offsets)
+{
+	map_file(10, 8, RW, MAP_SHARED, child.files[2], 0);
+	expect(0, SPACE_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 9, 0, 0);
+	expect(0, SPACE_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 2, 0, 0);
+	map(30, 4, RW);
+	expect(-EINVAL, SPACE_REMAP_FILE_PAGES, at(30), PAGE, 0, 1, 0, 0);
+}
+END_TEST
+
+START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
+{
+	uint64_t context = child_io_setup(&child);
+
+	ck_assert_uint_ne(context, 0);
+	child_compare(&child, ++step);
+	ck_assert_uint_eq(space_find(child.space, context)->birth, BIRTH_KERNEL);
+	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_find(child.space, context));
+	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(sealed_mappings_refuse_and_stay)
+{
+	map(10, 6, RW);
+	if (child_syscall(&child, SYS_mseal, at(12), 2 * PAGE, 0, 0, 0, 0) != 0)
+		return; /* before 6.10 */
+	expect(-EPERM, SPACE_MUNMAP, at(10), 6 * PAGE, 0, 0, 0, 0);
+	protect(-EPERM, 12, 1, PROT_READ);
+	protect(-EPERM, 10, 6, PROT_READ);
+	remap(-EPERM, 12, 2, 1, 0, 0);
+	remap(-EPERM, 12, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	expect(-EPERM, SPACE_MMAP, at(11), 2 * PAGE, RW, PRIVATE | MAP_FIXED, UINT64_MAX, 0);
+}
+END_TEST
+
+START_TEST(mprotect_that_fails_keeps_what_it_did_before)
+{
+	map(10, 4, RW);
+	map_file(14, 4, PROT_READ, MAP_SHARED, child.files[1], 0);
+	protect(-EACCES, 12, 6, RW | PROT_EXEC);
+	map(20, 4, RW);
+	map(26, 4, RW);
+	protect(-ENOMEM, 22, 8, PROT_READ);
+	protect(-ENOMEM, 24, 4, PROT_READ);
+}
+END_TEST
+
+START_TEST(map_fixed_refused_by_the_driver_leaves_a_hole)
+{
+	map(10, 4, RW);
+	if (child.files[3] < 0)
+		return; /* no packet sockets for whoever runs this */
+	expect(-EINVAL, SPACE_MMAP, at(11), 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, (uint64_t)child.files[3], 0);
+	ck_assert_ptr_null(space_find(child.space, at(11)));
+	ck_assert_ptr_nonnull(space_find(child.space, at(13)));
+}
+END_TEST
+
+START_TEST(anonymous_hugetlb_is_rounded)
+{
+	int64_t result = child_call(&child, SPACE_MMAP, at(0), 5 * PAGE, RW,
+				    PRIVATE | MAP_FIXED | MAP_HUGETLB | MAP_NORESERVE, UINT64_MAX, 0);
+
+	child_compare(&child, ++step);
+	if (result < 0)
+		return; /* the kernel has no huge pages */
+	ck_assert_uint_eq(space_find(child.space, at(0))->end, at(0) + HUGE_PAGE);
+	expect(0, SPACE_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(hugetlb_memfd_is_rounded_without_map_hugetlb)
+{
+	int64_t result,
+	    file = child_syscall(&child, SYS_memfd_create, (uint64_t)(uintptr_t) "huge", MFD_HUGETLB, 0, 0, 0, 0);
+
+	if (file < 0)
+		return; /* the kernel has no huge pages */
+	result = child_call(&child, SPACE_MMAP, at(0), 5 * PAGE, RW, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+			    (uint64_t)file, 0);
+	child_compare(&child, ++step);
+	if (result < 0)
+		return;
+	map(512, 4, PROT_READ);
+	expect(0, SPACE_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(madvise_changes_no_page)
+{
+	map(10, 8, RW);
+	expect(0, SPACE_MADVISE, at(12), 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	expect(-ENOMEM, SPACE_MADVISE, at(16), 6 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	expect(0, SPACE_MADVISE, at(10), 8 * PAGE, MADV_DOFORK, 0, 0, 0);
+	expect(0, SPACE_MADVISE, at(10), 8 * PAGE, MADV_DONTNEED, 0, 0, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("space: rules");
+	TCase *rules = tcase_create("rules");
+	SRunner *runner = srunner_create(suite);
+	int failures;
+
+	tcase_add_checked_fixture(rules, setup, teardown);
+	tcase_add_test(rules, munmap_over_several_mappings_and_holes);
+	tcase_add_test(rules, map_fixed_replaces_several);
+	tcase_add_test(rules, map_fixed_noreplace_is_refused_or_placed);
+	tcase_add_test(rules, hint_that_is_taken_is_placed_elsewhere);
+	tcase_add_test(rules, mremap_shrinks_grows_in_place_and_moves);
+	tcase_add_test(rules, mremap_fixed_over_several_targets);
+	tcase_add_test(rules, mremap_fixed_shrinks_to_its_target);
+	tcase_add_test(rules, mremap_fixed_moves_several_mappings_at_once);
+	tcase_add_test(rules, mremap_dontunmap_leaves_its_source);
+	tcase_add_test(rules, mremap_of_old_size_0_makes_a_second_view);
+	tcase_add_test(rules, mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target);
+	tcase_add_test(rules, brk_goes_up_and_down);
+	tcase_add_test(rules, brk_over_pieces_that_were_unmapped);
+	tcase_add_test(rules, mprotect_splits_and_merges);
+	tcase_add_test(rules, pkey_mprotect_is_an_mprotect);
+	tcase_add_test(rules, mprotect_growsdown_reaches_the_start);
+	tcase_add_test(rules, mapping_that_grows_down_is_told_by_the_kernel);
+	tcase_add_test(rules, read_implies_exec_holds_for_mmap_mprotect_and_brk);
+	tcase_add_test(rules, files_shared_and_private_with_their_offsets);
+	tcase_add_test(rules, shm_is_attached_replaced_moved_and_detached);
+	tcase_add_test(rules, shm_of_two_segments_one_detached);
+	tcase_add_test(rules, remap_file_pages_changes_offsets);
+	tcase_add_test(rules, aio_ring_comes_with_io_setup_and_goes_with_io_destroy);
+	tcase_add_test(rules, sealed_mappings_refuse_and_stay);
+	tcase_add_test(rules, mprotect_that_fails_keeps_what_it_did_before);
+	tcase_add_test(rules, map_fixed_refused_by_the_driver_leaves_a_hole);
+	tcase_add_test(rules, anonymous_hugetlb_is_rounded);
+	tcase_add_test(rules, hugetlb_memfd_is_rounded_without_map_hugetlb);
+	tcase_add_test(rules, madvise_changes_no_page);
+	suite_add_tcase(suite, rules);
+	srunner_run_all(runner, CK_NORMAL);
+	failures = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
