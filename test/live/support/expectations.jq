@@ -42,6 +42,16 @@ def report_figures: {
 	committed_before: .committed_before_bytes,
 };
 
+def thread_figures: {
+	allocated: sum(.allocated_bytes),
+	allocations: sum(.allocated_count),
+	itself: sum(.freed_by_itself_bytes),
+	others: sum(.freed_by_others_bytes),
+	unfreed: sum(.unfreed_bytes),
+	count: sum(.unfreed_count),
+	released: sum(.released_bytes),
+};
+
 def difference($title; $key; $expected; $got):
 	if ($expected | tonumber) == $got then empty else "\($title): \($key): expected \($expected), got \($got)" end;
 
@@ -51,6 +61,19 @@ def differences($title; $figures): to_entries[] | . as $wanted | difference($tit
 | $expectations | split("\n")[] | select(startswith("expect ")) | expectation
 | if .total then
 	select($attached == "yes") | differences("report"; $report | report_figures)
+  elif .thread then
+	. as $expected
+	| [$report.thread_totals[] | select(.thread.name == $expected.thread)]
+	| thread_figures as $figures
+	| $expected | del(.thread) | differences("thread \($expected.thread)"; $figures)
+  elif .owner then
+	. as $expected
+	| [$report.releases[]
+	   | select($report.thread_totals[.owner].thread.name == $expected.owner and
+		    $report.thread_totals[.releaser].thread.name == $expected.releaser)]
+	| { released: sum(.bytes) } as $figures
+	| $expected | { released }
+	| differences("\($expected.releaser) releases of \($expected.owner)"; $figures)
   elif .failed then
 	. as $expected
 	| (.stack | split("<")) as $stack

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Maps and unmaps known amounts in phases, with a pause between them. Says which moments lie in the pauses, and what
+ * each window between two of them must show: moment NUMBER NS window FROM TO allocated=BYTES freed=BYTES unfreed=BYTES
+ * count=N peak=BYTES young FROM TO BORN allocated=...      the same for mappings made before moment BORN only
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/stage.h"
+
+enum { PHASES = 5, BLOCKS_MAX = 64, PAUSE_US = 40000, BLOCK_PAGES = 4, KEPT = -1 };
+
+struct block {
+	void *start;
+	int born, freed; /* phases */
+};
+
+/* What a phase maps, and how much of each earlier phase it unmaps first. */
+static const struct {
+	int maps, frees[PHASES];
+} phases[PHASES] = {
+    {.maps = 6},
+    {.maps = 12, .frees = {3}},
+    {.maps = 20},
+    {.maps = 9, .frees = {1, 5, 7}},
+    {.maps = 4, .frees = {2, 0, 6, 9}},
+};
+
+static struct block blocks[BLOCKS_MAX];
+static int block_count;
+
+VISIBLE void map_even(struct block *block)
+{
+	block->start = mmap(NULL, BLOCK_PAGES * stage_page_bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stage_need(block->start, "mmap");
+}
+
+VISIBLE void map_odd(struct block *block)
+{
+	block->start = mmap(NULL, BLOCK_PAGES * stage_page_bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stage_need(block->start, "mmap");
+}
+
+static void free_some(int born, int count, int phase)
+{
+	for (int i = 0; i < block_count && count > 0; i++) {
+		if (blocks[i].born != born || blocks[i].freed != KEPT)
+			continue;
+		stage_need_call(munmap(blocks[i].start, BLOCK_PAGES * stage_page_bytes()), "munmap");
+		blocks[i].freed = phase;
+		count--;
+	}
+}
+
+/* The releases come first: the most of a phase is what it ends with. */
+static void run_phase(int phase)
+{
+	for (int born = 0; born < phase; born++)
+		free_some(born, phases[phase].frees[born], phase);
+	for (int i = 0; i < phases[phase].maps; i++) {
+		struct block *block = &blocks[block_count++];
+
+		*block = (struct block){.born = phase, .freed = KEPT};
+		(i & 1 ? map_odd : map_even)(block);
+	}
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Of the phases [from, to): the mappings of [from, born) as they are after phase to - 1. */
+static void say_window(const char *title, int from, int to, int born)
+{
+	size_t bytes = BLOCK_PAGES * stage_page_bytes();
+	int allocated = 0, freed = 0, peak = 0;
+
+	for (int i = 0; i < block_count; i++) {
+		if (blocks[i].born < from || blocks[i].born >= born)
+			continue;
+		allocated++;
+		freed += blocks[i].freed != KEPT && blocks[i].freed < to;
+	}
+	for (int end = from; end < to; end++) {
+		int held = 0;
+
+		for (int i = 0; i < block_count; i++)
+			held += blocks[i].born >= from && blocks[i].born < born && blocks[i].born <= end &&
+				(blocks[i].freed == KEPT || blocks[i].freed > end);
+		peak = held > peak ? held : peak;
+	}
+	printf("%s allocated=%zu freed=%zu unfreed=%zu count=%d peak=%zu\n", title, allocated * bytes, freed * bytes,
+	       (allocated - freed) * bytes, allocated - freed, peak * bytes);
+}
+
+int main(int argc, char **argv)
+{
+	struct stage stage = stage_open(argc, argv);
+	uint64_t moments[PHASES + 1];
+	char title[64];
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	stage_begin(&stage);
+	usleep(PAUSE_US);
+	moments[0] = now();
+	for (int phase = 0; phase < PHASES; phase++) {
+		usleep(PAUSE_US);
+		run_phase(phase);
+		usleep(PAUSE_US);
+		moments[phase + 1] = now();
+	}
+	usleep(PAUSE_US);
+	for (int i = 0; i <= PHASES; i++)
+		printf("moment %d %llu\n", i, (unsigned long long)moments[i]);
+	for (int from = 0; from < PHASES; from++) {
+		for (int to = from + 1; to <= PHASES; to++) {
+			snprintf(title, sizeof(title), "window %d %d", from, to);
+			say_window(title, from, to, to);
+			for (int born = from + 1; born < to; born++) {
+				snprintf(title, sizeof(title), "young %d %d %d", from, to, born);
+				say_window(title, from, to, born);
+			}
+		}
+	}
+	stage_end(&stage);
+	return 0;
+}
