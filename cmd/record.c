@@ -68,6 +68,15 @@ static const char *parse_call_graph(const char *text, void *value)
 	return NULL;
 }
 
+static const char *parse_interval(const char *text, void *value)
+{
+	if (strcmp(text, "0") == 0) {
+		*(uint64_t *)value = 0;
+		return NULL;
+	}
+	return value_duration(text, value);
+}
+
 static void show_message(void *context, bool warning, const char *text)
 {
 	const struct record_context *record = context;
@@ -237,6 +246,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),
 	    OPTION(0, "no-inherit", FLAG, &options.no_inherit, NULL,
 		   "leave out child processes; new threads are recorded all the same"),
+	    OPTION(0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
+		   "check against the kernel's maps every TIME, also for processes that end by themselves; 0: never",
+		   .parse = parse_interval),
 	    OPTION('q', "quiet", FLAG, &quiet, NULL, "no summary; warnings and errors only"),
 	    OPTION('v', "verbose", FLAG, &options.verbose, NULL, "say what is being done"),
 	    OPTIONS_END,

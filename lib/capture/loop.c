@@ -106,6 +106,25 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	return NULL;
 }
 
+/* Checks on the way. Between the reads of a snapshot the rings are drained when they fill, and no process keeps the
+ * others waiting for longer than its own snapshot takes. */
+static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		/* Its first snapshot, which defines what later ones check, comes first. */
+		if (process->ended || process->snapshot_wanted)
+			continue;
+		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL);
+		if (!error)
+			error = drain_rings(recorder);
+	}
+	return error;
+}
+
 /* Sleep until a ring fills, something ends, or a tick is over. True: the stop descriptor is readable. */
 static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 {
@@ -132,6 +151,14 @@ static void keep_safe(struct recorder *recorder)
 	note_perf_maps(recorder);
 }
 
+/* From now, so that snapshots that take longer than the interval leave room for other work. */
+static uint64_t next_snapshot_ns(const struct recorder *recorder)
+{
+	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = recorder_now_ns();
+
+	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
+}
+
 struct mmt_error *loop_run(struct recorder *recorder)
 {
 	CLEANUP(free) struct pollfd *items = NULL;
@@ -141,16 +168,21 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			      ? recorder->start_ns + duration_ns
 			      : UINT64_MAX;
 	uint64_t safe_ns = recorder_now_ns();
+	uint64_t snapshot_ns = next_snapshot_ns(recorder);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
 	while (!error) {
-		bool stopped = wait_for_work(&waiting, end_ns);
+		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended = known_processes_update(&recorder->processes);
 
 		error = drain_rings(recorder);
 		if (!error)
 			error = loop_serve(recorder);
+		if (!error && !stopped && !ended && recorder_now_ns() >= snapshot_ns) {
+			error = take_interval_snapshots(recorder);
+			snapshot_ns = next_snapshot_ns(recorder);
+		}
 		if (recorder->round_bytes >= ROUND_BYTES)
 			recorder_end_round(recorder);
 		if (recorder_now_ns() - safe_ns >= SECOND_NS) {

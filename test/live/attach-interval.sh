@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# --snapshot-interval: a process in full flight is checked on the way, and one that ends by itself is checked at all.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+count_readings() {
+	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+	readings=$(grep -c " snapshot-begin .*snapshot=interval" "$directory/dump.out")
+	ends=$(grep -c " snapshot-end .*snapshot=interval" "$directory/dump.out")
+}
+
+start_workload busy
+"$MMTRACE" record -q --snapshot-interval 100ms --duration 1 -p "$pid" -o "$recording" || fail "record: status $?"
+report_json
+expect_true_report
+count_readings
+[ "$readings" -ge 4 ] && [ "$readings" -le 10 ] || fail "$readings readings in a second, one each 100 ms"
+[ "$readings" = "$ends" ] || fail "$readings readings, but $ends ends of such"
+# The time of the recording's own clock goes on between them: calls are drained meanwhile.
+"$MMTRACE" record -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
+count_readings
+[ "$readings" = 0 ] || fail "$readings readings although none were asked for"
+kill -9 "$pid"
+
+# It ends by itself: the last reading before that is its check.
+start_workload leak-anon
+start_recording --snapshot-interval 50ms -p "$pid"
+let_work
+sleep 0.3
+let_end
+wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+count_readings
+[ "$ends" -ge 2 ] || fail "only $ends readings before it ended"
+report_json
+expect_true_report
+expect_json '.processes | length == 1 and .[0].ended'
+expect_workload_answer no
+"$MMTRACE" report --check -i "$recording" >/dev/null 2>"$directory/check.log" ||
+	fail "the check of a process that ended: status $?: $(cat "$directory/check.log")"
+expect_json '.processes[0].checked and .processes[0].wrong_bytes == 0'
