@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Managed runtimes under load: 0 bytes off, attached to or started.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+recorded=0
+churn=$SOURCE/test/workload/runtimes
+
+# runtime NAME COMMAND...: record the first seconds, then attach to another one in full flight.
+runtime() {
+	local name=$1 process
+	shift
+	command -v "$1" >/dev/null || {
+		echo "$name is not installed"
+		return
+	}
+	recorded=$((recorded + 1))
+	"$MMTRACE" record -q -o "$recording" --duration 2s -m 32M -- "$@" >runtime.out 2>&1 || fail "record -- $name: $(cat runtime.out)"
+	report_json
+	expect_true_report
+	expect_check 0
+	expect_json '.unfreed_bytes > 1048576 and .events.mprotect > 10'
+
+	"$@" >runtime.out 2>&1 3>&- &
+	process=$!
+	processes+=("$process")
+	sleep 1.5
+	"$MMTRACE" record -q -o "$recording" --duration 1500ms -p $process 2>record.log || fail "record -p: $(cat record.log)"
+	report_json
+	expect_true_report
+	expect_check 0
+	expect_json '.events | .mmap + .munmap + .mprotect > 10'
+	kill -9 $process
+	wait $process 2>/dev/null
+}
+
+runtime node node "$churn/churn.js"
+command -v javac >/dev/null && javac -d "$directory" "$churn/Churn.java" &&
+	runtime java java -Xmx256m -cp "$directory" Churn
+[ $recorded -gt 0 ] || skip "neither node nor java is installed"
