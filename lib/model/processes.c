@@ -176,6 +176,8 @@ static void leave_space(struct process *process)
 static void end_process(struct process *process, uint64_t time_ns)
 {
 	leave_space(process);
+	if (!process->borrows_space)
+		space_end(process->space, time_ns);
 	process->ended = true;
 	process->ended_ns = time_ns;
 }

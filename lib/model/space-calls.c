@@ -10,6 +10,7 @@
 #include "model/space-calls.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
+#include "model/space-repair.h"
 #include "model/space-snapshot.h"
 
 #ifndef MAP_DROPPABLE
@@ -482,6 +483,8 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	bool done = true;
 
 	space->now_ns = call->time_ns;
+	if (!space_repair_late(space, call->time_ns))
+		return &error_no_memory;
 	space_guards_expire(space, call->time_ns);
 	for (size_t i = 0; done && i < call->witness_count; i++) {
 		const struct space_witness *witness = &call->witnesses[i];

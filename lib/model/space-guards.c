@@ -36,10 +36,13 @@ static bool seen_early(const struct space *space, const struct space_interval *h
 {
 	struct space_attributes placed = *attributes;
 	struct space_attributes found = held->attributes;
+	bool early = false;
 
 	if (held->birth >= BIRTH_FIRST)
 		return false;
-	if (held->birth != BIRTH_KERNEL && space->now_ns - space->described_ns > SNAPSHOT_LAG_NS)
+	if (held->birth == BIRTH_UNKNOWN && space->now_ns - space->repaired_ns <= GUARD_NS)
+		early = true;
+	if (!early && held->birth != BIRTH_KERNEL && space->now_ns - space->described_ns > SNAPSHOT_LAG_NS)
 		return false;
 	if (held->start > start)
 		placed = space_edit_advance(attributes, held->start - start);

@@ -4,6 +4,7 @@
 
 #include "model/space-calls.h"
 #include "model/space-edit.h"
+#include "model/space-repair.h"
 #include "model/space-snapshot.h"
 
 #ifndef PROT_GROWSDOWN
@@ -78,6 +79,8 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 	if (!space_calls_range(space, call->arguments[0], call->arguments[1], &range))
 		return true;
 	range.start = lowest(space, call, range.start);
+	if (!space_repair_presumed(space, range.start, range.end))
+		return false;
 	changed_end = range.end;
 	/* A failed call has changed what precedes the mapping it failed at: a gap in the map, or else only the kernel
 	 * knows. */

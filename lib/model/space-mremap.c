@@ -5,6 +5,7 @@
 #include "model/space-calls.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
+#include "model/space-repair.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -283,7 +284,7 @@ bool space_mremap_apply(struct space *space, const struct space_call *call)
 
 	if (!read_arguments(space, call, &remap))
 		return true;
-	done = apply(space, call, &remap);
+	done = space_repair_presumed(space, remap.source, remap.source + remap.old_bytes) && apply(space, call, &remap);
 	vector_deinit(&remap.moved);
 	vector_deinit(&remap.fresh);
 	return done;

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 
 #include "model/space-edit.h"
+#include "model/space-repair.h"
 
 #define TOUCHED_MAXIMUM 65536
-#define LATE_NS 1000000000ULL /* a call in flight while its page was read returns within this time */
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
@@ -39,41 +39,11 @@ static void forget_touched(struct space *space)
 		intervals_deinit(&space->touched);
 }
 
-static struct space_check *current_check(struct space *space)
-{
-	bool checking = space->snapshot.open && space->snapshot.mode == SPACE_SNAPSHOT_CHECK;
-
-	return checking ? &space->snapshot.check : &space->check;
-}
-
-/* Pages found wrong are undecided when a call settles them that may have been in flight when they were read. */
-static bool excuse(struct space *space, uint64_t start, uint64_t end)
-{
-	struct space_check *check = current_check(space);
-	struct interval_node *node;
-
-	for (uint64_t position = start; (node = intervals_within(&space->differing, position, end));) {
-		uint64_t from = node->interval.start > start ? node->interval.start : start;
-		uint64_t to = node->interval.end < end ? node->interval.end : end;
-
-		position = to;
-		if (space->now_ns <= node->time_ns || space->now_ns - node->time_ns > LATE_NS)
-			continue;
-		if (!intervals_cut(&space->differing, from, to))
-			return false;
-		check->undecided_bytes += to - from;
-		check->wrong_bytes -= to - from;
-	}
-	node = intervals_next(&space->differing, 0);
-	check->first_wrong = node ? node->interval.start : 0;
-	return true;
-}
-
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
 	if (!space->now_ns)
 		return true;
-	if (space->differing.count && !excuse(space, start, end))
+	if (!space_repair_excuse(space, start, end))
 		return false;
 	if (!space->snapshot.open || space->snapshot.mode != SPACE_SNAPSHOT_DEFINE)
 		return true;
@@ -206,16 +176,14 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 	return true;
 }
 
-static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
-	struct space_check *check = &space->snapshot.check;
+	struct space_attributes told;
 
-	if (start >= end)
-		return true;
-	if (!check->wrong_bytes)
-		check->first_wrong = start;
-	check->wrong_bytes += end - start;
-	return mark(&space->differing, start, end, stretch->time_ns);
+	if (!stretch->attributes)
+		return space_repair_mark(space, start, end, NULL, stretch->time_ns, wrong);
+	told = space_edit_advance(stretch->attributes, start - stretch->start);
+	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
 }
 
 /* A stack may have grown down to `start` from the model's interval at `end` unseen. */
@@ -233,18 +201,33 @@ static bool check_missing(struct space *space, const struct stretch *stretch, ui
 	uint64_t position = start;
 	struct interval_node *node;
 
-	if (!stretch->attributes || start >= KERNEL_ADDRESSES || stack_growth(space, stretch, end))
+	if (!stretch->attributes || start >= KERNEL_ADDRESSES)
 		return true;
+	if (stack_growth(space, stretch, end))
+		return differ(space, stretch, start, end, false);
 	while ((node = intervals_within(&space->unknown, position, end))) {
 		uint64_t from = node->interval.start > position ? node->interval.start : position;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 
-		if (!differ(space, stretch, position, from))
+		if (!differ(space, stretch, position, from, true) || !differ(space, stretch, from, to, false))
 			return false;
 		space->snapshot.check.undecided_bytes += to - from;
 		position = to;
 	}
-	return differ(space, stretch, position, end);
+	return differ(space, stretch, position, end, true);
+}
+
+/* [start, end) is a part of the model's `interval`. */
+static bool check_held(struct space *space, const struct stretch *stretch, const struct space_interval *interval,
+		       uint64_t start, uint64_t end)
+{
+	if (interval->attributes.unknown && stretch->attributes)
+		space->snapshot.check.undecided_bytes += end - start;
+	else if (!agrees(interval, stretch))
+		return differ(space, stretch, start, end, true);
+	if (interval->attributes.unknown || interval->attributes.inode == SPACE_INODE_UNKNOWN)
+		return differ(space, stretch, start, end, false);
+	return true;
 }
 
 static bool check_stretch(struct space *space, const struct stretch *stretch)
@@ -262,9 +245,7 @@ static bool check_stretch(struct space *space, const struct stretch *stretch)
 		if (from == stretch->end)
 			return true;
 		to = node->interval.end < stretch->end ? node->interval.end : stretch->end;
-		if (node->interval.attributes.unknown && stretch->attributes)
-			space->snapshot.check.undecided_bytes += to - from;
-		else if (!agrees(&node->interval, stretch) && !differ(space, stretch, from, to))
+		if (!check_held(space, stretch, &node->interval, from, to))
 			return false;
 		position = to;
 	}
@@ -283,11 +264,11 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
 				       uint64_t time_ns)
 {
+	if (!space_repair_late(space, time_ns))
+		return &error_no_memory;
+	space_repair_forget(space);
 	space->snapshot = (struct snapshot){.open = true, .mode = mode, .birth = birth, .line_time_ns = time_ns};
 	intervals_deinit(&space->touched);
-	intervals_deinit(&space->differing);
-	if (mode == SPACE_SNAPSHOT_CHECK)
-		space->check = (struct space_check){0};
 	return NULL;
 }
 
@@ -332,6 +313,8 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 		space->described = true;
 	} else {
 		snapshot->check.done = true;
+		snapshot->check.time_ns = snapshot->line_time_ns;
+		space->repair_due = space->differing.count || space->unsaid.count;
 		space->check = snapshot->check;
 	}
 	return NULL;

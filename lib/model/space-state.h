@@ -58,10 +58,14 @@ struct space {
 	struct map last_exits; /* thread -> time of its last call, kept only while there are guards */
 
 	struct snapshot snapshot;
-	bool described;		    /* a DEFINE, or an exec, has told everything once */
-	uint64_t described_ns;	    /* time of the last line of a DEFINE */
-	struct intervals touched;   /* ranges changed by calls during a DEFINE, and when */
-	struct intervals differing; /* ranges found wrong by the last CHECK, and when they were read */
+	bool described;		  /* a DEFINE, or an exec, has told everything once */
+	uint64_t described_ns;	  /* time of the last line of a DEFINE */
+	struct intervals touched; /* ranges changed by calls during a DEFINE, and when */
+	struct intervals
+	    differing;		 /* see space-repair.h: ranges found wrong by the last CHECK, and when they were read */
+	struct intervals unsaid; /* the same of what the model could not know */
+	bool repair_due;	 /* the CHECK was read to its end */
+	uint64_t repaired_ns;	 /* when the last repair's pages were read */
 	struct space_check check;
 	uint64_t now_ns; /* time of the call being applied; 0: none is */
 };

@@ -6,6 +6,7 @@
 
 #include "model/space-edit.h"
 #include "model/space-guards.h"
+#include "model/space-repair.h"
 
 struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret)
 {
@@ -36,7 +37,7 @@ static void release_everything(struct space *space)
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
 	intervals_deinit(&space->touched);
-	intervals_deinit(&space->differing);
+	space_repair_forget(space);
 }
 
 void space_destroy(struct space *space)
@@ -125,6 +126,15 @@ bool space_is_described(const struct space *space)
 void space_finish(struct space *space)
 {
 	space_guards_give_up(space);
+	if (!space_repair_all(space))
+		space->snapshot.open = false;
+}
+
+void space_end(struct space *space, uint64_t time_ns)
+{
+	if (!space_repair_late(space, time_ns))
+		space->snapshot.open = false;
+	space_repair_forget(space);
 }
 
 struct space_counts space_counts(const struct space *space)

@@ -120,6 +120,7 @@ struct space_check {
 	uint64_t wrong_bytes;	  /* pages that differ in presence, protection, shared, device, inode or file offset */
 	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already
 				     be in them */
+	uint64_t time_ns;	  /* when its last line was read */
 	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
 };
 
@@ -173,6 +174,9 @@ bool space_is_described(const struct space *space);
  * The recording is over: calls still in flight will not be seen to return. What they took already is told as released.
  */
 void space_finish(struct space *space);
+
+/* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
+void space_end(struct space *space, uint64_t time_ns);
 
 struct space_counts space_counts(const struct space *space);
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a CHECK found different from the kernel. A call that returns shortly after may have been in flight when the page
+ * was read, and settles it; what is left then is made as the kernel had it.
+ */
+#ifndef MODEL_SPACE_REPAIR_H
+#define MODEL_SPACE_REPAIR_H
+
+#include "model/space-state.h"
+
+/* The open CHECK read `attributes` (of `start`; NULL: nothing is mapped) at `time_ns` where the model has something
+ * else. Not `wrong`: the model could not know (a stack's growth, a file no witness named). */
+bool space_repair_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
+		       uint64_t time_ns, bool wrong);
+
+/* The call being applied settles [start, end). */
+bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end);
+
+/* A call that presumes mappings in [start, end): what the kernel has there and the model has not is repaired first. */
+bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end);
+
+/* Repair when it is late enough for all calls in flight to have returned. */
+bool space_repair_late(struct space *space, uint64_t now_ns);
+
+/* Repair now. */
+bool space_repair_all(struct space *space);
+
+/* Forget what is not repaired yet. */
+void space_repair_forget(struct space *space);
+
+#endif
