@@ -13,7 +13,8 @@ struct report_settings {
 	struct mmt_report_options options;
 	struct display display;
 	int sort; /* place in sort_choices, which is enum mmt_sort */
-	bool check;
+	int by;	  /* place in by_choices, which is enum mmt_group_by */
+	bool check, to_given, at_given;
 };
 
 static const char *const sort_choices[] = {
@@ -24,8 +25,29 @@ static const char *const sort_choices[] = {
     [MMT_SORT_ALLOCATED] = "allocated",
     [MMT_SORT_FREED] = "freed",
     [MMT_SORT_AGE] = "age",
-    [MMT_SORT_AGE + 1] = NULL,
+    [MMT_SORT_PEAK] = "peak",
+    [MMT_SORT_PEAK + 1] = NULL,
 };
+
+static const char *const by_choices[] = {
+    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
+    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
+};
+
+static const char *parse_moment(const char *text, void *value)
+{
+	return value_moment(text, value);
+}
+
+static const char *parse_share(const char *text, void *value)
+{
+	return value_share(text, value);
+}
+
+static const char *parse_classes(const char *text, void *value)
+{
+	return value_classes(text, value);
+}
 
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
@@ -38,26 +60,57 @@ static void say_more(const struct command *command, size_t count, const char *wh
 			count - CHECK_LINES == 1 ? "process" : "processes", what);
 }
 
+static const char *process_name(const struct mmt_process *process)
+{
+	return process->name ? process->name : "";
+}
+
+/* Processes that ended by themselves have no final map; where others live on, their bytes are in no figure. */
+static bool must_be_checked(const struct mmt_report *report, const struct mmt_process *process)
+{
+	if (!process->ended)
+		return true;
+	for (size_t i = 0; i < report->process_count; i++)
+		if (report->processes[i].checked)
+			return false;
+	return true;
+}
+
+static void say_wrong(const struct command *command, const struct mmt_process *process)
+{
+	char size[MMT_SIZE_TEXT];
+
+	if (process->wrong_bytes)
+		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
+			process->pid, process_name(process), mmt_format_bytes(process->wrong_bytes, size));
+	else
+		message(command, "--check: pid %" PRId32 " (%s) was repaired from the kernel's maps: %s", process->pid,
+			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
+}
+
 /* Exit status of --check; says what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
 	size_t unchecked = 0, wrong = 0;
-	char size[MMT_SIZE_TEXT];
 
 	if (!report->process_count) {
 		message(command, "--check: the recording names no process");
 		return EXIT_UNUSABLE;
 	}
+	if (report->windowed && report->to_ns < report->end_ns) {
+		message(command, "--check: the kernel's final map is of the end of the recording, not of --to");
+		return EXIT_UNUSABLE;
+	}
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (!process->checked && ++unchecked <= CHECK_LINES)
+		if (process->checked) {
+			if ((process->wrong_bytes || process->repaired_bytes) && ++wrong <= CHECK_LINES)
+				say_wrong(command, process);
+		} else if (must_be_checked(report, process) && ++unchecked <= CHECK_LINES) {
 			message(command, "--check: pid %" PRId32 " (%s) cannot be checked: no final map of the kernel",
-				process->pid, process->name ? process->name : "");
-		if (process->checked && process->wrong_bytes && ++wrong <= CHECK_LINES)
-			message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
-				process->pid, process->name ? process->name : "",
-				mmt_format_bytes(process->wrong_bytes, size));
+				process->pid, process_name(process));
+		}
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
@@ -106,8 +159,11 @@ static int take_arguments(const struct command *command, struct report_settings 
 		return message_usage(command, "only one recording at a time; what is '%s'?", arguments[1]);
 	if (argument_count && input)
 		return message_usage(command, "give the recording once: --input %s or %s", input, arguments[0]);
+	if (settings->to_given && settings->at_given)
+		return message_usage(command, "--at and --to both say where the window ends: give one");
 	if (argument_count)
 		input = arguments[0];
+	settings->options.by = (enum mmt_group_by)settings->by;
 	settings->options.input = input ? input : DEFAULT_FILE;
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
 	return -1;
@@ -116,29 +172,46 @@ static int take_arguments(const struct command *command, struct report_settings 
 int cmd_report(const struct command *command, int argc, char **argv)
 {
 	struct report_settings settings = {.sort = MMT_SORT_UNFREED};
+	struct mmt_report_options *options = &settings.options;
 	struct value_pids pids = {0};
 	const char *input = NULL;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]", "only these processes"),
-	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age",
+	    OPTION(0, "by", CHOICE, &settings.by, "stack|function|module|file|class|process|thread",
+		   "what a row stands for (default stack)", .choices = by_choices),
+	    OPTION(0, "class", OTHER, &options->classes, "CLASS[,CLASS...]",
+		   "only such memory: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve",
+		   .parse = parse_classes),
+	    OPTION(0, "from", OTHER, &options->from, "TIME",
+		   "only what was mapped from here on: 10s (after the start), -10s (before the end), 10:12:03",
+		   .parse = parse_moment),
+	    OPTION(0, "to", OTHER, &options->to, "TIME", "and up to here: the state at that moment",
+		   .parse = parse_moment, .given = &settings.to_given),
+	    OPTION(0, "at", OTHER, &options->to, "TIME", "the state at that moment; the same as --to",
+		   .parse = parse_moment, .given = &settings.at_given),
+	    OPTION(0, "min-age", DURATION, &options->min_age_ns, "TIME",
+		   "leave out what is younger at the end (10s, 5m)"),
+	    OPTION(0, "tail", OTHER, &options->tail, "PERCENT",
+		   "leave out what was mapped in the last share of the time, too young to judge (10%)",
+		   .parse = parse_share),
+	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age|peak",
 		   "largest first by this figure (default unfreed); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(0, "no-demangle", FLAG, &settings.options.no_demangle, NULL,
-		   "show C++ and Rust names as the file has them"),
+	    OPTION(0, "no-demangle", FLAG, &options->no_demangle, NULL, "show C++ and Rust names as the file has them"),
 	    OPTION(0, "check", FLAG, &settings.check, NULL,
 		   "exit 1 when the result differs from the kernel's final maps, 2 when that cannot be checked"),
 	    OPTIONS_END,
 	};
 
-	mmt_report_options_init(&settings.options);
+	mmt_report_options_init(options);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
 		status = take_arguments(command, &settings, input, argc - first, argv + first);
-	settings.options.pids = pids.count ? pids.items : NULL;
-	settings.options.pid_count = pids.count;
+	options->pids = pids.count ? pids.items : NULL;
+	options->pid_count = pids.count;
 	if (status < 0)
 		status = run_report(command, &settings);
 	value_pids_deinit(&pids);

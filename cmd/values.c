@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 /* strtoull() takes signs, spaces and other bases: only digits are meant here. */
 static bool parse_digits(const char **text, uint64_t *value_ret)
@@ -106,6 +107,122 @@ const char *value_duration(const char *text, uint64_t *ns_ret)
 		return NULL;
 	}
 	return "a time such as 10s, 500ms, 2m or 1h";
+}
+
+#define NS_PER_SECOND 1000000000ull
+
+/* "10:12" or "10:12:03" to seconds since midnight. */
+static bool parse_time_of_day(const char **text, uint64_t *seconds_ret)
+{
+	uint64_t hour = 0, minute = 0, second = 0;
+
+	if (!parse_digits(text, &hour) || *(*text)++ != ':' || !parse_digits(text, &minute))
+		return false;
+	if (**text == ':') {
+		(*text)++;
+		if (!parse_digits(text, &second))
+			return false;
+	}
+	*seconds_ret = hour * 3600 + minute * 60 + second;
+	return hour < 24 && minute < 60 && second < 60;
+}
+
+/* "2026-11-21T10:12", local time, to seconds since the epoch. */
+static bool parse_date_time(const char **text, uint64_t *seconds_ret)
+{
+	uint64_t year = 0, month = 0, day = 0, seconds = 0;
+	struct tm local = {.tm_isdst = -1};
+	time_t moment;
+
+	if (!parse_digits(text, &year) || *(*text)++ != '-' || !parse_digits(text, &month) || *(*text)++ != '-' ||
+	    !parse_digits(text, &day) || (**text != 'T' && **text != ' '))
+		return false;
+	(*text)++;
+	if (!parse_time_of_day(text, &seconds) || year < 1970 || year > 9999 || !month || month > 12 || !day ||
+	    day > 31)
+		return false;
+	local.tm_year = (int)year - 1900;
+	local.tm_mon = (int)month - 1;
+	local.tm_mday = (int)day;
+	local.tm_hour = (int)(seconds / 3600);
+	local.tm_min = (int)(seconds / 60 % 60);
+	local.tm_sec = (int)(seconds % 60);
+	moment = mktime(&local);
+	*seconds_ret = (uint64_t)moment;
+	return moment >= 0 && local.tm_mday == (int)day;
+}
+
+static const char *read_moment(const char *text, struct mmt_moment *moment)
+{
+	static const char *const expected = "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12 or @NANOSECONDS";
+
+	if (*text == '@') {
+		text++;
+		moment->kind = MMT_MOMENT_CLOCK;
+		return parse_digits(&text, &moment->ns) && !*text ? NULL : expected;
+	}
+	moment->ns = 0;
+	if (strchr(text, ':')) {
+		bool dated = strchr(text, '-') != NULL;
+
+		moment->kind = dated ? MMT_MOMENT_REALTIME : MMT_MOMENT_TIME_OF_DAY;
+		if (!(dated ? parse_date_time(&text, &moment->ns) : parse_time_of_day(&text, &moment->ns)) || *text)
+			return expected;
+		moment->ns *= NS_PER_SECOND;
+		return NULL;
+	}
+	moment->kind = *text == '-' ? MMT_MOMENT_BEFORE_END : MMT_MOMENT_SINCE_START;
+	text += *text == '-';
+	/* The start itself is no duration but a moment. */
+	if (!strcmp(text, "0") || !strcmp(text, "0s"))
+		return NULL;
+	return value_duration(text, &moment->ns) ? expected : NULL;
+}
+
+const char *value_moment(const char *text, struct mmt_moment *moment_ret)
+{
+	struct mmt_moment moment = {0};
+	const char *expected = read_moment(text, &moment);
+
+	if (!expected)
+		*moment_ret = moment;
+	return expected;
+}
+
+const char *value_share(const char *text, double *share_ret)
+{
+	uint64_t whole = 0, part, scale;
+
+	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale) || strcmp(text, "%") != 0 ||
+	    whole >= 100)
+		return "a share such as 10%, below 100%";
+	*share_ret = ((double)whole + (double)part / (double)scale) / 100;
+	return NULL;
+}
+
+static const char *read_class(const char *word, size_t length, uint32_t *classes_ret)
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		const char *name = mmt_class_name((enum mmt_class)kind);
+
+		if (strlen(name) == length && !strncmp(name, word, length)) {
+			*classes_ret |= 1u << kind;
+			return NULL;
+		}
+	}
+	return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
+}
+
+const char *value_classes(const char *text, uint32_t *classes_ret)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		const char *expected = read_class(text, length, classes_ret);
+
+		if (expected || !text[length])
+			return expected;
+		text += length + 1;
+	}
 }
 
 static bool add_pid(struct value_pids *pids, pid_t pid)

@@ -23,6 +23,7 @@ enum mmt_sort {
 	MMT_SORT_ALLOCATED,
 	MMT_SORT_FREED,
 	MMT_SORT_AGE, /* oldest first */
+	MMT_SORT_PEAK,
 };
 
 struct mmt_text_options {

@@ -14,6 +14,7 @@
 
 #define MEMO_ENTRIES (1u << 16)
 #define NO_PATH UINT32_MAX
+#define STACK_END_LOST MMT_STACK_END_KINDS
 
 /* Identity of a frame; interned, so without padding. */
 struct frame_key {
@@ -313,6 +314,17 @@ struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
+struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_ret)
+{
+	*stack_ret = stacks_put(&view->stacks, NULL, 0, STACK_END_LOST);
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+const char *code_view_path_name(const struct code_view *view, uint32_t path)
+{
+	return intern_get(&view->paths, path, NULL);
+}
+
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret)
 {
@@ -352,7 +364,7 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
 	uint32_t end;
 	const uint32_t *frames = stacks_get(&view->stacks, stack, count_ret, &end);
 
-	*end_ret = (enum mmt_stack_end)end;
+	*end_ret = end == STACK_END_LOST ? MMT_STACK_END_NOT_RECORDED : (enum mmt_stack_end)end;
 	return frames;
 }
 

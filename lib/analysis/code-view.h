@@ -31,6 +31,12 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 /* The stack of a call whose sample holds none. */
 struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
 
+/* What stands for the stacks of calls that were lost: a number of its own, without frames. */
+struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_ret) MMT_MUST_CHECK;
+
+/* The path behind a number of code_view_path(); valid until the next one. */
+const char *code_view_path_name(const struct code_view *view, uint32_t path);
+
 /* Frame numbers of a stack, innermost first; valid until the next code_view_unwind(). */
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);

@@ -6,10 +6,20 @@
 #include "model/space.h"
 
 #define FIRST_BUCKET_NS 1000000
+#define ONLY_ROW 1
 
-void ledger_init(struct ledger *ledger, uint64_t start_ns)
+struct account_key {
+	uint32_t stack, process, kind;
+};
+
+struct failure_key {
+	uint32_t stack, process, call;
+	int32_t error;
+};
+
+void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
-	*ledger = (struct ledger){.start_ns = start_ns, .now_ns = start_ns, .bucket_ns = FIRST_BUCKET_NS};
+	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .bucket_ns = FIRST_BUCKET_NS};
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -17,13 +27,19 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->births);
 	vector_deinit(&ledger->free_births);
 	vector_deinit(&ledger->accounts);
-	map_deinit(&ledger->account_numbers);
+	intern_deinit(&ledger->account_keys);
+	vector_deinit(&ledger->rows);
+	vector_deinit(&ledger->commits);
+	vector_deinit(&ledger->failures);
+	intern_deinit(&ledger->failure_keys);
+	vector_deinit(&ledger->threads);
+	map_deinit(&ledger->releases);
 }
 
 static void double_buckets(struct ledger *ledger)
 {
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		uint64_t *change = ledger->accounts.items[i].change;
+	for (size_t i = 0; i < ledger->rows.count; i++) {
+		uint64_t *change = ledger->rows.items[i].change;
 
 		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
 			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
@@ -32,13 +48,76 @@ static void double_buckets(struct ledger *ledger)
 	ledger->bucket_ns *= 2;
 }
 
-static void add_change(struct ledger *ledger, struct account *account, uint64_t time_ns, uint64_t bytes)
+static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns, uint64_t bytes)
 {
-	uint64_t elapsed = time_ns > ledger->start_ns ? time_ns - ledger->start_ns : 0;
+	uint64_t start_ns = ledger->options.from_ns;
+	uint64_t elapsed = time_ns > start_ns ? time_ns - start_ns : 0;
 
 	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
 		double_buckets(ledger);
-	account->change[elapsed / ledger->bucket_ns] += bytes;
+	row->change[elapsed / ledger->bucket_ns] += bytes;
+}
+
+static void change_row(struct ledger *ledger, uint32_t number, uint64_t time_ns, uint64_t bytes)
+{
+	struct row *row = &ledger->rows.items[number];
+
+	add_change(ledger, row, time_ns, bytes);
+	row->unfreed_bytes += bytes;
+	if (row->unfreed_bytes > row->peak_bytes && (int64_t)bytes > 0) {
+		row->peak_bytes = row->unfreed_bytes;
+		row->peak_ns = ledger->now_ns;
+	}
+}
+
+/* `bytes` modulo 2^64: a decrease is a large number. */
+static void change_unfreed(struct ledger *ledger, const struct account *account, uint64_t time_ns, uint64_t bytes)
+{
+	if (account->row == LEDGER_NO_ROW)
+		return;
+	change_row(ledger, account->row, time_ns, bytes);
+	change_row(ledger, LEDGER_ROW_TOTAL, time_ns, bytes);
+}
+
+static struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
+{
+	while (ledger->threads.count <= thread) {
+		if (!vector_append(&ledger->threads)) {
+			ledger->out_of_memory = true;
+			return NULL;
+		}
+	}
+	return &ledger->threads.items[thread];
+}
+
+static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
+{
+	uint64_t key = (uint64_t)owner << 32 | releaser;
+	uint64_t *sum = map_get(&ledger->releases, key);
+
+	if (sum)
+		*sum += bytes;
+	else if (!map_put(&ledger->releases, key, bytes))
+		ledger->out_of_memory = true;
+}
+
+static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
+{
+	struct thread_account *account;
+
+	if (!bytes)
+		return;
+	account = thread_of(ledger, owner);
+	if (account && owner == releaser)
+		account->freed_by_itself_bytes += bytes;
+	else if (account)
+		account->freed_by_others_bytes += bytes;
+	if (releaser != LEDGER_NO_THREAD) {
+		account = thread_of(ledger, releaser);
+		if (account)
+			account->released_bytes += bytes;
+	}
+	add_release(ledger, owner, releaser, bytes);
 }
 
 static struct birth *find_birth(const struct ledger *ledger, uint32_t number)
@@ -58,6 +137,13 @@ static void forget_birth(struct ledger *ledger, struct birth *birth)
 		ledger->out_of_memory = true;
 }
 
+static enum ledger_side side_of(const struct ledger *ledger, uint64_t time_ns)
+{
+	if (time_ns < ledger->options.from_ns)
+		return LEDGER_BEFORE;
+	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
+}
+
 struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *birth_ret)
 {
 	uint32_t index = (uint32_t)ledger->births.count;
@@ -69,23 +155,45 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	ledger->births.items[index] = (struct birth){.account = LEDGER_NO_ACCOUNT,
 						     .process = process,
 						     .thread = thread,
+						     .reserver = LEDGER_NO_ACCOUNT,
+						     .early_releaser = LEDGER_NO_THREAD,
+						     .side = side_of(ledger, ledger->now_ns),
 						     .time_ns = ledger->now_ns,
 						     .in_use = true};
 	*birth_ret = index + BIRTH_FIRST;
 	return NULL;
 }
 
-void ledger_born(struct ledger *ledger, uint32_t number, uint64_t bytes)
+static void change_outside(struct ledger *ledger, const struct birth *birth, uint64_t bytes)
+{
+	if (birth->side == LEDGER_BEFORE)
+		ledger->before_bytes += bytes;
+	else if (birth->side == LEDGER_YOUNGER)
+		ledger->younger_bytes += bytes;
+}
+
+void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
 	struct birth *birth = find_birth(ledger, number);
 
 	if (!birth)
 		return;
+	if (!birth->born_bytes)
+		birth->kind = kind;
 	birth->born_bytes += bytes;
 	birth->live_bytes += bytes;
+	change_outside(ledger, birth, bytes);
 }
 
-void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes)
+static void release_early(struct birth *birth, uint64_t bytes, uint32_t releaser)
+{
+	if (releaser == birth->thread)
+		birth->early_self_bytes += bytes;
+	else
+		birth->early_releaser = releaser;
+}
+
+void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
 {
 	struct birth *birth = find_birth(ledger, number);
 	struct account *account;
@@ -93,15 +201,33 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes)
 	if (!birth)
 		return;
 	birth->live_bytes -= bytes;
-	if (birth->account == LEDGER_NO_ACCOUNT)
+	change_outside(ledger, birth, -bytes);
+	if (!birth->settled) {
+		release_early(birth, bytes, releaser);
 		return;
-	account = &ledger->accounts.items[birth->account];
-	account->freed_bytes += bytes;
-	add_change(ledger, account, ledger->now_ns, -bytes);
-	if (birth->live_bytes)
-		return;
-	account->freed_count++;
-	forget_birth(ledger, birth);
+	}
+	if (birth->account != LEDGER_NO_ACCOUNT) {
+		account = &ledger->accounts.items[birth->account];
+		account->freed_bytes += bytes;
+		account->freed_count += !birth->live_bytes;
+		change_unfreed(ledger, account, ledger->now_ns, -bytes);
+		if (account->row != LEDGER_NO_ROW) {
+			credit_release(ledger, birth->thread, releaser, bytes);
+			if (birth->thread < ledger->threads.count)
+				ledger->threads.items[birth->thread].freed_count += !birth->live_bytes;
+		}
+	}
+	if (!birth->live_bytes)
+		forget_birth(ledger, birth);
+}
+
+void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
+{
+	const struct birth *reserver = find_birth(ledger, reserved);
+	struct birth *birth = find_birth(ledger, number);
+
+	if (birth && reserver && reserver->account != LEDGER_NO_ACCOUNT)
+		birth->reserver = reserver->account;
 }
 
 void ledger_drop(struct ledger *ledger, uint32_t number)
@@ -112,47 +238,216 @@ void ledger_drop(struct ledger *ledger, uint32_t number)
 		forget_birth(ledger, birth);
 }
 
-static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t *number_ret)
+static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
 {
-	uint64_t key = (uint64_t)process << 32 | stack;
-	const uint64_t *number = map_get(&ledger->account_numbers, key);
-	struct account *account;
+	const struct ledger_options *options = &ledger->options;
+	struct mmt_error *error = NULL;
 
-	if (number) {
-		*number_ret = (uint32_t)*number;
-		return NULL;
+	account->row = ONLY_ROW;
+	if (options->find_row)
+		error = options->find_row(options->context, account, &account->row);
+	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
+		if (!vector_append(&ledger->rows))
+			return &error_no_memory;
 	}
-	if (!map_put(&ledger->account_numbers, key, ledger->accounts.count))
-		return &error_no_memory;
-	account = vector_append(&ledger->accounts);
-	if (!account)
-		return &error_no_memory;
-	account->stack = stack;
-	account->process = process;
-	*number_ret = (uint32_t)(ledger->accounts.count - 1);
-	return NULL;
+	return error;
+}
+
+static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				      uint32_t *number_ret)
+{
+	const struct account_key key = {stack, process, kind};
+	struct account account = {.stack = stack, .process = process, .kind = kind};
+	struct mmt_error *error;
+
+	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
+	if (*number_ret != INTERN_NONE)
+		return NULL;
+	error = make_row(ledger, &account);
+	if (error)
+		return error;
+	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
+	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
+}
+
+static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t number)
+{
+	struct account *account = &ledger->accounts.items[number];
+
+	birth->account = number;
+	account->allocated_bytes += birth->born_bytes;
+	account->allocated_count++;
+	account->freed_bytes += birth->born_bytes - birth->live_bytes;
+	account->freed_count += !birth->live_bytes;
+	change_unfreed(ledger, account, birth->time_ns, birth->live_bytes);
+}
+
+static void leave_account(struct ledger *ledger, struct birth *birth)
+{
+	struct account *account = &ledger->accounts.items[birth->account];
+
+	account->allocated_bytes -= birth->born_bytes;
+	account->allocated_count--;
+	account->freed_bytes -= birth->born_bytes - birth->live_bytes;
+	account->freed_count -= !birth->live_bytes;
+	change_unfreed(ledger, account, birth->time_ns, -birth->live_bytes);
+}
+
+static void enter_thread(struct ledger *ledger, const struct birth *birth)
+{
+	struct thread_account *owner = thread_of(ledger, birth->thread);
+
+	if (!owner)
+		return;
+	owner->allocated_bytes += birth->born_bytes;
+	owner->allocated_count++;
+	owner->freed_count += !birth->live_bytes;
+	credit_release(ledger, birth->thread, birth->thread, birth->early_self_bytes);
+	credit_release(ledger, birth->thread, birth->early_releaser,
+		       birth->born_bytes - birth->live_bytes - birth->early_self_bytes);
 }
 
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
 {
 	struct birth *birth = find_birth(ledger, number);
-	struct account *account;
 	struct mmt_error *error;
+	uint32_t account;
 
-	if (!birth)
+	if (!birth || birth->settled)
 		return NULL;
-	error = find_account(ledger, stack, birth->process, &birth->account);
+	birth->settled = true;
+	if (birth->side == LEDGER_INSIDE) {
+		error = find_account(ledger, stack, birth->process, birth->kind, &account);
+		if (error)
+			return error;
+		enter_account(ledger, birth, account);
+		if (ledger->accounts.items[account].row != LEDGER_NO_ROW)
+			enter_thread(ledger, birth);
+	}
+	if (!birth->live_bytes)
+		forget_birth(ledger, birth);
+	return NULL;
+}
+
+struct mmt_error *ledger_change_kind(struct ledger *ledger, uint32_t number, uint32_t kind)
+{
+	struct birth *birth = find_birth(ledger, number);
+	struct mmt_error *error;
+	uint32_t from, to;
+
+	if (!birth || birth->kind == kind)
+		return NULL;
+	birth->kind = kind;
+	if (birth->account == LEDGER_NO_ACCOUNT)
+		return NULL;
+	from = birth->account;
+	error = find_account(ledger, ledger->accounts.items[from].stack, birth->process, kind, &to);
 	if (error)
 		return error;
-	account = &ledger->accounts.items[birth->account];
-	account->allocated_bytes += birth->born_bytes;
-	account->allocated_count++;
-	account->freed_bytes += birth->born_bytes - birth->live_bytes;
-	add_change(ledger, account, birth->time_ns, birth->live_bytes);
-	if (!birth->live_bytes) {
-		account->freed_count++;
-		forget_birth(ledger, birth);
+	leave_account(ledger, birth);
+	enter_account(ledger, birth, to);
+	return NULL;
+}
+
+static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uint32_t *commit_ret)
+{
+	*commit_ret = (uint32_t)ledger->commits.count + COMMIT_FIRST;
+	return vector_push(&ledger->commits, account) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+				uint32_t *commit_ret)
+{
+	struct mmt_error *error;
+	uint32_t account;
+
+	if (side_of(ledger, ledger->now_ns) != LEDGER_INSIDE) {
+		*commit_ret = ledger->outside_commit;
+		if (*commit_ret)
+			return NULL;
+		error = add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
+		ledger->outside_commit = *commit_ret;
+		return error;
 	}
+	error = find_account(ledger, stack, process, kind, &account);
+	if (error)
+		return error;
+	*commit_ret = ledger->accounts.items[account].commit;
+	if (*commit_ret)
+		return NULL;
+	error = add_commit(ledger, account, commit_ret);
+	ledger->accounts.items[account].commit = *commit_ret;
+	return error;
+}
+
+struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
+{
+	if (side_of(ledger, ledger->now_ns) != LEDGER_INSIDE)
+		return ledger_commit(ledger, 0, 0, 0, commit_ret);
+	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
+}
+
+struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
+				       uint32_t stack)
+{
+	struct mmt_error *error;
+	uint32_t account;
+
+	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
+		return NULL;
+	error = find_account(ledger, stack, process, kind, &account);
+	if (!error)
+		ledger->commits.items[commit - COMMIT_FIRST] = account;
+	return error;
+}
+
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes)
+{
+	struct account *account;
+	uint32_t number;
+	struct mmt_error *error = find_account(ledger, stack, process, kind, &number);
+
+	if (error)
+		return error;
+	account = &ledger->accounts.items[number];
+	account->allocated_bytes += bytes;
+	account->allocated_count++;
+	change_unfreed(ledger, account, ledger->now_ns, bytes);
+	return NULL;
+}
+
+struct mmt_error *ledger_found_gone(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+				    uint64_t bytes)
+{
+	struct account *account;
+	uint32_t number;
+	struct mmt_error *error = find_account(ledger, stack, process, kind, &number);
+
+	if (error)
+		return error;
+	account = &ledger->accounts.items[number];
+	account->freed_bytes += bytes;
+	change_unfreed(ledger, account, ledger->now_ns, -bytes);
+	return NULL;
+}
+
+struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)
+{
+	const struct failure_key key = {failure->stack, failure->process, failure->call, failure->error};
+	struct failure *sum;
+	uint32_t number;
+
+	if (side_of(ledger, failure->first_ns) != LEDGER_INSIDE)
+		return NULL;
+	number = intern_put(&ledger->failure_keys, &key, sizeof(key));
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	if (number == ledger->failures.count)
+		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
+	sum = &ledger->failures.items[number];
+	sum->count += failure->count;
+	sum->asked_bytes += failure->asked_bytes;
+	sum->last_ns = failure->last_ns;
 	return NULL;
 }
 
@@ -161,10 +456,11 @@ const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth)
 	return find_birth(ledger, birth);
 }
 
-void ledger_trend(const struct ledger *ledger, const struct account *account, uint64_t end_ns, uint64_t *points_ret,
+void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,
 		  unsigned points)
 {
-	uint64_t duration = end_ns > ledger->start_ns ? end_ns - ledger->start_ns : 0;
+	uint64_t start_ns = ledger->options.from_ns;
+	uint64_t duration = end_ns > start_ns ? end_ns - start_ns : 0;
 	unsigned bucket = 0;
 	uint64_t unfreed = 0;
 
@@ -172,7 +468,7 @@ void ledger_trend(const struct ledger *ledger, const struct account *account, ui
 		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
 
 		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until)
-			unfreed += account->change[bucket++];
+			unfreed += row->change[bucket++];
 		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
 	}
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who mapped how much, and how much of it is gone: one account per stack and process, one birth per call that mapped
- * something. A birth lives as long as any of its bytes, so memory follows what is mapped and how many different stacks
- * there are, not the length of the recording.
+ * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory, one birth per
+ * call that mapped something. A birth lives as long as any of its bytes, so memory follows what is mapped and how many
+ * different accounts and threads there are, not the length of the recording.
+ *
+ * The window: births outside [from_ns, births_to_ns) belong to no account; the ledger keeps the sums of what lives of
+ * them.
  */
 #ifndef ANALYSIS_LEDGER_H
 #define ANALYSIS_LEDGER_H
@@ -16,45 +19,102 @@
 
 #define LEDGER_BUCKETS 64
 #define LEDGER_NO_ACCOUNT UINT32_MAX
+#define LEDGER_NO_ROW UINT32_MAX
+#define LEDGER_NO_THREAD UINT32_MAX
+
+/* When a birth was made, as far as the window is concerned. */
+enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
 struct birth {
-	uint32_t account; /* LEDGER_NO_ACCOUNT: its stack is not told yet */
-	uint32_t process; /* index */
-	uint32_t thread;  /* the caller's number */
+	uint32_t account;  /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
+	uint32_t process;  /* index */
+	uint32_t thread;   /* the caller's number */
+	uint32_t kind;	   /* the caller's number of what it mapped: class and file */
+	uint32_t reserver; /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
+	enum ledger_side side;
 	uint64_t time_ns;
 	uint64_t born_bytes, live_bytes;
+	uint64_t early_self_bytes; /* of those released before the stack was told: by its own thread */
+	uint32_t early_releaser;   /* the last other thread that did so */
+	bool settled;		   /* its stack is told */
 	bool in_use;
 };
 
 struct account {
 	uint32_t stack;
 	uint32_t process; /* index */
+	uint32_t kind;
+	uint32_t row;	 /* LEDGER_NO_ROW: left out by a filter */
+	uint32_t commit; /* its commit number; COMMIT_NONE: not asked for yet */
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
-	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time; modulo 2^64, so a decrease is a large number */
+};
+
+/* What a report shows as one: its peak needs all its accounts together. Row LEDGER_ROW_TOTAL is the sum of all rows. */
+#define LEDGER_ROW_TOTAL 0
+struct row {
+	uint64_t unfreed_bytes;
+	uint64_t peak_bytes, peak_ns;
+	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time since from_ns; modulo 2^64, so a decrease is a
+					    large number */
+};
+
+struct failure {
+	uint32_t stack;
+	uint32_t process; /* index */
+	uint32_t call;	  /* enum mmt_event_count */
+	int32_t error;	  /* errno */
+	uint64_t count, asked_bytes, first_ns, last_ns;
+};
+
+struct thread_account {
+	uint64_t allocated_bytes, allocated_count;
+	uint64_t freed_by_itself_bytes, freed_by_others_bytes, freed_count;
+	uint64_t released_bytes; /* by it, of anybody's */
+};
+
+struct ledger_options {
+	uint64_t from_ns, births_to_ns;
+	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
+	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
+	void *context;
 };
 
 struct ledger {
+	struct ledger_options options;
 	VECTOR(struct birth) births; /* number - BIRTH_FIRST */
 	VECTOR(uint32_t) free_births;
 	VECTOR(struct account) accounts;
-	struct map account_numbers; /* stack and process -> place in `accounts` */
-	uint64_t start_ns;
-	uint64_t now_ns;    /* set by the caller before each change */
-	uint64_t bucket_ns; /* doubles when the buckets are full */
-	bool out_of_memory; /* sticky: observers cannot return errors */
+	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
+	VECTOR(struct row) rows;
+	VECTOR(uint32_t)
+	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
+	VECTOR(struct failure) failures;
+	struct intern failure_keys;
+	uint32_t outside_commit; /* the one number for what happened outside the window; COMMIT_NONE: none yet */
+	VECTOR(struct thread_account) threads; /* by the caller's number */
+	struct map releases;		       /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
+	uint64_t before_bytes, younger_bytes;  /* alive, of births outside the window */
+	uint64_t now_ns;		       /* set by the caller before each change */
+	uint64_t bucket_ns;		       /* doubles when the buckets are full */
+	bool out_of_memory;		       /* sticky: observers cannot return errors */
 };
 
-void ledger_init(struct ledger *ledger, uint64_t start_ns);
+/* Copies the options. */
+void ledger_init(struct ledger *ledger, const struct ledger_options *options);
 void ledger_deinit(struct ledger *ledger);
 
 /* A number for what the next call creates, without a stack and without bytes. */
 struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread,
 			      uint32_t *birth_ret) MMT_MUST_CHECK;
 
-/* Bytes come to or go from a birth. Numbers below BIRTH_FIRST are ignored. */
-void ledger_born(struct ledger *ledger, uint32_t birth, uint64_t bytes);
-void ledger_released(struct ledger *ledger, uint32_t birth, uint64_t bytes);
+/* Bytes of `kind` come to a birth (the first decides its kind), or go from it, released by `releaser`. Numbers below
+ * BIRTH_FIRST are ignored. */
+void ledger_born(struct ledger *ledger, uint32_t birth, uint32_t kind, uint64_t bytes);
+void ledger_released(struct ledger *ledger, uint32_t birth, uint64_t bytes, uint32_t releaser);
+
+/* `birth` takes the place of PROT_NONE bytes of `reserved`. */
+void ledger_replaces(struct ledger *ledger, uint32_t birth, uint32_t reserved);
 
 /* The call is over and has created nothing. */
 void ledger_drop(struct ledger *ledger, uint32_t birth);
@@ -62,11 +122,32 @@ void ledger_drop(struct ledger *ledger, uint32_t birth);
 /* The call has created something and its stack is known. */
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t birth, uint32_t stack) MMT_MUST_CHECK;
 
+/* What a birth holds has turned into another kind (code was made executable): its sums move to that account. */
+struct mmt_error *ledger_change_kind(struct ledger *ledger, uint32_t birth, uint32_t kind) MMT_MUST_CHECK;
+
+/* Commit number of a stack's account; one per account, so that intervals merge. Outside the window: one number for all.
+ */
+struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+				uint32_t *commit_ret) MMT_MUST_CHECK;
+/* A commit number whose stack is told later by ledger_settle_commit(). */
+struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
+struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
+				       uint32_t stack) MMT_MUST_CHECK;
+
+/* Bytes that a repair found mapped (`stack` stands for calls that were lost), or that such bytes went. */
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+			       uint64_t bytes) MMT_MUST_CHECK;
+struct mmt_error *ledger_found_gone(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+				    uint64_t bytes) MMT_MUST_CHECK;
+
+/* Counted when now_ns lies in the window. */
+struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
+
 /* NULL: not a birth in use. */
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);
 
-/* Unfreed bytes of an account at `points` equal steps up to `end_ns`. */
-void ledger_trend(const struct ledger *ledger, const struct account *account, uint64_t end_ns, uint64_t *points_ret,
+/* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
+void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,
 		  unsigned points);
 
 #endif

@@ -6,11 +6,17 @@
 #ifndef ANALYSIS_REPLAY_H
 #define ANALYSIS_REPLAY_H
 
+#include <mmtrace/report.h>
+
 #include "analysis/code-view.h"
+#include "analysis/effect-order.h"
 #include "analysis/ledger.h"
+#include "analysis/window.h"
 #include "base/vector.h"
 #include "model/processes.h"
 #include "trace/reader.h"
+
+struct replay;
 
 struct replay_thread {
 	int32_t tid;
@@ -18,10 +24,22 @@ struct replay_thread {
 	const struct thread *thread; /* for its latest name */
 };
 
-struct replay;
+/* Whoever wants to look at the model in the middle: called after each call has been applied. */
+struct replay_watch {
+	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
+	void *context;
+};
 
-typedef struct mmt_error *replay_watch(void *context, struct replay *replay, const struct process *process,
-				       const struct thread *thread, const struct event *event);
+struct observed;
+struct kept_sample;
+struct thread_state;
+
+struct replay_options {
+	const struct mmt_report_options *report; /* input, window, demangling */
+	/* See struct ledger_options; may be NULL. Called during the pass. */
+	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
+	void *context;
+};
 
 struct replay {
 	struct reader *reader;
@@ -29,32 +47,39 @@ struct replay {
 	struct processes *processes;
 	struct code_view *code;
 	struct ledger ledger;
+	struct window window;	    /* to_ns UINT64_MAX: to the end of the recording */
+	uint32_t lost_stack;	    /* stands for the stacks of lost calls, see ledger_found() */
+	struct effect_order *order; /* NULL: the recording has no lock events */
+	bool input_ended;	    /* all of it went into `order` */
+	uint32_t applying_thread;   /* number of the thread whose call the model is working on */
+	VECTOR(struct observed *) observed;
+	struct mmt_error *observer_error;     /* the first: observers cannot return errors */
 	VECTOR(struct replay_thread) threads; /* birth.thread counts them */
-	VECTOR(void *) thread_states;
-	VECTOR(uint32_t) witness_counts; /* by process: MMAP2 records that wait for their call */
-	VECTOR(void *) early_samples;	 /* calls of processes whose code is not known yet */
+	VECTOR(struct thread_state *) thread_states;
+	VECTOR(uint32_t) witness_counts;	    /* by process: MMAP2 records that wait for their call */
+	VECTOR(struct kept_sample *) early_samples; /* calls of processes whose code is not known yet */
 
 	uint64_t first_ns, last_ns;
 	uint64_t events[MMT_COUNT_KINDS];
 	uint64_t failed_calls;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
-	bool has_dumps;		      /* stack dumps come in records of their own */
+	struct replay_watch watch;
+	bool has_dumps; /* stack dumps come in records of their own */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
-
-	/* For tests, set before the pass: called after each EVENT_CALL has been applied to the space of its process. */
-	replay_watch *watch;
-	void *watch_context;
 };
 
 /* Opens the file; on error the value is deinitialised. */
-struct mmt_error *replay_init(struct replay *replay, const char *input, bool demangle) MMT_MUST_CHECK;
+struct mmt_error *replay_init(struct replay *replay, const struct replay_options *options) MMT_MUST_CHECK;
 void replay_deinit(struct replay *replay);
 
 /* After the pass: what a process held when it ended is released with it, at that time. Bytes of this recording's
  * births. */
 uint64_t replay_end_process(struct replay *replay, const struct process *process);
+
+/* Kind of the accounts of lost calls (their stack is lost_stack) to which an interval of BIRTH_UNKNOWN belongs. */
+uint32_t replay_lost_kind(const struct replay *replay, const struct space_interval *interval);
 
 /* The whole pass. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;

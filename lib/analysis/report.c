@@ -7,6 +7,8 @@
 #include "analysis/groups.h"
 #include "analysis/lacks.h"
 #include "analysis/replay.h"
+#include "analysis/rows.h"
+#include "analysis/totals.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 
@@ -14,6 +16,7 @@
 struct report {
 	struct mmt_report result;
 	struct replay replay;
+	struct rows rows;
 	struct arena arena;
 };
 
@@ -56,15 +59,6 @@ static bool counts_to_the_end(const struct replay *replay, const struct mmt_repo
 	return !process->ended || options->pids || !replay->has_survivors;
 }
 
-static bool is_selected(const struct mmt_report_options *options, const struct process *process)
-{
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (options->pids[i] == process->pid)
-			return true;
-	}
-	return !options->pids;
-}
-
 static uint64_t sum_residency(const struct replay *replay, const struct process *process)
 {
 	const struct recording_residency *residency = &replay->metadata->residency;
@@ -73,7 +67,7 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	for (size_t i = 0; i < residency->processes.count; i++) {
 		const struct process_residency *resident = &residency->processes.items[i];
 
-		if (resident->pid != process->pid || process->ended)
+		if (resident->pid != process->pid || process->ended || replay->window.ends_early)
 			continue;
 		for (size_t j = 0; j < resident->runs.count; j++)
 			bytes += resident->runs.items[j].end - resident->runs.items[j].start;
@@ -107,16 +101,30 @@ static struct mmt_error *describe_process(struct report *report, const struct mm
 	if (counts_to_the_end(&report->replay, options, process) && !process->parent_pid)
 		report->result.before_bytes += counts.before_bytes;
 	described->unknown_bytes = counts.unknown_bytes;
-	described->checked = check.done;
+	described->repaired_bytes = counts.repaired_bytes;
+	described->checked = check.done && !report->replay.window.ends_early;
 	described->checked_mappings = check.mappings;
 	described->wrong_bytes = check.wrong_bytes;
 	described->undecided_bytes = check.undecided_bytes;
 	report->result.completeness.ambiguous_events += counts.ambiguous;
+	report->result.completeness.repaired_bytes += counts.repaired_bytes;
 	return NULL;
 }
 
-static struct mmt_error *describe_processes(struct report *report, const struct mmt_report_options *options,
-					    bool *selected)
+/* A child of vfork or clone(CLONE_VM) is as right as the space it shares; its bytes are its owner's. */
+static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
+{
+	struct space_check check = space_check_result(process->space);
+
+	if (!process->borrows_space || !check.done || report->replay.window.ends_early)
+		return;
+	described->checked = true;
+	described->checked_mappings = check.mappings;
+	described->wrong_bytes = check.wrong_bytes;
+	described->undecided_bytes = check.undecided_bytes;
+}
+
+static struct mmt_error *describe_processes(struct report *report, const struct mmt_report_options *options)
 {
 	size_t count = processes_count(report->replay.processes);
 	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
@@ -125,19 +133,29 @@ static struct mmt_error *describe_processes(struct report *report, const struct 
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		const struct process *process = processes_at(report->replay.processes, (uint32_t)i);
+		struct mmt_process *next = &described[report->result.process_count];
 		struct mmt_error *error;
 
-		selected[i] = is_selected(options, process);
-		if (!selected[i]) {
+		if (!rows_selects(&report->rows, process)) {
 			report->result.left_out_process_count++;
 			continue;
 		}
-		error = describe_process(report, options, process, &described[report->result.process_count++]);
+		error = describe_process(report, options, process, next);
 		if (error)
 			return error;
+		share_check(report, process, next);
+		report->result.process_count++;
 	}
 	report->result.processes = described;
 	return NULL;
+}
+
+/* A window that ends early leaves the rest unread. */
+static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_t to_ns)
+{
+	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
+
+	return end_ns > to_ns ? end_ns : to_ns + 1;
 }
 
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
@@ -160,6 +178,16 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->kernel = metadata->kernel;
 	result->start_ns = report->replay.first_ns;
 	result->end_ns = report->replay.last_ns > result->start_ns ? report->replay.last_ns : result->start_ns;
+	result->from_ns = report->replay.window.from_ns ? report->replay.window.from_ns : result->start_ns;
+	result->to_ns = report->replay.window.to_ns < result->end_ns ? report->replay.window.to_ns : result->end_ns;
+	result->births_to_ns =
+	    report->replay.window.births_to_ns < result->to_ns ? report->replay.window.births_to_ns : result->to_ns;
+	result->windowed = report->replay.window.windowed;
+	if (report->replay.window.ends_early)
+		result->end_ns = end_of_recording(metadata, result->to_ns);
+	result->by = options->by;
+	result->classes = options->classes;
+	result->exact_order = report->replay.order != NULL;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.events, sizeof(result->events));
 	result->failed_calls = report->replay.failed_calls;
@@ -183,44 +211,61 @@ static void describe_loss(struct report *report)
 	/* A file without the recorder's own count has only what the rings wrote down. */
 	if (!metadata->has_loss)
 		completeness->lost_events = report->replay.lost_events;
+	completeness->repaired_by_loss = completeness->repaired_bytes && completeness->lost_events;
+}
+
+static struct mmt_error *add_figures(struct report *report, const struct mmt_report_options *options)
+{
+	struct replay *replay = &report->replay;
+	struct mmt_report *result = &report->result;
+	struct mmt_error *error;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (rows_selects(&report->rows, process) && !counts_to_the_end(replay, options, process))
+			result->ended_bytes += replay_end_process(replay, process);
+	}
+	error = groups_build(replay, &report->rows, &report->arena, result);
+	result->before_bytes += replay->ledger.before_bytes;
+	if (!error)
+		error = totals_of_threads(replay, &report->rows, &report->arena, result);
+	if (!error)
+		error = totals_of_failures(replay, &report->rows, &report->arena, result);
+	return error ? error : lacks_describe(replay, &report->arena, &result->completeness);
 }
 
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
 {
-	CLEANUP(free) bool *selected = NULL;
-	struct mmt_error *error = replay_run(&report->replay);
+	struct mmt_error *error;
 
-	if (error)
-		return error;
-	selected = calloc(processes_count(report->replay.processes) + 1, sizeof(*selected));
-	if (!selected)
-		return &error_no_memory;
-	error = describe_recording(report, options);
+	report->rows.code = report->replay.code;
+	report->rows.processes = report->replay.processes;
+	report->rows.lost_stack = report->replay.lost_stack;
+	error = replay_run(&report->replay);
 	if (!error)
-		error = describe_processes(report, options, selected);
+		error = describe_recording(report, options);
+	if (!error)
+		error = describe_processes(report, options);
 	if (error)
 		return error;
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
 	describe_loss(report);
-	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
-		const struct process *process = processes_at(report->replay.processes, (uint32_t)i);
-
-		if (selected[i] && !counts_to_the_end(&report->replay, options, process))
-			report->result.ended_bytes += replay_end_process(&report->replay, process);
-	}
-	error = groups_build(&report->replay, selected, &report->arena, &report->result);
-	return error ? error : lacks_describe(&report->replay, &report->arena, &report->result.completeness);
+	return add_figures(report, options);
 }
 
 struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
+	struct replay_options replay = {.report = options, .find_row = rows_find};
 	struct mmt_error *error;
 
 	if (!report)
 		return &error_no_memory;
-	error = replay_init(&report->replay, options->input, !options->no_demangle);
+	rows_init(&report->rows, options, &report->arena);
+	replay.context = &report->rows;
+	error = replay_init(&report->replay, &replay);
 	if (!error && !has_memory_events(report->replay.metadata))
 		error = error_create(MMT_ERROR_FORMAT,
 				     "%s: holds no memory events; record with `mmtrace record`, or with perf and "
@@ -243,6 +288,7 @@ void mmt_report_destroy(struct mmt_report *result)
 	if (!report)
 		return;
 	replay_deinit(&report->replay);
+	rows_deinit(&report->rows);
 	arena_deinit(&report->arena);
 	free(report);
 }

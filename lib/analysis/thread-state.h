@@ -6,10 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/ledger.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "model/space.h"
 #include "trace/event.h"
+
+/* What a call has done, which its stack is wanted for. */
+struct outcome {
+	uint32_t process;	      /* index */
+	uint32_t birth;		      /* BIRTH_BEFORE: created nothing */
+	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
+	struct failure failure;	      /* count 0: none */
+};
 
 /* A sample kept beyond its event. */
 struct kept_sample {
@@ -17,23 +26,17 @@ struct kept_sample {
 	enum call call;
 	int64_t result;
 	uint64_t arguments[6];
-	uint32_t birth;
+	struct outcome outcome;
 	struct event_stack stack; /* points into the buffers below */
 	VECTOR(uint64_t) callchain;
 	VECTOR(uint8_t) bytes;
-};
-
-/* A call made before the first snapshot told what is mapped where: unwound when it has. */
-struct early_sample {
-	uint32_t process, birth;
-	struct kept_sample sample;
 };
 
 struct thread_state {
 	uint32_t number; /* in replay.threads */
 	/* MMAP2 records since the last call: they come before the exit of the call that made them. */
 	VECTOR(struct space_witness) witnesses;
-	struct kept_sample call;  /* created something, waits for its stack dump */
+	struct kept_sample call;  /* has an outcome, waits for its stack dump */
 	struct kept_sample dump;  /* came before its call */
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };

@@ -21,10 +21,12 @@ static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 		return group->freed_bytes;
 	case MMT_SORT_AGE:
 		return group->unfreed_bytes ? UINT64_MAX - group->first_ns : 0;
+	case MMT_SORT_PEAK:
+		return group->peak_bytes;
 	case MMT_SORT_UNFREED:
 		break;
 	}
-	return group->unfreed_bytes;
+	return group->unfreed_bytes > group->committed_bytes ? group->unfreed_bytes : group->committed_bytes;
 }
 
 static int compare_groups(const void *left, const void *right, void *context)

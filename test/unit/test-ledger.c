@@ -10,7 +10,7 @@ static struct ledger ledger;
 
 static void setup(void)
 {
-	ledger_init(&ledger, 1000);
+	ledger_init(&ledger, &(struct ledger_options){.from_ns = 1000, .births_to_ns = UINT64_MAX});
 }
 
 static void teardown(void)
@@ -32,7 +32,7 @@ static uint32_t map_bytes(uint64_t time_ns, uint64_t bytes, uint32_t stack)
 {
 	uint32_t birth = open_birth(time_ns);
 
-	ledger_born(&ledger, birth, bytes);
+	ledger_born(&ledger, birth, 0, bytes);
 	ck_assert_ptr_null(ledger_settle(&ledger, birth, stack));
 	return birth;
 }
@@ -51,10 +51,10 @@ START_TEST(partial_release_is_not_a_free)
 {
 	uint32_t birth = map_bytes(2000, 12288, 7);
 
-	ledger_released(&ledger, birth, 4096);
+	ledger_released(&ledger, birth, 4096, 0);
 	ck_assert_uint_eq(account_of_stack(7)->freed_bytes, 4096);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 0);
-	ledger_released(&ledger, birth, 8192);
+	ledger_released(&ledger, birth, 8192, 0);
 	ck_assert_uint_eq(account_of_stack(7)->freed_bytes, 12288);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 1);
 	ck_assert_ptr_null(ledger_birth(&ledger, birth));
@@ -65,8 +65,8 @@ START_TEST(release_before_the_stack_is_known)
 {
 	uint32_t birth = open_birth(2000);
 
-	ledger_born(&ledger, birth, 8192);
-	ledger_released(&ledger, birth, 8192);
+	ledger_born(&ledger, birth, 0, 8192);
+	ledger_released(&ledger, birth, 8192, 0);
 	ck_assert_ptr_nonnull(ledger_birth(&ledger, birth));
 	ck_assert_ptr_null(ledger_settle(&ledger, birth, 3));
 	ck_assert_uint_eq(account_of_stack(3)->allocated_bytes, 8192);
@@ -90,7 +90,7 @@ END_TEST
 START_TEST(memory_follows_what_is_alive)
 {
 	for (unsigned i = 0; i < 100000; i++)
-		ledger_released(&ledger, map_bytes(2000 + i, 4096, i % 3), 4096);
+		ledger_released(&ledger, map_bytes(2000 + i, 4096, i % 3), 4096, 0);
 	ck_assert_uint_le(ledger.births.count, 2);
 	ck_assert_uint_eq(ledger.accounts.count, 3);
 	ck_assert_uint_eq(account_of_stack(0)->allocated_count, 33334);
@@ -104,7 +104,7 @@ START_TEST(same_stack_in_two_processes_is_two_accounts)
 
 	map_bytes(2000, 4096, 5);
 	ck_assert_ptr_null(ledger_open(&ledger, 1, 0, &birth));
-	ledger_born(&ledger, birth, 4096);
+	ledger_born(&ledger, birth, 0, 4096);
 	ck_assert_ptr_null(ledger_settle(&ledger, birth, 5));
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_ne(ledger.accounts.items[0].process, ledger.accounts.items[1].process);
@@ -113,13 +113,14 @@ END_TEST
 
 START_TEST(births_of_the_kernel_are_ignored)
 {
-	ledger_born(&ledger, BIRTH_BEFORE, 4096);
-	ledger_released(&ledger, BIRTH_KERNEL, 4096);
+	ledger_born(&ledger, BIRTH_BEFORE, 0, 4096);
+	ledger_released(&ledger, BIRTH_KERNEL, 4096, 0);
 	ck_assert_uint_eq(ledger.births.count, 0);
 }
 END_TEST
 
-/* One mapping a second for as long as `seconds`; the trend must rise steadily whatever the width of the buckets became. */
+/* One mapping a second for as long as `seconds`; the trend must rise steadily whatever the width of the buckets became.
+ */
 START_TEST(trend_rises_steadily)
 {
 	const unsigned seconds[] = {8, 100, 5000};
@@ -128,7 +129,7 @@ START_TEST(trend_rises_steadily)
 
 	for (unsigned i = 0; i < seconds[_i]; i++)
 		map_bytes(1000 + i * second, 4096, 1);
-	ledger_trend(&ledger, account_of_stack(1), 1000 + seconds[_i] * second, trend, 10);
+	ledger_trend(&ledger, &ledger.rows.items[1], 1000 + seconds[_i] * second, trend, 10);
 	ck_assert_uint_eq(trend[9], seconds[_i] * 4096ULL);
 	for (unsigned i = 1; i < 10; i++)
 		ck_assert_uint_ge(trend[i], trend[i - 1]);
@@ -143,11 +144,190 @@ START_TEST(trend_falls_when_memory_is_released)
 	uint32_t birth = map_bytes(1000, 4096, 1);
 
 	ledger.now_ns = 3000001000;
-	ledger_released(&ledger, birth, 4096);
-	ledger_trend(&ledger, account_of_stack(1), 4000001000, trend, 4);
+	ledger_released(&ledger, birth, 4096, 0);
+	ledger_trend(&ledger, &ledger.rows.items[1], 4000001000, trend, 4);
 	ck_assert_uint_eq(trend[0], 4096);
 	ck_assert_uint_eq(trend[1], 4096);
 	ck_assert_uint_eq(trend[3], 0);
+}
+END_TEST
+
+/* allocated - freed - unfreed = 0 in accounts, rows, threads and the total. */
+static void check_balance(void)
+{
+	uint64_t accounts[3] = {0}, threads[3] = {0}, alive = 0, outside = 0;
+
+	for (size_t i = 0; i < ledger.accounts.count; i++) {
+		accounts[0] += ledger.accounts.items[i].allocated_bytes;
+		accounts[1] += ledger.accounts.items[i].freed_bytes;
+		ck_assert_uint_ge(ledger.accounts.items[i].allocated_bytes, ledger.accounts.items[i].freed_bytes);
+	}
+	for (size_t i = 0; i < ledger.threads.count; i++) {
+		const struct thread_account *thread = &ledger.threads.items[i];
+
+		threads[0] += thread->allocated_bytes;
+		threads[1] += thread->freed_by_itself_bytes + thread->freed_by_others_bytes;
+		threads[2] += thread->released_bytes;
+	}
+	for (size_t i = 0; i < ledger.births.count; i++) {
+		const struct birth *birth = &ledger.births.items[i];
+
+		if (birth->in_use && birth->side == LEDGER_INSIDE)
+			alive += birth->live_bytes;
+		else if (birth->in_use)
+			outside += birth->live_bytes;
+	}
+	ck_assert_uint_eq(accounts[0] - accounts[1], alive);
+	ck_assert_uint_eq(threads[0], accounts[0]);
+	ck_assert_uint_eq(threads[1], accounts[1]);
+	ck_assert_uint_le(threads[2], threads[1]);
+	ck_assert_uint_eq(ledger.before_bytes + ledger.younger_bytes, outside);
+	if (ledger.rows.count) {
+		ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, alive);
+		ck_assert_uint_eq(ledger.rows.items[1].unfreed_bytes, alive);
+		ck_assert_uint_ge(ledger.rows.items[1].peak_bytes, alive);
+	}
+}
+
+/* Random births and releases by several threads, across both ends of a window, some released before their stack is
+ * told. */
+START_TEST(sums_agree_at_any_moment)
+{
+	uint32_t births[64] = {0};
+	uint64_t left[64] = {0}, highest = 0;
+
+	srand((unsigned)_i + 1);
+	ledger.options.from_ns = 3000;
+	ledger.options.births_to_ns = 7000;
+	for (unsigned step = 0; step < 10000; step++) {
+		unsigned slot = (unsigned)rand() % 64, thread = (unsigned)rand() % 5;
+
+		ledger.now_ns = step;
+		if (left[slot]) {
+			uint64_t part = rand() % 2 ? left[slot] : 4096;
+
+			ledger_released(&ledger, births[slot], part, rand() % 8 ? thread : LEDGER_NO_THREAD);
+			left[slot] -= part;
+		} else {
+			left[slot] = 4096 * (1 + (uint64_t)rand() % 8);
+			ck_assert_ptr_null(ledger_open(&ledger, 0, thread, &births[slot]));
+			ledger_born(&ledger, births[slot], (uint32_t)rand() % 3, left[slot]);
+			if (rand() % 4 == 0) {
+				ledger_released(&ledger, births[slot], 4096, (thread + 1) % 5);
+				left[slot] -= 4096;
+			}
+			ck_assert_ptr_null(ledger_settle(&ledger, births[slot], (uint32_t)rand() % 7));
+			if (left[slot] && rand() % 8 == 0)
+				ck_assert_ptr_null(ledger_change_kind(&ledger, births[slot], 6));
+		}
+		if (ledger.rows.count && ledger.rows.items[0].unfreed_bytes > highest)
+			highest = ledger.rows.items[0].unfreed_bytes;
+		if (step % 100 == 0)
+			check_balance();
+	}
+	check_balance();
+	ck_assert_uint_gt(highest, 0);
+	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].peak_bytes, highest);
+}
+END_TEST
+
+START_TEST(window_leaves_out_older_and_younger_births)
+{
+	uint32_t older, inside, younger;
+
+	ledger.options.from_ns = 2000;
+	ledger.options.births_to_ns = 3000;
+	older = map_bytes(1999, 4096, 1);
+	inside = map_bytes(2000, 8192, 1);
+	younger = map_bytes(3000, 16384, 1);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 8192);
+	ck_assert_uint_eq(ledger.before_bytes, 4096);
+	ck_assert_uint_eq(ledger.younger_bytes, 16384);
+	ledger.now_ns = 9000;
+	ledger_released(&ledger, inside, 4096, 0);
+	ledger_released(&ledger, older, 4096, 0);
+	ledger_released(&ledger, younger, 4096, 0);
+	ck_assert_uint_eq(account_of_stack(1)->freed_bytes, 4096);
+	ck_assert_uint_eq(ledger.before_bytes, 0);
+	ck_assert_uint_eq(ledger.younger_bytes, 12288);
+}
+END_TEST
+
+START_TEST(who_released_whose_memory)
+{
+	uint32_t birth = 0;
+	const uint64_t *bytes;
+
+	ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &birth));
+	ledger_born(&ledger, birth, 0, 12288);
+	ledger_released(&ledger, birth, 4096, 5); /* before its stack is told */
+	ck_assert_ptr_null(ledger_settle(&ledger, birth, 1));
+	ledger_released(&ledger, birth, 4096, 3);
+	ledger_released(&ledger, birth, 4096, LEDGER_NO_THREAD);
+	ck_assert_uint_eq(ledger.threads.items[3].allocated_bytes, 12288);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes, 4096);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes, 8192);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_count, 1);
+	ck_assert_uint_eq(ledger.threads.items[5].released_bytes, 4096);
+	bytes = map_get(&ledger.releases, 3ULL << 32 | 5);
+	ck_assert_ptr_nonnull(bytes);
+	ck_assert_uint_eq(*bytes, 4096);
+}
+END_TEST
+
+START_TEST(commits_of_one_account_have_one_number)
+{
+	uint32_t first, again, other, later, outside;
+
+	ledger.now_ns = 2000;
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &first));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &again));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 2, &other));
+	ck_assert_uint_ge(first, COMMIT_FIRST);
+	ck_assert_uint_eq(first, again);
+	ck_assert_uint_ne(first, other);
+	ck_assert_ptr_null(ledger_open_commit(&ledger, &later));
+	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
+	ck_assert_ptr_null(ledger_settle_commit(&ledger, later, 0, 0, 2));
+	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], ledger.commits.items[other - COMMIT_FIRST]);
+	ledger.now_ns = 500;
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &outside));
+	ck_assert_uint_ne(outside, first);
+	ck_assert_uint_eq(ledger.commits.items[outside - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
+}
+END_TEST
+
+START_TEST(failures_are_counted_by_stack_and_error)
+{
+	const struct failure failure = {
+	    .stack = 4, .call = 1, .error = 12, .count = 1, .asked_bytes = 4096, .first_ns = 2000, .last_ns = 2000};
+	struct failure other = failure, early = failure;
+
+	other.error = 22;
+	early.error = 99;
+	early.first_ns = 500;
+	ck_assert_ptr_null(ledger_fail(&ledger, &early));
+	ck_assert_uint_eq(ledger.failures.count, 0);
+	ck_assert_ptr_null(ledger_fail(&ledger, &failure));
+	ck_assert_ptr_null(ledger_fail(&ledger, &other));
+	ck_assert_ptr_null(ledger_fail(&ledger, &failure));
+	ck_assert_uint_eq(ledger.failures.count, 2);
+	ck_assert_uint_eq(ledger.failures.items[0].count, 2);
+	ck_assert_uint_eq(ledger.failures.items[0].asked_bytes, 8192);
+	ck_assert_uint_eq(ledger.accounts.count, 0);
+}
+END_TEST
+
+START_TEST(found_bytes_have_an_account_of_their_own)
+{
+	ledger.now_ns = 2000;
+	map_bytes(2000, 4096, 1);
+	ck_assert_ptr_null(ledger_found(&ledger, 0, 0, 9, 8192));
+	ck_assert_ptr_null(ledger_found_gone(&ledger, 0, 0, 9, 4096));
+	ck_assert_uint_eq(account_of_stack(9)->allocated_bytes, 8192);
+	ck_assert_uint_eq(account_of_stack(9)->freed_bytes, 4096);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 4096);
+	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 8192);
 }
 END_TEST
 
@@ -167,6 +347,12 @@ int main(void)
 	tcase_add_test(tcase, births_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
+	tcase_add_loop_test(tcase, sums_agree_at_any_moment, 0, 8);
+	tcase_add_test(tcase, window_leaves_out_older_and_younger_births);
+	tcase_add_test(tcase, who_released_whose_memory);
+	tcase_add_test(tcase, commits_of_one_account_have_one_number);
+	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
+	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Calls are applied to the model; what came of them is credited to their stacks. */
+#include "analysis/replay-calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/classes.h"
+#include "analysis/replay-witnesses.h"
+#include "trace/calls.h"
+
+#define EARLY_SAMPLES_MAX 20000
+
+static bool same_sample(const struct replay *replay, const struct kept_sample *kept, const struct event *event)
+{
+	const struct architecture *architecture = replay->metadata->architecture;
+	const uint8_t numbers[] = {architecture->instruction_pointer, architecture->stack_pointer,
+				   architecture->frame_pointer};
+
+	if (!kept->present || kept->call != event->call.call || kept->result != event->call.result)
+		return false;
+	for (size_t i = 0; i < sizeof(numbers); i++) {
+		if (kept->stack.registers.values[numbers[i]] != event->call.stack.registers.values[numbers[i]])
+			return false;
+	}
+	return true;
+}
+
+/* The truth sample's callchain with the dump's registers and bytes, where there is a dump. */
+static struct event_stack join_stacks(const struct event_stack *truth, const struct event_stack *dump)
+{
+	struct event_stack joined = *truth;
+
+	if (!dump || dump->byte_count < truth->byte_count)
+		return joined;
+	joined.bytes = dump->bytes;
+	joined.byte_count = dump->byte_count;
+	joined.bytes_wanted = dump->bytes_wanted;
+	for (unsigned i = 0; i < EVENT_REGISTERS; i++) {
+		if (dump->registers.known >> i & 1)
+			joined.registers.values[i] = dump->registers.values[i];
+	}
+	joined.registers.known |= dump->registers.known;
+	return joined;
+}
+
+static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
+{
+	struct failure failure = outcome->failure;
+	struct mmt_error *error = NULL;
+
+	if (outcome->birth)
+		error = ledger_settle(&replay->ledger, outcome->birth, stack);
+	if (!error && outcome->commit)
+		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->process, outcome->commit_kind,
+					     stack);
+	failure.stack = stack;
+	if (!error && failure.count)
+		error = ledger_fail(&replay->ledger, &failure);
+	return error;
+}
+
+static struct mmt_error *unwind_and_credit(struct replay *replay, const struct outcome *outcome,
+					   const struct event_stack *stack)
+{
+	uint32_t number = 0;
+	struct mmt_error *error =
+	    code_view_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
+
+	return error ? error : credit(replay, outcome, number);
+}
+
+static struct mmt_error *keep_early_sample(struct replay *replay, const struct outcome *outcome,
+					   const struct event_stack *stack)
+{
+	struct kept_sample *early = calloc(1, sizeof(*early));
+
+	if (!early || !vector_push(&replay->early_samples, early)) {
+		free(early);
+		return &error_no_memory;
+	}
+	early->outcome = *outcome;
+	return kept_sample_set_stack(early, stack);
+}
+
+struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < replay->early_samples.count; i++) {
+		struct kept_sample *early = replay->early_samples.items[i];
+		struct mmt_error *error;
+
+		if (early->outcome.process != process) {
+			replay->early_samples.items[i] = NULL;
+			replay->early_samples.items[kept++] = early;
+			continue;
+		}
+		error = unwind_and_credit(replay, &early->outcome, &early->stack);
+		kept_sample_deinit(early);
+		free(early);
+		replay->early_samples.items[i] = NULL;
+		if (error)
+			return error;
+	}
+	replay->early_samples.count = kept;
+	return NULL;
+}
+
+/* Whether the code of a process is known, or never will be. */
+static bool can_unwind(const struct replay *replay, const struct process *process)
+{
+	return !replay->metadata->ours || space_is_described(process->space) ||
+	       replay->early_samples.count >= EARLY_SAMPLES_MAX;
+}
+
+static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,
+				const struct event_stack *dump)
+{
+	struct event_stack joined = join_stacks(truth, dump);
+
+	if (!can_unwind(replay, processes_at(replay->processes, outcome->process)))
+		return keep_early_sample(replay, outcome, &joined);
+	return unwind_and_credit(replay, outcome, &joined);
+}
+
+struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
+{
+	if (!state->call.present)
+		return NULL;
+	state->call.present = false;
+	return settle(replay, &state->call.outcome, &state->call.stack, NULL);
+}
+
+static bool has_outcome(const struct outcome *outcome)
+{
+	return outcome->birth || outcome->commit || outcome->failure.count;
+}
+
+static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
+					const struct outcome *outcome)
+{
+	bool dumped = same_sample(replay, &state->dump, event);
+
+	state->dump.present = false;
+	if (!has_outcome(outcome))
+		return NULL;
+	if (dumped)
+		return settle(replay, outcome, &event->call.stack, &state->dump.stack);
+	if (!replay->has_dumps || !call_describe(event->call.call)->creates)
+		return settle(replay, outcome, &event->call.stack, NULL);
+	state->call.outcome = *outcome;
+	return kept_sample_set(&state->call, event);
+}
+
+static const enum mmt_event_count count_kinds[CALL_KINDS] = {
+    [CALL_MMAP] = MMT_COUNT_MMAP,
+    [CALL_MUNMAP] = MMT_COUNT_MUNMAP,
+    [CALL_MREMAP] = MMT_COUNT_MREMAP,
+    [CALL_BRK] = MMT_COUNT_BRK,
+    [CALL_MPROTECT] = MMT_COUNT_MPROTECT,
+    [CALL_PKEY_MPROTECT] = MMT_COUNT_MPROTECT,
+    [CALL_SHMAT] = MMT_COUNT_SHMAT,
+    [CALL_SHMDT] = MMT_COUNT_SHMDT,
+    [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
+    [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
+    [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
+};
+
+static const enum space_call_kind space_kinds[CALL_KINDS] = {
+    [CALL_MMAP] = SPACE_MMAP,
+    [CALL_MUNMAP] = SPACE_MUNMAP,
+    [CALL_MREMAP] = SPACE_MREMAP,
+    [CALL_BRK] = SPACE_BRK,
+    [CALL_MPROTECT] = SPACE_MPROTECT,
+    [CALL_PKEY_MPROTECT] = SPACE_MPROTECT,
+    [CALL_SHMAT] = SPACE_SHMAT,
+    [CALL_SHMDT] = SPACE_SHMDT,
+    [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
+    [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
+    [CALL_MADVISE] = SPACE_MADVISE,
+};
+
+static bool has_failed(const struct event *event)
+{
+	if (event->call.call == CALL_BRK)
+		return (uint64_t)event->call.result < event->call.arguments[0];
+	return event->call.result < 0 && event->call.result >= -4095;
+}
+
+static uint64_t asked_bytes(const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+
+	switch (event->call.call) {
+	case CALL_BRK:
+		return arguments[0] - (uint64_t)event->call.result;
+	case CALL_MREMAP:
+		return arguments[2];
+	case CALL_SHMAT:
+	case CALL_SHMDT:
+	case CALL_IO_DESTROY:
+		return 0;
+	default:
+		return arguments[1];
+	}
+}
+
+static struct failure describe_failure(const struct event *event, uint32_t process)
+{
+	bool failed = has_failed(event);
+
+	return (struct failure){.process = process,
+				.call = count_kinds[event->call.call],
+				.error = event->call.call == CALL_BRK ? ENOMEM : (int32_t)-event->call.result,
+				.count = failed,
+				.asked_bytes = failed ? asked_bytes(event) : 0,
+				.first_ns = event->time_ns,
+				.last_ns = event->time_ns};
+}
+
+static uint32_t kind_of(const struct replay *replay, const struct space_interval *interval)
+{
+	enum mmt_class class =
+	    classes_of_interval(interval, code_view_path_name(replay->code, interval->attributes.path));
+
+	return classes_kind(class, interval->attributes.path);
+}
+
+uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)
+{
+	return kind_of(replay, interval);
+}
+
+/* The first PROT_NONE interval that a call to mprotect would make accessible; NULL: none. */
+static const struct space_interval *find_reserved(const struct space *space, const struct event *event)
+{
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
+	const struct space_interval *interval;
+
+	if (event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT)
+		return NULL;
+	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return NULL;
+	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
+	     position = interval->end) {
+		if (!interval->attributes.protection)
+			return interval;
+	}
+	return NULL;
+}
+
+/* Who makes reserved bytes accessible must be known before they are: equal neighbours then become one interval. */
+static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
+				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
+{
+	const struct space_interval *reserved = find_reserved(process->space, event);
+	const struct birth *birth;
+	struct event_stack joined;
+	struct mmt_error *error;
+	uint32_t stack;
+
+	*commit_ret = COMMIT_WITH_BIRTH;
+	if (!reserved)
+		return NULL;
+	birth = ledger_birth(&replay->ledger, reserved->birth);
+	outcome->commit_kind = birth ? birth->kind : kind_of(replay, reserved);
+	if (!can_unwind(replay, process) || (replay->has_dumps && !same_sample(replay, &state->dump, event))) {
+		error = ledger_open_commit(&replay->ledger, &outcome->commit);
+		*commit_ret = outcome->commit;
+		return error;
+	}
+	joined = join_stacks(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
+	error = code_view_unwind(replay->code, process, &joined, &stack);
+	return error ? error : ledger_commit(&replay->ledger, process->index, outcome->commit_kind, stack, commit_ret);
+}
+
+/* Anonymous memory that has been made executable is code now. */
+static struct mmt_error *note_code(struct replay *replay, const struct space *space, const struct event *event)
+{
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
+	const struct space_interval *interval;
+
+	if ((event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT) ||
+	    !(event->call.arguments[2] & PROT_EXEC))
+		return NULL;
+	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
+	     position = interval->end) {
+		const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+		uint32_t kind = kind_of(replay, interval);
+		struct mmt_error *error;
+
+		if (!birth || classes_kind_class(kind) != MMT_CLASS_JIT)
+			continue;
+		error = ledger_change_kind(&replay->ledger, interval->birth, kind);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* What came of the birth that was opened for a call. */
+static struct mmt_error *look_at_birth(struct replay *replay, uint32_t number, struct outcome *outcome)
+{
+	const struct birth *birth = ledger_birth(&replay->ledger, number);
+
+	if (!birth || !birth->born_bytes) {
+		ledger_drop(&replay->ledger, number);
+		return NULL;
+	}
+	if (birth->side == LEDGER_INSIDE) {
+		outcome->birth = number;
+		return NULL;
+	}
+	return ledger_settle(&replay->ledger, number, 0);
+}
+
+static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
+{
+	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct process *process = processes_at(replay->processes, thread->process);
+	struct outcome outcome = {.process = process->index, .failure = describe_failure(event, process->index)};
+	struct space_call call = {.kind = space_kinds[event->call.call],
+				  .result = event->call.result,
+				  .time_ns = event->time_ns,
+				  .thread = event->tid,
+				  .witnesses = state->witnesses.items,
+				  .witness_count = state->witnesses.count};
+	struct mmt_error *error = open_commit(replay, state, event, process, &outcome, &call.commit);
+
+	if (!error)
+		error = ledger_open(&replay->ledger, thread->process, state->number, &call.birth);
+	if (error)
+		return error;
+	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));
+	replay->applying_thread = state->number;
+	error = space_apply(process->space, &call);
+	replay_witnesses_forget(replay, state);
+	replay->failed_calls += outcome.failure.count;
+	if (!error)
+		error = note_code(replay, process->space, event);
+	if (!error)
+		error = look_at_birth(replay, call.birth, &outcome);
+	if (!error && replay->watch.call)
+		replay->watch.call(replay->watch.context, replay, process, event);
+	return error ? error : settle_or_wait(replay, state, event, &outcome);
+}
+
+/* Plain perf: the exit has the result, the entry the arguments and, usually, the better stack. */
+static bool join_enter(struct replay *replay, struct thread_state *state, struct event *event)
+{
+	struct kept_sample *enter = &state->enter;
+
+	if (!enter->present || enter->call != event->call.call) {
+		replay->calls_without_entry++;
+		return false;
+	}
+	enter->present = false;
+	memcpy(event->call.arguments, enter->arguments, sizeof(enter->arguments));
+	event->call.has_arguments = true;
+	if (enter->stack.callchain_count >= event->call.stack.callchain_count || enter->stack.bytes)
+		event->call.stack = enter->stack;
+	return true;
+}
+
+struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
+{
+	struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+
+	if (error)
+		return error;
+	replay->events[count_kinds[event->call.call]]++;
+	if (!event->call.has_arguments && !join_enter(replay, state, event))
+		return NULL;
+	return apply_call(replay, state, event);
+}
+
+struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *state, const struct event *event)
+{
+	if (same_sample(replay, &state->call, event)) {
+		state->call.present = false;
+		return settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
+	}
+	return kept_sample_set(&state->dump, event);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* MMAP2 records on their way to the model. */
+#ifndef ANALYSIS_REPLAY_WITNESSES_H
+#define ANALYSIS_REPLAY_WITNESSES_H
+
+#include "analysis/replay.h"
+#include "analysis/thread-state.h"
+#include "trace/event.h"
+
+/* What a mapping record says, in the model's terms. */
+struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct event_mapping *mapping,
+					    struct space_attributes *attributes_ret) MMT_MUST_CHECK;
+
+/* Keep a record for the thread's next call. */
+struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
+					const struct event_mapping *mapping) MMT_MUST_CHECK;
+void replay_witnesses_forget(struct replay *replay, struct thread_state *state);
+
+/* What no call of the thread, or of any thread of a process, has claimed the kernel did by itself. */
+struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+struct mmt_error *replay_witnesses_flush_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/classes.h"
+#include "analysis/origin.h"
+#include "analysis/patterns.h"
+#include "base/cleanup.h"
+
+void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
+{
+	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
+}
+
+void rows_deinit(struct rows *rows)
+{
+	names_deinit(&rows->names);
+	intern_deinit(&rows->keys);
+	vector_deinit(&rows->items);
+	map_deinit(&rows->facts);
+	vector_deinit(&rows->frames);
+	vector_deinit(&rows->frame_names);
+}
+
+bool rows_selects(const struct rows *rows, const struct process *process)
+{
+	for (size_t i = 0; i < rows->options->pid_count; i++) {
+		if (rows->options->pids[i] == process->pid)
+			return true;
+	}
+	return !rows->options->pids;
+}
+
+/* The functions in which threads begin: a frame-pointer chain that reaches one has reached the end. */
+static bool is_entry_function(const char *function)
+{
+	static const char *const entries[] = {
+	    "_start",  "__libc_start_main", "__libc_start_call_main", "start_thread", "clone", "clone3",
+	    "__clone", "__clone3",	    "_dl_start_user"};
+
+	for (size_t i = 0; function && i < sizeof(entries) / sizeof(*entries); i++) {
+		if (!strcmp(function, entries[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool reaches_entry(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->frames.count; i++) {
+		if (rows->frames.items[i].doubtful)
+			return false;
+	}
+	return rows->frames.count && is_entry_function(rows->frames.items[rows->frames.count - 1].function);
+}
+
+/* Names of a stack into the scratch vectors. */
+static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
+{
+	size_t count;
+	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+
+	rows->frames.count = 0;
+	rows->frame_names.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_frame *frames;
+		size_t frame_count;
+		struct mmt_error *error = code_view_names(rows->code, numbers[i], rows->arena, &frames, &frame_count);
+
+		if (error)
+			return error;
+		for (size_t j = 0; j < frame_count; j++) {
+			uint32_t name = names_frame(&rows->names, &frames[j]);
+
+			if (name == NAMES_NONE || !vector_push(&rows->frames, frames[j]) ||
+			    !vector_push(&rows->frame_names, name))
+				return &error_no_memory;
+		}
+	}
+	if (*end_ret != MMT_STACK_END_ENTRY && reaches_entry(rows))
+		*end_ret = MMT_STACK_END_ENTRY;
+	return NULL;
+}
+
+static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame **frames_ret, size_t *count_ret)
+{
+	size_t count = rows->frames.count;
+	struct mmt_frame *frames = arena_alloc(rows->arena, count, sizeof(*frames));
+
+	if (!frames)
+		return &error_no_memory;
+	if (count)
+		memcpy(frames, rows->frames.items, count * sizeof(*frames));
+	*frames_ret = frames;
+	*count_ret = count;
+	return NULL;
+}
+
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, const struct mmt_frame **frames_ret,
+				  size_t *count_ret, enum mmt_stack_end *end_ret)
+{
+	struct mmt_error *error = name_stack(rows, stack, end_ret);
+
+	return error ? error : copy_frames(rows, frames_ret, count_ret);
+}
+
+/* "function (module)", "module+0x1234", "[no stack]" */
+static char *function_name(const struct mmt_frame *frame)
+{
+	char *name = NULL;
+	int length;
+
+	if (!frame)
+		length = asprintf(&name, "[no function]");
+	else if (frame->function && frame->module)
+		length = asprintf(&name, "%s (%s)", frame->function, frame->module);
+	else if (frame->function || !frame->module)
+		length = asprintf(&name, "%s", frame->function ? frame->function : "[unknown]");
+	else if (frame->kind == MMT_FRAME_NATIVE)
+		length = asprintf(&name, "%s+0x%" PRIx64, frame->module, frame->module_offset);
+	else
+		length = asprintf(&name, "%s", frame->module);
+	return length < 0 ? NULL : name;
+}
+
+static char *module_name(const struct mmt_frame *frame)
+{
+	return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
+}
+
+static char *file_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	char *name = NULL;
+
+	if (memory_class == MMT_CLASS_FILE && classes_kind_path(account->kind))
+		return strdup(code_view_path_name(rows->code, classes_kind_path(account->kind)));
+	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
+}
+
+/* What the account's row is called; the stack's names are in the scratch vectors. */
+static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	size_t origin = origin_find(rows->frames.items, rows->frames.count);
+	const struct mmt_frame *frame = origin < rows->frames.count ? &rows->frames.items[origin] : NULL;
+
+	switch (rows->options->by) {
+	case MMT_BY_FUNCTION:
+		return function_name(frame);
+	case MMT_BY_MODULE:
+		return module_name(frame);
+	case MMT_BY_FILE:
+		return file_name(rows, account, memory_class);
+	default:
+		return strdup(mmt_class_name(memory_class));
+	}
+}
+
+static struct mmt_error *start_row(struct rows *rows, const struct row_description *row)
+{
+	struct row_description *description = vector_append(&rows->items);
+
+	if (!description)
+		return &error_no_memory;
+	*description = *row;
+	if (!row->name)
+		return NULL;
+	description->name = arena_string(rows->arena, row->name);
+	return description->name ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, enum mmt_class memory_class,
+					uint32_t *row_ret)
+{
+	CLEANUP(free) char *name = row_name(rows, account, memory_class);
+	struct row_description row = {.name = name};
+
+	if (!name)
+		return &error_no_memory;
+	*row_ret = intern_put_string(&rows->keys, name);
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+}
+
+static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account, enum mmt_stack_end end,
+					   enum mmt_pattern pattern, uint32_t *row_ret)
+{
+	bool by_process = rows->options->by == MMT_BY_PROCESS;
+	struct row_description row = {.stack_end = by_process ? MMT_STACK_END_ENTRY : end,
+				      .pattern = by_process ? MMT_PATTERN_NONE : pattern,
+				      .process = account->process,
+				      .lost = !by_process && account->stack == rows->lost_stack};
+	uint32_t key[2] = {account->process, 0};
+	struct mmt_error *error;
+
+	if (!by_process) {
+		key[0] = names_stack(&rows->names, rows->frame_names.items, rows->frame_names.count);
+		key[1] = row.lost;
+		if (key[0] == NAMES_NONE)
+			return &error_no_memory;
+	}
+	*row_ret = intern_put(&rows->keys, key, sizeof(key));
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	if (*row_ret != rows->items.count)
+		return NULL;
+	error = by_process ? NULL : copy_frames(rows, &row.frames, &row.frame_count);
+	return error ? error : start_row(rows, &row);
+}
+
+static uint64_t fact_key(const struct account *account)
+{
+	return (uint64_t)account->stack << 32 | account->kind;
+}
+
+static bool is_wanted(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
+		return false;
+	return !rows->options->classes || rows->options->classes >> memory_class & 1;
+}
+
+struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
+{
+	struct rows *rows = context;
+	enum mmt_class memory_class = classes_kind_class(account->kind);
+	enum mmt_group_by by = rows->options->by;
+	enum mmt_stack_end end;
+	enum mmt_pattern pattern;
+	struct mmt_error *error = name_stack(rows, account->stack, &end);
+
+	if (error)
+		return error;
+	pattern = patterns_find(rows->frames.items, rows->frames.count, memory_class);
+	memory_class = classes_with_pattern(memory_class, pattern);
+	if (!map_put(&rows->facts, fact_key(account), (uint64_t)end << 8 | memory_class))
+		return &error_no_memory;
+	*row_ret = LEDGER_NO_ROW;
+	if (!is_wanted(rows, account, memory_class))
+		return NULL;
+	if (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_PROCESS)
+		error = find_numbered_row(rows, account, end, pattern, row_ret);
+	else
+		error = find_named_row(rows, account, memory_class, row_ret);
+	if (!error)
+		++*row_ret;
+	return error;
+}
+
+enum mmt_class rows_class(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact ? (enum mmt_class)(*fact & 0xff) : classes_kind_class(account->kind);
+}
+
+enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact ? (enum mmt_stack_end)(*fact >> 8) : MMT_STACK_END_NOT_RECORDED;
+}

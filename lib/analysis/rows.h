@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which accounts are one row of a report, and which are left out: decided when an account is made, so that the ledger
+ * can keep each row's peak. Stacks with equal names are one row, whatever their addresses.
+ */
+#ifndef ANALYSIS_ROWS_H
+#define ANALYSIS_ROWS_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/code-view.h"
+#include "analysis/ledger.h"
+#include "analysis/names.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "model/processes.h"
+
+struct row_description {
+	const char *name; /* NULL: a stack, or a process */
+	const struct mmt_frame *frames;
+	size_t frame_count;
+	enum mmt_stack_end stack_end;
+	enum mmt_pattern pattern;
+	uint32_t process; /* by process: its index */
+	bool lost;
+};
+
+struct rows {
+	const struct mmt_report_options *options;
+	struct code_view *code;
+	struct processes *processes;
+	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
+	struct arena *arena;
+	struct names names;
+	struct intern keys;		      /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items; /* by row number - 1 */
+	struct map facts;		      /* stack << 32 | kind -> class | how the stack ends << 8 */
+	VECTOR(struct mmt_frame) frames;      /* scratch: of one stack */
+	VECTOR(uint32_t) frame_names;	      /* scratch */
+};
+
+/* Borrows everything; the rest of the value starts out as zero. */
+void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena);
+void rows_deinit(struct rows *rows);
+
+bool rows_selects(const struct rows *rows, const struct process *process);
+
+/* For the ledger; `context` is the rows. */
+struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;
+
+/* What kind of memory an account's is, its stack taken into account. */
+enum mmt_class rows_class(const struct rows *rows, const struct account *account);
+enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
+
+/* Frames of a stack, named, in the arena. */
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, const struct mmt_frame **frames_ret,
+				  size_t *count_ret, enum mmt_stack_end *end_ret) MMT_MUST_CHECK;
+
+#endif
