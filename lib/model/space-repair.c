@@ -136,7 +136,8 @@ static bool repair_different(struct space *space, const struct space_interval *m
 	held.attributes.protection = protection;
 	if (space_edit_agree(&held.attributes, &told)) {
 		space->counts.repaired_bytes += mark->end - mark->start;
-		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection);
+		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection) &&
+		       space_edit_change(space, mark->start, mark->end, complete, &correction);
 	}
 	/* Another mapping: that one went and this one came unseen. */
 	return space_edit_release(space, mark->start, mark->end, NULL) && repair_missing(space, mark, birth);

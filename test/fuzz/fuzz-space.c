@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Random calls, witnesses and snapshots: the space stays valid, and every byte born is released once. */
+/*
+ * Random calls, witnesses and snapshots: the space stays valid, and every byte born is released once. At the end the
+ * kernel's maps are whatever the last input says, and after the repair the space must be these.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "model/space.h"
@@ -65,14 +69,19 @@ static struct mmt_error *apply_call(struct space *space, struct bytes *input, ui
 				    uint32_t *birth)
 {
 	struct space_witness witnesses[2];
-	struct space_call call = {.kind = kind, .witnesses = witnesses, .birth = ++*birth};
+	struct space_call call = {.kind = kind, .witnesses = witnesses, .birth = ++*birth, .commit = *birth};
 	uint8_t shape = bytes_u8(input);
 
 	call.thread = shape & 3;
 	call.witness_count = shape >> 2 & 1;
 	call.arguments[0] = take_address(input);
 	call.arguments[1] = take_address(input);
-	call.arguments[2] = kind == SPACE_MMAP || kind == SPACE_MPROTECT ? bytes_u8(input) & 7 : take_address(input);
+	if (kind == SPACE_MADVISE)
+		call.arguments[2] = bytes_u8(input) & 1 ? MADV_DONTFORK : MADV_DOFORK;
+	else if (kind == SPACE_MMAP || kind == SPACE_MPROTECT)
+		call.arguments[2] = bytes_u8(input) & 7;
+	else
+		call.arguments[2] = take_address(input);
 	call.arguments[3] = bytes_u8(input) | (shape & 8 ? 0x40000U : 0) | (shape & 16 ? 0x100000U : 0);
 	call.arguments[4] = take_address(input);
 	call.arguments[5] = take_address(input);
@@ -91,6 +100,16 @@ static struct mmt_error *tell_line(struct space *space, struct bytes *input, uin
 	uint64_t before = bytes_u8(input) * 1000ULL;
 
 	return space_snapshot_line(space, now_ns > before ? now_ns - before : 0, start, end, &attributes);
+}
+
+static void require_valid(const struct space *space)
+{
+	const char *why = "";
+
+	if (space_valid(space, &why))
+		return;
+	fprintf(stderr, "%s\n", why);
+	abort();
 }
 
 static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *birth)
@@ -113,15 +132,68 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 	case 12:
 		return space_snapshot_end(space, *now_ns);
 	case 13:
-		space_exec(space);
+		if (bytes_u8(input) & 1)
+			space_exec(space);
+		else
+			return apply_call(space, input, SPACE_MADVISE, now_ns, birth);
 		return NULL;
 	case 14:
 		error = space_fork(space, &copy);
+		if (copy)
+			require_valid(copy);
 		space_destroy(copy);
 		return error;
 	default:
 		return tell_line(space, input, *now_ns);
 	}
+}
+
+static void require_line(const struct space *space, uint64_t start, uint64_t end, const struct space_attributes *line)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = start; position < end; position = interval->end) {
+		const struct space_attributes *held;
+
+		interval = space_find(space, position);
+		if (!interval)
+			abort();
+		held = &interval->attributes;
+		if (held->unknown || held->protection != line->protection || held->shared != line->shared ||
+		    held->inode != line->inode)
+			abort();
+		if (line->inode &&
+		    held->file_offset + (position - interval->start) != line->file_offset + (position - start))
+			abort();
+	}
+}
+
+/* A CHECK of lines made of the same input, and the repair: the space is these lines. */
+static void check_against_anything(struct space *space, uint64_t now_ns, const uint8_t *data, size_t size)
+{
+	struct bytes input = bytes_over(data, size);
+	uint64_t position = 0, mapped = 0, starts[64], ends[64];
+	struct space_attributes lines[64];
+	struct space_counts counts;
+	size_t count = 0;
+
+	mmt_error_destroy(space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, now_ns + 1));
+	for (; count < 64 && bytes_left(&input); count++) {
+		starts[count] = position + (bytes_u8(&input) & 7) * PAGE;
+		ends[count] = position = starts[count] + (1 + (bytes_u8(&input) & 15)) * PAGE;
+		lines[count] = take_attributes(&input);
+		mapped += ends[count] - starts[count];
+		mmt_error_destroy(
+		    space_snapshot_line(space, now_ns + 2 + count, starts[count], ends[count], &lines[count]));
+	}
+	mmt_error_destroy(space_snapshot_end(space, now_ns + 100));
+	space_finish(space);
+	require_valid(space);
+	for (size_t i = 0; i < count; i++)
+		require_line(space, starts[i], ends[i], &lines[i]);
+	counts = space_counts(space);
+	if (counts.mapped_bytes + counts.kernel_bytes + counts.before_bytes != mapped)
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -132,16 +204,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct space *space;
 	uint64_t now_ns = 1000000;
 	uint32_t birth = BIRTH_FIRST;
-	const char *why = "";
 
 	mmt_error_destroy(space_create(&observer, PAGE, &space));
 	while (bytes_left(&input)) {
 		mmt_error_destroy(step(space, &input, &now_ns, &birth));
-		if (!space_valid(space, &why)) {
-			fprintf(stderr, "%s\n", why);
-			abort();
-		}
+		require_valid(space);
 	}
+	check_against_anything(space, now_ns, data, size);
 	space_destroy(space);
 	if (balance.live)
 		abort();
