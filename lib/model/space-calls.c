@@ -168,10 +168,14 @@ static bool learn_huge_pages(const struct space *space, const struct space_call 
  */
 static bool refused_by_driver(const struct space *space, const struct space_call *call)
 {
+	static const int64_t earlier[] = {-EBADF,  -EACCES,  -ENODEV, -EOVERFLOW, -EPERM,
+					  -ENOMEM, -ETXTBSY, -EEXIST, -EINTR};
 	uint64_t flags = call->arguments[3], mask = space->page_bytes - 1;
 
-	if (call->result != -EINVAL && call->result != -EAGAIN)
-		return false;
+	for (size_t i = 0; i < sizeof(earlier) / sizeof(*earlier); i++) {
+		if (call->result == earlier[i])
+			return false;
+	}
 	return (flags & MAP_FIXED) && !(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE)) &&
 	       (flags & (MAP_SHARED | MAP_PRIVATE)) && (int32_t)call->arguments[4] >= 0 &&
 	       !(call->arguments[0] & mask) && !(call->arguments[5] & mask);
@@ -412,6 +416,10 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 {
 	uint64_t start = call->arguments[0], end = start + call->arguments[1];
 
+	/* The kernel tells of nothing these do: it is a stack's growth before. */
+	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
+	    call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE)
+		return false;
 	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
 		start = (uint64_t)call->result;
 		end = start + (call->kind == SPACE_MMAP ? call->arguments[1] : 1);

@@ -444,6 +444,24 @@ START_TEST(dontfork_is_left_out_of_the_copy)
 }
 END_TEST
 
+START_TEST(refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_call(&driver, SPACE_MMAP, -EIO, 11 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
+	driver_call(&driver, SPACE_MMAP, -EACCES, 12 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 12-14 rw #3");
+}
+END_TEST
+
+START_TEST(growth_before_a_munmap_of_the_same_range_is_applied_first)
+{
+	driver_map(&driver, 20, 2, RW, MAP_GROWSDOWN);
+	driver_witness(&driver, 17, 5, (struct space_attributes){.protection = RW});
+	driver_unmap(&driver, 18, 3);
+	ck_assert_str_eq(driver_show(&driver), "17-18 rw k, 21-22 rw #3");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -488,6 +506,8 @@ int main(void)
 	tcase_add_test(calls, commit_is_of_the_call_that_made_it_accessible);
 	tcase_add_test(calls, commit_moves_along_and_growth_has_its_own);
 	tcase_add_test(calls, dontfork_is_left_out_of_the_copy);
+	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
+	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
