@@ -71,17 +71,32 @@ static int pick_file(struct torture_worker *worker)
 static bool map_file(struct torture_worker *worker)
 {
 	struct torture_range at = {.pages = 1 + torture_random(worker, MOST_PAGES)};
-	int sharing = torture_random(worker, 2) ? MAP_PRIVATE : MAP_SHARED;
+	int fd = pick_file(worker), sharing = torture_random(worker, 2) ? MAP_PRIVATE : MAP_SHARED;
 
-	return map(worker, at, pick_protection(worker), sharing, pick_file(worker), torture_random(worker, FILE_PAGES));
+	if (fd == torture_program.zero)
+		sharing = MAP_SHARED;
+	return map(worker, at, pick_protection(worker), sharing, fd, torture_random(worker, FILE_PAGES));
 }
 
 static bool map_file_fixed(struct torture_worker *worker)
 {
 	struct torture_range at = torture_pick_arena(worker, MOST_PAGES);
-	int sharing = torture_random(worker, 2) ? MAP_PRIVATE : MAP_SHARED;
+	int fd = pick_file(worker), sharing = torture_random(worker, 2) ? MAP_PRIVATE : MAP_SHARED;
 
-	return map(worker, at, pick_protection(worker), MAP_FIXED | sharing, pick_file(worker),
+	if (fd == torture_program.zero)
+		sharing = MAP_SHARED;
+	return map(worker, at, pick_protection(worker), MAP_FIXED | sharing, fd, torture_random(worker, FILE_PAGES));
+}
+
+/* Anonymous memory that has a file. */
+static bool map_zero_private(struct torture_worker *worker)
+{
+	struct torture_range at = torture_pick_arena(worker, MOST_PAGES);
+	int fixed = torture_random(worker, 2) ? MAP_FIXED : 0;
+
+	if (!fixed)
+		at.start = 0;
+	return map(worker, at, pick_protection(worker), MAP_PRIVATE | fixed, torture_program.zero,
 		   torture_random(worker, FILE_PAGES));
 }
 
@@ -247,6 +262,7 @@ static const struct {
     {"map-anonymous-fixed", map_anonymous_fixed, 12},
     {"map-file", map_file, 6},
     {"map-file-fixed", map_file_fixed, 8},
+    {"map-zero-private", map_zero_private, 3},
     {"map-file-along", map_file_along, 4},
     {"map-at-hint", map_at_hint, 4},
     {"map-no-replace", map_no_replace, 4},

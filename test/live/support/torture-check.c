@@ -145,8 +145,7 @@ static struct mmt_error *compare(struct check *check, struct space *space, uint6
 	return error;
 }
 
-static struct mmt_error *at_marker(struct check *check, const struct process *process, uint64_t number,
-				   uint64_t time_ns)
+static void at_marker(struct check *check, const struct process *process, uint64_t number, uint64_t time_ns)
 {
 	struct dumps *dumps = find_dumps(check, process->pid);
 	struct space_check result;
@@ -155,11 +154,14 @@ static struct mmt_error *at_marker(struct check *check, const struct process *pr
 
 	if (!dumps || !read_dump(check, dumps, number)) {
 		fail(check, "no maps of it", process->pid, number);
-		return NULL;
+		return;
 	}
 	error = compare(check, process->space, time_ns, &result);
-	if (error)
-		return error;
+	if (error) {
+		mmt_error_destroy(error);
+		fail(check, "no memory", process->pid, number);
+		return;
+	}
 	if (!space_valid(process->space, &why))
 		fail(check, why, process->pid, number);
 	check->checkpoints++;
@@ -167,30 +169,28 @@ static struct mmt_error *at_marker(struct check *check, const struct process *pr
 	check->wrong_bytes += result.wrong_bytes;
 	check->undecided_bytes += result.undecided_bytes;
 	if (!result.wrong_bytes && !result.undecided_bytes)
-		return NULL;
+		return;
 	check->wrong_checkpoints++;
 	if (dumps->spoiled)
-		return NULL;
+		return;
 	dumps->spoiled = true;
 	if (check->processes_wrong++ >= SHOWN_MAXIMUM)
-		return NULL;
+		return;
 	fprintf(stderr,
 		"process %d, checkpoint %" PRIu64 ", time %" PRIu64 ": %" PRIu64 " bytes differ, %" PRIu64
 		" undecided, first at %" PRIx64 "\n",
 		process->pid, number, time_ns, result.wrong_bytes, result.undecided_bytes, result.first_wrong);
 	show_difference(check, process->space, result.first_wrong);
-	return NULL;
 }
 
-static struct mmt_error *after_call(void *context, struct replay *replay, const struct process *process,
-				    const struct thread *thread, const struct event *event)
+static void after_call(void *context, struct replay *replay, struct process *process, const struct event *event)
 {
+	struct check *check = context;
+
 	(void)replay;
-	(void)thread;
 	if (event->call.call == CALL_MUNMAP && event->call.arguments[0] == MARKER_ADDRESS &&
 	    event->call.result == -EINVAL && event->call.arguments[1])
-		return at_marker(context, process, event->call.arguments[1], event->time_ns);
-	return NULL;
+		at_marker(check, process, event->call.arguments[1], event->time_ns);
 }
 
 /* Every dump has had its marker. */
@@ -229,12 +229,16 @@ static void check_loss(struct check *check, const struct replay *replay)
 static struct mmt_error *check_recording(struct check *check, const char *recording)
 {
 	struct replay replay;
-	struct mmt_error *error = replay_init(&replay, recording, false);
+	struct mmt_report_options report;
+	struct replay_options options = {.report = &report};
+	struct mmt_error *error;
 
+	mmt_report_options_init(&report);
+	report.input = recording;
+	error = replay_init(&replay, &options);
 	if (error)
 		return error;
-	replay.watch = after_call;
-	replay.watch_context = check;
+	replay.watch = (struct replay_watch){.call = after_call, .context = check};
 	error = replay_run(&replay);
 	check_loss(check, &replay);
 	replay_deinit(&replay);
