@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A process with 60,000 mappings that changes them as fast as it can is attached to and left at any moment: the model has
+# what the kernel has, and pages that nobody has seen are counted.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+limit=$(cat /proc/sys/vm/max_map_count)
+[ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
+start_workload attach-many
+for round in 1 2 3; do
+	"$MMTRACE" record -q -m 64M -g fp -p "$pid" --duration 1500ms -o "$recording" || fail "record: status $?"
+	report_json
+	expect_true_report
+	expect_json '.processes | length == 1 and .[0].checked and .[0].checked_mappings > 55000'
+	expect_json '.processes[0] | .wrong_bytes == 0 and (.unknown_bytes | type) == "number"'
+	expect_json '.events | .mmap > 1000 and .munmap > 1000 and .mremap > 100 and .mprotect > 100'
+	# Few pages move from where the first snapshot had not been to where it had and stay unseen in the second.
+	expect_json '.processes[0].unknown_bytes <= 64 * 4096'
+	"$MMTRACE" report --check --no-pager -i "$recording" >"$directory/report.txt" || fail "--check: status $?"
+done
+kill -9 "$pid"
