@@ -352,16 +352,16 @@ static bool apply_remap_file_pages(struct space *space, const struct space_call 
 static bool apply_io_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *ring = space_find(space, call->arguments[0]);
-	struct range range;
 
 	if (call->result != 0)
 		return true;
 	for (size_t i = 0; i < space->rings.count; i++) {
-		if (space->rings.items[i].start != call->arguments[0])
+		const struct ring known = space->rings.items[i];
+
+		if (known.start != call->arguments[0])
 			continue;
-		range = (struct range){call->arguments[0], call->arguments[0] + space->rings.items[i].bytes};
 		space->rings.items[i] = space->rings.items[--space->rings.count];
-		return space_guards_release(space, call, range.start, range.end);
+		return known.replaced || space_guards_release(space, call, known.start, known.start + known.bytes);
 	}
 	if (!ring || ring->start != call->arguments[0] || !ring->attributes.inode)
 		return true;
@@ -445,12 +445,30 @@ static void become_as_seen(void *context, struct space_interval *interval)
 /* Of the mappings the kernel makes outside these calls, only rings are shared. */
 static bool remember_ring(struct space *space, const struct space_interval *interval)
 {
-	const struct ring ring = {interval->start, interval->end - interval->start, interval->attributes.inode};
+	const struct ring ring = {
+	    .start = interval->start, .bytes = interval->end - interval->start, .inode = interval->attributes.inode};
 
 	if (!interval->attributes.shared || !ring.inode || interval->attributes.file_offset ||
 	    space->rings.count == RINGS_MAXIMUM)
 		return true;
 	return vector_push(&space->rings, ring);
+}
+
+/* io_destroy unmaps long before it returns: a ring where another still seems to be has taken its place. */
+static bool replace_rings(struct space *space, const struct space_witness *witness)
+{
+	for (size_t i = 0; i < space->rings.count; i++) {
+		struct ring *ring = &space->rings.items[i];
+
+		if (ring->replaced || !witness->attributes.shared || witness->attributes.file_offset ||
+		    witness->attributes.inode == ring->inode || witness->start >= ring->start + ring->bytes ||
+		    witness->end <= ring->start)
+			continue;
+		ring->replaced = true;
+		if (!space_edit_release(space, ring->start, ring->start + ring->bytes, NULL))
+			return false;
+	}
+	return true;
 }
 
 static bool add_missing(struct space *space, const struct space_witness *witness)
@@ -481,7 +499,8 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
 {
-	if (space_calls_valid_witness(space, witness) && !add_missing(space, witness))
+	if (space_calls_valid_witness(space, witness) &&
+	    (!replace_rings(space, witness) || !add_missing(space, witness)))
 		return &error_no_memory;
 	return NULL;
 }
@@ -499,7 +518,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 
 		/* What the thread's stack, or an aio context, did before the call. */
 		if (!concerns(call, witness) && space_calls_valid_witness(space, witness))
-			done = add_missing(space, witness);
+			done = replace_rings(space, witness) && add_missing(space, witness);
 	}
 	done = done && apply(space, call) && space_guards_note(space, call);
 	space->now_ns = 0;

@@ -27,6 +27,7 @@ struct guard {
 struct ring {
 	uint64_t start, bytes;
 	uint64_t inode;
+	bool replaced; /* another has its place already: the call that unmapped it has not returned */
 };
 
 #define RINGS_MAXIMUM 1024

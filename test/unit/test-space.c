@@ -462,6 +462,25 @@ START_TEST(growth_before_a_munmap_of_the_same_range_is_applied_first)
 }
 END_TEST
 
+START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
+{
+	struct space_attributes second = segment(0);
+
+	driver_witness(&driver, 10, 3, segment(0));
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	second.inode = 7;
+	driver.witness_count = 0;
+	driver_witness(&driver, 10, 3, second);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-13 rws+0 k");
+	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 7);
+	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -508,6 +527,7 @@ int main(void)
 	tcase_add_test(calls, dontfork_is_left_out_of_the_copy);
 	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
+	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
