@@ -404,7 +404,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	struct mmt_error *error;
 
 	/* perf gives what it makes up at its start the time 0. */
-	if (event->time_ns >= replay->window.to_ns) {
+	if (replay->window.ends_early && event->time_ns >= replay->window.to_ns) {
 		*end = true;
 		return NULL;
 	}

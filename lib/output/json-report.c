@@ -30,6 +30,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "lost_events", completeness->lost_events);
 	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
+	document_unsigned(document, "repaired_bytes", completeness->repaired_bytes);
+	document_bool(document, "repaired_by_loss", completeness->repaired_by_loss);
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
 		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
@@ -59,6 +61,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
 	document_unsigned(document, "resident_bytes", process->resident_bytes);
 	document_unsigned(document, "before_bytes", process->before_bytes);
+	document_unsigned(document, "repaired_bytes", process->repaired_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
 	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
@@ -93,17 +96,44 @@ static void put_frame(struct document *document, const struct mmt_frame *frame)
 	document_close(document);
 }
 
+static const char *group_by_word(enum mmt_group_by by)
+{
+	static const char *const words[] = {
+	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
+	    [MMT_BY_FILE] = "file",	[MMT_BY_CLASS] = "class",	[MMT_BY_PROCESS] = "process",
+	    [MMT_BY_THREAD] = "thread",
+	};
+
+	return words[by];
+}
+
+static void put_classes(struct document *document, const struct mmt_group *group)
+{
+	document_open_object(document, "class_bytes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		document_unsigned(document, mmt_class_name((enum mmt_class)kind), group->class_bytes[kind]);
+	document_close(document);
+}
+
 static void put_group_figures(struct document *document, const struct mmt_group *group)
 {
 	bool any = group->unfreed_count > 0;
 
 	document_unsigned(document, "id", group->id);
+	document_string(document, "name", group->name);
+	document_string(document, "pattern", mmt_pattern_name(group->pattern));
+	document_bool(document, "lost", group->lost);
+	put_classes(document, group);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
 	document_unsigned(document, "unfreed_count", group->unfreed_count);
 	document_unsigned(document, "born_bytes", group->born_bytes);
 	document_unsigned(document, "committed_bytes", group->committed_bytes);
+	document_unsigned(document, "committed_before_bytes", group->committed_before_bytes);
 	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
+	document_unsigned(document, "reserved_by", group->reserved_by ? group->reserved_by : MMT_UNKNOWN);
 	document_unsigned(document, "resident_bytes", group->resident_bytes);
+	document_unsigned(document, "peak_bytes", group->peak_bytes);
+	document_unsigned(document, "peak_ns", group->peak_bytes ? group->peak_ns : MMT_UNKNOWN);
 	document_unsigned(document, "allocated_bytes", group->allocated_bytes);
 	document_unsigned(document, "allocated_count", group->allocated_count);
 	document_unsigned(document, "freed_bytes", group->freed_bytes);
@@ -118,18 +148,22 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_close(document);
 }
 
+static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
+{
+	document_open_object(document, key);
+	document_signed(document, "pid", thread->pid);
+	document_signed(document, "tid", thread->tid);
+	document_string(document, "name", thread->name);
+	document_close(document);
+}
+
 void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
 {
 	document_open_object(document, key);
 	put_group_figures(document, group);
 	document_open_array(document, "threads");
-	for (size_t i = 0; i < group->thread_count; i++) {
-		document_open_object(document, NULL);
-		document_signed(document, "pid", group->threads[i].pid);
-		document_signed(document, "tid", group->threads[i].tid);
-		document_string(document, "name", group->threads[i].name);
-		document_close(document);
-	}
+	for (size_t i = 0; i < group->thread_count; i++)
+		put_thread(document, NULL, &group->threads[i]);
 	document_close(document);
 	document_open_array(document, "pids");
 	for (size_t i = 0; i < group->pid_count; i++)
@@ -143,6 +177,62 @@ void json_report_group(struct document *document, const char *key, const struct 
 	document_close(document);
 }
 
+static void put_failure(struct document *document, const struct mmt_failure *failure)
+{
+	document_open_object(document, NULL);
+	document_string(document, "call", mmt_event_count_name(failure->call));
+	document_signed(document, "error", failure->error);
+	document_unsigned(document, "count", failure->count);
+	document_unsigned(document, "asked_bytes", failure->asked_bytes);
+	document_unsigned(document, "first_ns", failure->first_ns);
+	document_unsigned(document, "last_ns", failure->last_ns);
+	document_open_array(document, "pids");
+	for (size_t i = 0; i < failure->pid_count; i++)
+		document_signed(document, NULL, failure->pids[i]);
+	document_close(document);
+	document_string(document, "stack_end", stack_end_word(failure->stack_end));
+	document_open_array(document, "frames");
+	for (size_t i = 0; i < failure->frame_count; i++)
+		put_frame(document, &failure->frames[i]);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_thread_total(struct document *document, const struct mmt_thread_total *total)
+{
+	document_open_object(document, NULL);
+	put_thread(document, "thread", &total->thread);
+	document_unsigned(document, "allocated_bytes", total->allocated_bytes);
+	document_unsigned(document, "allocated_count", total->allocated_count);
+	document_unsigned(document, "freed_by_itself_bytes", total->freed_by_itself_bytes);
+	document_unsigned(document, "freed_by_others_bytes", total->freed_by_others_bytes);
+	document_unsigned(document, "unfreed_bytes", total->unfreed_bytes);
+	document_unsigned(document, "unfreed_count", total->unfreed_count);
+	document_unsigned(document, "released_bytes", total->released_bytes);
+	document_close(document);
+}
+
+static void put_side_figures(struct document *document, const struct mmt_report *report)
+{
+	document_open_array(document, "failures");
+	for (size_t i = 0; i < report->failure_count; i++)
+		put_failure(document, &report->failures[i]);
+	document_close(document);
+	document_open_array(document, "thread_totals");
+	for (size_t i = 0; i < report->thread_total_count; i++)
+		put_thread_total(document, &report->thread_totals[i]);
+	document_close(document);
+	document_open_array(document, "releases");
+	for (size_t i = 0; i < report->release_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "owner", report->releases[i].owner);
+		document_unsigned(document, "releaser", report->releases[i].releaser);
+		document_unsigned(document, "bytes", report->releases[i].bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
 static void put_totals(struct document *document, const struct mmt_report *report)
 {
 	document_unsigned(document, "unfreed_bytes", report->unfreed_bytes);
@@ -151,6 +241,10 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "resident_bytes", report->resident_bytes);
 	document_unsigned(document, "ended_bytes", report->ended_bytes);
 	document_unsigned(document, "before_bytes", report->before_bytes);
+	document_unsigned(document, "younger_bytes", report->younger_bytes);
+	document_unsigned(document, "committed_before_bytes", report->committed_before_bytes);
+	document_unsigned(document, "peak_bytes", report->peak_bytes);
+	document_unsigned(document, "peak_ns", report->peak_bytes ? report->peak_ns : MMT_UNKNOWN);
 	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
 	document_unsigned(document, "freed_bytes", report->freed_bytes);
 	document_unsigned(document, "group_count", report->group_count);
@@ -165,6 +259,12 @@ void json_report_recording(struct document *document, const struct mmt_report *r
 	document_string(document, "recorded_by", report->recorded_by);
 	document_unsigned(document, "start_ns", report->start_ns);
 	document_unsigned(document, "end_ns", report->end_ns);
+	document_unsigned(document, "from_ns", report->from_ns);
+	document_unsigned(document, "to_ns", report->to_ns);
+	document_unsigned(document, "births_to_ns", report->births_to_ns);
+	document_bool(document, "windowed", report->windowed);
+	document_bool(document, "exact_order", report->exact_order);
+	document_string(document, "by", group_by_word(report->by));
 	document_unsigned(document, "start_realtime_ns",
 			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
 	document_open_object(document, "events");
@@ -207,6 +307,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		document_unsigned(document, "version", MMT_JSON_VERSION);
 		json_report_recording(document, report);
 		put_groups(document, &selection);
+		put_side_figures(document, report);
 		error = document_write(document, stream);
 	}
 	selection_deinit(&selection);

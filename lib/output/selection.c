@@ -5,6 +5,14 @@
 
 #include "base/error.h"
 
+/* What it holds, or what it uses of the memory that others reserved. */
+static uint64_t held_bytes(const struct mmt_group *group)
+{
+	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
+
+	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
+}
+
 /* Larger comes first; for the age, older: the key is inverted. */
 static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 {
@@ -26,7 +34,7 @@ static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 	case MMT_SORT_UNFREED:
 		break;
 	}
-	return group->unfreed_bytes > group->committed_bytes ? group->unfreed_bytes : group->committed_bytes;
+	return held_bytes(group);
 }
 
 static int compare_groups(const void *left, const void *right, void *context)
@@ -67,9 +75,9 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct mmt_group *group = &report->groups[i];
 
-		if (!group->unfreed_bytes && !freed_too)
+		if (!held_bytes(group) && !freed_too)
 			continue;
-		if (group->unfreed_bytes >= options->min_bytes)
+		if (held_bytes(group) >= options->min_bytes)
 			selection.groups[selection.count++] = group;
 		else
 			hide_group(&selection, group);

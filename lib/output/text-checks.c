@@ -142,6 +142,12 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 
 	if (!checks->ended.processes && !checks->missing.processes)
 		return;
+	if (report->windowed && report->to_ns < report->end_ns) {
+		text_put(text, TEXT_PLAIN,
+			 "  not checked: the kernel's final map is of the recording's end, not of --to");
+		text_end_line(text);
+		return;
+	}
 	if (report->process_count == 1) {
 		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final map: ");
 		text_put(text, TEXT_PLAIN,

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "output/text-checks.h"
+#include "output/text-sections.h"
 
 #define PROCESSES_NAMED 4
 
@@ -141,11 +142,26 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 	text_end_line(text);
 }
 
+static void put_repair(struct text *text, const struct mmt_completeness *completeness)
+{
+	char bytes[MMT_SIZE_TEXT];
+
+	if (!completeness->repaired_bytes)
+		return;
+	text_format(text, TEXT_BAD, "  repaired from the kernel's maps: %s",
+		    mmt_format_bytes(completeness->repaired_bytes, bytes));
+	text_put(text, TEXT_PLAIN,
+		 completeness->repaired_by_loss ? ", because events were lost" : ", although no event was lost");
+	text_end_line(text);
+}
+
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
 	put_target(text, report);
 	put_events(text, report);
 	put_stacks(text, &report->completeness);
+	text_window(text, report);
+	put_repair(text, &report->completeness);
 	if (one_line_of_checks)
 		text_checks_line(text, report);
 	else

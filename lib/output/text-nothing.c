@@ -37,6 +37,10 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	if (completeness->ambiguous_events)
 		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
 			  text_plural(completeness->ambiguous_events, " event is unsure", " events is unsure"));
+	if (report->windowed)
+		put_doubt(doubts, "this is about the window asked for, not the whole recording", "", "");
+	if (report->classes)
+		put_doubt(doubts, "this is about the classes asked for, not all memory", "", "");
 	if (completeness->lack_count)
 		put_doubt(doubts, "the recording lacks what the notes above say", "", "");
 }

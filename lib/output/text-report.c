@@ -8,6 +8,7 @@
 #include "output/text-group.h"
 #include "output/text-header.h"
 #include "output/text-nothing.h"
+#include "output/text-sections.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -53,7 +54,7 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 
 static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	if (report->unfreed_bytes)
+	if (group->unfreed_bytes && report->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "%.1f %%",
 			  100.0 * (double)group->unfreed_bytes / (double)report->unfreed_bytes);
 }
@@ -69,10 +70,15 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 	put_share(text, report, group);
 	text_group_sizes(text, group);
 	text_group_given_back(text, group);
-	text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
-		  mmt_format_count(group->allocated_count, of));
+	if (group->allocated_count)
+		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
+			  mmt_format_count(group->allocated_count, of));
 	if (group->committed_bytes != group->unfreed_bytes)
 		put_part_bytes(text, "committed", group->committed_bytes);
+	if (group->reserved_by)
+		text_part(text, TEXT_PLAIN, "in memory that #%" PRIu32 " reserved", group->reserved_by);
+	if (group->committed_before_bytes)
+		put_part_bytes(text, "committed in memory mapped before", group->committed_before_bytes);
 	if (group->reserved_bytes)
 		put_part_bytes(text, "reserved", group->reserved_bytes);
 	if (group->resident_bytes != MMT_UNKNOWN)
@@ -81,11 +87,38 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 		put_part_bytes(text, "mapped", group->allocated_bytes);
 	if (sort == MMT_SORT_FREED)
 		put_part_bytes(text, "freed", group->freed_bytes);
+	if (sort == MMT_SORT_PEAK)
+		put_part_bytes(text, "peak", group->peak_bytes);
 	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, size));
 	text_group_trend(text, group);
 	text_group_threads(text, report, group);
 	text_end_line(text);
+}
+
+static void put_line(struct text *text, const char *line)
+{
+	text_pad_to(text, STACK_INDENT);
+	text_put(text, TEXT_FAINT, line);
+	text_end_line(text);
+}
+
+/* What the row stands for, and what is known of its kind. */
+static void put_identity(struct text *text, const struct mmt_group *group, struct text_stack_marks *marks)
+{
+	const char *explanation = mmt_pattern_explanation(group->pattern);
+
+	if (explanation)
+		put_line(text, explanation);
+	if (group->name) {
+		text_pad_to(text, STACK_INDENT);
+		text_put_name(text, TEXT_PLAIN, group->name, 0);
+		text_end_line(text);
+	} else if (group->lost) {
+		put_line(text, "mapped by calls that were lost: known from the kernel's maps alone");
+	} else {
+		text_stack(text, group, STACK_INDENT, marks);
+	}
 }
 
 static void put_hidden(struct text *text, const struct selection *selection, enum mmt_sort sort)
@@ -125,14 +158,18 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text_header(&text, report, false);
 	text_end_line(&text);
 	put_sums(&text, report);
+	text_classes(&text, report);
+	if (report->by == MMT_BY_THREAD)
+		text_threads(&text, report);
 	for (size_t i = 0; i < selection.count; i++) {
 		text_end_line(&text);
 		put_figures(&text, report, selection.groups[i], options->sort);
-		text_stack(&text, selection.groups[i], STACK_INDENT, &explanations.marks);
+		put_identity(&text, selection.groups[i], &explanations.marks);
 	}
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);
 	put_hidden(&text, &selection, options->sort);
+	text_failures(&text, report, &explanations.marks);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
 	text_end(&text);

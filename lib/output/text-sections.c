@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text-sections.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FAILURES_SHOWN 3
+#define THREADS_SHOWN 20
+#define RELEASES_SHOWN 10
+#define THREAD_COLUMNS 24
+#define STACK_INDENT 6
+
+static const char *format_since(const struct mmt_report *report, uint64_t ns, char text[MMT_SIZE_TEXT])
+{
+	return mmt_format_duration(ns > report->start_ns ? ns - report->start_ns : 0, text);
+}
+
+void text_window(struct text *text, const struct mmt_report *report)
+{
+	char from[MMT_SIZE_TEXT], births_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];
+
+	if (!report->windowed)
+		return;
+	text_format(text, TEXT_STRONG, "  window: mapped from %s to %s, and still there at %s",
+		    format_since(report, report->from_ns, from), format_since(report, report->births_to_ns, births_to),
+		    format_since(report, report->to_ns, to));
+	text_put(text, TEXT_PLAIN, " after the start");
+	text_end_line(text);
+}
+
+void text_classes(struct text *text, const struct mmt_report *report)
+{
+	uint64_t sums[MMT_CLASS_KINDS] = {0};
+	unsigned kinds = 0;
+	char size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < report->group_count; i++)
+		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+			sums[kind] += report->groups[i].class_bytes[kind];
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		kinds += sums[kind] > 0;
+	if (kinds < 2)
+		return;
+	text_put(text, TEXT_PLAIN, "by class:");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		if (sums[kind])
+			text_part(text, TEXT_PLAIN, "%s %s", mmt_class_name((enum mmt_class)kind),
+				  mmt_format_bytes(sums[kind], size));
+	text_end_line(text);
+}
+
+static void put_thread(struct text *text, const struct mmt_thread *thread)
+{
+	text_put_name(text, TEXT_PLAIN, thread->name ? thread->name : "", 0);
+	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", thread->tid);
+}
+
+static void put_total(struct text *text, const struct mmt_thread_total *total)
+{
+	char unfreed[MMT_SIZE_TEXT], mapped[MMT_SIZE_TEXT], itself[MMT_SIZE_TEXT], others[MMT_SIZE_TEXT],
+	    released[MMT_SIZE_TEXT];
+
+	text_put(text, TEXT_PLAIN, "  ");
+	put_thread(text, &total->thread);
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(
+	    text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", mmt_format_bytes(total->unfreed_bytes, unfreed),
+	    mmt_format_bytes(total->allocated_bytes, mapped), mmt_format_bytes(total->freed_by_itself_bytes, itself),
+	    mmt_format_bytes(total->freed_by_others_bytes, others), mmt_format_bytes(total->released_bytes, released));
+	text_end_line(text);
+}
+
+static void put_releases(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
+	char size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct mmt_release *release = &report->releases[i];
+
+		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", mmt_format_bytes(release->bytes, size));
+		put_thread(text, &report->thread_totals[release->owner].thread);
+		text_put(text, TEXT_PLAIN, ", released by ");
+		if (release->owner == release->releaser)
+			text_put(text, TEXT_PLAIN, "itself");
+		else
+			put_thread(text, &report->thread_totals[release->releaser].thread);
+		text_end_line(text);
+	}
+	if (shown < report->release_count) {
+		text_format(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - shown);
+		text_end_line(text);
+	}
+}
+
+void text_threads(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->thread_total_count < THREADS_SHOWN ? report->thread_total_count : THREADS_SHOWN;
+
+	text_end_line(text);
+	text_put(text, TEXT_STRONG, "  thread");
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_STRONG, "  %10s  %10s  %15s  %15s  %10s", "unfreed", "mapped", "freed by itself",
+		    "freed by others", "released");
+	text_end_line(text);
+	for (size_t i = 0; i < shown; i++)
+		put_total(text, &report->thread_totals[i]);
+	if (shown < report->thread_total_count) {
+		text_format(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
+		text_end_line(text);
+	}
+	if (!report->release_count)
+		return;
+	text_end_line(text);
+	put_releases(text, report);
+}
+
+/* "ENOMEM" where it has a name. */
+static void put_error(struct text *text, int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name)
+		text_put(text, TEXT_PLAIN, name);
+	else
+		text_format(text, TEXT_PLAIN, "error %d", error);
+}
+
+void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
+{
+	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;
+	char count[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct mmt_failure *failure = &report->failures[i];
+		struct mmt_group stack = {
+		    .frames = failure->frames, .frame_count = failure->frame_count, .stack_end = failure->stack_end};
+
+		text_end_line(text);
+		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", mmt_format_count(failure->count, count),
+			    mmt_event_count_name(failure->call));
+		put_error(text, failure->error);
+		if (failure->asked_bytes)
+			text_format(text, TEXT_PLAIN, ", asked for %s", mmt_format_bytes(failure->asked_bytes, size));
+		text_end_line(text);
+		text_stack(text, &stack, STACK_INDENT, marks);
+	}
+	if (shown < report->failure_count) {
+		text_end_line(text);
+		text_format(text, TEXT_PLAIN, "and %zu more kinds of failed calls (--json has all)",
+			    report->failure_count - shown);
+		text_end_line(text);
+	}
+}

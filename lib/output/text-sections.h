@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Parts of a report that are there only when they say something. */
+#ifndef OUTPUT_TEXT_SECTIONS_H
+#define OUTPUT_TEXT_SECTIONS_H
+
+#include "output/text-stack.h"
+
+/* The part of the recording that was asked for. */
+void text_window(struct text *text, const struct mmt_report *report);
+
+/* Unfreed bytes by class, when there is more than one. */
+void text_classes(struct text *text, const struct mmt_report *report);
+
+/* Who mapped how much and who released it, and whose. */
+void text_threads(struct text *text, const struct mmt_report *report);
+
+/* Calls that failed, the most frequent with their stacks. */
+void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
+
+#endif
