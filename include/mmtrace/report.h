@@ -161,7 +161,7 @@ struct mmt_group {
 	uint64_t committed_before_bytes; /* beside these: made accessible in memory mapped before the window */
 	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
 	uint32_t reserved_by;    /* id of the group that reserved most of what this one made accessible; 0: itself or none */
-	uint64_t resident_bytes; /* of the committed and reserved; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t resident_bytes; /* of the committed; MMT_UNKNOWN without a snapshot of residency */
 	uint64_t peak_bytes, peak_ns; /* most that was unfreed at once, and when first */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
 	uint64_t freed_bytes, freed_count; /* count: mappings of which nothing is left */

@@ -76,6 +76,15 @@ static const struct account *find_committer(const struct replay *replay, const s
 	return account_at(replay, replay->ledger.commits.items[commit - COMMIT_FIRST]);
 }
 
+/* Whose figures the accessible bytes of an interval, and what is resident of them, belong to. */
+static const struct account *find_holder(const struct replay *replay, const struct space_interval *interval,
+					 const struct account *owner)
+{
+	const struct account *committer = find_committer(replay, interval);
+
+	return committer ? committer : owner;
+}
+
 static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t reserver, uint64_t bytes)
 {
 	uint64_t key = (uint64_t)row << 32 | reserver;
@@ -89,7 +98,7 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 {
 	uint64_t bytes = interval->end - interval->start;
 	struct mmt_group *group = &sums->groups[owner->row - 1];
-	const struct account *committer = find_committer(replay, interval);
+	const struct account *committer = find_holder(replay, interval, owner);
 	const struct account *reserver = birth ? account_at(replay, birth->reserver) : NULL;
 
 	group->unfreed_bytes += bytes;
@@ -98,8 +107,6 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 		group->reserved_bytes += bytes;
 		return true;
 	}
-	if (!committer)
-		committer = owner;
 	sums->groups[committer->row - 1].committed_bytes += bytes;
 	if (!add_reserver(sums, committer->row, owner->row, bytes))
 		return false;
@@ -147,6 +154,7 @@ static struct mmt_error *add_process(struct pass *pass, const struct process *pr
 			return &error_no_memory;
 		if (!residency)
 			continue;
+		owner = find_holder(replay, interval, owner);
 		pass->sums->resident_known[owner->row - 1] = true;
 		pass->sums->groups[owner->row - 1].resident_bytes += resident_bytes(residency, &run, interval);
 	}
