@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# An arena of the C library: its 64 MiB are reserved, what is accessible belongs to the callers of malloc, and the report
+# says that it is an arena.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case arena
+expect_check 0
+reserver='(.groups[] | select(.unfreed_bytes == 67108864))'
+expect_json "$reserver | .pattern == \"arena\" and .committed_bytes == 0"
+# Most was made accessible by the pieces that malloc was asked for, each group pointing to who reserved it.
+expect_json "$reserver.id as \$arena | [.groups[] | select(any(.frames[]; .function == \"allocate_piece\") and
+	.committed_bytes > 0)] | length > 0 and all(.reserved_by == \$arena) and
+	(map(.committed_bytes) | add) > 150 * 60000"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -q 'arena' report.txt || {
+	cat report.txt >&2
+	fail "the text does not say that it is an arena"
+}

@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Made accessible in the recording: credited to the call that did it, apart where the memory was reserved before.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+attach_case commit-before
+expect_check 0
+# What made it accessible points to what reserved it, where that is known.
+expect_json '(.groups[] | select(any(.frames[]; .function == "reserve_area")) | .id) as $reserved |
+	[.groups[] | select(any(.frames[]; .function == "commit_piece") and .committed_bytes > 0)] | length == 1 and .[0].reserved_by == $reserved'

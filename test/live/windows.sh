@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Windows of a recording whose answer is known, given in every way; in each, allocated - freed = unfreed, for the whole,
+# for each stack and for each thread.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+start_workload windows
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+
+moments=()
+while read -r _ number ns; do
+	moments[number]=$ns
+done < <(grep '^moment ' workload.out)
+[ ${#moments[@]} = 6 ] || fail "the workload did not say its moments"
+report_json
+start=$(jq .start_ns report.json) end=$(jq .end_ns report.json)
+[ "$start" -lt "${moments[0]}" ] && [ "$end" -gt "${moments[5]}" ] || fail "the moments do not lie in the recording"
+
+expect_agreement() {
+	expect_json '.allocated_bytes - .freed_bytes - .unfreed_bytes == 0'
+	expect_json 'all(.groups[]; .allocated_bytes - .freed_bytes - .unfreed_bytes == 0)'
+	expect_json 'all(.thread_totals[];
+		.allocated_bytes - .freed_by_itself_bytes - .freed_by_others_bytes - .unfreed_bytes == 0)'
+	expect_json '([.groups[].unfreed_bytes] | add // 0) == .unfreed_bytes and
+		([.thread_totals[].unfreed_bytes] | add // 0) == .unfreed_bytes'
+	expect_json '.peak_bytes >= .unfreed_bytes and .peak_ns >= .from_ns and .peak_ns <= .to_ns'
+}
+
+# expect_window "KEY=VALUE..." OPTION...
+expect_window() {
+	local wanted=$1 word key
+	shift
+	report_json --sort allocated "$@"
+	for word in $wanted; do
+		case ${word%%=*} in
+		allocated | freed | unfreed | peak) key=.${word%%=*}_bytes ;;
+		count) key='([.groups[].unfreed_count] | add // 0)' ;;
+		esac
+		jq -e "$key == ${word#*=}" report.json >/dev/null ||
+			fail "$*: $key: expected ${word#*=}, got $(jq "$key" report.json)"
+	done
+	expect_agreement
+}
+
+# milliseconds NS
+milliseconds() {
+	awk "BEGIN { printf \"%.6fms\", $1 / 1000000 }"
+}
+
+# share PART WHOLE: in percent, exactly enough.
+share() {
+	awk "BEGIN { printf \"%.9f%%\", 100 * $1 / $2 }"
+}
+
+windows=0
+while read -r kind from to rest; do
+	windows=$((windows + 1))
+	from=${moments[from]} to=${moments[to]}
+	if [ "$kind" = window ]; then
+		expect_window "$rest" --from "@$from" --to "@$to"
+		[ $((windows % 3)) = 0 ] || continue
+		expect_window "$rest" --from "$(milliseconds $((from - start)))" --at "$(milliseconds $((to - start)))"
+		expect_window "$rest" --from="-$(milliseconds $((end - from)))" --to="-$(milliseconds $((end - to)))"
+	else
+		born=${moments[${rest%% *}]} rest=${rest#* }
+		expect_window "$rest" --from "@$from" --to "@$to" --min-age "$(milliseconds $((to - born)))"
+		expect_window "$rest" --from "@$from" --to "@$to" --tail "$(share $((to - born)) $((to - from)))"
+	fi
+done < <(grep -E '^(window|young) ' workload.out)
+[ $windows = 35 ] || fail "$windows windows instead of 35"
+
+# A window is no other recording: what lies before it is told apart, what is too young too.
+report_json --from "@${moments[2]}" --to "@${moments[4]}" --min-age "$(milliseconds $((moments[4] - moments[3])))"
+expect_json '.windowed and .younger_bytes > 0 and .before_bytes > 0'
+report_json
+expect_json '.windowed | not'
+expect_agreement
