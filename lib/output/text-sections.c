@@ -147,8 +147,8 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 	}
 	if (shown < report->failure_count) {
 		text_end_line(text);
-		text_format(text, TEXT_PLAIN, "and %zu more kinds of failed calls (--json has all)",
-			    report->failure_count - shown);
+		text_format(text, TEXT_PLAIN, "and %zu more %s of failed calls (--json has all)",
+			    report->failure_count - shown, text_plural(report->failure_count - shown, "kind", "kinds"));
 		text_end_line(text);
 	}
 }

@@ -82,6 +82,60 @@ START_TEST(report_fields)
 }
 END_TEST
 
+START_TEST(fields_of_commits_and_threads)
+{
+	static const struct mmt_failure failure = {.call = MMT_COUNT_MMAP,
+						   .error = 12,
+						   .count = 3,
+						   .asked_bytes = 4096,
+						   .stack_end = MMT_STACK_END_NOT_RECORDED};
+	static const struct mmt_thread_total total = {.thread = {1, 2, "maker"}, .unfreed_bytes = 4096};
+	static const struct mmt_release release = {.bytes = 8192};
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	json_t *root, *group, *item;
+
+	groups[0].name = "leak.so";
+	groups[0].pattern = MMT_PATTERN_GC_HEAP;
+	groups[0].class_bytes[MMT_CLASS_GC_RESERVE] = 77;
+	groups[0].reserved_by = 2;
+	groups[0].committed_before_bytes = 5;
+	groups[0].peak_bytes = 6;
+	groups[0].peak_ns = 7;
+	report.groups = groups;
+	report.by = MMT_BY_MODULE;
+	report.windowed = true;
+	report.failures = &failure;
+	report.thread_totals = &total;
+	report.releases = &release;
+	report.failure_count = report.thread_total_count = report.release_count = 1;
+	root = render(&report, &(struct mmt_text_options){0});
+	ck_assert_str_eq(string(root, "by"), "module");
+	ck_assert(json_is_true(json_object_get(root, "windowed")));
+	group = json_array_get(json_object_get(root, "groups"), 0);
+	ck_assert_str_eq(string(group, "name"), "leak.so");
+	ck_assert_str_eq(string(group, "pattern"), "gc-heap");
+	ck_assert_int_eq(number(json_object_get(group, "class_bytes"), "gc-reserve"), 77);
+	ck_assert_int_eq(number(group, "reserved_by"), 2);
+	ck_assert_int_eq(number(group, "committed_before_bytes"), 5);
+	ck_assert_int_eq(number(group, "peak_bytes"), 6);
+	ck_assert_int_eq(number(group, "peak_ns"), 7);
+	group = json_array_get(json_object_get(root, "groups"), 1);
+	ck_assert(json_is_null(json_object_get(group, "name")));
+	ck_assert(json_is_null(json_object_get(group, "pattern")));
+	ck_assert(json_is_null(json_object_get(group, "reserved_by")));
+	item = json_array_get(json_object_get(root, "failures"), 0);
+	ck_assert_str_eq(string(item, "call"), "mmap");
+	ck_assert_int_eq(number(item, "error"), 12);
+	ck_assert_str_eq(string(item, "stack_end"), "not_recorded");
+	item = json_array_get(json_object_get(root, "thread_totals"), 0);
+	ck_assert_str_eq(string(json_object_get(item, "thread"), "name"), "maker");
+	ck_assert_int_eq(number(item, "unfreed_bytes"), 4096);
+	ck_assert_int_eq(number(json_array_get(json_object_get(root, "releases"), 0), "bytes"), 8192);
+	json_decref(root);
+}
+END_TEST
+
 START_TEST(invalid_utf8)
 {
 	struct mmt_report report = sample_report();
@@ -162,6 +216,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(cases, report_fields);
+	tcase_add_test(cases, fields_of_commits_and_threads);
 	tcase_add_test(cases, invalid_utf8);
 	tcase_add_test(cases, only_ascii);
 	tcase_add_test(cases, limit);

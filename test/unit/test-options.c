@@ -163,6 +163,76 @@ START_TEST(durations)
 }
 END_TEST
 
+static const struct {
+	const char *text;
+	enum mmt_moment_kind kind;
+	uint64_t ns;
+} moments[] = {
+    {"10s", MMT_MOMENT_SINCE_START, 10000000000},
+    {"0", MMT_MOMENT_SINCE_START, 0},
+    {"0.5", MMT_MOMENT_SINCE_START, 500000000},
+    {"-500ms", MMT_MOMENT_BEFORE_END, 500000000},
+    {"-0s", MMT_MOMENT_BEFORE_END, 0},
+    {"@7900970165844", MMT_MOMENT_CLOCK, 7900970165844},
+    {"10:12", MMT_MOMENT_TIME_OF_DAY, 36720000000000},
+    {"10:12:03", MMT_MOMENT_TIME_OF_DAY, 36723000000000},
+    {"2025-11-21T10:12:03", MMT_MOMENT_REALTIME, 1763719923000000000},
+    {"2025-11-21 10:12", MMT_MOMENT_REALTIME, 1763719920000000000},
+};
+
+START_TEST(moments_are_read)
+{
+	struct mmt_moment moment = {0};
+
+	setenv("TZ", "UTC", 1);
+	ck_assert_ptr_null(value_moment(moments[_i].text, &moment));
+	ck_assert_int_eq(moment.kind, moments[_i].kind);
+	ck_assert_uint_eq(moment.ns, moments[_i].ns);
+}
+END_TEST
+
+static const char *const no_moments[] = {"",
+					 "-",
+					 "@",
+					 "@-1",
+					 "10x",
+					 "25:00",
+					 "10:60",
+					 "10:12:60",
+					 "10:12x",
+					 "10:",
+					 "2025-11-21",
+					 "2025-13-01T10:00",
+					 "2025-02-30T10:00",
+					 "1969-01-01T10:00"};
+
+START_TEST(moments_are_refused)
+{
+	struct mmt_moment moment = {.ns = 7};
+
+	ck_assert_ptr_nonnull(value_moment(no_moments[_i], &moment));
+	ck_assert_uint_eq(moment.ns, 7);
+}
+END_TEST
+
+START_TEST(shares_and_classes)
+{
+	uint32_t classes = 0;
+	double share = 0;
+
+	ck_assert_ptr_null(value_share("12.5%", &share));
+	ck_assert_double_eq_tol(share, 0.125, 1e-9);
+	ck_assert_ptr_nonnull(value_share("100%", &share));
+	ck_assert_ptr_nonnull(value_share("10", &share));
+	ck_assert_ptr_nonnull(value_share("-1%", &share));
+	ck_assert_ptr_null(value_classes("heap,thread-stack", &classes));
+	ck_assert_uint_eq(classes, 1u << MMT_CLASS_HEAP | 1u << MMT_CLASS_THREAD_STACK);
+	ck_assert_ptr_nonnull(value_classes("heap,", &classes));
+	ck_assert_ptr_nonnull(value_classes("hea", &classes));
+	ck_assert_ptr_nonnull(value_classes("", &classes));
+}
+END_TEST
+
 START_TEST(distances)
 {
 	ck_assert_uint_eq(value_distance("record", "record"), 0);
@@ -184,6 +254,9 @@ int main(void)
 	tcase_add_loop_test(cases, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	tcase_add_test(cases, sizes);
 	tcase_add_test(cases, durations);
+	tcase_add_loop_test(cases, moments_are_read, 0, (int)(sizeof(moments) / sizeof(moments[0])));
+	tcase_add_loop_test(cases, moments_are_refused, 0, (int)(sizeof(no_moments) / sizeof(no_moments[0])));
+	tcase_add_test(cases, shares_and_classes);
 	tcase_add_test(cases, distances);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);

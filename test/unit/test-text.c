@@ -449,6 +449,98 @@ START_TEST(diff)
 }
 END_TEST
 
+START_TEST(commits_elsewhere_and_lost_calls)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[3] = {sample_groups[0], sample_groups[1], {.id = 3}};
+	char *text;
+
+	groups[2].committed_bytes = 65536;
+	groups[2].reserved_by = 1;
+	groups[2].resident_bytes = MMT_UNKNOWN;
+	groups[2].pattern = MMT_PATTERN_ARENA;
+	groups[0].committed_before_bytes = 4096;
+	groups[1].frame_count = 0;
+	groups[1].lost = true;
+	report.groups = groups;
+	report.group_count = 3;
+	report.completeness.repaired_bytes = 8192;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "\n 3        0 B   committed 64.00 KiB   in memory that #1 reserved\n      an arena of malloc: ");
+	ASSERT_HAS(text, "committed in memory mapped before 4.00 KiB");
+	ASSERT_HAS(text, "      mapped by calls that were lost: known from the kernel's maps alone\n");
+	ASSERT_HAS(text, "  repaired from the kernel's maps: 8.00 KiB, although no event was lost\n");
+	free(text);
+	report.completeness.repaired_by_loss = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "8.00 KiB, because events were lost\n");
+	free(text);
+}
+END_TEST
+
+START_TEST(names_classes_and_windows)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
+	char *text;
+
+	groups[0].name = "leak.so\x1b";
+	groups[0].class_bytes[MMT_CLASS_ANON] = 1024 * 1024;
+	groups[1].class_bytes[MMT_CLASS_HEAP] = 12288;
+	groups[0].peak_bytes = 2147483648;
+	report.groups = groups;
+	report.windowed = true;
+	report.from_ns = 11000000000;
+	report.births_to_ns = 21000000000;
+	report.to_ns = 31000000000;
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_PEAK});
+	ASSERT_HAS(text, "\n      leak.so\\x1b\n");
+	ASSERT_LACKS(text, "mmap_allocation");
+	ASSERT_HAS(text, "\nby class:   anon 1.00 MiB   heap 12.00 KiB\n");
+	ASSERT_HAS(text, "  window: mapped from 10.0 s to 20.0 s, and still there at 30.0 s after the start\n");
+	ASSERT_HAS(text, "peak 2.00 GiB");
+	free(text);
+}
+END_TEST
+
+START_TEST(failures_and_threads)
+{
+	static const struct mmt_failure failures[] = {
+	    {.call = MMT_COUNT_MMAP, .error = 12, .count = 1200, .asked_bytes = 12884901888},
+	    {.call = MMT_COUNT_MPROTECT, .error = 9999, .count = 1},
+	    {.call = MMT_COUNT_MMAP, .error = 22, .count = 1},
+	    {.call = MMT_COUNT_MMAP, .error = 1, .count = 1},
+	};
+	static const struct mmt_thread_total totals[] = {
+	    {.thread = {1, 2, "maker"}, .allocated_bytes = 8192, .freed_by_others_bytes = 4096, .unfreed_bytes = 4096},
+	    {.thread = {1, 3, "eater"}, .released_bytes = 4096},
+	};
+	static const struct mmt_release releases[] = {{.owner = 0, .releaser = 1, .bytes = 4096}};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.failures = failures;
+	report.failure_count = 4;
+	report.thread_totals = totals;
+	report.thread_total_count = 2;
+	report.releases = releases;
+	report.release_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nfailed calls: 1,200 x mmap ENOMEM, asked for 12.00 GiB\n");
+	ASSERT_HAS(text, "\nfailed calls: 1 x mprotect error 9999\n");
+	ASSERT_HAS(text, "\nand 1 more kind of failed calls (--json has all)\n");
+	ASSERT_LACKS(text, "maker");
+	free(text);
+	report.by = MMT_BY_THREAD;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "  maker (2)                 4.00 KiB    8.00 KiB              0 B         4.00 KiB         0 B\n");
+	ASSERT_HAS(text, "    4.00 KiB  mapped by maker (2), released by eater (3)\n");
+	free(text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("text");
@@ -470,6 +562,9 @@ int main(void)
 	tcase_add_test(cases, nothing_unfreed);
 	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
+	tcase_add_test(cases, commits_elsewhere_and_lost_calls);
+	tcase_add_test(cases, names_classes_and_windows);
+	tcase_add_test(cases, failures_and_threads);
 	tcase_add_test(cases, formats);
 	tcase_add_test(cases, diff);
 	suite_add_tcase(suite, cases);
