@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Memory of every class: bytes by class, each class alone, and the sums.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+start_workload classes
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+report_json
+expect_true_report
+expect_check 0
+total=$(jq .unfreed_bytes report.json)
+expect_json '. as $report | all(.groups[]; ([.class_bytes[]] | add) == .unfreed_bytes)'
+report_json --by class
+cp report.json by-class.json
+expect_json "([.groups[].unfreed_bytes] | add) == .unfreed_bytes and .unfreed_bytes == $total"
+
+sum=0
+while read -r _ name unfreed; do
+	unfreed=${unfreed#unfreed=}
+	sum=$((sum + unfreed))
+	report_json --class "$name"
+	got=$(jq .unfreed_bytes report.json)
+	[ "$got" = "$unfreed" ] || fail "$name: expected $unfreed, got $got: $(jq -c '.groups | map({ name, unfreed_bytes })' by-class.json)"
+	expect_json "all(.groups[]; .class_bytes | with_entries(select(.value > 0)) | keys - [\"$name\"] == [])"
+	expect_json "[.groups[] | select(.name == \"$name\") | .unfreed_bytes] | (add // 0) == $unfreed" by-class.json
+done < <(grep '^class ' workload.out)
+[ $sum = "$total" ] || fail "the classes hold $sum of $total bytes"
+report_json --class heap,shm
+expect_json '[.groups[].class_bytes | .heap + .shm] | add == (11 + 19) * 4096'
