@@ -290,6 +290,8 @@ static bool apply_shmat(struct space *space, const struct space_call *call)
 		}
 		return space_calls_bear(space, call, &range, &attributes);
 	}
+	/* Nobody told how large it is. */
+	space->counts.ambiguous++;
 	return true;
 }
 

@@ -260,7 +260,12 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 		return true;
 	while ((interval = space_next(space, position)) && interval->start < end && !interval->attributes.shm)
 		position = interval->end;
-	if (!interval || interval->start >= end || interval->start <= remap->source)
+	if (!interval || interval->start >= end) {
+		/* Another one that may only be moved alone: which of them cannot be told. */
+		space->counts.ambiguous += first_end(space, remap) < end;
+		return true;
+	}
+	if (interval->start <= remap->source)
 		return true;
 	remap->old_bytes = remap->new_bytes = interval->start - remap->source;
 	return move_pieces(space, call, remap);

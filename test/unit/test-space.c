@@ -481,6 +481,23 @@ START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 }
 END_TEST
 
+START_TEST(what_cannot_be_told_counts_as_ambiguous)
+{
+	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 1);
+	driver_map(&driver, 20, 2, RW, 0);
+	driver_map(&driver, 24, 2, RW, 0);
+	/* A move of both that failed may have moved the first. */
+	driver_call(&driver, SPACE_MREMAP, -EFAULT, 20 * PAGE, 6 * PAGE, 6 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    40 * PAGE, 0);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);
+	driver_call(&driver, SPACE_MREMAP, -EFAULT, 20 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    40 * PAGE, 0);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);
+	ck_assert_str_eq(driver_show(&driver), "20-22 rw #4, 24-26 rw #5");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -528,6 +545,7 @@ int main(void)
 	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
 	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
+	tcase_add_test(calls, what_cannot_be_told_counts_as_ambiguous);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
