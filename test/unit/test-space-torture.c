@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What random calls against the kernel's maps (test/torture) have found, each by name. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "model/space.h"
+
+#define PAGE 4096ULL
+#define BASE 0x100000000000ULL
+
+static struct space *space;
+
+static void setup(void)
+{
+	ck_assert_ptr_null(space_create(NULL, PAGE, &space));
+	space_exec(space);
+}
+
+static void teardown(void)
+{
+	const char *why = "";
+
+	ck_assert_msg(space_valid(space, &why), "%s", why);
+	space_destroy(space);
+}
+
+static void map_anonymous(uint64_t page, uint64_t pages)
+{
+	const struct space_call call = {.kind = SPACE_MMAP,
+					.arguments = {BASE + page * PAGE, pages * PAGE, PROT_READ | PROT_WRITE,
+						      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0},
+					.result = (int64_t)(BASE + page * PAGE),
+					.time_ns = 1,
+					.birth = BIRTH_FIRST,
+					.commit = BIRTH_FIRST};
+
+	ck_assert_ptr_null(space_apply(space, &call));
+}
+
+static void expect_mapped(uint64_t page, bool mapped)
+{
+	ck_assert_int_eq(space_find(space, BASE + page * PAGE) != NULL, mapped);
+}
+
+/* A file of /proc refuses with EIO after the kernel has made room. */
+START_TEST(test_map_refused_with_eio_leaves_a_hole)
+{
+	struct space_call call = {.kind = SPACE_MMAP,
+				  .arguments = {BASE + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 7, 0},
+				  .result = -EIO,
+				  .time_ns = 2,
+				  .birth = BIRTH_FIRST + 1,
+				  .commit = BIRTH_FIRST + 1};
+
+	map_anonymous(0, 3);
+	ck_assert_ptr_null(space_apply(space, &call));
+	expect_mapped(0, true);
+	expect_mapped(1, false);
+	expect_mapped(2, true);
+	/* Without a descriptor it is refused before. */
+	call.result = -EBADF;
+	call.arguments[0] = BASE;
+	ck_assert_ptr_null(space_apply(space, &call));
+	expect_mapped(0, true);
+}
+END_TEST
+
+static const struct space_witness ring = {
+    .start = BASE,
+    .end = BASE + 3 * PAGE,
+    .attributes = {.protection = PROT_READ | PROT_WRITE, .shared = true, .device_minor = 0x13, .inode = 77}};
+
+/* The ring of an aio context, and at once a munmap of part of it: the rest is there. */
+START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
+{
+	const struct space_call call = {.kind = SPACE_MUNMAP,
+					.arguments = {BASE + PAGE, PAGE},
+					.time_ns = 2,
+					.witnesses = &ring,
+					.witness_count = 1};
+
+	ck_assert_ptr_null(space_apply(space, &call));
+	expect_mapped(0, true);
+	expect_mapped(1, false);
+	expect_mapped(2, true);
+}
+END_TEST
+
+START_TEST(test_failed_move_of_what_the_kernel_has_just_made)
+{
+	const struct space_call call = {.kind = SPACE_MREMAP,
+					.arguments = {BASE + PAGE, 2 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0},
+					.result = -EFAULT,
+					.time_ns = 2,
+					.witnesses = &ring,
+					.witness_count = 1};
+
+	ck_assert_ptr_null(space_apply(space, &call));
+	for (uint64_t page = 0; page < 3; page++)
+		expect_mapped(page, true);
+	expect_mapped(3, false);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("space-torture");
+	TCase *tests = tcase_create("differences");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, test_map_refused_with_eio_leaves_a_hole);
+	tcase_add_test(tests, test_unmap_part_of_what_the_kernel_has_just_made);
+	tcase_add_test(tests, test_failed_move_of_what_the_kernel_has_just_made);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
