@@ -57,7 +57,7 @@ static const char *get_text(const struct event *event)
 
 static void copy_text(struct queued *item, const char *text)
 {
-	strcpy((char *)item->payload, text);
+	memcpy(item->payload, text, strlen(text) + 1);
 	if (item->event.kind == EVENT_MAPPING || item->event.kind == EVENT_SNAPSHOT_LINE)
 		item->event.mapping.path = (const char *)item->payload;
 	else
