@@ -144,7 +144,8 @@ static void put_hidden(struct text *text, const struct selection *selection, enu
 struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
-	bool freed_too = options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED;
+	bool freed_too =
+	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
 	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
 	struct selection selection;
 	struct mmt_error *error;

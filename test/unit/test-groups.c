@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/groups.h"
+
+START_TEST(figures_that_agree)
+{
+	const struct mmt_group group = {.allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 8192};
+
+	ck_assert_ptr_null(groups_verify(&group));
+}
+END_TEST
+
+/* A disagreement is said, with the figures and the stack: never shown as a result. */
+START_TEST(figures_that_do_not)
+{
+	const struct mmt_frame frame = {.function = "leak"};
+	const struct mmt_group group = {
+	    .allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 4096, .frames = &frame, .frame_count = 1};
+	struct mmt_error *error = groups_verify(&group);
+
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INTERNAL);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "12288 bytes mapped, 4096 freed, but 4096 unfreed"));
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "leak"));
+	mmt_error_destroy(error);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("groups");
+	TCase *tcase = tcase_create("groups");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tcase, figures_that_agree);
+	tcase_add_test(tcase, figures_that_do_not);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
