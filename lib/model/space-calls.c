@@ -456,18 +456,36 @@ static bool remember_ring(struct space *space, const struct space_interval *inte
 	return vector_push(&space->rings, ring);
 }
 
+/* Release what is left of the ring in its place; what else has come there since stays. */
+static bool release_ring(struct space *space, const struct ring *ring)
+{
+	const struct space_interval *interval;
+	uint64_t end = ring->start + ring->bytes;
+
+	for (uint64_t position = ring->start; (interval = space_next(space, position)) && interval->start < end;) {
+		uint64_t from = interval->start > ring->start ? interval->start : ring->start;
+
+		position = interval->end < end ? interval->end : end;
+		if (interval->attributes.shared && interval->attributes.inode == ring->inode &&
+		    !space_edit_release(space, from, position, NULL))
+			return false;
+	}
+	return true;
+}
+
 /* io_destroy unmaps long before it returns: a ring where another still seems to be has taken its place. */
 static bool replace_rings(struct space *space, const struct space_witness *witness)
 {
 	for (size_t i = 0; i < space->rings.count; i++) {
 		struct ring *ring = &space->rings.items[i];
+		const struct space_interval *held = space_find(space, ring->start);
 
 		if (ring->replaced || !witness->attributes.shared || witness->attributes.file_offset ||
 		    witness->attributes.inode == ring->inode || witness->start >= ring->start + ring->bytes ||
-		    witness->end <= ring->start)
+		    witness->end <= ring->start || !held || held->attributes.inode != ring->inode)
 			continue;
 		ring->replaced = true;
-		if (!space_edit_release(space, ring->start, ring->start + ring->bytes, NULL))
+		if (!release_ring(space, ring))
 			return false;
 	}
 	return true;

@@ -498,6 +498,23 @@ START_TEST(what_cannot_be_told_counts_as_ambiguous)
 }
 END_TEST
 
+START_TEST(ring_over_one_that_was_unmapped_spares_what_came_since)
+{
+	struct space_attributes second = segment(0);
+
+	driver_witness(&driver, 10, 4, segment(0));
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	driver_map(&driver, 12, 1, RW, MAP_FIXED);
+	driver_unmap(&driver, 13, 1);
+	second.inode = 7;
+	driver_witness(&driver, 13, 2, second);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	ck_assert_str_eq(driver_show(&driver), "12-13 rw #3, 13-15 rws+0 k");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space");
@@ -546,6 +563,7 @@ int main(void)
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
 	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
 	tcase_add_test(calls, what_cannot_be_told_counts_as_ambiguous);
+	tcase_add_test(calls, ring_over_one_that_was_unmapped_spares_what_came_since);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);
