@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Managed runtimes under load: 0 bytes off, attached to or started.
+# Managed runtimes under load: 0 bytes off, attached to or started, and what they map has the classes it should have.
 source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
@@ -17,10 +17,14 @@ runtime() {
 	}
 	recorded=$((recorded + 1))
 	"$MMTRACE" record -q -o "$recording" --duration 2s -m 32M -- "$@" >runtime.out 2>&1 || fail "record -- $name: $(cat runtime.out)"
-	report_json
+	report_json --by class
 	expect_true_report
 	expect_check 0
-	expect_json '.unfreed_bytes > 1048576 and .events.mprotect > 10'
+	jq -r --arg name "$name" '.groups[] | "\($name) \(.name) \(.unfreed_bytes)"' report.json
+	expect_json '[.groups[] | select(.name == "thread-stack") | .unfreed_bytes] | add > 4 * 65536'
+	expect_json '[.groups[] | select(.name == "jit") | .unfreed_bytes] | add > 65536'
+	# The one of Node becomes generated code.
+	[ $name = node ] || expect_json '[.groups[] | select(.name == "gc-reserve") | .unfreed_bytes] | add > 1048576'
 
 	"$@" >runtime.out 2>&1 3>&- &
 	process=$!
