@@ -578,6 +578,9 @@ struct mmt_error *writer_finish(struct writer *writer)
 		error = write_ratio(writer);
 		if (!error)
 			error = write_header(writer, data_end - writer->data_offset);
+	} else {
+		/* Without a tail the data reach to the end of the file: nothing else may stand there. */
+		error = output_file_cut(&writer->file, data_end);
 	}
 	if (!first)
 		return error;
