@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by test/live/torture-*.sh and test/torture, after recording.bash.
 
-# torture_record MODE FIRST-SEED SEEDS OPERATIONS [without=NAME]...: into $recording and $directory/maps.*
-torture_record() {
-	local options=() status
-	[ "$1" != races ] || options=(--exact-order)
-	rm -f "$directory"/maps.*
+# torture_start: how the recording begins. "command" has shown differences at the first checkpoint now and then, in the
+# snapshot after exec; "attach" has not.
+torture_start=attach
+
+record_command() {
+	local status
 	"$MMTRACE" record -q -g none -m 64M "${options[@]}" -o "$recording" -- \
 		"$workloads/torture" --exit "$1" "$directory" "${@:2}" >"$directory/workload.out" 2>"$directory/record.log"
 	status=$?
@@ -13,6 +14,26 @@ torture_record() {
 		cat "$directory/workload.out" "$directory/record.log" >&2
 		fail "record -- torture $* ended with status $status"
 	}
+}
+
+record_attached() {
+	start_workload torture "$1" "$directory" "${@:2}"
+	start_recording -q -g none -m 64M "${options[@]}" -p "$pid"
+	let_work
+	stop_recording
+	let_end
+}
+
+# torture_record MODE FIRST-SEED SEEDS OPERATIONS [without=NAME]...: into $recording and $directory/maps.*
+torture_record() {
+	local options=()
+	[ "$1" != races ] || options=(--exact-order)
+	rm -f "$directory"/maps.*
+	if [ $torture_start = command ]; then
+		record_command "$@"
+	else
+		record_attached "$@"
+	fi
 	grep '^torture ' "$directory/workload.out" || fail "the torture program said nothing"
 }
 
