@@ -66,6 +66,14 @@ struct lookup {
 	const struct space *space;
 };
 
+/* When recording ended, since the epoch; 0: not known. */
+static uint64_t recorded_until(const struct reader_metadata *metadata)
+{
+	if (!metadata->ours || !metadata->has_loss || metadata->loss.stop_ns < metadata->info.start_ns)
+		return 0;
+	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
+}
+
 struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
 {
 	struct code_view *view = calloc(1, sizeof(*view));
@@ -76,8 +84,10 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	view->metadata = metadata;
 	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = programs_create(metadata->architecture->elf_machine, demangle, &view->programs);
-	if (!error)
+	if (!error) {
+		programs_recorded_until(view->programs, recorded_until(metadata));
 		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+	}
 	if (!error) {
 		uint32_t unnamed; /* 0: what the model gives to mappings that nothing named */
 
@@ -490,7 +500,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 		if (!state->program || is_generated_code(path) || path[0] != '/')
 			continue;
 		*state_ret = program_state(state->program);
-		if (*state_ret == PROGRAM_MISSING || *state_ret == PROGRAM_OTHER_BUILD || *state_ret == PROGRAM_BROKEN)
+		if (*state_ret != PROGRAM_READABLE && *state_ret != PROGRAM_NOT_ELF)
 			return path;
 	}
 	return NULL;

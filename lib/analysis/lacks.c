@@ -121,6 +121,8 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 	    [PROGRAM_MISSING] = "is not there",
 	    [PROGRAM_OTHER_BUILD] = "is another build than the recorded one",
 	    [PROGRAM_BROKEN] = "cannot be read as a program",
+	    [PROGRAM_CHANGED] =
+		"was changed after it was recorded and has no build-id that tells whether it is the same",
 	};
 	enum program_state state;
 	size_t position = 0;

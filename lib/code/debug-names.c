@@ -7,12 +7,26 @@
 #include "base/cleanup.h"
 #include "base/vector.h"
 
-/* Units of which each covers the address are looked at from the nearest start downwards, at most so many. */
-#define OVERLAPPING_UNITS 16
+/* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
+ * many. */
+#define OVERLAPPING_RANGES 16
+
+/* What no compiler comes near, but a hostile file may: levels of nesting, ranges of the functions of one unit, ranges
+ * looked at for one address. */
+#define NESTING_MAX 64
+#define FUNCTION_RANGES_MAX (1u << 22)
+#define LOOKUP_RANGES_MAX (1u << 20)
+
+struct function_range {
+	uint64_t start, end;
+	Dwarf_Off offset; /* of the function's entry */
+};
 
 struct unit {
 	Dwarf_Die lines;  /* has the line table */
 	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
+	bool indexed;
+	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
 };
 
 struct unit_range {
@@ -83,12 +97,14 @@ void debug_names_destroy(struct debug_names *names)
 {
 	if (!names)
 		return;
+	for (size_t i = 0; i < names->units.count; i++)
+		vector_deinit(&names->units.items[i].functions);
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
 	free(names);
 }
 
-static const struct unit *find_unit(const struct debug_names *names, uint64_t address)
+static struct unit *find_unit(const struct debug_names *names, uint64_t address)
 {
 	size_t low = 0, high = names->ranges.count;
 
@@ -100,13 +116,168 @@ static const struct unit *find_unit(const struct debug_names *names, uint64_t ad
 		else
 			high = middle;
 	}
-	for (size_t i = 0; i < OVERLAPPING_UNITS && low > 0; i++) {
+	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
 		const struct unit_range *range = &names->ranges.items[--low];
 
 		if (address < range->end)
 			return &names->units.items[range->unit];
 	}
 	return NULL;
+}
+
+/* The next entry on the same level. A reference to an earlier one would never end. */
+static bool next_sibling(Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+
+	return !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > offset;
+}
+
+static bool add_function(struct unit *unit, Dwarf_Die *die)
+{
+	struct function_range range = {.offset = dwarf_dieoffset(die)};
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while (unit->functions.count < FUNCTION_RANGES_MAX &&
+	       (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		range.start = start;
+		range.end = end;
+		if (start < end && !vector_push(&unit->functions, range))
+			return false;
+	}
+	return true;
+}
+
+static bool may_hold_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_lexical_block:
+		return true;
+	case DW_TAG_subprogram: /* one without code is a declaration or what others were inlined from */
+		return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+	default:
+		return false;
+	}
+}
+
+static bool add_functions(struct unit *unit, Dwarf_Die *parent, int level)
+{
+	Dwarf_Die die;
+
+	if (level > NESTING_MAX || dwarf_child(parent, &die))
+		return true;
+	do {
+		if (dwarf_tag(&die) == DW_TAG_subprogram && !add_function(unit, &die))
+			return false;
+		if (may_hold_functions(&die) && !add_functions(unit, &die, level + 1))
+			return false;
+	} while (next_sibling(&die));
+	return true;
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct function_range *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* The library's search for scopes walks through the whole unit each time, and finds none for code that was inlined from
+ * another unit, as link-time optimisation and dwz leave it. */
+static void index_functions(struct unit *unit)
+{
+	Dwarf_Die root = unit->scopes;
+
+	if (unit->indexed)
+		return;
+	unit->indexed = true;
+	if (!add_functions(unit, &root, 0))
+		unit->functions.count = 0;
+	if (unit->functions.count)
+		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
+}
+
+static bool find_function(struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
+{
+	size_t low = 0, high;
+
+	index_functions(unit);
+	high = unit->functions.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->functions.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
+		const struct function_range *range = &unit->functions.items[--low];
+
+		if (address < range->end)
+			return dwarf_offdie(dwarf_cu_getdwarf(unit->scopes.cu), range->offset, die_ret);
+	}
+	return false;
+}
+
+/* `budget`: how many ranges may still be looked at. */
+static bool covers(Dwarf_Die *die, uint64_t address, uint32_t *budget)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while (*budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		--*budget;
+		if (start <= address && address < end)
+			return true;
+	}
+	return false;
+}
+
+/* The child of `die` that has the address, and functions inlined into it perhaps. */
+static bool find_scope(Dwarf_Die *die, uint64_t address, uint32_t *budget)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
+		    tag != DW_TAG_catch_block)
+			continue;
+		if (covers(&child, address, budget)) {
+			*die = child;
+			return true;
+		}
+	} while (next_sibling(&child));
+	return false;
+}
+
+/* The function at `address` and what is inlined there, outermost first. */
+static size_t find_scopes(struct unit *unit, uint64_t address, Dwarf_Die *scopes, size_t limit)
+{
+	uint32_t budget = LOOKUP_RANGES_MAX;
+	Dwarf_Die die;
+	size_t count = 0;
+
+	if (!find_function(unit, address, &die))
+		return 0;
+	scopes[count++] = die;
+	for (int level = 0; level < NESTING_MAX && count < limit && find_scope(&die, address, &budget); level++) {
+		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+			scopes[count++] = die;
+	}
+	return count;
 }
 
 static uint32_t integer_attribute(Dwarf_Die *die, unsigned name)
@@ -164,15 +335,13 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 		frame->entry = entry;
 }
 
-size_t debug_names_find(const struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
+size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
 {
-	const struct unit *unit = find_unit(names, address);
-	CLEANUP(free) Dwarf_Die *nearest = NULL;
-	CLEANUP(free) Dwarf_Die *scopes = NULL;
+	struct unit *unit = find_unit(names, address);
+	Dwarf_Die scopes[DEBUG_NAMES_INLINE_MAX];
 	const char *directory;
 	Dwarf_Die die;
-	size_t count = 0;
-	int scope_count = 0;
+	size_t count;
 
 	if (!unit || !limit)
 		return 0;
@@ -180,19 +349,15 @@ size_t debug_names_find(const struct debug_names *names, uint64_t address, struc
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
 	describe_line(unit, address, &frames[0]);
-	die = unit->scopes;
-	if (dwarf_getscopes(&die, address, &nearest) > 0)
-		scope_count = dwarf_getscopes_die(&nearest[0], &scopes);
-	for (int i = 0; i < scope_count; i++) {
-		int tag = dwarf_tag(&scopes[i]);
+	count = find_scopes(unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die *scope = &scopes[count - 1 - i];
 
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		describe_function(&scopes[i], &frames[count++]);
-		if (tag == DW_TAG_subprogram || count == limit)
+		describe_function(scope, &frames[i]);
+		if (i + 1 == count)
 			return count;
-		frames[count] = (struct debug_frame){.directory = directory};
-		describe_call(unit, &scopes[i], &frames[count]);
+		frames[i + 1] = (struct debug_frame){.directory = directory};
+		describe_call(unit, scope, &frames[i + 1]);
 	}
-	return count ? count : frames[0].source_line > 0;
+	return frames[0].source_line > 0;
 }

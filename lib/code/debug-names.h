@@ -26,7 +26,10 @@ struct debug_frame {
 	bool inlined;
 };
 
-/* Innermost first; 0: nothing is known about `address` (of the Dwarf). */
-size_t debug_names_find(const struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+#define DEBUG_NAMES_INLINE_MAX 64
+
+/* Innermost first, the function and DEBUG_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
+ * `address` (of the Dwarf). */
+size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
 
 #endif

@@ -25,6 +25,7 @@ struct program {
 struct programs {
 	uint16_t machine;
 	bool demangle;
+	uint64_t recorded_until_ns; /* 0: not known */
 	struct disassembly *disassembly;
 	struct intern keys; /* path and build-id */
 	struct map by_key;  /* id -> program */
@@ -74,6 +75,24 @@ void programs_destroy(struct programs *programs)
 	free(programs);
 }
 
+void programs_recorded_until(struct programs *programs, uint64_t realtime_ns)
+{
+	programs->recorded_until_ns = realtime_ns;
+}
+
+/* Without a recorded build-id nothing but its age can tell that the file is still the same. */
+static void refuse_younger_file(const struct programs *programs, struct elf_file *file)
+{
+	const struct timespec *time = &file->identity.st_mtim;
+
+	if (!programs->recorded_until_ns || file->state != PROGRAM_READABLE || file->image)
+		return;
+	if ((uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec <= programs->recorded_until_ns)
+		return;
+	elf_file_close(file);
+	file->state = PROGRAM_CHANGED;
+}
+
 static struct mmt_error *open_program(struct programs *programs, const char *path, const uint8_t *build_id,
 				      size_t build_id_size, struct program **program_ret)
 {
@@ -84,6 +103,8 @@ static struct mmt_error *open_program(struct programs *programs, const char *pat
 		program->path = strdup(path);
 	if (program && program->path)
 		error = elf_file_open(path, programs->machine, build_id, build_id_size, &program->file);
+	if (!error && !build_id_size)
+		refuse_younger_file(programs, &program->file);
 	if (!error && !vector_push(&programs->items, program))
 		error = &error_no_memory;
 	if (error) {

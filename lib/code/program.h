@@ -17,6 +17,8 @@ struct programs;
 struct program;
 
 struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret) MMT_MUST_CHECK;
+/* When the files were recorded at the latest, since the epoch; 0, as at first: not known. */
+void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
 void programs_destroy(struct programs *programs);
 
 enum program_state {
@@ -25,6 +27,7 @@ enum program_state {
 	PROGRAM_MISSING,     /* cannot be opened */
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
 	PROGRAM_BROKEN,	     /* ELF, but unreadable */
+	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording */
 };
 
 /*

@@ -231,6 +231,30 @@ START_TEST(test_build_id)
 }
 END_TEST
 
+START_TEST(test_younger_than_recording)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct self self = get_self();
+	struct stat status;
+	uint64_t written_ns;
+
+	write_file(path_of("young"), data, size);
+	write_file(path_of("same"), data, size);
+	write_file(path_of("old"), data, size);
+	ck_assert_int_eq(stat(path_of("old"), &status), 0);
+	written_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+	programs_recorded_until(programs, written_ns);
+	ck_assert_int_eq(program_state(open_program(path_of("old"), NULL, 0)), PROGRAM_READABLE);
+	programs_recorded_until(programs, 1);
+	ck_assert_int_eq(program_state(open_program(path_of("young"), NULL, 0)), PROGRAM_CHANGED);
+	ck_assert_ptr_null(program_cfi(open_program(path_of("young"), NULL, 0), 0x1000));
+	ck_assert_int_eq(program_state(open_program(path_of("same"), self.build_id, self.build_id_size)),
+			 PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_READABLE);
+}
+END_TEST
+
 START_TEST(test_cache)
 {
 	struct program *program = open_program("/proc/self/exe", NULL, 0);
@@ -387,6 +411,7 @@ int main(void)
 	tcase_add_test(tests, test_names_of_nowhere);
 	tcase_add_test(tests, test_best_alias);
 	tcase_add_test(tests, test_build_id);
+	tcase_add_test(tests, test_younger_than_recording);
 	tcase_add_test(tests, test_cache);
 	tcase_add_test(tests, test_what_is_no_program);
 	tcase_add_test(tests, test_other_machine);
