@@ -424,7 +424,13 @@ static size_t name_native(struct code_view *view, const struct frame_key *key,
 {
 	struct program *program = open_program(view, key->path);
 
-	return program ? program_names(program, key->address - key->is_return_address, functions) : 0;
+	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
+
+	/* No call was there to return behind: a signal's trampoline, or what a coroutine is made to return to. */
+	if (count && !functions[0].function && key->is_return_address &&
+	    program_follows_call(program, key->address) == 0)
+		count = program_names(program, key->address, functions);
+	return count;
 }
 
 static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame *common,

@@ -20,7 +20,7 @@ compile() {
 }
 
 run_recorded() {
-	"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+	"$MMTRACE" record -q -o "$recording" -- "$program" "$@" 2>record.log || fail "record: $(cat record.log)"
 }
 
 # frames [OPTION...]: those of the program's mapping, from its caller on, as "FUNCTION[:LINE][*]" joined by "<"; *: inlined.
@@ -62,6 +62,10 @@ expect_frames .symtab "$with_symbols"
 compile -s -rdynamic
 run_recorded
 expect_frames .dynsym "[?]<visible<$outer"
+
+compile -static
+run_recorded in-signal
+expect_frames "signal handler" "*hidden<in_signal<__restore_rt<*raise*<main<*"
 
 # What is not exported, in .gnu_debugdata: an ELF file without code, compressed by xz.
 compile -rdynamic

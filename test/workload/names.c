@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Functions with every kind of name: inlined, static, exported, C++, Rust. test/live/names.sh compiles this file in many
- * ways and counts on the lines below.
+ * Functions with every kind of name: inlined, static, exported, C++, Rust, and with an operand in a signal handler.
+ * test/live/names.sh compiles this file in many ways and counts on the lines below.
  */
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -58,8 +59,21 @@ FRAME void rust_v0(void)
 	calls++;
 }
 
-int main(void)
+static void in_signal(int number)
 {
-	rust_v0();
+	(void)number;
+	hidden();
+	calls++;
+}
+
+int main(int argument_count, char **arguments)
+{
+	(void)arguments;
+	if (argument_count > 1) {
+		signal(SIGUSR1, in_signal);
+		raise(SIGUSR1);
+	} else {
+		rust_v0();
+	}
 	return calls == 0;
 }
