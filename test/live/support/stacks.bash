@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Sourced by test/live/stacks-*.sh, after recording.bash: programs are built here, recorded from their start to their end
+# with more of every stack than they use, and every stack must reach the entry of its thread.
+
+stack_sources=$SOURCE/test/workload/stacks
+stage_source=$SOURCE/test/workload/support/stage.c
+# As production code is built, with line numbers. Enough for every stack here, unless a test says otherwise.
+stack_options=(-O2 -g -fomit-frame-pointer -D_GNU_SOURCE -I"$SOURCE/test/workload")
+stack_bytes=32768
+
+# What threads begin with, as FUNCTION@MODULE; a program that is stripped has no name for its _start.
+stack_entries='^(_start|_dl_start_user|__clone|__clone3|clone|clone3)@'
+
+build_program() {
+	"$@" >"$directory/build.log" 2>&1 || fail "$*: $(cat "$directory/build.log")"
+}
+
+# record_stacks COMMAND...: into $recording and report.json.
+record_stacks() {
+	local status
+	env --default-signal=PIPE "$MMTRACE" record -q -m 64M -g "dwarf,$stack_bytes" -o "$recording" -- "$@" \
+		>"$directory/workload.out" 2>"$directory/record.log" </dev/null
+	status=$?
+	[ $status = 0 ] || fail "record -- $* ended with status $status: $(cat "$directory/workload.out" "$directory/record.log")"
+	report_json
+	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
+}
+
+ask_stacks() {
+	jq -r -L "$support" "$@" "$directory/report.json" || fail "jq could not read the report"
+}
+
+# expect_whole_stacks CALLS: at least so many calls, 99.9 % of them with a stack that reaches the entry of its thread.
+expect_whole_stacks() {
+	local broken calls broken_calls
+	calls=$(ask_stacks '[.groups[].allocated_count] | add // 0')
+	[ "$calls" -ge "$1" ] || fail "only $calls calls were recorded, not $1"
+	broken=$(ask_stacks -c --arg entries "$stack_entries" 'include "stacks"; broken($entries)')
+	broken_calls=$(jq -s '[.[].calls] | add // 0' <<<"$broken")
+	[ $((broken_calls * 1000)) -le "$calls" ] || {
+		jq -r '"\(.calls) calls: \(.reason): \(.stack)"' <<<"$broken" >&2
+		fail "$broken_calls of $calls stacks are not whole"
+	}
+	expect_json '.completeness.stacks_by_end | (add - .entry) * 1000 <= add'
+}
+
+# expect_stack CALLS PATTERN: exactly so many calls came through these functions, innermost first: "mmap<inner<...<main".
+expect_stack() {
+	local calls
+	calls=$(ask_stacks --arg pattern "$2" 'include "stacks"; calls_through($pattern)')
+	[ "$calls" = "$1" ] || {
+		ask_stacks 'include "stacks"; .groups[] | "\(.allocated_count) \(functions | join("<"))"' >&2
+		fail "$calls calls, not $1, came through $2"
+	}
+}

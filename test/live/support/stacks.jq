@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the tests of stacks ask of a report.
+
+# Functions of a stack, innermost first, without those inlined; where there is no symbol: "?MODULE".
+def functions: [.frames[] | select(.inlined | not) | .function // "?\(.module // "")"];
+
+# A pattern's word: the name itself; with * at its end: its beginning; /.../: a regular expression.
+def is_called($word):
+	if ($word | startswith("/")) then test($word[1:-1])
+	elif ($word | endswith("*")) then startswith($word[:-1])
+	else . == $word end;
+
+# Whether the names begin with the words; "..." stands for any number of names.
+def follows($words):
+	if ($words | length) == 0 then true
+	elif $words[0] == "..." then . as $names | any(range(0; $names | length); . as $i | $names[$i:] | follows($words[1:]))
+	elif length == 0 then false
+	else (.[0] | is_called($words[0])) and (.[1:] | follows($words[1:])) end;
+
+# Calls that mapped memory with such a stack.
+def calls_through($pattern):
+	($pattern | split("<")) as $words
+	| [.groups[] | select(functions | follows($words)) | .allocated_count] | add // 0;
+
+# Every way in which a stack of the report is not whole, one line each with the number of its calls. $entries: regular
+# expression of "FUNCTION@MODULE" that threads begin with.
+def broken($entries):
+	.groups[]
+	| select(.allocated_count > 0)
+	| .frames[-1] as $last
+	| "\($last.function // "?")@\($last.module // "?")" as $outermost
+	| (if .stack_end != "entry" then .stack_end
+	   elif $outermost | test($entries) | not then "no entry: \($outermost)"
+	   elif any(.frames[]; .doubtful) then "a guess"
+	   else empty end) as $reason
+	| { calls: .allocated_count, reason: $reason, stack: functions | join("<") };
