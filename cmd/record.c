@@ -224,12 +224,15 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 	return -1;
 }
 
+static const char *const image_words[] = {
+    [MMT_IMAGES_MISSING] = "missing", [MMT_IMAGES_ALL] = "all", [MMT_IMAGES_NONE] = "none", NULL};
+
 int cmd_record(const struct command *command, int argc, char **argv)
 {
 	struct mmt_record_options options;
 	struct value_pids pids = {0};
 	bool quiet = false;
-	int first = 0, status;
+	int first = 0, status, images = MMT_IMAGES_MISSING;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
@@ -249,6 +252,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
 		   "check against the kernel's maps every TIME, also for processes that end by themselves; 0: never",
 		   .parse = parse_interval),
+	    OPTION(0, "images", CHOICE, &images, "missing|all|none",
+		   "which program files are copied into the recording: missing are those of containers",
+		   .choices = image_words),
 	    OPTION('q', "quiet", FLAG, &quiet, NULL, "no summary; warnings and errors only"),
 	    OPTION('v', "verbose", FLAG, &options.verbose, NULL, "say what is being done"),
 	    OPTIONS_END,
@@ -256,6 +262,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 
 	mmt_record_options_init(&options);
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
+	options.images = (enum mmt_images)images;
 	if (status < 0)
 		status = check_arguments(command, &options, &pids, argv + first);
 	if (status < 0)

@@ -21,6 +21,13 @@ enum mmt_call_graph {
 	MMT_CALL_GRAPH_NONE,  /* no stacks */
 };
 
+/* Which program files are copied into the recording; at most 256 MiB of them. */
+enum mmt_images {
+	MMT_IMAGES_MISSING, /* those that their path does not lead to on this machine: of containers, or replaced since */
+	MMT_IMAGES_ALL,     /* so that stacks can be unwound and named on another machine */
+	MMT_IMAGES_NONE,
+};
+
 #define MMT_STACK_DUMP_BYTES_DEFAULT 8192
 #define MMT_STACK_DUMP_BYTES_MAX 65280
 
@@ -46,6 +53,7 @@ struct mmt_record_options {
 	bool exact_order;
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
 	uint64_t snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
+	enum mmt_images images;
 	int stop_fd;               /* recording stops when this becomes readable; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL. */

@@ -13,13 +13,21 @@
 #include "model/stacks.h"
 
 #define MEMO_ENTRIES (1u << 16)
-#define NO_PATH UINT32_MAX
+#define NO_IMAGE UINT32_MAX
 #define STACK_END_LOST MMT_STACK_END_KINDS
+
+/* A mapped file: two processes may have different ones under one path. Interned, so without padding. */
+struct image_key {
+	uint64_t inode;
+	uint32_t device_major, device_minor;
+	uint32_t path;
+	uint32_t unused;
+};
 
 /* Identity of a frame; interned, so without padding. */
 struct frame_key {
 	uint64_t address; /* native: in the file's numbering; else in the process */
-	uint32_t path;	  /* NO_PATH: nothing is mapped there */
+	uint32_t image;	  /* NO_IMAGE: nothing is mapped there */
 	uint32_t process; /* index; 0 for native frames, which processes share */
 	uint8_t kind;	  /* enum mmt_frame_kind */
 	uint8_t is_return_address;
@@ -34,7 +42,7 @@ struct frame_names {
 	uint64_t address; /* in the process where the frame was first seen */
 };
 
-struct path_state {
+struct image_state {
 	bool opened;
 	struct program *program;
 };
@@ -52,7 +60,8 @@ struct code_view {
 	struct programs *programs;
 	struct unwind_memo *memo;
 	struct intern paths;
-	VECTOR(struct path_state) path_states;
+	struct intern images;
+	VECTOR(struct image_state) image_states;
 	VECTOR(struct process_state) processes;
 	struct intern frames;
 	VECTOR(struct frame_names) names;
@@ -108,9 +117,10 @@ void code_view_destroy(struct code_view *view)
 	for (size_t i = 0; i < view->processes.count; i++)
 		perf_map_destroy(view->processes.items[i].perf_map);
 	vector_deinit(&view->processes);
-	vector_deinit(&view->path_states);
+	vector_deinit(&view->image_states);
 	vector_deinit(&view->names);
 	intern_deinit(&view->paths);
+	intern_deinit(&view->images);
 	intern_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
 	unwind_memo_destroy(view->memo);
@@ -124,10 +134,6 @@ struct mmt_error *code_view_path(struct code_view *view, const char *path, uint3
 
 	if (number == INTERN_NONE)
 		return &error_no_memory;
-	while (view->path_states.count <= number) {
-		if (!vector_append(&view->path_states))
-			return &error_no_memory;
-	}
 	*path_ret = number;
 	return NULL;
 }
@@ -143,19 +149,97 @@ static const struct build_id_entry *find_build_id(const struct code_view *view, 
 	return NULL;
 }
 
-/* NULL when there is no memory for it: the code is then unreadable, which the stack says. */
-static struct program *open_program(struct code_view *view, uint32_t path)
+/* NO_IMAGE: out of memory, the code is then unreadable, which the stack says. */
+static uint32_t find_image(struct code_view *view, const struct space_attributes *attributes)
 {
-	struct path_state *state = &view->path_states.items[path];
+	struct image_key key = {.inode = attributes->inode,
+				.device_major = attributes->device_major,
+				.device_minor = attributes->device_minor,
+				.path = attributes->path};
+	uint32_t image = intern_put(&view->images, &key, sizeof(key));
+
+	while (image != NO_IMAGE && view->image_states.count <= image) {
+		if (!vector_append(&view->image_states))
+			return NO_IMAGE;
+	}
+	return image;
+}
+
+static const char *image_path(const struct code_view *view, uint32_t image)
+{
+	struct image_key key;
+
+	memcpy(&key, intern_get(&view->images, image, NULL), sizeof(key));
+	return intern_get(&view->paths, key.path, NULL);
+}
+
+/* The next record of the same file, counted on in *position; without a known inode the path decides. NULL: no more. */
+static const struct image_copy *next_record(const struct code_view *view, const struct image_key *key, const char *path,
+					    size_t *position)
+{
+	while (*position < view->metadata->images.images.count) {
+		const struct image_copy *record = &view->metadata->images.images.items[(*position)++];
+
+		if (key->inode == SPACE_INODE_UNKNOWN
+			? !strcmp(record->path, path)
+			: record->inode == key->inode && record->device_major == key->device_major &&
+			      record->device_minor == key->device_minor)
+			return record;
+	}
+	return NULL;
+}
+
+static struct program *open_copy(struct code_view *view, const struct image_copy *record)
+{
+	struct program *program = NULL;
+	uint8_t *content;
+	struct mmt_error *error = image_copies_extract(&view->metadata->images, record, &content);
+
+	if (!error)
+		error = programs_open_content(view->programs, record->path, content, record->size, record->build_id,
+					      record->build_id_size, &program);
+	mmt_error_destroy(error);
+	return program;
+}
+
+/* The copy in the recording; else the first of the file's paths that leads to the recorded build. */
+static struct program *open_recorded(struct code_view *view, const struct image_key *key, const char *path)
+{
+	const struct image_copy *record;
+	struct program *program = NULL;
+
+	for (size_t i = 0; (record = next_record(view, key, path, &i));) {
+		if (record->size && (program = open_copy(view, record)))
+			return program;
+	}
+	for (size_t i = 0; (record = next_record(view, key, path, &i));) {
+		mmt_error_destroy(programs_open(view->programs, record->path,
+						record->build_id_size ? record->build_id : NULL, record->build_id_size,
+						&program));
+		if (program && program_state(program) == PROGRAM_READABLE)
+			break;
+	}
+	return program;
+}
+
+static struct program *open_program(struct code_view *view, uint32_t image)
+{
+	struct image_state *state = &view->image_states.items[image];
 	const struct build_id_entry *build_id;
-	const char *name;
+	struct image_key key;
+	const char *path;
 
 	if (state->opened)
 		return state->program;
 	state->opened = true;
-	name = intern_get(&view->paths, path, NULL);
-	build_id = find_build_id(view, name);
-	mmt_error_destroy(programs_open(view->programs, name, build_id ? build_id->bytes : NULL,
+	memcpy(&key, intern_get(&view->images, image, NULL), sizeof(key));
+	path = intern_get(&view->paths, key.path, NULL);
+	if (key.inode)
+		state->program = open_recorded(view, &key, path);
+	if (state->program)
+		return state->program;
+	build_id = find_build_id(view, path);
+	mmt_error_destroy(programs_open(view->programs, path, build_id ? build_id->bytes : NULL,
 					build_id ? build_id->size : 0, &state->program));
 	return state->program;
 }
@@ -164,7 +248,8 @@ static struct program *open_program(struct code_view *view, uint32_t path)
 static struct program *find_program(struct code_view *view, const struct space_interval *interval, uint64_t address,
 				    uint64_t *file_address_ret)
 {
-	struct program *program = open_program(view, interval->attributes.path);
+	uint32_t image = find_image(view, &interval->attributes);
+	struct program *program = image == NO_IMAGE ? NULL : open_program(view, image);
 	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
 
 	if (!program || program_state(program) != PROGRAM_READABLE)
@@ -224,14 +309,14 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->doubtful = frame->doubtful;
 	if (!interval) {
 		key->kind = MMT_FRAME_UNKNOWN;
-		key->path = NO_PATH;
+		key->image = NO_IMAGE;
 		key->process = process->index;
 		key->address = frame->address;
 		return;
 	}
-	key->path = interval->attributes.path;
+	key->image = find_image(view, &interval->attributes);
 	key->readable = find_program(view, interval, address, &key->address) != NULL;
-	if (!key->readable && is_generated_code(intern_get(&view->paths, key->path, NULL))) {
+	if (!key->readable && is_generated_code(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
 		key->process = process->index;
 		key->address = frame->address;
@@ -422,7 +507,7 @@ static bool name_generated(struct code_view *view, const struct frame_key *key, 
 static size_t name_native(struct code_view *view, const struct frame_key *key,
 			  struct program_frame functions[PROGRAM_INLINE_MAX])
 {
-	struct program *program = open_program(view, key->path);
+	struct program *program = key->image == NO_IMAGE ? NULL : open_program(view, key->image);
 
 	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
 
@@ -456,10 +541,8 @@ static struct mmt_frame *name_frame(struct code_view *view, const struct frame_k
 	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address};
 	size_t count = 0;
 
-	if (key->path != NO_PATH) {
-		const char *path = intern_get(&view->paths, key->path, NULL);
-
-		frame.module_path = arena_string(arena, path);
+	if (key->image != NO_IMAGE) {
+		frame.module_path = arena_string(arena, image_path(view, key->image));
 		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
@@ -497,17 +580,39 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 	return NULL;
 }
 
+/* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
+static enum program_state unusable_state(const struct code_view *view, size_t image)
+{
+	const struct program *program = view->image_states.items[image].program;
+	const char *path = image_path(view, (uint32_t)image);
+	enum program_state state;
+
+	if (!program || is_generated_code(path) || path[0] != '/')
+		return PROGRAM_READABLE;
+	state = program_state(program);
+	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
+}
+
+/* An earlier image of the same path has told it already. */
+static bool is_told(const struct code_view *view, size_t image, enum program_state state)
+{
+	const char *path = image_path(view, (uint32_t)image);
+
+	for (size_t i = 0; i < image; i++) {
+		if (unusable_state(view, i) == state && !strcmp(image_path(view, (uint32_t)i), path))
+			return true;
+	}
+	return false;
+}
+
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
 {
-	while (*position < view->path_states.count) {
-		const struct path_state *state = &view->path_states.items[*position];
-		const char *path = intern_get(&view->paths, (uint32_t)(*position)++, NULL);
+	while (*position < view->image_states.count) {
+		size_t image = (*position)++;
 
-		if (!state->program || is_generated_code(path) || path[0] != '/')
-			continue;
-		*state_ret = program_state(state->program);
-		if (*state_ret != PROGRAM_READABLE && *state_ret != PROGRAM_NOT_ELF)
-			return path;
+		*state_ret = unusable_state(view, image);
+		if (*state_ret != PROGRAM_READABLE && !is_told(view, image, *state_ret))
+			return image_path(view, (uint32_t)image);
 	}
 	return NULL;
 }

@@ -45,7 +45,12 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct
 	} key = {mapping->device_major, mapping->device_minor, mapping->inode, ""};
 	size_t known = notes->seen.count;
 	size_t path_size = strlen(mapping->path) + 1;
-	struct wanted_build_id wanted = {mapping->pid, mapping->start, mapping->end, mapping->inode, NULL};
+	struct wanted_build_id wanted = {.pid = mapping->pid,
+					 .start = mapping->start,
+					 .end = mapping->end,
+					 .device_major = mapping->device_major,
+					 .device_minor = mapping->device_minor,
+					 .inode = mapping->inode};
 
 	if (path_size > sizeof(key.path) || !may_be_program(mapping->path))
 		return NULL;
@@ -181,12 +186,11 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 	return fd;
 }
 
-static bool read_from_file(const struct wanted_build_id *wanted, struct build_id_entry *entry)
+bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
 {
-	CLEANUP(close) int fd = open_mapped_file(wanted);
 	uint8_t head[HEAD_BYTES];
 	struct source source = {.data = head, .fd = fd};
-	ssize_t count = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+	ssize_t count = pread(fd, head, sizeof(head), 0);
 
 	if (count <= 0)
 		return false;
@@ -202,18 +206,50 @@ static bool read_from_vdso(struct build_id_entry *entry)
 	return vdso && build_id_notes_find(vdso, (size_t)sysconf(_SC_PAGESIZE), entry);
 }
 
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes)
+/* Takes the path into the table of build-ids. */
+static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct wanted_build_id *wanted,
+				       struct build_id_entry *entry)
+{
+	entry->path = wanted->path;
+	if (!vector_push(&notes->found.entries, *entry))
+		return &error_no_memory;
+	wanted->path = NULL;
+	return NULL;
+}
+
+static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which,
+				     struct wanted_build_id *wanted)
+{
+	struct image_copy image = {.device_major = wanted->device_major,
+				   .device_minor = wanted->device_minor,
+				   .inode = wanted->inode,
+				   .path = wanted->path};
+	struct build_id_entry entry = {0};
+	struct mmt_error *error = NULL;
+	bool found;
+
+	if (!strcmp(wanted->path, "[vdso]")) {
+		found = read_from_vdso(&entry);
+	} else {
+		int fd = open_mapped_file(wanted);
+
+		found = fd >= 0 && build_id_notes_read_file(fd, &entry);
+		memcpy(image.build_id, entry.bytes, sizeof(image.build_id));
+		image.build_id_size = found ? entry.size : 0;
+		error = kept_images_add(kept, which, &image, fd);
+	}
+	return found && !error ? keep_build_id(notes, wanted, &entry) : error;
+}
+
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which)
 {
 	while (notes->wanted.count) {
 		struct wanted_build_id wanted = notes->wanted.items[--notes->wanted.count];
-		struct build_id_entry entry = {.path = wanted.path};
-		bool found = strcmp(wanted.path, "[vdso]") ? read_from_file(&wanted, &entry) : read_from_vdso(&entry);
+		struct mmt_error *error = read_wanted(notes, kept, which, &wanted);
 
-		if (!found || !vector_push(&notes->found.entries, entry)) {
-			free(wanted.path);
-			if (found)
-				return &error_no_memory;
-		}
+		free(wanted.path);
+		if (error)
+			return error;
 	}
 	return NULL;
 }

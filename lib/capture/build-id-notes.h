@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "capture/kept-images.h"
 #include "trace/sections.h"
 
 struct build_id_mapping {
@@ -24,6 +25,7 @@ struct build_id_mapping {
 struct wanted_build_id {
 	pid_t pid;
 	uint64_t start, end;
+	uint32_t device_major, device_minor;
 	uint64_t inode;
 	char *path; /* owned */
 };
@@ -41,8 +43,12 @@ void build_id_notes_deinit(struct build_id_notes *notes);
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
-/* Read those asked for; files that cannot be read or have none are left out. */
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes) MMT_MUST_CHECK;
+/* Read those asked for; files that cannot be read or have none are left out. The files themselves go to `kept`. */
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept,
+				      enum mmt_images which) MMT_MUST_CHECK;
+
+/* Of an open file; false: none. */
+bool build_id_notes_read_file(int fd, struct build_id_entry *entry);
 
 /*
  * The NT_GNU_BUILD_ID of an ELF file of which the first `size` bytes are at `data`: program headers and notes must lie

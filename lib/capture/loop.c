@@ -68,7 +68,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 			error = serve_process(recorder, i);
 	}
 	if (!error)
-		error = build_id_notes_read(&recorder->build_ids);
+		error = build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images);
 	return error ? error : serve_ended(recorder);
 }
 
@@ -255,5 +255,6 @@ void loop_stop(struct recorder *recorder)
 	recorder_end_round(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
-	recorder_keep_failure(recorder, build_id_notes_read(&recorder->build_ids));
+	recorder_keep_failure(recorder,
+			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
 }

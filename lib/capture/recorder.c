@@ -36,10 +36,8 @@ void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure)
 
 struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_feature feature, struct buffer *buffer)
 {
-	struct mmt_error *error = buffer_finish(buffer);
+	struct mmt_error *error = writer_take_section(recorder->writer, feature, buffer);
 
-	if (!error)
-		error = writer_add_section(recorder->writer, feature, buffer->data, buffer->size);
 	buffer_clear(buffer);
 	return error;
 }

@@ -44,6 +44,7 @@ struct recorder {
 	struct known_processes processes;
 	struct command command;
 	struct build_id_notes build_ids;
+	struct kept_images images;
 	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
 	uint32_t callchain_limit;
 

@@ -94,6 +94,19 @@ static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer 
 	return recorder_add_section(recorder, FEATURE_BUILD_ID, buffer);
 }
 
+static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error;
+
+	if (recorder->images.left_out)
+		recorder_message(recorder, true,
+				 "%s is not copied: all programs that a recording holds may have %u MiB; their frames "
+				 "may lack names when the file is gone",
+				 recorder->images.left_out, IMAGES_BYTES_MAX >> 20);
+	error = kept_images_encode(&recorder->images, buffer);
+	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
+}
+
 static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffer *buffer)
 {
 	buffer_put_u64(buffer, recorder->first_ns);
@@ -120,6 +133,7 @@ void tail_add(struct recorder *recorder, const uint64_t *lost)
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
 	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
+	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
 	buffer_deinit(&buffer);
 }

@@ -172,6 +172,15 @@ struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_
 	return open_path(remaining, machine, build_id, build_id_size, file);
 }
 
+struct mmt_error *elf_file_open_content(void *content, size_t size, uint16_t machine, const uint8_t *build_id,
+					size_t build_id_size, struct elf_file *file)
+{
+	*file = (struct elf_file){.state = PROGRAM_BROKEN, .image = content, .image_size = size};
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
+	return accept_elf(file, elf_memory(content, size), machine, build_id, build_id_size);
+}
+
 void elf_file_close(struct elf_file *file)
 {
 	elf_end(file->elf);

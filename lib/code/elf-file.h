@@ -21,7 +21,7 @@ struct elf_file {
 	enum program_state state;
 	Elf *elf;	      /* NULL unless PROGRAM_READABLE */
 	struct stat identity; /* of the file that was opened */
-	void *image;	      /* copy of an image that is no file (vdso), else NULL */
+	void *image;	      /* content of what is no file here (vdso, a copy in the recording), else NULL */
 	size_t image_size;
 	VECTOR(struct elf_segment) segments;
 };
@@ -29,6 +29,9 @@ struct elf_file {
 /* `build_id` NULL: any. What is wrong with the file is told by `state`; errors are for want of memory only. */
 struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id, size_t build_id_size,
 				struct elf_file *file) MMT_MUST_CHECK;
+/* The same for the content of a file, which is taken whatever comes of it. */
+struct mmt_error *elf_file_open_content(void *content, size_t size, uint16_t machine, const uint8_t *build_id,
+					size_t build_id_size, struct elf_file *file) MMT_MUST_CHECK;
 void elf_file_close(struct elf_file *file);
 
 /* Open the same file once more: the descriptor, or -1 when another one has taken its place. */

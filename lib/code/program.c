@@ -93,6 +93,24 @@ static void refuse_younger_file(const struct programs *programs, struct elf_file
 	file->state = PROGRAM_CHANGED;
 }
 
+/* What is opened becomes one of the programs. Takes `error` and what the program holds. */
+static struct mmt_error *add_program(struct programs *programs, const char *path, struct program *program,
+				     struct mmt_error *error, struct program **program_ret)
+{
+	if (!error) {
+		program->path = strdup(path);
+		program->programs = programs;
+	}
+	if (!error && (!program->path || !vector_push(&programs->items, program)))
+		error = &error_no_memory;
+	if (error) {
+		program_destroy(program);
+		return error;
+	}
+	*program_ret = program;
+	return NULL;
+}
+
 static struct mmt_error *open_program(struct programs *programs, const char *path, const uint8_t *build_id,
 				      size_t build_id_size, struct program **program_ret)
 {
@@ -100,20 +118,24 @@ static struct mmt_error *open_program(struct programs *programs, const char *pat
 	struct mmt_error *error = &error_no_memory;
 
 	if (program)
-		program->path = strdup(path);
-	if (program && program->path)
 		error = elf_file_open(path, programs->machine, build_id, build_id_size, &program->file);
 	if (!error && !build_id_size)
 		refuse_younger_file(programs, &program->file);
-	if (!error && !vector_push(&programs->items, program))
-		error = &error_no_memory;
-	if (error) {
-		program_destroy(program);
-		return error;
-	}
-	program->programs = programs;
-	*program_ret = program;
-	return NULL;
+	return add_program(programs, path, program, error, program_ret);
+}
+
+struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
+					const uint8_t *build_id, size_t build_id_size, struct program **program_ret)
+{
+	struct program *program = calloc(1, sizeof(*program));
+	struct mmt_error *error = &error_no_memory;
+
+	if (program)
+		error =
+		    elf_file_open_content(content, size, programs->machine, build_id, build_id_size, &program->file);
+	else
+		free(content);
+	return add_program(programs, path, program, error, program_ret);
 }
 
 struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,

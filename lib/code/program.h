@@ -37,6 +37,11 @@ enum program_state {
 struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
 				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
 
+/* The content of the file that was at `path`, which is taken in any case. Not cached. */
+struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
+					const uint8_t *build_id, size_t build_id_size,
+					struct program **program_ret) MMT_MUST_CHECK;
+
 enum program_state program_state(const struct program *program);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */

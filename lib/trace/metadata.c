@@ -21,6 +21,7 @@ void metadata_deinit(struct metadata *metadata)
 	perf_map_copies_deinit(&values->perf_maps);
 	recording_residency_deinit(&values->residency);
 	build_ids_deinit(&values->build_ids);
+	image_copies_deinit(&values->images);
 	tracepoints_deinit(&values->tracepoints);
 	free(values->attributes);
 	for (size_t i = 0; i < metadata->name_count; i++)
@@ -334,6 +335,8 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 		error = load_architecture(file, values);
 	if (!error)
 		error = load_sections(file, metadata);
+	if (!error)
+		error = pass_damage(metadata, image_copies_load(file, &values->images));
 	if (!error)
 		error = pass_damage(metadata, load_names(file, metadata));
 	if (!error)

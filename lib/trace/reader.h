@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "trace/architecture.h"
 #include "trace/event.h"
+#include "trace/image-copies.h"
 #include "trace/sections.h"
 #include "trace/tracepoint.h"
 
@@ -34,6 +35,7 @@ struct reader_metadata {
 	bool has_residency;
 	struct recording_residency residency;
 	struct build_ids build_ids;
+	struct image_copies images;
 	struct tracepoints tracepoints;
 	const struct architecture *architecture;	    /* x86_64 when the file does not say */
 	const char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */

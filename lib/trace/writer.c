@@ -115,27 +115,39 @@ struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_
 	return NULL;
 }
 
+struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+	struct section section = {.feature = feature, .size = buffer->size};
+	size_t maximum = buffer->maximum;
+
+	for (size_t i = 0; !error && i < writer->sections.count; i++) {
+		if (writer->sections.items[i].feature == feature)
+			error = error_create(MMT_ERROR_INVALID, "feature section %d given twice", (int)feature);
+	}
+	/* Never NULL, which means that it is written already. */
+	section.data = buffer->data ? buffer->data : malloc(1);
+	if (!error && (!section.data || !vector_push(&writer->sections, section)))
+		error = &error_no_memory;
+	if (error) {
+		if (section.data != buffer->data)
+			free(section.data);
+		return error;
+	}
+	buffer_init(buffer, maximum);
+	return NULL;
+}
+
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data, size_t size)
 {
-	struct section *section;
-	uint8_t *copy;
+	struct mmt_error *error;
+	struct buffer copy;
 
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		if (writer->sections.items[i].feature == feature)
-			return error_create(MMT_ERROR_INVALID, "feature section %d given twice", (int)feature);
-	}
-	section = vector_append(&writer->sections);
-	copy = malloc(size ? size : 1);
-	if (!section || !copy) {
-		free(copy);
-		if (section)
-			writer->sections.count--;
-		return &error_no_memory;
-	}
-	if (size)
-		memcpy(copy, data, size);
-	*section = (struct section){.feature = feature, .data = copy, .size = size};
-	return NULL;
+	buffer_init(&copy, size);
+	buffer_put(&copy, data, size);
+	error = writer_take_section(writer, feature, &copy);
+	buffer_deinit(&copy);
+	return error;
 }
 
 /* Bytes of whole records at the beginning of `size` bytes. */

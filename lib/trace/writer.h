@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "trace/format.h"
 
@@ -29,6 +30,10 @@ struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_
  * COMPRESSED are made by the writer. */
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
 				     size_t size) MMT_MUST_CHECK;
+
+/* The same with what the buffer holds, which is not copied: the buffer is empty afterwards. */
+struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature,
+				      struct buffer *buffer) MMT_MUST_CHECK;
 
 /* Write the head into the file that has no name yet. */
 struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/compress.h"
+#include "trace/image-copies.h"
+
+static const char content[] = "what the program file held, and some more of it";
+
+/* A file that is nothing but the section: two images, the second with a copy in two frames. */
+static struct recording_file make_file(struct buffer *buffer)
+{
+	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
+	struct image_copy images[] = {
+	    {.device_major = 8, .device_minor = 1, .inode = 77, .path = (char *)"/lib/plain.so"},
+	    {.device_minor = 44, .inode = 5, .path = (char *)"/app/program", .build_id = {1, 2, 3}, .build_id_size = 3},
+	};
+	struct image_copies copies = {.images = {images, 2, 2}};
+	struct compressor *compressor = NULL;
+	size_t places[2], offset;
+
+	buffer_init(buffer, 4096);
+	image_copies_encode_index(&copies, buffer, places);
+	offset = buffer->size;
+	ck_assert_ptr_null(compressor_create(&compressor));
+	ck_assert_ptr_null(compressor_frame(compressor, content, 10, buffer));
+	ck_assert_ptr_null(compressor_frame(compressor, content + 10, sizeof(content) - 10, buffer));
+	compressor_destroy(compressor);
+	image_copies_patch(buffer, places[1], offset, buffer->size - offset, sizeof(content));
+	return file;
+}
+
+static void write_file(struct recording_file *file, const struct buffer *buffer, size_t size)
+{
+	ck_assert_int_eq(ftruncate(file->fd, 0), 0);
+	ck_assert_int_eq(pwrite(file->fd, buffer->data, size, 0), (ssize_t)size);
+	file->size = size;
+	file->sections[FEATURE_MMTRACE_IMAGES] = (struct file_section){.size = size, .present = true};
+}
+
+START_TEST(round_trip)
+{
+	struct image_copies copies = {0};
+	struct buffer buffer;
+	struct recording_file file = make_file(&buffer);
+	uint8_t *data;
+
+	write_file(&file, &buffer, buffer.size);
+	ck_assert_ptr_null(image_copies_load(&file, &copies));
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_str_eq(copies.images.items[0].path, "/lib/plain.so");
+	ck_assert_uint_eq(copies.images.items[0].device_major, 8);
+	ck_assert_uint_eq(copies.images.items[0].inode, 77);
+	ck_assert_uint_eq(copies.images.items[0].size, 0);
+	ck_assert_uint_eq(copies.images.items[0].build_id_size, 0);
+	ck_assert_uint_eq(copies.images.items[1].device_minor, 44);
+	ck_assert_uint_eq(copies.images.items[1].build_id_size, 3);
+	ck_assert_uint_eq(copies.images.items[1].build_id[2], 3);
+	ck_assert_uint_eq(copies.images.items[1].size, sizeof(content));
+	ck_assert_ptr_null(image_copies_extract(&copies, &copies.images.items[1], &data));
+	ck_assert_mem_eq(data, content, sizeof(content));
+	free(data);
+	image_copies_deinit(&copies);
+	buffer_deinit(&buffer);
+	close(file.fd);
+}
+END_TEST
+
+/* Cut anywhere it is refused, or its copy is. */
+START_TEST(cut_anywhere)
+{
+	struct buffer buffer;
+	struct recording_file file = make_file(&buffer);
+
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct image_copies copies = {0};
+		struct mmt_error *error;
+
+		write_file(&file, &buffer, size);
+		error = image_copies_load(&file, &copies);
+		ck_assert_ptr_nonnull(error);
+		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		ck_assert_uint_eq(copies.images.count, 0);
+		mmt_error_destroy(error);
+	}
+	buffer_deinit(&buffer);
+	close(file.fd);
+}
+END_TEST
+
+/* Lies about the copy cost an error, no more memory than the size that is claimed. */
+START_TEST(copy_of_another_size)
+{
+	const uint64_t sizes[] = {1, sizeof(content) - 1, sizeof(content) + 1, 1 << 20};
+	struct buffer buffer;
+	struct recording_file file = make_file(&buffer);
+
+	write_file(&file, &buffer, buffer.size);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct image_copies copies = {0};
+		struct mmt_error *error;
+		uint8_t *data = NULL;
+
+		ck_assert_ptr_null(image_copies_load(&file, &copies));
+		copies.images.items[1].size = sizes[i];
+		error = image_copies_extract(&copies, &copies.images.items[1], &data);
+		ck_assert_ptr_nonnull(error);
+		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "copy of /app/program"));
+		mmt_error_destroy(error);
+		image_copies_deinit(&copies);
+	}
+	buffer_deinit(&buffer);
+	close(file.fd);
+}
+END_TEST
+
+START_TEST(of_a_newer_version)
+{
+	struct image_copies copies = {0};
+	struct buffer buffer;
+	struct recording_file file = make_file(&buffer);
+	struct mmt_error *error;
+
+	buffer_patch_u32(&buffer, 0, 99);
+	write_file(&file, &buffer, buffer.size);
+	error = image_copies_load(&file, &copies);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	mmt_error_destroy(error);
+	buffer_deinit(&buffer);
+	close(file.fd);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("image-copies");
+	TCase *tests = tcase_create("image-copies");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tests, round_trip);
+	tcase_add_test(tests, cut_anywhere);
+	tcase_add_test(tests, copy_of_another_size);
+	tcase_add_test(tests, of_a_newer_version);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
