@@ -315,7 +315,6 @@ static struct mmt_error *publish(struct grouping *grouping)
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
 	}
-	report->younger_bytes = ledger->younger_bytes;
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_group *group = &grouping->groups[i];
 		struct mmt_error *error = groups_verify(group);

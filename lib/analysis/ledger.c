@@ -164,14 +164,6 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	return NULL;
 }
 
-static void change_outside(struct ledger *ledger, const struct birth *birth, uint64_t bytes)
-{
-	if (birth->side == LEDGER_BEFORE)
-		ledger->before_bytes += bytes;
-	else if (birth->side == LEDGER_YOUNGER)
-		ledger->younger_bytes += bytes;
-}
-
 void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
 	struct birth *birth = find_birth(ledger, number);
@@ -182,7 +174,6 @@ void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t
 		birth->kind = kind;
 	birth->born_bytes += bytes;
 	birth->live_bytes += bytes;
-	change_outside(ledger, birth, bytes);
 }
 
 static void release_early(struct birth *birth, uint64_t bytes, uint32_t releaser)
@@ -201,7 +192,6 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	if (!birth)
 		return;
 	birth->live_bytes -= bytes;
-	change_outside(ledger, birth, -bytes);
 	if (!birth->settled) {
 		release_early(birth, bytes, releaser);
 		return;
@@ -253,6 +243,24 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	return error;
 }
 
+uint32_t ledger_find_account(const struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack)
+{
+	const struct account_key key = {stack, process, kind};
+	uint32_t number = intern_find(&ledger->account_keys, &key, sizeof(key));
+
+	return number == INTERN_NONE ? LEDGER_NO_ACCOUNT : number;
+}
+
+const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
+{
+	const struct account *account;
+
+	if (number >= ledger->accounts.count)
+		return NULL;
+	account = &ledger->accounts.items[number];
+	return account->row == LEDGER_NO_ROW ? NULL : account;
+}
+
 static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
 				      uint32_t *number_ret)
 {
@@ -260,8 +268,8 @@ static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uin
 	struct account account = {.stack = stack, .process = process, .kind = kind};
 	struct mmt_error *error;
 
-	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
-	if (*number_ret != INTERN_NONE)
+	*number_ret = ledger_find_account(ledger, process, kind, stack);
+	if (*number_ret != LEDGER_NO_ACCOUNT)
 		return NULL;
 	error = make_row(ledger, &account);
 	if (error)
@@ -401,7 +409,8 @@ struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, u
 	return error;
 }
 
-struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes)
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes,
+			       bool mapped)
 {
 	struct account *account;
 	uint32_t number;
@@ -410,24 +419,13 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	if (error)
 		return error;
 	account = &ledger->accounts.items[number];
-	account->allocated_bytes += bytes;
-	account->allocated_count++;
-	change_unfreed(ledger, account, ledger->now_ns, bytes);
-	return NULL;
-}
-
-struct mmt_error *ledger_found_gone(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-				    uint64_t bytes)
-{
-	struct account *account;
-	uint32_t number;
-	struct mmt_error *error = find_account(ledger, stack, process, kind, &number);
-
-	if (error)
-		return error;
-	account = &ledger->accounts.items[number];
-	account->freed_bytes += bytes;
-	change_unfreed(ledger, account, ledger->now_ns, -bytes);
+	if (mapped) {
+		account->allocated_bytes += bytes;
+		account->allocated_count++;
+	} else {
+		account->freed_bytes += bytes;
+	}
+	change_unfreed(ledger, account, ledger->now_ns, mapped ? bytes : -bytes);
 	return NULL;
 }
 

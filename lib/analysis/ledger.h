@@ -4,8 +4,7 @@
  * call that mapped something. A birth lives as long as any of its bytes, so memory follows what is mapped and how many
  * different accounts and threads there are, not the length of the recording.
  *
- * The window: births outside [from_ns, births_to_ns) belong to no account; the ledger keeps the sums of what lives of
- * them.
+ * The window: births outside [from_ns, births_to_ns) belong to no account.
  */
 #ifndef ANALYSIS_LEDGER_H
 #define ANALYSIS_LEDGER_H
@@ -94,7 +93,6 @@ struct ledger {
 	uint32_t outside_commit; /* the one number for what happened outside the window; COMMIT_NONE: none yet */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
 	struct map releases;		       /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
-	uint64_t before_bytes, younger_bytes;  /* alive, of births outside the window */
 	uint64_t now_ns;		       /* set by the caller before each change */
 	uint64_t bucket_ns;		       /* doubles when the buckets are full */
 	bool out_of_memory;		       /* sticky: observers cannot return errors */
@@ -135,13 +133,17 @@ struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, u
 				       uint32_t stack) MMT_MUST_CHECK;
 
 /* Bytes that a repair found mapped (`stack` stands for calls that were lost), or that such bytes went. */
-struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-			       uint64_t bytes) MMT_MUST_CHECK;
-struct mmt_error *ledger_found_gone(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-				    uint64_t bytes) MMT_MUST_CHECK;
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes,
+			       bool mapped) MMT_MUST_CHECK;
 
 /* Counted when now_ns lies in the window. */
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
+
+/* Number of an account; LEDGER_NO_ACCOUNT: there is none. */
+uint32_t ledger_find_account(const struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack);
+
+/* The account with this number, if it belongs to a row; else NULL. */
+const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
 /* NULL: not a birth in use. */
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);

@@ -79,12 +79,13 @@ struct mmt_error *replay_witnesses_flush_process(struct replay *replay, uint32_t
 {
 	if (process >= replay->witness_counts.count || !replay->witness_counts.items[process])
 		return NULL;
-	for (size_t i = 0; i < replay->threads.count; i++) {
+	for (size_t i = 0; i < replay->thread_states.count; i++) {
+		struct thread_state *state = replay->thread_states.items[i];
 		struct mmt_error *error;
 
-		if (replay->threads.items[i].process != process)
+		if (replay->threads.items[state->number].process != process)
 			continue;
-		error = replay_witnesses_flush(replay, replay->thread_states.items[i]);
+		error = replay_witnesses_flush(replay, state);
 		if (error)
 			return error;
 	}

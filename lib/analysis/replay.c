@@ -34,6 +34,13 @@ static void keep_error(struct replay *replay, struct mmt_error *error)
 		mmt_error_destroy(error);
 }
 
+static void found(struct replay *replay, uint32_t process, const struct space_interval *interval, uint64_t bytes,
+		  bool mapped)
+{
+	keep_error(replay, ledger_found(&replay->ledger, process, replay_lost_kind(replay, interval),
+					replay->lost_stack, bytes, mapped));
+}
+
 static void on_born(void *context, const struct space_interval *interval)
 {
 	const struct observed *observed = context;
@@ -41,8 +48,7 @@ static void on_born(void *context, const struct space_interval *interval)
 	uint64_t bytes = interval->end - interval->start;
 
 	if (interval->birth == BIRTH_UNKNOWN)
-		keep_error(replay, ledger_found(&replay->ledger, observed->process, replay_lost_kind(replay, interval),
-						replay->lost_stack, bytes));
+		found(replay, observed->process, interval, bytes, true);
 	else if (interval->birth >= BIRTH_FIRST)
 		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval), bytes);
 }
@@ -55,8 +61,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
 	if (interval->birth == BIRTH_UNKNOWN)
-		keep_error(replay, ledger_found_gone(&replay->ledger, observed->process, replay_lost_kind(replay, interval),
-						     replay->lost_stack, bytes));
+		found(replay, observed->process, interval, bytes, false);
 	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->birth, interval->birth);
 	ledger_released(&replay->ledger, interval->birth, bytes, releaser);
@@ -129,6 +134,19 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 			      &replay->window);
 }
 
+static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_report_options *options)
+{
+	const struct recording_residency *residency = &replay->metadata->residency;
+
+	for (size_t i = 0; i < residency->processes.count; i++) {
+		if (!map_put(&replay->survivors, (uint32_t)residency->processes.items[i].pid, 1))
+			return &error_no_memory;
+	}
+	replay->has_survivors = replay->survivors.count > 0;
+	replay->releases_ended = replay->has_survivors && !options->pids;
+	return NULL;
+}
+
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
 	struct processes_options spaces = {.page_bytes = PAGE_BYTES_DEFAULT, .observe = observe, .context = replay};
@@ -144,7 +162,10 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 		replay->has_dumps |= replay->metadata->attributes[i].role == ROLE_DUMP;
 		locks |= replay->metadata->attributes[i].role == ROLE_LOCK;
 	}
-	error = find_window(replay, options->report);
+	replay->classes = options->report->classes;
+	error = find_survivors(replay, options->report);
+	if (!error)
+		error = find_window(replay, options->report);
 	accounts.from_ns = replay->window.from_ns;
 	accounts.births_to_ns = replay->window.births_to_ns;
 	ledger_init(&replay->ledger, &accounts);
@@ -197,6 +218,9 @@ void replay_deinit(struct replay *replay)
 	mmt_error_destroy(replay->observer_error);
 	code_view_destroy(replay->code);
 	ledger_deinit(&replay->ledger);
+	map_deinit(&replay->survivors);
+	vector_deinit(&replay->ended);
+	arena_deinit(&replay->arena);
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
 }
@@ -213,12 +237,25 @@ static struct mmt_error *find_state(struct replay *replay, struct thread *thread
 			return &error_no_memory;
 		}
 		thread->context = state;
+		state->place = replay->thread_states.count - 1;
 		state->number = (uint32_t)replay->threads.count;
 		if (!vector_push(&replay->threads, number))
 			return &error_no_memory;
 	}
 	*state_ret = state;
 	return NULL;
+}
+
+/* The thread has ended: nothing is awaited of it any more. */
+static void forget_state(struct replay *replay, struct thread *thread, struct thread_state *state)
+{
+	struct thread_state *last = replay->thread_states.items[--replay->thread_states.count];
+
+	replay->thread_states.items[state->place] = last;
+	last->place = state->place;
+	thread->context = NULL;
+	thread_state_deinit(state);
+	free(state);
 }
 
 static struct mmt_error *replay_comm(struct replay *replay, struct thread *thread, struct thread_state *state,
@@ -236,6 +273,18 @@ static struct mmt_error *replay_comm(struct replay *replay, struct thread *threa
 	return processes_comm(replay->processes, thread, event->comm.name, event->comm.exec, event->time_ns);
 }
 
+/* One that lived when recording stopped has ended only as far as the events tell. */
+static struct mmt_error *end_process(struct replay *replay, uint32_t index)
+{
+	const struct process *process = processes_at(replay->processes, index);
+	struct mmt_error *error;
+
+	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
+		return NULL;
+	error = replay_calls_credit_early(replay, index);
+	return error ? error : holdings_release(replay, process);
+}
+
 static struct mmt_error *replay_exit(struct replay *replay, const struct event *event)
 {
 	struct thread_state *state;
@@ -251,8 +300,9 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 		error = replay_witnesses_flush(replay, state);
 	if (error)
 		return error;
-	thread_state_deinit(state);
-	return processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
+	forget_state(replay, thread, state);
+	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
+	return error ? error : end_process(replay, thread->process);
 }
 
 static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)
@@ -467,21 +517,4 @@ struct mmt_error *replay_run(struct replay *replay)
 		if (end)
 			return finish(replay);
 	}
-}
-
-uint64_t replay_end_process(struct replay *replay, const struct process *process)
-{
-	const struct space_interval *interval;
-	uint64_t bytes = 0;
-
-	if (process->borrows_space)
-		return 0;
-	replay->ledger.now_ns = process->ended_ns;
-	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
-		if (!ledger_birth(&replay->ledger, interval->birth))
-			continue;
-		bytes += interval->end - interval->start;
-		ledger_released(&replay->ledger, interval->birth, interval->end - interval->start, LEDGER_NO_THREAD);
-	}
-	return bytes;
 }

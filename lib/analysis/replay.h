@@ -10,8 +10,11 @@
 
 #include "analysis/code-view.h"
 #include "analysis/effect-order.h"
+#include "analysis/holdings.h"
 #include "analysis/ledger.h"
 #include "analysis/window.h"
+#include "base/arena.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "model/processes.h"
 #include "trace/reader.h"
@@ -48,16 +51,17 @@ struct replay {
 	struct code_view *code;
 	struct ledger ledger;
 	struct window window;	    /* to_ns UINT64_MAX: to the end of the recording */
+	uint32_t classes;	    /* of struct mmt_report_options */
 	uint32_t lost_stack;	    /* stands for the stacks of lost calls, see ledger_found() */
 	struct effect_order *order; /* NULL: the recording has no lock events */
 	bool input_ended;	    /* all of it went into `order` */
 	uint32_t applying_thread;   /* number of the thread whose call the model is working on */
 	VECTOR(struct observed *) observed;
-	struct mmt_error *observer_error;     /* the first: observers cannot return errors */
-	VECTOR(struct replay_thread) threads; /* birth.thread counts them */
-	VECTOR(struct thread_state *) thread_states;
-	VECTOR(uint32_t) witness_counts;	    /* by process: MMAP2 records that wait for their call */
-	VECTOR(struct kept_sample *) early_samples; /* calls of processes whose code is not known yet */
+	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
+	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
+	VECTOR(struct thread_state *) thread_states; /* of those alive */
+	VECTOR(uint32_t) witness_counts;	     /* by process: MMAP2 records that wait for their call */
+	VECTOR(struct kept_sample *) early_samples;  /* calls of processes whose code is not known yet */
 
 	uint64_t first_ns, last_ns;
 	uint64_t events[MMT_COUNT_KINDS];
@@ -68,15 +72,19 @@ struct replay {
 	bool has_dumps; /* stack dumps come in records of their own */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
+	/*
+	 * Processes (pid) whose pages were looked at when recording stopped. If there are any, and nobody asks for the
+	 * others by number, a process that ends is released at that moment, and its space is not kept.
+	 */
+	struct map survivors;
+	bool releases_ended;
+	VECTOR(struct holdings *) ended; /* by process: what it held when it was released; NULL: it was not */
+	struct arena arena;
 };
 
 /* Opens the file; on error the value is deinitialised. */
 struct mmt_error *replay_init(struct replay *replay, const struct replay_options *options) MMT_MUST_CHECK;
 void replay_deinit(struct replay *replay);
-
-/* After the pass: what a process held when it ended is released with it, at that time. Bytes of this recording's
- * births. */
-uint64_t replay_end_process(struct replay *replay, const struct process *process);
 
 /* Kind of the accounts of lost calls (their stack is lost_stack) to which an interval of BIRTH_UNKNOWN belongs. */
 uint32_t replay_lost_kind(const struct replay *replay, const struct space_interval *interval);

@@ -53,10 +53,21 @@ static bool has_memory_events(const struct reader_metadata *metadata)
  * Processes that ended before the recording did gave everything back. When all have ended, each counts as it was just
  * before its end, and so does one that was asked for by number.
  */
-static bool counts_to_the_end(const struct replay *replay, const struct mmt_report_options *options,
-			      const struct process *process)
+static struct mmt_error *release_ended(struct report *report, const struct mmt_report_options *options)
 {
-	return !process->ended || options->pids || !replay->has_survivors;
+	struct replay *replay = &report->replay;
+	struct mmt_error *error = NULL;
+
+	if (options->pids || !replay->has_survivors)
+		return NULL;
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		/* Those released when they ended are empty. */
+		if (process->ended)
+			error = holdings_release(replay, process);
+	}
+	return error;
 }
 
 static uint64_t sum_residency(const struct replay *replay, const struct process *process)
@@ -76,11 +87,20 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	return MMT_UNKNOWN;
 }
 
-static struct mmt_error *describe_process(struct report *report, const struct mmt_report_options *options,
-					  const struct process *process, struct mmt_process *described)
+static void describe_check(const struct report *report, struct space_check check, struct mmt_process *described)
 {
-	struct space_counts counts = space_counts(process->space);
-	struct space_check check = space_check_result(process->space);
+	if (!check.done || report->replay.window.ends_early)
+		return;
+	described->checked = true;
+	described->checked_mappings = check.mappings;
+	described->wrong_bytes = check.wrong_bytes;
+	described->undecided_bytes = check.undecided_bytes;
+}
+
+static struct mmt_error *describe_process(struct report *report, const struct process *process,
+					  struct mmt_process *described)
+{
+	struct holdings holdings = holdings_of(&report->replay, process);
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -94,37 +114,33 @@ static struct mmt_error *describe_process(struct report *report, const struct mm
 		return &error_no_memory;
 	if (process->borrows_space)
 		return NULL;
-	described->unfreed_bytes = counts.mapped_bytes;
-	described->committed_bytes = counts.committed_bytes;
-	described->reserved_bytes = counts.reserved_bytes;
-	described->before_bytes = counts.before_bytes;
-	if (counts_to_the_end(&report->replay, options, process) && !process->parent_pid)
-		report->result.before_bytes += counts.before_bytes;
-	described->unknown_bytes = counts.unknown_bytes;
-	described->repaired_bytes = counts.repaired_bytes;
-	described->checked = check.done && !report->replay.window.ends_early;
-	described->checked_mappings = check.mappings;
-	described->wrong_bytes = check.wrong_bytes;
-	described->undecided_bytes = check.undecided_bytes;
-	report->result.completeness.ambiguous_events += counts.ambiguous;
-	report->result.completeness.repaired_bytes += counts.repaired_bytes;
+	described->unfreed_bytes = holdings.unfreed_bytes;
+	described->committed_bytes = holdings.committed_bytes;
+	described->reserved_bytes = holdings.reserved_bytes;
+	described->before_bytes = holdings.inherited_bytes + holdings.older_bytes;
+	described->unknown_bytes = holdings.counts.unknown_bytes;
+	described->repaired_bytes = holdings.counts.repaired_bytes;
+	describe_check(report, holdings.check, described);
+	report->result.completeness.ambiguous_events += holdings.counts.ambiguous;
+	report->result.completeness.repaired_bytes += holdings.counts.repaired_bytes;
+	if (holdings.released) {
+		report->result.ended_bytes += holdings.unfreed_bytes;
+		return NULL;
+	}
+	/* What a child inherited is its parent's already. */
+	report->result.before_bytes += holdings.older_bytes + (process->parent_pid ? 0 : holdings.inherited_bytes);
+	report->result.younger_bytes += holdings.younger_bytes;
 	return NULL;
 }
 
 /* A child of vfork or clone(CLONE_VM) is as right as the space it shares; its bytes are its owner's. */
 static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
 {
-	struct space_check check = space_check_result(process->space);
-
-	if (!process->borrows_space || !check.done || report->replay.window.ends_early)
-		return;
-	described->checked = true;
-	described->checked_mappings = check.mappings;
-	described->wrong_bytes = check.wrong_bytes;
-	described->undecided_bytes = check.undecided_bytes;
+	if (process->borrows_space)
+		describe_check(report, space_check_result(process->space), described);
 }
 
-static struct mmt_error *describe_processes(struct report *report, const struct mmt_report_options *options)
+static struct mmt_error *describe_processes(struct report *report)
 {
 	size_t count = processes_count(report->replay.processes);
 	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
@@ -140,7 +156,7 @@ static struct mmt_error *describe_processes(struct report *report, const struct 
 			report->result.left_out_process_count++;
 			continue;
 		}
-		error = describe_process(report, options, process, next);
+		error = describe_process(report, process, next);
 		if (error)
 			return error;
 		share_check(report, process, next);
@@ -214,20 +230,11 @@ static void describe_loss(struct report *report)
 	completeness->repaired_by_loss = completeness->repaired_bytes && completeness->lost_events;
 }
 
-static struct mmt_error *add_figures(struct report *report, const struct mmt_report_options *options)
+static struct mmt_error *add_figures(struct report *report)
 {
 	struct replay *replay = &report->replay;
 	struct mmt_report *result = &report->result;
-	struct mmt_error *error;
-
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (rows_selects(&report->rows, process) && !counts_to_the_end(replay, options, process))
-			result->ended_bytes += replay_end_process(replay, process);
-	}
-	error = groups_build(replay, &report->rows, &report->arena, result);
-	result->before_bytes += replay->ledger.before_bytes;
+	struct mmt_error *error = groups_build(replay, &report->rows, &report->arena, result);
 	if (!error)
 		error = totals_of_threads(replay, &report->rows, &report->arena, result);
 	if (!error)
@@ -246,13 +253,15 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (!error)
 		error = describe_recording(report, options);
 	if (!error)
-		error = describe_processes(report, options);
+		error = release_ended(report, options);
+	if (!error)
+		error = describe_processes(report);
 	if (error)
 		return error;
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
 	describe_loss(report);
-	return add_figures(report, options);
+	return add_figures(report);
 }
 
 struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)

@@ -34,6 +34,7 @@ struct kept_sample {
 
 struct thread_state {
 	uint32_t number; /* in replay.threads */
+	size_t place;	 /* in replay.thread_states */
 	/* MMAP2 records since the last call: they come before the exit of the call that made them. */
 	VECTOR(struct space_witness) witnesses;
 	struct kept_sample call;  /* has an outcome, waits for its stack dump */

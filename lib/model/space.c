@@ -102,7 +102,7 @@ struct mmt_error *space_fork(const struct space *space, struct space **space_ret
 	return NULL;
 }
 
-void space_exec(struct space *space)
+void space_release(struct space *space)
 {
 	struct space_counts *counts = &space->counts;
 
@@ -110,6 +110,11 @@ void space_exec(struct space *space)
 	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
 	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = 0;
 	space->code_generation++;
+}
+
+void space_exec(struct space *space)
+{
+	space_release(space);
 	space->break_known = false;
 	space->read_implies_exec = false;
 	space->described = true;

@@ -178,6 +178,10 @@ void space_finish(struct space *space);
 /* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
 void space_end(struct space *space, uint64_t time_ns);
 
+/* Nobody asks for what an ended process held any more: every byte is told as released (by NULL) and forgotten. What the
+ * last check found stays. */
+void space_release(struct space *space);
+
 struct space_counts space_counts(const struct space *space);
 
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */

@@ -4,7 +4,7 @@
 source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
-for kind in fork fork-busy clone-vm clone-no-vm group-exit pid-reuse; do
+for kind in fork fork-busy clone-vm clone-no-vm group-exit in-turn pid-reuse; do
 	echo "$kind"
 	attach_case processes $kind
 	expect_check 0

@@ -23,6 +23,7 @@
 
 enum { PARENT_BLOCKS = 7, CHILD_BLOCKS = 5, GRANDCHILD_BLOCKS = 3, FREED_BY_CHILD = 2, BLOCK_PAGES = 8 };
 enum { BUSY_THREADS = 4, BUSY_SLOTS = 16, BUSY_CHILDREN = 8, CLONE_STACK = 64 << 10 };
+enum { TURNS = 100, TURN_BYTES = 10 << 20 };
 
 static size_t block;
 static void *inherited[PARENT_BLOCKS];
@@ -234,6 +235,25 @@ static void run_group_exit(const struct stage *stage)
 	stage_expect("total=%zu", PARENT_BLOCKS * block);
 }
 
+/* Children one after the other: no two of them hold anything at the same time. */
+static void run_in_turn(const struct stage *stage)
+{
+	stage_begin(stage);
+	leak_in_parent();
+	for (int i = 0; i < TURNS; i++) {
+		pid_t child = stage_need_call(fork(), "fork");
+
+		if (!child) {
+			stage_need(mmap(NULL, TURN_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), "mmap");
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	expect_parent();
+	stage_expect("total=%zu ended=%zu peak=%zu", PARENT_BLOCKS * block, (size_t)TURNS * TURN_BYTES,
+		     PARENT_BLOCKS * block + TURN_BYTES);
+}
+
 static pid_t fork_as(pid_t wanted)
 {
 	struct clone_args arguments = {.exit_signal = SIGCHLD};
@@ -281,6 +301,7 @@ int main(int argc, char **argv)
 	    {"clone-vm", run_clone_vm},
 	    {"clone-no-vm", run_clone_no_vm},
 	    {"group-exit", run_group_exit},
+	    {"in-turn", run_in_turn},
 	    {"pid-reuse", run_pid_reuse},
 	};
 	struct stage stage = stage_open(argc, argv);

@@ -35,6 +35,7 @@ def process_figures: {
 def report_figures: {
 	total: .unfreed_bytes,
 	ended: .ended_bytes,
+	peak: .peak_bytes,
 	allocated: .allocated_bytes,
 	freed: .freed_bytes,
 	committed: .committed_bytes,

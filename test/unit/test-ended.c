@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Children that end one after the other while their parent lives: what they held, when, and what is kept of them. */
+#include <check.h>
+#include <malloc.h>
+#include <mmtrace/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "support/recording-builder.h"
+
+enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
+
+#define MEBIBYTE (1ull << 20)
+#define START_NS (1000ull * MILLISECOND)
+#define PARENT_ADDRESS 0x10000000000ull
+#define CHILD_ADDRESS 0x20000000000ull
+
+static char path[64];
+
+static void create(void)
+{
+	int fd;
+
+	strcpy(path, "/tmp/mmtrace-test-XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+static void destroy(void)
+{
+	unlink(path);
+}
+
+static void snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, size_t before_count,
+		     size_t own_count)
+{
+	struct event_mapping *lines = calloc(before_count + own_count + 1, sizeof(*lines));
+
+	ck_assert_ptr_nonnull(lines);
+	/* Every second page, so that they stay as many intervals. */
+	for (size_t i = 0; i < before_count; i++)
+		lines[i] = (struct event_mapping){.start = 0x1000000 + i * 8192,
+						  .length = 4096,
+						  .protection = PROT_READ,
+						  .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+						  .path = ""};
+	for (size_t i = 0; i < own_count; i++)
+		lines[before_count + i] = (struct event_mapping){.start = PARENT_ADDRESS,
+								 .length = MEBIBYTE,
+								 .protection = PROT_READ | PROT_WRITE,
+								 .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+								 .path = ""};
+	builder_snapshot(builder, kind, time_ns, PARENT, lines, before_count + own_count);
+	free(lines);
+}
+
+static void survive(struct recording_builder *builder, int32_t pid)
+{
+	struct recording_residency residency = {0};
+	struct process_residency *process = vector_append(&residency.processes);
+	struct buffer buffer;
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = pid;
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+}
+
+/* A parent of `mappings` mappings maps 1 MiB, then its children 10 MiB each, of which each unmaps one. */
+static void record(unsigned children, size_t mappings, bool parent_survives)
+{
+	struct recording_builder *builder = builder_create(path);
+	uint64_t time_ns = START_NS + MILLISECOND;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "parent");
+	snapshot(builder, SNAPSHOT_START, START_NS, mappings, 0);
+	builder_mmap_exit(builder, time_ns, PARENT, PARENT, PARENT_ADDRESS, MEBIBYTE, 0x401000);
+	/* Its next call ends the wait for a stack dump. */
+	builder_munmap_exit(builder, time_ns + 1000, PARENT, PARENT, CHILD_ADDRESS, MEBIBYTE);
+	for (unsigned i = 0; i < children; i++) {
+		int32_t pid = (int32_t)(FIRST_CHILD + i);
+
+		time_ns += MILLISECOND;
+		builder_fork(builder, time_ns, pid, pid, PARENT, PARENT);
+		builder_mmap_exit(builder, time_ns + 1000, pid, pid, CHILD_ADDRESS, 10 * MEBIBYTE, 0x402000);
+		builder_munmap_exit(builder, time_ns + 2000, pid, pid, CHILD_ADDRESS, MEBIBYTE);
+		builder_exit(builder, time_ns + 3000, pid, pid);
+		builder_round(builder);
+	}
+	time_ns += MILLISECOND;
+	if (parent_survives) {
+		snapshot(builder, SNAPSHOT_STOP, time_ns, mappings, 1);
+		survive(builder, PARENT);
+	} else {
+		builder_exit(builder, time_ns, PARENT, PARENT);
+	}
+	builder_round(builder);
+	builder_finish(builder, time_ns + MILLISECOND);
+}
+
+static struct mmt_report *make_report(const struct mmt_report_options *options)
+{
+	struct mmt_report *report = NULL;
+	struct mmt_error *error = mmt_report_create(options, &report);
+
+	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	return report;
+}
+
+static struct mmt_report *report_all(void)
+{
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	options.input = path;
+	return make_report(&options);
+}
+
+START_TEST(one_child_at_a_time)
+{
+	struct mmt_report *report;
+
+	record(100, 3, true);
+	report = report_all();
+	ck_assert_uint_eq(report->process_count, 101);
+	ck_assert_uint_eq(report->unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->allocated_bytes, 1001 * MEBIBYTE);
+	ck_assert_uint_eq(report->freed_bytes, 1000 * MEBIBYTE);
+	ck_assert_uint_eq(report->ended_bytes, 900 * MEBIBYTE);
+	ck_assert_uint_eq(report->before_bytes, 3 * 4096);
+	ck_assert_uint_eq(report->peak_bytes, 11 * MEBIBYTE);
+	ck_assert_uint_eq(report->peak_ns, START_NS + 2 * MILLISECOND + 2000);
+	for (size_t i = 1; i < report->process_count; i++) {
+		ck_assert(report->processes[i].ended);
+		ck_assert_uint_eq(report->processes[i].unfreed_bytes, 9 * MEBIBYTE);
+		ck_assert_uint_eq(report->processes[i].before_bytes, MEBIBYTE + 3 * 4096);
+	}
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (report->groups[i].unfreed_bytes)
+			continue;
+		ck_assert_uint_eq(report->groups[i].peak_bytes, 10 * MEBIBYTE);
+		ck_assert_uint_eq(report->groups[i].trend[MMT_TREND_POINTS - 1], 0);
+		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+			ck_assert_uint_le(report->groups[i].trend[point], 10 * MEBIBYTE);
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Where nobody is left, or one is asked for by number, each counts as it was just before its end. */
+START_TEST(ended_processes_that_are_asked_for)
+{
+	const int32_t pid = FIRST_CHILD + 1;
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record(3, 3, false);
+	report = report_all();
+	ck_assert_uint_eq(report->unfreed_bytes, 28 * MEBIBYTE);
+	ck_assert_uint_eq(report->ended_bytes, 0);
+	mmt_report_destroy(report);
+	record(3, 3, true);
+	mmt_report_options_init(&options);
+	options.input = path;
+	options.pids = &pid;
+	options.pid_count = 1;
+	report = make_report(&options);
+	ck_assert_uint_eq(report->unfreed_bytes, 9 * MEBIBYTE);
+	ck_assert_uint_eq(report->peak_bytes, 10 * MEBIBYTE);
+	ck_assert_uint_eq(report->process_count, 1);
+	ck_assert_uint_eq(report->left_out_process_count, 3);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Bytes in use while the report is there. */
+static size_t bytes_for(unsigned children)
+{
+	size_t before = mallinfo2().uordblks, bytes;
+	struct mmt_report *report;
+
+	record(children, 2000, true);
+	report = report_all();
+	bytes = mallinfo2().uordblks - before;
+	mmt_report_destroy(report);
+	return bytes;
+}
+
+/* A copy of the parent's mappings would be 250,000 bytes for each child. */
+START_TEST(ended_children_cost_little)
+{
+	size_t few = bytes_for(10), many = bytes_for(1010);
+
+	ck_assert_msg(many < few + 1000 * 8192, "%zu bytes for 10 children, %zu for 1,010", few, many);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ended");
+	TCase *tcase = tcase_create("ended");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, create, destroy);
+	tcase_add_test(tcase, one_child_at_a_time);
+	tcase_add_test(tcase, ended_processes_that_are_asked_for);
+	tcase_add_test(tcase, ended_children_cost_little);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
