@@ -335,9 +335,10 @@ static void change_offset(void *context, struct space_interval *interval)
 
 	if (interval->attributes.inode)
 		interval->attributes.file_offset = offset->file_offset + (interval->start - offset->start);
+	interval->attributes.dontfork = false;
 }
 
-/* The kernel maps the same file anew over itself. */
+/* The kernel maps the same file anew over itself: what madvise() said of the old mapping is gone. */
 static bool apply_remap_file_pages(struct space *space, const struct space_call *call)
 {
 	uint64_t mask = space->page_bytes - 1;

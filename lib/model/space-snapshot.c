@@ -276,13 +276,18 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 				      const struct space_attributes *attributes)
 {
 	struct snapshot *snapshot = &space->snapshot;
-	struct space_attributes told = *attributes;
 	struct stretch gap = {.time_ns = time_ns, .start = snapshot->position, .end = start};
-	struct stretch line = {.time_ns = time_ns, .start = start, .end = end, .attributes = &told};
+	struct stretch line = {.time_ns = time_ns, .end = end};
+	struct space_attributes told;
 
-	if (!snapshot->open || start < snapshot->position || start >= end || ((start | end) & (space->page_bytes - 1)))
+	if (!snapshot->open || start >= end || end <= snapshot->position || ((start | end) & (space->page_bytes - 1)))
 		return NULL;
+	/* A mapping that was merged with the one before it, or came over that one's end, after that line was read is
+	 * told from its start. */
+	line.start = start < snapshot->position ? snapshot->position : start;
+	told = space_edit_advance(attributes, line.start - start);
 	told.protection &= PROTECTIONS;
+	line.attributes = &told;
 	snapshot->line_time_ns = time_ns;
 	snapshot->check.mappings++;
 	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))

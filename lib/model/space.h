@@ -151,7 +151,8 @@ struct mmt_error *space_witness(struct space *space, const struct space_witness 
 
 /*
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
- * delivered it; a line also tells that nothing lies between it and the line before. DEFINE: pages not known, or not
+ * delivered it; a line also tells that nothing lies between it and the line before. It may begin before that one's end
+ * when the mapping has changed since the read before. DEFINE: pages not known, or not
  * touched by a call since that time, become what the kernel says: new ones with birth `birth` (BIRTH_BEFORE at attach,
  * BIRTH_KERNEL after exec). CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles
  * shortly after are then made as the kernel has them: missing ones are born as BIRTH_UNKNOWN, others released by NULL,

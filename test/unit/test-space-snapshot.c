@@ -225,6 +225,26 @@ START_TEST(stack_grows_unseen)
 }
 END_TEST
 
+START_TEST(line_that_begins_before_the_last_one_ended)
+{
+	const struct space_attributes file = {.protection = RW, .device_major = 8, .inode = 5};
+
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 4, file);
+	driver_line(&driver, 10, 8, file); /* has grown since */
+	driver_line(&driver, 12, 6, file); /* all of it is described already */
+	driver_line(&driver, 20, 1, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-18 rw+0 b, 20-21 rw b");
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 10, 4, file);
+	driver_line(&driver, 10, 8, file);
+	driver_line(&driver, 20, 1, anonymous);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+}
+END_TEST
+
 START_TEST(heap_line_tells_the_break)
 {
 	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
@@ -452,6 +472,7 @@ int main(void)
 	tcase_add_test(known, call_after_the_line_makes_a_difference_undecided);
 	tcase_add_test(known, call_long_after_the_line_is_no_excuse);
 	tcase_add_test(known, stack_grows_unseen);
+	tcase_add_test(attached, line_that_begins_before_the_last_one_ended);
 	tcase_add_test(attached, heap_line_tells_the_break);
 	tcase_add_test(known, finish_makes_the_model_what_the_last_check_read);
 	tcase_add_test(known, repair_waits_for_calls_in_flight);

@@ -301,6 +301,22 @@ START_TEST(remap_file_pages_changes_the_offset)
 }
 END_TEST
 
+START_TEST(remap_file_pages_forgets_dontfork)
+{
+	struct space *copy;
+
+	driver_map_file(&driver, 10, 4, RW, 0, MAP_SHARED);
+	driver_call(&driver, SPACE_MADVISE, 0, 10 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, SPACE_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 1, 0, 0);
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	ck_assert_ptr_null(space_find(copy, 10 * PAGE));
+	ck_assert_ptr_nonnull(space_find(copy, 11 * PAGE));
+	ck_assert_ptr_nonnull(space_find(copy, 12 * PAGE));
+	ck_assert_ptr_null(space_find(copy, 13 * PAGE));
+	space_destroy(copy);
+}
+END_TEST
+
 START_TEST(io_destroy_unmaps_the_ring)
 {
 	driver_witness(&driver, 10, 2, segment(0));
@@ -549,6 +565,7 @@ int main(void)
 	tcase_add_test(calls, shm_remap_replaces);
 	tcase_add_test(calls, shmdt_leaves_moved_pieces);
 	tcase_add_test(calls, remap_file_pages_changes_the_offset);
+	tcase_add_test(calls, remap_file_pages_forgets_dontfork);
 	tcase_add_test(calls, io_destroy_unmaps_the_ring);
 	tcase_add_test(calls, io_destroy_unmaps_what_lies_where_the_ring_was);
 	tcase_add_test(calls, witness_of_no_call_adds_what_is_missing);
