@@ -180,6 +180,8 @@ struct mmt_process {
 	int32_t parent_pid; /* 0: not known */
 	const char *name;
 	bool ended;                     /* ended by itself while recorded: figures are those just before */
+	const char *runtime;            /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
+	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
 	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes;        /* MMT_UNKNOWN */

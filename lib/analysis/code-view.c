@@ -52,6 +52,8 @@ struct process_state {
 	bool looked_up;
 	struct perf_map *perf_map; /* NULL: none recorded */
 	bool unnamed;		   /* has frames that a perf map would have named */
+	const struct runtime *runtime;
+	uint64_t looked_at; /* generation of the code in which no runtime was found; 0: none yet */
 };
 
 struct code_view {
@@ -297,6 +299,23 @@ static bool is_generated_code(const char *path)
 	       !strcmp(path, "[heap]") || !strcmp(path, "");
 }
 
+static const char *path_name(const void *view, uint32_t path)
+{
+	return code_view_path_name(view, path);
+}
+
+/* The process has generated code: whose it is can be told while the files of the runtime are mapped. */
+static void note_runtime(struct code_view *view, const struct process *process)
+{
+	struct process_state *state = &view->processes.items[process->index];
+	uint64_t generation = space_code_generation(process->space) + 1;
+
+	if (state->runtime || state->looked_at == generation)
+		return;
+	state->looked_at = generation;
+	state->runtime = runtimes_of_space(process->space, path_name, view);
+}
+
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
 			   struct frame_key *key)
 {
@@ -320,6 +339,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 		key->kind = MMT_FRAME_JIT;
 		key->process = process->index;
 		key->address = frame->address;
+		note_runtime(view, process);
 		return;
 	}
 	key->kind = MMT_FRAME_NATIVE;
@@ -617,7 +637,14 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 	return NULL;
 }
 
-bool code_view_lacks_perf_map(const struct code_view *view, uint32_t process)
+struct generated_code code_view_generated(struct code_view *view, uint32_t process)
 {
-	return process < view->processes.count && view->processes.items[process].unnamed;
+	struct generated_code generated = {0};
+
+	if (process >= view->processes.count)
+		return generated;
+	generated.runtime = view->processes.items[process].runtime;
+	generated.unnamed = view->processes.items[process].unnamed;
+	generated.has_perf_map = find_perf_map(view, process) != NULL;
+	return generated;
 }

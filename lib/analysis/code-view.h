@@ -8,6 +8,7 @@
 
 #include <mmtrace/report.h>
 
+#include "analysis/runtimes.h"
 #include "base/arena.h"
 #include "code/program.h"
 #include "model/processes.h"
@@ -52,7 +53,13 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
  * more. */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret);
 
-/* Processes (index) with frames in generated code that no perf map names. */
-bool code_view_lacks_perf_map(const struct code_view *view, uint32_t process);
+/* What is known of the generated code of a process, as far as its frames have been named. */
+struct generated_code {
+	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
+	bool unnamed;		       /* some frame has no name */
+	bool has_perf_map;
+};
+
+struct generated_code code_view_generated(struct code_view *view, uint32_t process);
 
 #endif

@@ -103,15 +103,24 @@ static void find_missing_sources(const struct replay *replay, struct lacks *lack
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
+		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
 
-		if (code_view_lacks_perf_map(replay->code, (uint32_t)i))
+		if (!code.unnamed)
+			continue;
+		if (code.has_perf_map)
+			add_lack(lacks,
+				 "some generated code of process %" PRId32
+				 " has no name: no line of its perf map is about it",
+				 pid);
+		else if (code.runtime)
+			add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s", pid,
+				 code.runtime->label, code.runtime->advice);
+		else
 			add_lack(lacks,
 				 "no names for generated code in process %" PRId32
-				 ": start the runtime with a perf map (.NET: DOTNET_PerfMapEnabled=1; Node: "
-				 "--perf-basic-prof; Java: -XX:+PreserveFramePointer and jcmd PID Compiler.perfmap; "
-				 "Python: -X perf)",
-				 process->pid);
+				 ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
+				 pid);
 	}
 }
 

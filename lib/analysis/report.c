@@ -140,7 +140,7 @@ static void share_check(const struct report *report, const struct process *proce
 		describe_check(report, space_check_result(process->space), described);
 }
 
-static struct mmt_error *describe_processes(struct report *report)
+static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)
 {
 	size_t count = processes_count(report->replay.processes);
 	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
@@ -162,7 +162,7 @@ static struct mmt_error *describe_processes(struct report *report)
 		share_check(report, process, next);
 		report->result.process_count++;
 	}
-	report->result.processes = described;
+	report->result.processes = *processes_ret = described;
 	return NULL;
 }
 
@@ -242,8 +242,23 @@ static struct mmt_error *add_figures(struct report *report)
 	return error ? error : lacks_describe(replay, &report->arena, &result->completeness);
 }
 
+/* When the frames have been named. */
+static void describe_generated_code(struct report *report, struct mmt_process *described)
+{
+	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
+		struct generated_code code = code_view_generated(report->replay.code, (uint32_t)i);
+
+		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
+			continue;
+		described->runtime = code.runtime ? code.runtime->name : NULL;
+		described->unnamed_code = code.unnamed;
+		described++;
+	}
+}
+
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
 {
+	struct mmt_process *processes = NULL;
 	struct mmt_error *error;
 
 	report->rows.code = report->replay.code;
@@ -255,13 +270,15 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (!error)
 		error = release_ended(report, options);
 	if (!error)
-		error = describe_processes(report);
+		error = describe_processes(report, &processes);
 	if (error)
 		return error;
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
 	describe_loss(report);
-	return add_figures(report);
+	error = add_figures(report);
+	describe_generated_code(report, processes);
+	return error;
 }
 
 struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)

@@ -55,6 +55,11 @@ static void put_process(struct document *document, const struct mmt_process *pro
 		document_null(document, "parent_pid");
 	document_string(document, "name", process->name);
 	document_bool(document, "ended", process->ended);
+	if (process->runtime)
+		document_string(document, "runtime", process->runtime);
+	else
+		document_null(document, "runtime");
+	document_bool(document, "unnamed_code", process->unnamed_code);
 	document_unsigned(document, "threads", process->threads);
 	document_unsigned(document, "unfreed_bytes", process->unfreed_bytes);
 	document_unsigned(document, "committed_bytes", process->committed_bytes);

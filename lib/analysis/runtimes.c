@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/runtimes.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static const struct runtime runtimes[] = {
+    {"dotnet", ".NET", "start it with DOTNET_PerfMapEnabled=1 in its environment (3: without jitdump)"},
+    {"java", "Java",
+     "run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
+     "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, without "
+     "which stacks may end at its code"},
+    {"node", "Node", "start it with --perf-basic-prof --interpreted-frames-native-stack"},
+    {"python", "Python", "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
+    {"mono", "Mono", "start it with --jitmap, and with MONO_DEBUG=disable_omit_fp in its environment"},
+    {"php", "PHP", "start it with -d opcache.jit_debug=0x10"},
+    {"erlang", "Erlang", "start it with +JPperf map"},
+    {"ruby", "Ruby", "start it with --yjit-perf (Ruby 3.3 and later)"},
+};
+
+/* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */
+static const struct {
+	const char *prefix, *runtime;
+} files[] = {
+    {"libcoreclr.so", "dotnet"},
+    {"libjvm.so", "java"},
+    {"libnode.so", "node"},
+    {"libpython3", "python"},
+    {"libmonosgen", "mono"},
+    {"libruby", "ruby"},
+    {"libphp", "php"},
+    {"node", "node"},
+    {"nodejs", "node"},
+    {"python3", "python"},
+    {"mono-sgen", "mono"},
+    {"mono", "mono"},
+    {"php", "php"},
+    {"beam.smp", "erlang"},
+    {"beam.jit", "erlang"},
+    {"ruby", "ruby"},
+};
+
+const struct runtime *runtimes_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		if (!strcmp(runtimes[i].name, name))
+			return &runtimes[i];
+	}
+	return NULL;
+}
+
+/* Digits, points and dashes, or what the package of a library appends: ".so.72", "-2.0.so.1.0.0". */
+static bool is_version(const char *text)
+{
+	const char *library = strstr(text, ".so");
+
+	for (const char *end = library ? library : text + strlen(text); text < end; text++) {
+		if (!isdigit((unsigned char)*text) && *text != '.' && *text != '-')
+			return false;
+	}
+	return true;
+}
+
+const struct runtime *runtimes_of_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	if (!slash)
+		return NULL;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		size_t length = strlen(files[i].prefix);
+
+		if (!strncmp(name, files[i].prefix, length) && is_version(name + length))
+			return runtimes_find(files[i].runtime);
+	}
+	return NULL;
+}
+
+const struct runtime *runtimes_of_space(const struct space *space,
+					const char *(*path_name)(const void *context, uint32_t path),
+					const void *context)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		const struct runtime *runtime;
+
+		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
+			continue;
+		runtime = runtimes_of_file(path_name(context, interval->attributes.path));
+		if (runtime)
+			return runtime;
+	}
+	return NULL;
+}

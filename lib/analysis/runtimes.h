@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which language runtime a process runs, told by the files that it maps, and how that runtime gives names to its code.
+ */
+#ifndef ANALYSIS_RUNTIMES_H
+#define ANALYSIS_RUNTIMES_H
+
+#include "model/space.h"
+
+struct runtime {
+	const char *name;   /* a word for documents: "dotnet" */
+	const char *label;  /* for people: ".NET" */
+	const char *advice; /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
+};
+
+/* NULL: the file is none of a runtime that is known. */
+const struct runtime *runtimes_of_file(const char *path);
+
+/* By its word; NULL: unknown. */
+const struct runtime *runtimes_find(const char *name);
+
+/* What runs in the space; `path_name` tells the paths of its mappings. NULL: none that is known. */
+const struct runtime *runtimes_of_space(const struct space *space,
+					const char *(*path_name)(const void *context, uint32_t path),
+					const void *context);
+
+#endif
