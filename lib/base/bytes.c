@@ -83,6 +83,43 @@ uint64_t bytes_u64(struct bytes *bytes)
 	return le64toh(value);
 }
 
+/* The value and, in *shift_ret, how many bits it has; *last_ret: its last byte. */
+static uint64_t read_leb128(struct bytes *bytes, unsigned *shift_ret, uint8_t *last_ret)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = bytes_u8(bytes);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += shift < 64 ? 7 : 0;
+	} while (byte & 0x80);
+	*shift_ret = shift;
+	*last_ret = byte;
+	return bytes->failure ? 0 : value;
+}
+
+uint64_t bytes_uleb128(struct bytes *bytes)
+{
+	unsigned shift;
+	uint8_t last;
+
+	return read_leb128(bytes, &shift, &last);
+}
+
+int64_t bytes_sleb128(struct bytes *bytes)
+{
+	unsigned shift;
+	uint8_t last;
+	uint64_t value = read_leb128(bytes, &shift, &last);
+
+	if (last & 0x40 && shift < 64)
+		value |= ~0ULL << shift;
+	return (int64_t)value;
+}
+
 struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
 {
 	const void *taken = size <= bytes_left(bytes) ? bytes_take(bytes, (size_t)size) : NULL;

@@ -37,6 +37,10 @@ uint16_t bytes_u16(struct bytes *bytes);
 uint32_t bytes_u32(struct bytes *bytes);
 uint64_t bytes_u64(struct bytes *bytes);
 
+/* Variable-length integers of DWARF; bits beyond 64 are dropped. */
+uint64_t bytes_uleb128(struct bytes *bytes);
+int64_t bytes_sleb128(struct bytes *bytes);
+
 /* Borrowed pointer to `size` bytes, or NULL past the end. */
 const void *bytes_take(struct bytes *bytes, size_t size);
 

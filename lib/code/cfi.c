@@ -2,30 +2,24 @@
 #include "code/cfi.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "base/vector.h"
+#include "base/bytes.h"
 
-#define ROWS_PER_BLOCK 64
+/* No compressed section grows more than this. */
+#define INFLATION_MAX 1032
 
-/* Rows are handed out by pointer, so they never move. */
-struct row_block {
-	struct cfi_row rows[ROWS_PER_BLOCK];
+/* A table is compiled when it is first asked for, .debug_frame only when .eh_frame has no answer. */
+struct source {
+	struct cfi_rows *rows; /* NULL: none */
+	bool compiled;
 };
 
 struct cfi {
-	Elf *elf;
-	Dwarf_CFI *eh_frame; /* NULL: none */
-	Dwarf *dwarf;
-	Dwarf_CFI *debug_frame; /* NULL: none, or not yet looked for; belongs to `dwarf` */
-	bool debug_frame_opened;
-	struct map by_address; /* address -> row pointer, 0 for no row */
-	struct map by_end;     /* end of a row -> row pointer */
-	VECTOR(struct row_block *) blocks;
-	size_t row_count;
+	Elf *elf; /* NULL: not from a file */
+	struct source eh_frame, debug_frame;
 };
 
 struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
@@ -35,215 +29,205 @@ struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
 	if (!cfi)
 		return &error_no_memory;
 	cfi->elf = elf;
-	cfi->eh_frame = dwarf_getcfi_elf(elf);
 	*cfi_ret = cfi;
 	return NULL;
+}
+
+struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address, struct cfi **cfi_ret)
+{
+	struct cfi_section section = {.bytes = bytes, .size = size, .address = address, .ends_with_terminator = true};
+	struct mmt_error *error;
+	struct cfi *cfi;
+
+	error = cfi_create(NULL, &cfi);
+	if (error)
+		return error;
+	cfi->eh_frame.compiled = cfi->debug_frame.compiled = true;
+	error = cfi_rows_create(&section, &cfi->eh_frame.rows);
+	if (error)
+		cfi_destroy(cfi);
+	else
+		*cfi_ret = cfi;
+	return error;
 }
 
 void cfi_destroy(struct cfi *cfi)
 {
 	if (!cfi)
 		return;
-	for (size_t i = 0; i < cfi->blocks.count; i++)
-		free(cfi->blocks.items[i]);
-	vector_deinit(&cfi->blocks);
-	map_deinit(&cfi->by_address);
-	map_deinit(&cfi->by_end);
-	if (cfi->eh_frame)
-		dwarf_cfi_end(cfi->eh_frame);
-	if (cfi->dwarf)
-		dwarf_end(cfi->dwarf);
+	cfi_rows_destroy(cfi->eh_frame.rows);
+	cfi_rows_destroy(cfi->debug_frame.rows);
 	free(cfi);
 }
 
-/* Opening a Dwarf is worth it only where .eh_frame does not answer and .debug_frame is there. */
-static Dwarf_CFI *open_debug_frame(struct cfi *cfi)
+static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
 {
-	size_t names;
 	Elf_Scn *section = NULL;
+	size_t names;
 
-	if (cfi->debug_frame_opened)
-		return cfi->debug_frame;
-	cfi->debug_frame_opened = true;
-	if (elf_getshdrstrndx(cfi->elf, &names))
+	if (elf_getshdrstrndx(elf, &names))
 		return NULL;
-	while ((section = elf_nextscn(cfi->elf, section))) {
-		GElf_Shdr header;
+	while ((section = elf_nextscn(elf, section))) {
 		const char *name;
 
-		if (!gelf_getshdr(section, &header) || !(name = elf_strptr(cfi->elf, names, header.sh_name)))
-			continue;
-		if (strcmp(name, ".debug_frame") && strcmp(name, ".zdebug_frame"))
-			continue;
-		cfi->dwarf = dwarf_begin_elf(cfi->elf, DWARF_C_READ, NULL);
-		cfi->debug_frame = cfi->dwarf ? dwarf_getcfi(cfi->dwarf) : NULL;
-		break;
+		if (gelf_getshdr(section, header) && header->sh_type != SHT_NOBITS &&
+		    (name = elf_strptr(elf, names, header->sh_name)) && !strcmp(name, wanted))
+			return section;
 	}
-	return cfi->debug_frame;
+	return NULL;
 }
 
-/* A register plus offset; false: the operation is another one. */
-static bool decode_register_offset(const Dwarf_Op *op, uint8_t *register_ret, int32_t *offset_ret)
+/* `size` bytes of the file from `offset`; fewer, or none, where it ends. */
+static struct bytes file_bytes(Elf *elf, uint64_t offset, uint64_t size)
 {
-	Dwarf_Word number, offset;
+	size_t file_size = 0;
+	const char *file = elf_rawfile(elf, &file_size);
 
-	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
-		number = op->atom - DW_OP_breg0;
-		offset = op->number;
-	} else if (op->atom == DW_OP_bregx) {
-		number = op->number;
-		offset = op->number2;
-	} else {
-		return false;
-	}
-	if (number >= UNWIND_REGISTERS || (int64_t)offset != (int32_t)offset)
-		return false;
-	*register_ret = (uint8_t)number;
-	*offset_ret = (int32_t)offset;
-	return true;
+	if (!file || offset >= file_size)
+		return bytes_over(NULL, 0);
+	return bytes_over(file + offset, size < file_size - offset ? (size_t)size : file_size - (size_t)offset);
 }
 
-/* What linkers write for the PLT: register + 8 + ((rip & 15) >= N) << 3; N, or 0 when it is not that. */
-static uint8_t plt_threshold(const Dwarf_Op *ops, size_t count)
+/* What the file has from ELF address `address` to the end of that segment. */
+static struct bytes segment_bytes(Elf *elf, uint64_t address)
 {
-	static const uint8_t expected[] = {0,	     DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
-					   DW_OP_ge, DW_OP_lit3,   DW_OP_shl,	DW_OP_plus};
+	size_t count;
+	GElf_Phdr header;
 
-	if (count != sizeof(expected) || ops[4].atom <= DW_OP_lit0 || ops[4].atom > DW_OP_lit15)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		if (expected[i] && ops[i].atom != expected[i])
-			return 0;
+	if (elf_getphdrnum(elf, &count))
+		return bytes_over(NULL, 0);
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
+		uint64_t offset = address - header.p_vaddr;
+
+		if (header.p_type == PT_LOAD && address >= header.p_vaddr && offset < header.p_filesz)
+			return file_bytes(elf, header.p_offset + offset, header.p_filesz - offset);
 	}
-	return (uint8_t)(ops[4].atom - DW_OP_lit0);
+	return bytes_over(NULL, 0);
 }
 
-static void decode_cfa(Dwarf_Frame *frame, struct cfi_row *row)
+/* Without section headers .eh_frame is found as the running program finds it. */
+static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 {
-	Dwarf_Op *ops;
+	GElf_Phdr header;
 	size_t count;
 
-	row->cfa_expression = true;
-	if (dwarf_frame_cfa(frame, &ops, &count) || !count ||
-	    !decode_register_offset(&ops[0], &row->cfa_register, &row->cfa_offset))
+	if (elf_getphdrnum(elf, &count))
 		return;
-	if (count == 1) {
-		row->cfa_expression = false;
-	} else if (count == 2 && ops[1].atom == DW_OP_deref) {
-		row->cfa_expression = false;
-		row->cfa_load = true;
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
+		struct cfi_section table = {.address = header.p_vaddr};
+		struct bytes bytes, entries;
+		uint8_t encoding;
+
+		if (header.p_type != PT_GNU_EH_FRAME)
+			continue;
+		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
+		table.bytes = bytes.position;
+		if (bytes_u8(&bytes) != 1)
+			return;
+		encoding = bytes_u8(&bytes);
+		bytes_skip(&bytes, 2);
+		section->address = cfi_entries_pointer(&table, &bytes, encoding);
+		if (!bytes_ok(&bytes))
+			return;
+		entries = segment_bytes(elf, section->address);
+		section->bytes = entries.position;
+		section->size = bytes_left(&entries);
+		section->ends_with_terminator = true;
+		return;
+	}
+}
+
+static struct cfi_section find_eh_frame(Elf *elf)
+{
+	struct cfi_section section = {0};
+	struct bytes bytes;
+	GElf_Shdr header;
+
+	if (find_section(elf, ".eh_frame", &header)) {
+		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+		section.bytes = bytes.position;
+		section.size = bytes_left(&bytes);
+		section.address = header.sh_addr;
 	} else {
-		row->plt_threshold = plt_threshold(ops, count);
-		row->cfa_expression = !row->plt_threshold;
+		find_eh_frame_by_header(elf, &section);
 	}
+	return section;
 }
 
-/* What dwarf_frame_register() gives for saved at CFA + N, for is CFA + N, for in a register and for expressions. */
-static struct cfi_rule decode_operations(const Dwarf_Op *ops, size_t count)
+/* Whether a section says that it is not larger, decompressed, than it can be. */
+static bool is_plausible_size(uint64_t compressed, uint64_t size)
 {
-	struct cfi_rule rule = {.kind = CFI_RULE_EXPRESSION};
-	bool is_value = count && ops[count - 1].atom == DW_OP_stack_value;
-	int64_t offset = 0;
-
-	count -= is_value;
-	/* An expression begins with the CFA on its stack, which one that starts from a register leaves alone. */
-	if (count == 2 && !is_value && ops[0].atom == DW_OP_call_frame_cfa &&
-	    decode_register_offset(&ops[1], &rule.reg, &rule.offset)) {
-		rule.kind = CFI_RULE_AT_REGISTER;
-	} else if (count && ops[0].atom == DW_OP_call_frame_cfa) {
-		if (count == 2 && ops[1].atom == DW_OP_plus_uconst)
-			offset = (int64_t)ops[1].number;
-		else if (count != 1)
-			return rule;
-		if (offset != (int32_t)offset)
-			return rule;
-		rule.kind = is_value ? CFI_RULE_VALUE : CFI_RULE_OFFSET;
-		rule.offset = (int32_t)offset;
-	} else if (count == 1 && !is_value && ops[0].atom == DW_OP_regx && ops[0].number < UNWIND_REGISTERS) {
-		rule = (struct cfi_rule){.kind = CFI_RULE_REGISTER, .reg = (uint8_t)ops[0].number};
-	} else if (count == 1 && !is_value && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
-		rule = (struct cfi_rule){.kind = CFI_RULE_REGISTER, .reg = (uint8_t)(ops[0].atom - DW_OP_reg0)};
-	}
-	return rule;
+	return size < CFI_SECTION_MAX && size / INFLATION_MAX <= compressed;
 }
 
-static struct cfi_rule decode_rule(Dwarf_Frame *frame, int number)
+static struct cfi_section find_debug_frame(Elf *elf)
 {
-	Dwarf_Op memory[3];
-	Dwarf_Op *ops;
-	size_t count;
+	struct cfi_section section = {.is_debug_frame = true};
+	GElf_Shdr header;
+	Elf_Scn *found = find_section(elf, ".debug_frame", &header);
+	Elf_Data *data;
 
-	if (dwarf_frame_register(frame, number, memory, &ops, &count))
-		return (struct cfi_rule){.kind = CFI_RULE_UNDEFINED};
-	if (!count)
-		return (struct cfi_rule){.kind = ops ? CFI_RULE_UNDEFINED : CFI_RULE_SAME};
-	return decode_operations(ops, count);
+	if (found && header.sh_flags & SHF_COMPRESSED) {
+		GElf_Chdr compression;
+
+		if (!gelf_getchdr(found, &compression) || !is_plausible_size(header.sh_size, compression.ch_size) ||
+		    elf_compress(found, 0, 0) < 0)
+			return section;
+	} else if (!found && (found = find_section(elf, ".zdebug_frame", &header))) {
+		struct bytes bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+		uint64_t size;
+
+		bytes_skip(&bytes, strlen("ZLIB"));
+		size = __builtin_bswap64(bytes_u64(&bytes));
+		if (!bytes_ok(&bytes) || !is_plausible_size(header.sh_size, size) || elf_compress_gnu(found, 0, 0) < 0)
+			return section;
+	}
+	data = found ? elf_rawdata(found, NULL) : NULL;
+	if (data && data->d_buf) {
+		section.bytes = data->d_buf;
+		section.size = data->d_size;
+	}
+	return section;
 }
 
-static bool read_row(Dwarf_CFI *source, uint64_t address, struct cfi_row *row)
+static struct cfi_section find_table(struct cfi *cfi, const struct source *source)
 {
-	Dwarf_Frame *frame = NULL;
-	Dwarf_Addr start, end;
-	bool is_signal_frame;
-	int return_column;
+	const char *identification = elf_getident(cfi->elf, NULL);
 
-	if (!source || dwarf_cfi_addrframe(source, address, &frame))
-		return false;
-	return_column = dwarf_frame_info(frame, &start, &end, &is_signal_frame);
-	if (return_column < 0 || address < start || address >= end) {
-		free(frame);
-		return false;
-	}
-	/* After a restored state the library's start is that of the row the state was saved in. Only the end tells rows
-	 * apart. */
-	*row = (struct cfi_row){.start = address, .end = end, .signal_frame = is_signal_frame};
-	decode_cfa(frame, row);
-	for (int i = 0; i < CFI_REGISTERS - 1; i++)
-		row->rules[i] = decode_rule(frame, i);
-	row->rules[CFI_REGISTERS - 1] = decode_rule(frame, return_column);
-	free(frame);
-	return true;
+	if (!identification || identification[EI_CLASS] != ELFCLASS64 || identification[EI_DATA] != ELFDATA2LSB)
+		return (struct cfi_section){0};
+	return source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
 }
 
-/* Room for the next row; it counts only once `row_count` says so. */
-static struct cfi_row *next_row(struct cfi *cfi)
+static const struct cfi_rows *compile(struct cfi *cfi, struct source *source)
 {
-	size_t block = cfi->row_count / ROWS_PER_BLOCK;
+	if (!source->compiled) {
+		struct cfi_section section = find_table(cfi, source);
 
-	if (block == cfi->blocks.count) {
-		struct row_block *new_block = malloc(sizeof(*new_block));
-
-		if (!new_block || !vector_push(&cfi->blocks, new_block)) {
-			free(new_block);
-			return NULL;
-		}
+		source->compiled = true;
+		if (section.size)
+			mmt_error_destroy(cfi_rows_create(&section, &source->rows));
 	}
-	return &cfi->blocks.items[block]->rows[cfi->row_count % ROWS_PER_BLOCK];
+	return source->rows;
+}
+
+const struct cfi_rows *cfi_eh_frame(struct cfi *cfi)
+{
+	return compile(cfi, &cfi->eh_frame);
+}
+
+const struct cfi_rows *cfi_debug_frame(struct cfi *cfi)
+{
+	return compile(cfi, &cfi->debug_frame);
 }
 
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
 {
-	const uint64_t *known = map_get(&cfi->by_address, address);
-	struct cfi_row *row;
+	const struct cfi_rows *rows = cfi_eh_frame(cfi);
+	const struct cfi_row *row = rows ? cfi_rows_find(rows, address) : NULL;
 
-	if (known)
-		return (const struct cfi_row *)(uintptr_t)*known;
-	row = next_row(cfi);
-	if (!row)
-		return NULL;
-	if (!read_row(cfi->eh_frame, address, row) && !read_row(open_debug_frame(cfi), address, row)) {
-		(void)map_put(&cfi->by_address, address, 0);
-		return NULL;
-	}
-	known = map_get(&cfi->by_end, row->end);
-	if (known)
-		row = (struct cfi_row *)(uintptr_t)*known;
-	else if (map_put(&cfi->by_end, row->end, (uint64_t)(uintptr_t)row))
-		cfi->row_count++;
-	else
-		return NULL;
-	if (address < row->start)
-		row->start = address;
-	(void)map_put(&cfi->by_address, address, (uint64_t)(uintptr_t)row);
-	return row;
+	if (row)
+		return row;
+	rows = cfi_debug_frame(cfi);
+	return rows ? cfi_rows_find(rows, address) : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Unwind rows of one ELF file, from .eh_frame and .debug_frame. */
+/* Unwind rows of one piece of code: of an ELF file (.eh_frame and .debug_frame), or of generated code. */
 #ifndef CODE_CFI_H
 #define CODE_CFI_H
 
@@ -7,16 +7,27 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "code/unwind.h"
+#include "code/cfi-row.h"
+#include "code/cfi-rows.h"
 
 struct cfi;
 
 /* Keeps `elf`, which must live as long. */
 struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret) MMT_MUST_CHECK;
+
+/*
+ * From the bytes of an .eh_frame section, as jitdump's UNWINDING_INFO has it, that are, or would be, at `address`. The
+ * rows have the numbering of that address. The bytes are not needed afterwards.
+ */
+struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address,
+					 struct cfi **cfi_ret) MMT_MUST_CHECK;
 void cfi_destroy(struct cfi *cfi);
 
-/* The row that covers `address` (ELF virtual); NULL: none, or out of memory. Valid as long as `cfi`; a second visit is
- * quick. */
+/* The row that covers `address` (ELF virtual); NULL: none, or out of memory. Valid as long as `cfi`. */
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address);
+
+/* The tables behind it, compiled; NULL: none. */
+const struct cfi_rows *cfi_eh_frame(struct cfi *cfi);
+const struct cfi_rows *cfi_debug_frame(struct cfi *cfi);
 
 #endif

@@ -73,7 +73,7 @@ static enum unwind_end end_of_callchain(struct unwind_state *state)
 
 	if (state->rules)
 		unwind_find(state, last->address - last->is_return_address, &row);
-	if (row && row->rules[state->rules->return_column].kind == CFI_RULE_UNDEFINED)
+	if (row && cfi_row_is_outermost(row))
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
 }

@@ -10,13 +10,13 @@
 
 #include "code/unwind.h"
 
-/* To port: fill one in (see unwind-x86-64.c), and let cfi.c map the architecture's columns to the CFI_REGISTERS of a
- * row. */
+/* To port: fill one in (see unwind-x86-64.c). */
 struct unwind_rules {
+	uint8_t register_count;					   /* those that are followed: 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
-	uint8_t return_column;					   /* index into the rules of a row */
-	uint8_t word;						   /* bytes; also the alignment of the stack pointer */
-	bool return_address_pushed;				   /* a call leaves it at the stack pointer */
+	uint64_t preserved;	    /* mask of the registers that a function leaves as they were */
+	uint8_t word;		    /* bytes; also the alignment of the stack pointer */
+	bool return_address_pushed; /* a call leaves it at the stack pointer */
 	/* From the frame pointer, in bytes. */
 	int8_t saved_frame_pointer, saved_return_address, frame_end;
 	/* Offset of each register from the stack pointer at the trampoline that a signal handler returns to. */

@@ -8,10 +8,11 @@ enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, 
 #define GENERAL_REGISTER(n) (40 + 8 * (n))
 
 const struct unwind_rules unwind_rules_x86_64 = {
+    .register_count = RIP + 1,
     .instruction_pointer = RIP,
     .stack_pointer = RSP,
     .frame_pointer = RBP,
-    .return_column = RIP,
+    .preserved = 1 << RBX | 1 << RBP | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15,
     .word = 8,
     .return_address_pushed = true,
     .saved_frame_pointer = 0,

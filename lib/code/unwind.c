@@ -140,7 +140,7 @@ static enum step step_by_signal_frame(struct unwind_state *state)
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
 		return STEP_MISSING;
-	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+	for (unsigned i = 0; i < rules->register_count; i++)
 		caller[i] = unwind_load(state, frame + rules->signal_registers[i]);
 	if (!unwind_use_address(state, caller[rules->instruction_pointer], &address))
 		return STEP_MISSING;
@@ -154,15 +154,15 @@ static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row,
 	struct unwind_value base = {0};
 	uint64_t cfa, stack_pointer;
 
-	if (row->cfa_expression || row->cfa_register >= UNWIND_REGISTERS)
+	if (row->cfa_kind == CFI_CFA_EXPRESSION)
 		return STEP_NO_DATA;
 	base = state->registers[row->cfa_register];
 	if (!unwind_use_pointer(state, base, &cfa))
 		return failed_value(&base);
 	cfa += (uint64_t)(int64_t)row->cfa_offset;
-	if (row->plt_threshold && (state->address & 15) >= row->plt_threshold)
+	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
 		cfa += state->rules->word;
-	if (row->cfa_load) {
+	if (row->cfa_kind == CFI_CFA_LOAD) {
 		base = unwind_load(state, cfa);
 		if (!unwind_use_pointer(state, base, &cfa))
 			return failed_value(&base);
@@ -177,60 +177,86 @@ static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row,
 }
 
 /* Value in the caller of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
-static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, unsigned number,
-				      uint64_t cfa, uint64_t *slot_ret)
+static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, uint64_t cfa,
+				      uint64_t *slot_ret)
 {
 	uint64_t place;
 
 	*slot_ret = 0;
 	switch ((enum cfi_rule_kind)rule->kind) {
 	case CFI_RULE_SAME:
-		return state->registers[number];
+		return state->registers[rule->number];
 	case CFI_RULE_OFFSET:
 		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
 		return unwind_load(state, *slot_ret);
 	case CFI_RULE_VALUE:
 		return derived_value(cfa + (uint64_t)(int64_t)rule->offset);
 	case CFI_RULE_REGISTER:
-		return rule->reg < UNWIND_REGISTERS ? state->registers[rule->reg] : (struct unwind_value){0};
+		return state->registers[rule->reg];
 	case CFI_RULE_AT_REGISTER:
-		if (rule->reg >= UNWIND_REGISTERS || !unwind_use_pointer(state, state->registers[rule->reg], &place))
+		if (!unwind_use_pointer(state, state->registers[rule->reg], &place))
 			break;
 		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
 		return unwind_load(state, *slot_ret);
 	case CFI_RULE_UNDEFINED:
 	case CFI_RULE_EXPRESSION:
+	case CFI_RULE_VALUE_EXPRESSION:
 		break;
 	}
 	return (struct unwind_value){0};
 }
 
-static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
+/* The registers of the caller; `caller` is zeroed. */
+static void find_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
+			   struct unwind_value caller[UNWIND_REGISTERS])
 {
 	const struct unwind_rules *rules = state->rules;
+	uint64_t ignored;
+
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (rules->preserved >> i & 1)
+			caller[i] = state->registers[i];
+	}
+	caller[rules->stack_pointer] = derived_value(cfa);
+	for (unsigned i = 0; i < row->rule_count; i++)
+		caller[row->rules[i].number] = apply_rule(state, &row->rules[i], cfa, &ignored);
+}
+
+static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
+					       uint64_t *slot_ret)
+{
+	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
+
+	*slot_ret = 0;
+	if (rule)
+		return apply_rule(state, rule, cfa, slot_ret);
+	if (state->rules->preserved >> row->return_column & 1)
+		return state->registers[row->return_column];
+	return (struct unwind_value){0};
+}
+
+static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
+{
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	uint64_t cfa, slot, address, ignored;
 	struct unwind_value return_address;
+	uint64_t cfa, slot, address;
 	enum step step;
 
-	if (row->rules[rules->return_column].kind == CFI_RULE_UNDEFINED)
+	if (cfi_row_is_outermost(row))
 		return STEP_ENTRY;
 	if (row->signal_frame)
 		return step_by_signal_frame(state);
 	step = find_cfa(state, row, &cfa);
 	if (step != STEP_DONE)
 		return step;
-	return_address = apply_rule(state, &row->rules[rules->return_column], rules->return_column, cfa, &slot);
+	return_address = find_return_address(state, row, cfa, &slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
 		return failed_value(&return_address);
 	}
 	if (!address)
 		return STEP_ENTRY;
-	for (unsigned i = 0; i < CFI_REGISTERS; i++)
-		caller[i] = apply_rule(state, &row->rules[i], i, cfa, &ignored);
-	if (row->rules[rules->stack_pointer].kind == CFI_RULE_SAME)
-		caller[rules->stack_pointer] = derived_value(cfa);
+	find_registers(state, row, cfa, caller);
 	enter_caller(state, caller, address, slot, UNWIND_BY_CFI);
 	return STEP_DONE;
 }

@@ -16,46 +16,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "code/cfi-row.h"
 
-#define UNWIND_REGISTERS 33
+#define UNWIND_REGISTERS CFI_REGISTERS
 
 /* DWARF numbers of the architecture; as trace/event.h has them. */
 struct unwind_registers {
 	uint64_t values[UNWIND_REGISTERS];
 	uint64_t known;
-};
-
-/* How to find the caller's frame from one range of addresses. */
-enum cfi_rule_kind {
-	CFI_RULE_SAME,	      /* register unchanged */
-	CFI_RULE_UNDEFINED,   /* lost; of the return address: this is the outermost frame */
-	CFI_RULE_OFFSET,      /* saved at CFA + offset */
-	CFI_RULE_VALUE,	      /* is CFA + offset */
-	CFI_RULE_REGISTER,    /* is in another register */
-	CFI_RULE_EXPRESSION,  /* a DWARF expression: not evaluated here */
-	CFI_RULE_AT_REGISTER, /* saved at register + offset (functions that align their stack) */
-};
-
-struct cfi_rule {
-	uint8_t kind; /* enum cfi_rule_kind */
-	uint8_t reg;  /* CFI_RULE_REGISTER, CFI_RULE_AT_REGISTER */
-	int32_t offset;
-};
-
-#define CFI_REGISTERS                                                                                                  \
-	17 /* x86-64: 0-15 and the return address at 16. Other architectures keep only these too: see unwind.c */
-
-struct cfi_row {
-	uint64_t start,
-	    end; /* addresses in the file's numbering, end exclusive; it may hold a little before `start` as well */
-	bool cfa_expression; /* not evaluated */
-	bool cfa_load;	     /* the CFA is the word at register + offset */
-	uint8_t
-	    plt_threshold; /* not 0: 8 more when the low four bits of the address are at least this, as in the PLT */
-	uint8_t cfa_register;
-	int32_t cfa_offset;
-	bool signal_frame;
-	struct cfi_rule rules[CFI_REGISTERS];
 };
 
 enum code_kind {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Rows of real code, column by column, beside those that readelf prints. */
+/* Rows of real code beside those that readelf prints and those of libdw; tables written by hand. */
 #include <check.h>
 #include <elf.h>
 #include <stdio.h>
@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "code/cfi.h"
 #include "code/program.h"
+#include "support/cfi-oracle.h"
 
 static const char *const columns[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 				      "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
@@ -46,9 +48,10 @@ static void read_header(char *line, struct table *table)
 static void compare_rule(const struct cfi_rule *rule, const char *text, unsigned long address)
 {
 	if (!strcmp(text, "u") || !strcmp(text, "s"))
-		ck_assert_msg(rule->kind == CFI_RULE_SAME || rule->kind == CFI_RULE_UNDEFINED ||
-				  rule->kind == CFI_RULE_VALUE, /* the stack pointer is the CFA */
-			      "%#lx: %s", address, text);
+		ck_assert_msg(!rule || rule->kind == CFI_RULE_SAME || rule->kind == CFI_RULE_UNDEFINED, "%#lx: %s",
+			      address, text);
+	else if (!rule)
+		ck_abort_msg("%#lx: %s", address, text);
 	else if (!strncmp(text, "c", 1)) {
 		ck_assert_msg(rule->kind == CFI_RULE_OFFSET, "%#lx: %s", address, text);
 		ck_assert_int_eq(rule->offset, atoi(text + 1));
@@ -71,17 +74,14 @@ static bool compare_row(char *line, const struct table *table)
 		return false;
 	row = program_cfi(program, address);
 	ck_assert_msg(row != NULL, "no row at %#lx", address);
-	ck_assert_uint_eq(row->start, address);
-	ck_assert_uint_gt(row->end, address);
-	ck_assert_ptr_eq(row, program_cfi(program, row->end - 1));
 	word = strtok_r(NULL, " \n", &position);
 	if (!strcmp(word, "exp")) {
-		ck_assert(row->cfa_expression || row->cfa_load || row->plt_threshold);
+		ck_assert_int_ne(row->cfa_kind, CFI_CFA_REGISTER);
 	} else {
 		char expected[32];
 
 		snprintf(expected, sizeof(expected), "%s+%d", columns[row->cfa_register], row->cfa_offset);
-		ck_assert(!row->cfa_expression && !row->cfa_load && !row->plt_threshold);
+		ck_assert_int_eq(row->cfa_kind, CFI_CFA_REGISTER);
 		ck_assert_str_eq(word, expected);
 	}
 	for (size_t i = 0; i < table->count; i++) {
@@ -89,7 +89,7 @@ static bool compare_row(char *line, const struct table *table)
 			word = strtok_r(NULL, " \n", &position);
 		} while (word && *word == '(');
 		ck_assert_ptr_nonnull(word);
-		compare_rule(&row->rules[table->numbers[i]], word, address);
+		compare_rule(cfi_row_rule(row, table->numbers[i]), word, address);
 	}
 	return true;
 }
@@ -127,17 +127,187 @@ static size_t compare_file(const char *path)
 	return count;
 }
 
-START_TEST(test_rows_of_the_c_library)
+static void find_c_library(char path[512])
 {
-	char path[512] = "", line[512];
+	char line[512];
 	CLEANUP(fclose) FILE *maps = fopen("/proc/self/maps", "r");
 
+	*path = '\0';
 	while (fgets(line, sizeof(line), maps)) {
 		if (strstr(line, "/libc.so"))
 			ck_assert_int_eq(sscanf(strchr(line, '/'), "%511s", path), 1);
 	}
 	ck_assert_str_ne(path, "");
+}
+
+START_TEST(test_rows_of_the_c_library)
+{
+	char path[512];
+
+	find_c_library(path);
 	ck_assert_uint_gt(compare_file(path), 10000);
+}
+END_TEST
+
+START_TEST(test_every_row_is_that_of_libdw)
+{
+	struct cfi_oracle_result result;
+	char path[512];
+
+	find_c_library(path);
+	ck_assert_int_eq(cfi_oracle_compare(path, 0, &result), 0);
+	ck_assert_msg(!result.differences, "%zu differences of %zu, %s", result.differences, result.addresses,
+		      result.first);
+	ck_assert_uint_gt(result.addresses, 20000);
+	ck_assert_uint_le(result.bytes, 12 * result.rows);
+}
+END_TEST
+
+/* ---- tables written by hand ---- */
+
+#define SECTION 0x10000
+#define CIE_SIZE 24 /* of cie[], length field included */
+
+static const uint8_t cie[] = {
+    20,	  0,   0,   0,			     /* length */
+    0,	  0,   0,   0,			     /* a CIE */
+    1,	  'z', 'R', 0,	  1, 0x78, 16, 1, 0, /* version, augmentation, alignments 1 and -8, column, absolute pointers */
+    0x0c, 7,   8,   0x90, 1,		     /* def_cfa rsp+8, ra at CFA-8 */
+    0,	  0};
+
+struct section {
+	uint8_t bytes[1024];
+	size_t size;
+	struct cfi *cfi;
+};
+
+static void begin_table(struct section *table)
+{
+	ck_assert_uint_eq(sizeof(cie), CIE_SIZE);
+	memcpy(table->bytes, cie, CIE_SIZE);
+	table->size = CIE_SIZE;
+}
+
+static void add_entry(struct section *table, uint64_t start, uint64_t size, const uint8_t *instructions, size_t count)
+{
+	uint32_t length = (uint32_t)(4 + 8 + 8 + 1 + count), pointer = (uint32_t)table->size + 4;
+	uint8_t *entry = table->bytes + table->size;
+
+	ck_assert_uint_le(table->size + 4 + length, sizeof(table->bytes));
+	memcpy(entry, &length, 4);
+	memcpy(entry + 4, &pointer, 4);
+	memcpy(entry + 8, &start, 8);
+	memcpy(entry + 16, &size, 8);
+	entry[24] = 0;
+	memcpy(entry + 25, instructions, count);
+	table->size += 4 + length;
+}
+#define ADD_ENTRY(table, start, size, ...)                                                                             \
+	add_entry(table, start, size, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static void end_table(struct section *table)
+{
+	ck_assert_ptr_null(cfi_create_from_memory(table->bytes, table->size, SECTION, &table->cfi));
+	memset(table->bytes, 0xff, sizeof(table->bytes)); /* not needed any more */
+}
+
+/* Offset of the CFA at an address; -1: no row. */
+static int cfa_at(const struct section *table, uint64_t address)
+{
+	const struct cfi_row *row = cfi_find(table->cfi, address);
+
+	return row ? row->cfa_offset : -1;
+}
+
+START_TEST(test_rows_from_memory)
+{
+	struct section table;
+	const struct cfi_row *row;
+
+	begin_table(&table);
+	/* push rbp; mov rbp, rsp; ...; leave, and once more below a state that was remembered. */
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0xc6, 0x41,
+		  0x0b);
+	end_table(&table);
+	ck_assert_int_eq(cfa_at(&table, 0xfff), -1);
+	ck_assert_int_eq(cfa_at(&table, 0x1000), 8);
+	ck_assert_ptr_null(cfi_row_rule(cfi_find(table.cfi, 0x1000), 6));
+	ck_assert_int_eq(cfa_at(&table, 0x1001), 16);
+	row = cfi_find(table.cfi, 0x1004);
+	ck_assert_int_eq(row->cfa_register, 6);
+	ck_assert_int_eq(cfi_row_rule(row, 6)->offset, -16);
+	ck_assert_int_eq(cfi_row_rule(row, 16)->offset, -8);
+	ck_assert(!cfi_row_is_outermost(row));
+	ck_assert_int_eq(cfa_at(&table, 0x100c), 8);
+	ck_assert_ptr_null(cfi_row_rule(cfi_find(table.cfi, 0x100c), 6));
+	ck_assert_ptr_eq(cfi_find(table.cfi, 0x100d), row);
+	ck_assert_ptr_eq(cfi_find(table.cfi, 0x101f), row);
+	ck_assert_int_eq(cfa_at(&table, 0x1020), -1);
+	cfi_destroy(table.cfi);
+}
+END_TEST
+
+START_TEST(test_entries_that_overlap)
+{
+	struct section table;
+
+	begin_table(&table);
+	ADD_ENTRY(&table, 0x1000, 0x100, 0x48, 0x0e, 16);
+	ADD_ENTRY(&table, 0x1010, 0x10, 0x44, 0x0e, 24);
+	ADD_ENTRY(&table, 0x1010, 0x40, 0x44, 0x0e, 32); /* the first for an address holds */
+	ADD_ENTRY(&table, 0x900000000, 0x10, 0x44, 0x0e, 40);
+	end_table(&table);
+	ck_assert_int_eq(cfa_at(&table, 0x100f), 16);
+	ck_assert_int_eq(cfa_at(&table, 0x1010), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x1014), 24);
+	ck_assert_int_eq(cfa_at(&table, 0x1020), -1);
+	ck_assert_int_eq(cfa_at(&table, 0x900000004), 40);
+	ck_assert_int_eq(cfa_at(&table, 0x800000004), -1);
+	cfi_destroy(table.cfi);
+}
+END_TEST
+
+START_TEST(test_bad_instructions_end_their_entry)
+{
+	struct section table;
+
+	begin_table(&table);
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x44, 0x0e, 16, 0x44, 0x3b, 0x44);
+	ADD_ENTRY(&table, 0x2000, 0x20, 0x44, 0x0b, 0x44);
+	ADD_ENTRY(&table, 0x3000, 0x20, 0x44, 0x0e, 24);
+	end_table(&table);
+	ck_assert_int_eq(cfa_at(&table, 0x1003), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x1007), 16);
+	ck_assert_int_eq(cfa_at(&table, 0x1008), -1);
+	ck_assert_int_eq(cfa_at(&table, 0x2003), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x2004), -1);
+	ck_assert_int_eq(cfa_at(&table, 0x301f), 24);
+	cfi_destroy(table.cfi);
+}
+END_TEST
+
+START_TEST(test_expressions)
+{
+	static const uint8_t expression[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
+	struct section table;
+	const struct cfi_row *row;
+
+	begin_table(&table);
+	ADD_ENTRY(&table, 0x1000, 0x40, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0, /* [rbp - 8]; rbp at rbp + 0 */
+		  0x50, 0x0f, 5, 0x77, 16, 0x06, 0x23, 8, 0x16, 3, 2, 0x70, 0);
+	end_table(&table);
+	row = cfi_find(table.cfi, 0x1000);
+	ck_assert_int_eq(row->cfa_kind, CFI_CFA_LOAD);
+	ck_assert_int_eq(row->cfa_register, 6);
+	ck_assert_int_eq(row->cfa_offset, -8);
+	ck_assert_int_eq(cfi_row_rule(row, 6)->kind, CFI_RULE_AT_REGISTER);
+	row = cfi_find(table.cfi, 0x1010);
+	ck_assert_int_eq(row->cfa_kind, CFI_CFA_EXPRESSION);
+	ck_assert_uint_eq(row->expressions[row->cfa_offset].size, sizeof(expression));
+	ck_assert_mem_eq(row->expressions[row->cfa_offset].bytes, expression, sizeof(expression));
+	ck_assert_int_eq(cfi_row_rule(row, 3)->kind, CFI_RULE_VALUE_EXPRESSION);
+	ck_assert_uint_eq(row->expressions[cfi_row_rule(row, 3)->offset].size, 2);
+	cfi_destroy(table.cfi);
 }
 END_TEST
 
@@ -161,6 +331,11 @@ int main(void)
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_rows_of_the_c_library);
+	tcase_add_test(tests, test_every_row_is_that_of_libdw);
+	tcase_add_test(tests, test_rows_from_memory);
+	tcase_add_test(tests, test_entries_that_overlap);
+	tcase_add_test(tests, test_bad_instructions_end_their_entry);
+	tcase_add_test(tests, test_expressions);
 	tcase_add_test(tests, test_outside_of_all_rows);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

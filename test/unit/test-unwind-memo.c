@@ -15,6 +15,7 @@
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 static struct cfi_row rows[3];
+static struct cfi_rule rules[3][2];
 static uint64_t words[32], chain[4];
 static struct unwind_registers registers;
 static struct unwind_input input;
@@ -64,12 +65,15 @@ static void build_stack(uint64_t stack)
 static void set_up(void)
 {
 	for (size_t i = 0; i < 3; i++) {
-		rows[i] = (struct cfi_row){.cfa_register = RSP, .cfa_offset = i == 1 ? 32 : 8};
-		rows[i].rules[RSP].kind = CFI_RULE_VALUE;
-		rows[i].rules[RIP] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -8};
+		rows[i] = (struct cfi_row){.rules = rules[i],
+					   .rule_count = i == 1 ? 2 : 1,
+					   .cfa_register = RSP,
+					   .cfa_offset = i == 1 ? 32 : 8,
+					   .return_column = RIP};
+		rules[i][0] = (struct cfi_rule){.number = RIP, .kind = CFI_RULE_OFFSET, .offset = -8};
 	}
-	rows[1].rules[RBX] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -16};
-	rows[2].rules[RIP].kind = CFI_RULE_UNDEFINED;
+	rules[1][1] = (struct cfi_rule){.number = RBX, .kind = CFI_RULE_OFFSET, .offset = -16};
+	rules[2][0].kind = CFI_RULE_UNDEFINED;
 	ck_assert_ptr_null(unwind_memo_create(1000, &memo));
 	build_stack(STACK);
 }

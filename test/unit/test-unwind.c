@@ -35,7 +35,10 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
 
+#define RULES_MAX 4
+
 static struct cfi_row rows[16];
+static struct cfi_rule rules[16][RULES_MAX];
 static uint64_t words[WORDS];
 static struct unwind_registers registers;
 static uint64_t chain[128];
@@ -67,15 +70,28 @@ static int follows_call(void *context, uint64_t address)
 
 static const struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call};
 
+static struct cfi_row *row_of(uint64_t page)
+{
+	return &rows[(page - PLAIN) >> 12];
+}
+
+/* The unwinder does not ask for their order. */
+static void add_rule(uint64_t page, uint8_t number, enum cfi_rule_kind kind, uint8_t reg, int32_t offset)
+{
+	struct cfi_row *row = row_of(page);
+	struct cfi_rule *list = rules[row - rows];
+
+	ck_assert_uint_lt(row->rule_count, RULES_MAX);
+	list[row->rule_count++] =
+	    (struct cfi_rule){.number = number, .kind = (uint8_t)kind, .reg = reg, .offset = offset};
+	row->rules = list;
+}
+
 static struct cfi_row *set_row(uint64_t page, uint8_t cfa_register, int32_t cfa_offset)
 {
-	struct cfi_row *row = &rows[(page - PLAIN) >> 12];
-
-	*row = (struct cfi_row){
-	    .start = page, .end = page + 0x1000, .cfa_register = cfa_register, .cfa_offset = cfa_offset};
-	row->rules[RSP] = (struct cfi_rule){.kind = CFI_RULE_VALUE};
-	row->rules[RIP] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -8};
-	return row;
+	*row_of(page) = (struct cfi_row){.cfa_register = cfa_register, .cfa_offset = cfa_offset, .return_column = RIP};
+	add_rule(page, RIP, CFI_RULE_OFFSET, 0, -8);
+	return row_of(page);
 }
 
 static void set_up(void)
@@ -84,17 +100,20 @@ static void set_up(void)
 	memset(words, 0, sizeof(words));
 	memset(chain, 0, sizeof(chain));
 	set_row(PLAIN, RSP, 16);
-	set_row(FRAMED, RBP, 16)->rules[RBP] = (struct cfi_rule){.kind = CFI_RULE_OFFSET, .offset = -16};
+	set_row(FRAMED, RBP, 16);
+	add_rule(FRAMED, RBP, CFI_RULE_OFFSET, 0, -16);
 	set_row(LEAF, RSP, 8);
-	set_row(ENTRY, RSP, 8)->rules[RIP].kind = CFI_RULE_UNDEFINED;
+	set_row(ENTRY, RSP, 8);
+	rules[(ENTRY - PLAIN) >> 12][0].kind = CFI_RULE_UNDEFINED;
 	set_row(TRAMPOLINE, RSP, 160)->signal_frame = true;
-	set_row(PLT, RSP, 8)->plt_threshold = 11;
-	set_row(ALIGNED, RBP, -8)->cfa_load = true;
-	rows[(ALIGNED - PLAIN) >> 12].rules[RBP] =
-	    (struct cfi_rule){.kind = CFI_RULE_AT_REGISTER, .reg = RBP, .offset = 0};
-	set_row(EXPRESSION, RSP, 8)->cfa_expression = true;
+	set_row(PLT, RSP, 8)->cfa_kind = CFI_CFA_PLT;
+	row_of(PLT)->plt_threshold = 11;
+	set_row(ALIGNED, RBP, -8)->cfa_kind = CFI_CFA_LOAD;
+	add_rule(ALIGNED, RBP, CFI_RULE_AT_REGISTER, RBP, 0);
+	set_row(EXPRESSION, RSP, 8)->cfa_kind = CFI_CFA_EXPRESSION;
 	set_row(STUCK, RSP, 0);
-	set_row(LOSES_RBP, RSP, 8)->rules[RBP].kind = CFI_RULE_UNDEFINED;
+	set_row(LOSES_RBP, RSP, 8);
+	add_rule(LOSES_RBP, RBP, CFI_RULE_UNDEFINED, 0, 0);
 	registers = (struct unwind_registers){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
 	registers.values[RSP] = STACK;
 	input = (struct unwind_input){

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/cfi-entries.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#include "code/cfi-row.h"
+
+#define LENGTH_64_BIT 0xffffffffu
+
+/* One entry cut out of the section. */
+struct entry {
+	struct bytes bytes; /* behind the length */
+	size_t pointer_offset;
+	uint64_t pointer; /* CIE pointer of an FDE */
+	bool is_cie;
+};
+
+void cfi_entries_deinit(struct cfi_entries *entries)
+{
+	vector_deinit(&entries->cies);
+	vector_deinit(&entries->fdes);
+	map_deinit(&entries->cie_by_offset);
+}
+
+static uint64_t read_value(struct bytes *bytes, uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return bytes_u64(bytes);
+	case DW_EH_PE_uleb128:
+		return bytes_uleb128(bytes);
+	case DW_EH_PE_sleb128:
+		return (uint64_t)bytes_sleb128(bytes);
+	case DW_EH_PE_udata2:
+		return bytes_u16(bytes);
+	case DW_EH_PE_sdata2:
+		return (uint64_t)(int64_t)(int16_t)bytes_u16(bytes);
+	case DW_EH_PE_udata4:
+		return bytes_u32(bytes);
+	case DW_EH_PE_sdata4:
+		return (uint64_t)(int64_t)(int32_t)bytes_u32(bytes);
+	}
+	bytes_fail(bytes, "unknown pointer format");
+	return 0;
+}
+
+uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *bytes, uint8_t encoding)
+{
+	uint64_t here = section->address + (uint64_t)(bytes->position - section->bytes);
+	uint64_t value;
+
+	if (encoding == DW_EH_PE_omit || encoding & DW_EH_PE_indirect) {
+		bytes_fail(bytes, "pointer that only the process knows");
+		return 0;
+	}
+	value = read_value(bytes, encoding);
+	switch (encoding & 0x70) {
+	case DW_EH_PE_absptr:
+		return value;
+	case DW_EH_PE_pcrel:
+		return here + value;
+	}
+	bytes_fail(bytes, "unknown pointer base");
+	return 0;
+}
+
+/* The entry that begins at the cursor, which moves behind it. False: the end, or nothing that is an entry. */
+static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct entry *entry)
+{
+	uint64_t length = bytes_u32(cursor);
+	bool wide = length == LENGTH_64_BIT;
+	uint64_t none = section->is_debug_frame ? (wide ? UINT64_MAX : UINT32_MAX) : 0;
+
+	if (wide)
+		length = bytes_u64(cursor);
+	entry->bytes = bytes_sub(cursor, length);
+	if (!bytes_ok(cursor))
+		return false;
+	if (!length)
+		return true; /* a terminator: other object files may follow */
+	entry->pointer_offset = (size_t)(entry->bytes.position - section->bytes);
+	entry->pointer = wide && section->is_debug_frame ? bytes_u64(&entry->bytes) : bytes_u32(&entry->bytes);
+	entry->is_cie = entry->pointer == none;
+	return true;
+}
+
+static void read_augmentation(const char *letters, struct bytes *data, struct cfi_cie *cie)
+{
+	for (; *letters; letters++) {
+		uint8_t encoding;
+
+		switch (*letters) {
+		case 'R':
+			cie->pointer_encoding = bytes_u8(data);
+			break;
+		case 'P':
+			encoding = bytes_u8(data);
+			/* Where the personality routine is does not matter, only how long the pointer is. */
+			(void)read_value(data, encoding);
+			break;
+		case 'L':
+			(void)bytes_u8(data);
+			break;
+		case 'S':
+			cie->signal_frame = true;
+			break;
+		case 'B': /* return addresses are signed with the other key */
+		case 'G': /* memory tagging */
+			break;
+		default:
+			return; /* the rest is unknown, its size is not */
+		}
+	}
+}
+
+static void read_cie(struct bytes bytes, struct cfi_cie *cie)
+{
+	uint8_t version = bytes_u8(&bytes);
+	const char *augmentation = bytes_string(&bytes);
+	uint64_t return_column;
+
+	*cie = (struct cfi_cie){.pointer_encoding = DW_EH_PE_absptr};
+	if (version != 1 && version != 3 && version != 4)
+		return;
+	if (!strcmp(augmentation, "eh"))
+		bytes_skip(&bytes, sizeof(uint64_t));
+	else if (*augmentation && *augmentation != 'z')
+		return;
+	/* Size of addresses and of segment selectors. */
+	if (version == 4 && (bytes_u8(&bytes) != sizeof(uint64_t) || bytes_u8(&bytes)))
+		return;
+	cie->code_alignment = bytes_uleb128(&bytes);
+	cie->data_alignment = bytes_sleb128(&bytes);
+	return_column = version == 1 ? bytes_u8(&bytes) : bytes_uleb128(&bytes);
+	if (*augmentation == 'z') {
+		uint64_t size = bytes_uleb128(&bytes);
+		struct bytes data = bytes_sub(&bytes, size);
+
+		cie->has_augmentation_size = true;
+		read_augmentation(augmentation + 1, &data, cie);
+		if (!bytes_ok(&data))
+			return;
+	}
+	cie->instructions = bytes;
+	cie->return_column = (uint8_t)return_column;
+	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS;
+}
+
+/* Index of the CIE at `offset`; false: out of memory. */
+static bool find_cie(const struct cfi_section *section, struct cfi_entries *entries, uint64_t offset, uint32_t *cie_ret)
+{
+	const uint64_t *known = map_get(&entries->cie_by_offset, offset);
+	struct cfi_cie *cie;
+	struct bytes cursor;
+	struct entry entry = {0};
+
+	if (known) {
+		*cie_ret = (uint32_t)*known;
+		return true;
+	}
+	*cie_ret = (uint32_t)entries->cies.count;
+	cie = vector_append(&entries->cies);
+	if (!cie || !map_put(&entries->cie_by_offset, offset, *cie_ret))
+		return false;
+	if (offset >= section->size || entries->cies.count > CFI_CIES_MAX)
+		return true;
+	cursor = bytes_over(section->bytes + offset, section->size - (size_t)offset);
+	if (!read_entry(section, &cursor, &entry) || !entry.is_cie)
+		return true;
+	entries->cie_bytes += bytes_left(&entry.bytes);
+	if (entries->cie_bytes <= section->size)
+		read_cie(entry.bytes, cie);
+	return true;
+}
+
+/* False: out of memory. */
+static bool read_fde(const struct cfi_section *section, struct entry *entry, struct cfi_entries *entries)
+{
+	struct bytes *bytes = &entry->bytes;
+	struct cfi_fde fde = {0};
+	const struct cfi_cie *cie;
+	uint64_t offset = entry->pointer;
+	uint64_t size;
+
+	if (!section->is_debug_frame)
+		offset = entry->pointer_offset - entry->pointer;
+	if (!find_cie(section, entries, offset, &fde.cie))
+		return false;
+	cie = &entries->cies.items[fde.cie];
+	if (!cie->usable)
+		return true;
+	fde.start = cfi_entries_pointer(section, bytes, cie->pointer_encoding);
+	size = read_value(bytes, cie->pointer_encoding & 0x0f);
+	if (cie->has_augmentation_size)
+		bytes_skip(bytes, bytes_uleb128(bytes));
+	if (!bytes_ok(bytes) || !size)
+		return true;
+	fde.end = fde.start + size < fde.start ? UINT64_MAX : fde.start + size;
+	fde.instructions_offset = (uint32_t)(bytes->position - section->bytes);
+	fde.instructions_size = (uint32_t)bytes_left(bytes);
+	return vector_push(&entries->fdes, fde);
+}
+
+bool cfi_entries_read(const struct cfi_section *section, struct cfi_entries *entries)
+{
+	struct bytes cursor = bytes_over(section->bytes, section->size < CFI_SECTION_MAX ? section->size : 0);
+
+	while (bytes_left(&cursor)) {
+		struct entry entry = {0};
+
+		if (!read_entry(section, &cursor, &entry) ||
+		    (section->ends_with_terminator && !bytes_left(&entry.bytes)))
+			break;
+		if (bytes_left(&entry.bytes) && !entry.is_cie && !read_fde(section, &entry, entries))
+			return false;
+	}
+	return true;
+}

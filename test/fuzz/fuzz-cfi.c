@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Any bytes are call frame information: the first says of what kind (.eh_frame, .debug_frame, a whole ELF file), the
+ * rest is compiled to a table, every row of which must be found and make sense.
+ */
+#include <libelf.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/cfi.h"
+
+#define ADDRESS 0x400000
+#define ROWS_MAX 100000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check_row(const struct cfi_row *row)
+{
+	require(row->rule_count <= CFI_REGISTERS && row->return_column < CFI_REGISTERS);
+	require(row->cfa_kind <= CFI_CFA_EXPRESSION && row->cfa_register < CFI_REGISTERS);
+	require((row->cfa_kind == CFI_CFA_PLT) == (row->plt_threshold > 0));
+	if (row->cfa_kind == CFI_CFA_EXPRESSION)
+		require(row->expressions[row->cfa_offset].bytes != NULL);
+	for (size_t i = 0; i < row->rule_count; i++) {
+		const struct cfi_rule *rule = &row->rules[i];
+
+		require(rule->number < CFI_REGISTERS && rule->reg < CFI_REGISTERS);
+		require(!i || rule->number > row->rules[i - 1].number);
+		require(rule->kind <= CFI_RULE_VALUE_EXPRESSION);
+		if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
+			require(row->expressions[rule->offset].bytes != NULL);
+	}
+}
+
+static void check_table(const struct cfi_rows *rows, size_t size)
+{
+	const struct cfi_row *row;
+	uint64_t start, end, before = 0;
+	size_t count = 0;
+
+	require(cfi_rows_size(rows).rows <= size);
+	for (size_t i = 0; count < ROWS_MAX && cfi_rows_next(rows, &i, &start, &end, &row); count++) {
+		require(start <= end && (!count || start >= before));
+		before = end;
+		if (row)
+			check_row(row);
+		if (start == end)
+			continue;
+		require(cfi_rows_find(rows, start) == row);
+		require(cfi_rows_find(rows, end - 1) == row);
+	}
+	(void)cfi_rows_find(rows, 0);
+	(void)cfi_rows_find(rows, UINT64_MAX);
+}
+
+static void compile_elf(const uint8_t *data, size_t size)
+{
+	char *image = malloc(size);
+	Elf *elf = NULL;
+	struct cfi *cfi = NULL;
+
+	require(elf_version(EV_CURRENT) != EV_NONE && image);
+	memcpy(image, data, size);
+	elf = elf_memory(image, size);
+	if (elf && !cfi_create(elf, &cfi)) {
+		for (uint64_t address = 0; address < 1u << 16; address += 256)
+			(void)cfi_find(cfi, address);
+	}
+	cfi_destroy(cfi);
+	elf_end(elf);
+	free(image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct cfi_section section = {.bytes = data + 1, .size = size - 1, .address = ADDRESS};
+	struct cfi_rows *rows = NULL;
+
+	if (size < 2)
+		return 0;
+	if (*data == 'e') {
+		compile_elf(section.bytes, section.size);
+		return 0;
+	}
+	section.is_debug_frame = *data == 'd';
+	section.ends_with_terminator = *data == 't';
+	if (!cfi_rows_create(&section, &rows))
+		check_table(rows, size);
+	cfi_rows_destroy(rows);
+	return 0;
+}
