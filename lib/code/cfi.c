@@ -37,7 +37,7 @@ struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint
 {
 	struct cfi_section section = {.bytes = bytes, .size = size, .address = address, .ends_with_terminator = true};
 	struct mmt_error *error;
-	struct cfi *cfi;
+	struct cfi *cfi = NULL;
 
 	error = cfi_create(NULL, &cfi);
 	if (error)
