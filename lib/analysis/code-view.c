@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "analysis/jit-names.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "code/perf-map.h"
@@ -32,8 +33,8 @@ struct frame_key {
 	uint8_t kind;	  /* enum mmt_frame_kind */
 	uint8_t is_return_address;
 	uint8_t doubtful;
-	uint8_t readable; /* native: `address` is an ELF address, else a file offset */
-	uint32_t unused;
+	uint8_t readable;   /* native: `address` is an ELF address, else a file offset */
+	uint32_t generated; /* number of jit_names_find() */
 };
 
 struct frame_names {
@@ -50,8 +51,8 @@ struct image_state {
 struct process_state {
 	int32_t pid;
 	bool looked_up;
-	struct perf_map *perf_map; /* NULL: none recorded */
-	bool unnamed;		   /* has frames that a perf map would have named */
+	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
+	bool unnamed;		     /* has frames that a perf map would have named */
 	const struct runtime *runtime;
 	uint64_t looked_at; /* generation of the code in which no runtime was found; 0: none yet */
 };
@@ -65,6 +66,7 @@ struct code_view {
 	struct intern images;
 	VECTOR(struct image_state) image_states;
 	VECTOR(struct process_state) processes;
+	struct intern generations;
 	struct intern frames;
 	VECTOR(struct frame_names) names;
 	struct stacks stacks;
@@ -75,6 +77,7 @@ struct code_view {
 struct lookup {
 	struct code_view *view;
 	const struct space *space;
+	uint64_t time_ns;
 };
 
 /* When recording ended, since the epoch; 0: not known. */
@@ -117,12 +120,13 @@ void code_view_destroy(struct code_view *view)
 	if (!view)
 		return;
 	for (size_t i = 0; i < view->processes.count; i++)
-		perf_map_destroy(view->processes.items[i].perf_map);
+		jit_names_destroy(view->processes.items[i].jit_names);
 	vector_deinit(&view->processes);
 	vector_deinit(&view->image_states);
 	vector_deinit(&view->names);
 	intern_deinit(&view->paths);
 	intern_deinit(&view->images);
+	intern_deinit(&view->generations);
 	intern_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
 	unwind_memo_destroy(view->memo);
@@ -316,6 +320,25 @@ static void note_runtime(struct code_view *view, const struct process *process)
 	state->runtime = runtimes_of_space(process->space, path_name, view);
 }
 
+/* Read when the first frame in generated code is met. Without memory for it there are no names. */
+static struct jit_names *find_jit_names(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (!state->looked_up)
+		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
+	state->looked_up = true;
+	return state->jit_names;
+}
+
+/* Generated code is looked up by its address in the process, whatever the mapping is called. */
+static uint32_t find_generated(struct lookup *lookup, const struct process *process, uint64_t address)
+{
+	struct jit_names *names = find_jit_names(lookup->view, process->index);
+
+	return names ? jit_names_find(names, address, lookup->time_ns) : 0;
+}
+
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
 			   struct frame_key *key)
 {
@@ -337,6 +360,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->readable = find_program(view, interval, address, &key->address) != NULL;
 	if (!key->readable && is_generated_code(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
+		key->generated = find_generated(lookup, process, address);
 		key->process = process->index;
 		key->address = frame->address;
 		note_runtime(view, process);
@@ -345,7 +369,8 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->kind = MMT_FRAME_NATIVE;
 	if (!key->readable) {
 		key->address = interval->attributes.file_offset + (address - interval->start);
-		key->process = process->index; /* a perf map may name it: .NET's precompiled code */
+		key->generated = find_generated(lookup, process, address); /* .NET's precompiled code perhaps */
+		key->process = process->index;
 	}
 	key->address += frame->is_return_address;
 }
@@ -440,10 +465,22 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path)
 	return intern_get(&view->paths, path, NULL);
 }
 
+/* A number for the code that is mapped in a process now, and for the names that generated code has. */
+static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
+					 uint32_t *generation_ret)
+{
+	uint64_t key[] = {process->index, space_code_generation(process->space), 0};
+
+	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
+		key[2] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
+	*generation_ret = intern_put(&view->generations, key, sizeof(key));
+	return *generation_ret == INTERN_NONE ? &error_no_memory : NULL;
+}
+
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret)
 {
-	struct lookup lookup = {.view = view, .space = process->space};
+	struct lookup lookup = {.view = view, .space = process->space, .time_ns = stack->time_ns};
 	struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call, .context = &lookup};
 	struct unwind_registers registers = {.known = stack->registers.known};
 	struct unwind_input input = {.registers = &registers,
@@ -452,13 +489,16 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 				     .callchain = stack->callchain,
 				     .callchain_count = stack->callchain ? stack->callchain_count : 0,
 				     .callchain_full = stack->callchain_full};
-	uint64_t generation = (uint64_t)process->index << 40 ^ space_code_generation(process->space);
+	uint32_t generation;
 	struct mmt_error *error;
 
 	_Static_assert(UNWIND_REGISTERS == EVENT_REGISTERS, "one numbering");
 	if (!input.callchain_count && (!registers.known || !input.stack_size))
 		return code_view_no_stack(view, stack_ret);
 	memcpy(registers.values, stack->registers.values, sizeof(registers.values));
+	error = find_generation(view, process, stack->time_ns, &generation);
+	if (error)
+		return error;
 	if (unwind_memo_get(view->memo, generation, &input, stack_ret))
 		return NULL;
 	error = put_process(view, process);
@@ -483,22 +523,6 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
 	return frames;
 }
 
-static struct perf_map *find_perf_map(struct code_view *view, uint32_t process)
-{
-	struct process_state *state = &view->processes.items[process];
-
-	if (state->looked_up)
-		return state->perf_map;
-	state->looked_up = true;
-	for (size_t i = 0; i < view->metadata->perf_maps.maps.count; i++) {
-		const struct perf_map_copy *copy = &view->metadata->perf_maps.maps.items[i];
-
-		if (copy->pid == state->pid && !state->perf_map)
-			mmt_error_destroy(perf_map_create(copy->text, copy->text_size, &state->perf_map));
-	}
-	return state->perf_map;
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -506,16 +530,15 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Generated code is looked up by its address in the process, whatever the mapping is called. */
-static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
+static bool name_generated(struct code_view *view, const struct frame_key *key, struct arena *arena,
 			   struct mmt_frame *frame)
 {
-	struct perf_map *map = find_perf_map(view, key->process);
-	const char *name = map ? perf_map_find(map, address - key->is_return_address, NULL) : NULL;
 	char normalised[1024];
+	const char *name;
 
-	if (!name)
+	if (!key->generated)
 		return false;
+	name = jit_names_name(view->processes.items[key->process].jit_names, key->generated);
 	perf_map_normalise(name, normalised, sizeof(normalised));
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
@@ -573,7 +596,7 @@ static struct mmt_frame *name_frame(struct code_view *view, const struct frame_k
 		*count_ret = count;
 		return copy_frames(arena, &frame, functions, count);
 	}
-	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT) {
+	if (!key->readable && !name_generated(view, key, arena, &frame) && key->kind == MMT_FRAME_JIT) {
 		frame.module = "[jit]";
 		view->processes.items[key->process].unnamed = true;
 	}
@@ -640,11 +663,14 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code code_view_generated(struct code_view *view, uint32_t process)
 {
 	struct generated_code generated = {0};
+	const struct jit_names *names;
 
 	if (process >= view->processes.count)
 		return generated;
 	generated.runtime = view->processes.items[process].runtime;
 	generated.unnamed = view->processes.items[process].unnamed;
-	generated.has_perf_map = find_perf_map(view, process) != NULL;
+	names = find_jit_names(view, process);
+	generated.has_perf_map = names && jit_names_has_perf_map(names);
+	generated.dropped_lines = names ? jit_names_dropped(names) : 0;
 	return generated;
 }

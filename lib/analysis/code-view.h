@@ -58,6 +58,7 @@ struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
 	bool has_perf_map;
+	size_t dropped_lines; /* of the perf map: more than can be held */
 };
 
 struct generated_code code_view_generated(struct code_view *view, uint32_t process);

@@ -106,6 +106,10 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
 
+		if (code.dropped_lines)
+			add_lack(lacks,
+				 "the perf map of process %" PRId32 " has %zu lines too many: their code has no names",
+				 pid, code.dropped_lines);
 		if (!code.unnamed)
 			continue;
 		if (code.has_perf_map)

@@ -29,6 +29,7 @@ struct known_process {
 	pid_t namespace_pid;
 	uid_t owner;
 	uint64_t started_realtime_ns;
+	uint64_t map_looked_at_ns;
 	struct perf_map_copy perf_map;
 };
 
@@ -41,8 +42,8 @@ struct known_processes {
 void known_processes_deinit(struct known_processes *processes);
 
 /*
- * Add a process and open its descriptor; perf_maps_watch() has to be called for the rest. It may have ended already; see `ended`. The pointer is valid until the next
- * addition; NULL: out of memory.
+ * Add a process and open its descriptor; perf_maps_watch() has to be called for the rest. It may have ended already;
+ * see `ended`. The pointer is valid until the next addition; NULL: out of memory.
  */
 struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target);
 

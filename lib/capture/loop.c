@@ -16,6 +16,7 @@
 #define RETURN_NS 30000000ULL	/* a release that had its effect before the last snapshot has returned after it */
 #define IN_FLIGHT_NS 1000000ULL /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
+#define FEW_PROCESSES 16
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
 
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
@@ -72,8 +73,14 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	return error ? error : serve_ended(recorder);
 }
 
-static void note_perf_maps(struct recorder *recorder)
+/* Often, when that is cheap: names of generated code are known to be so old. */
+static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 {
+	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;
+
+	if (recorder_now_ns() - *noted_ns < interval_ns)
+		return;
+	*noted_ns = recorder_now_ns();
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		perf_maps_note_growth(&recorder->processes.items.items[i], recorder_now_ns());
 }
@@ -148,7 +155,6 @@ static void keep_safe(struct recorder *recorder)
 {
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
-	note_perf_maps(recorder);
 }
 
 /* From now, so that snapshots that take longer than the interval leave room for other work. */
@@ -167,7 +173,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - recorder->start_ns
 			      ? recorder->start_ns + duration_ns
 			      : UINT64_MAX;
-	uint64_t safe_ns = recorder_now_ns();
+	uint64_t safe_ns = recorder_now_ns(), noted_ns = safe_ns;
 	uint64_t snapshot_ns = next_snapshot_ns(recorder);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
@@ -183,6 +189,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			error = take_interval_snapshots(recorder);
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
+		note_perf_maps(recorder, &noted_ns);
 		if (recorder->round_bytes >= ROUND_BYTES)
 			recorder_end_round(recorder);
 		if (recorder_now_ns() - safe_ns >= SECOND_NS) {

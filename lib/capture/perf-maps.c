@@ -17,6 +17,7 @@
 #include "trace/format.h"
 
 #define PIECE_BYTES (1u << 20)	    /* the rings are looked after between two of these */
+#define GROWTH_MAX (1u << 16)	    /* steps of one map */
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
 
 static void format_name(const struct known_process *process, char name[32])
@@ -38,19 +39,35 @@ static const char *refuse_file(const struct known_process *process, const struct
 	return NULL;
 }
 
+/* Out of memory: lines only seem to be older. */
+static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t length)
+{
+	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
+
+	if (map->growth.count == GROWTH_MAX) {
+		/* Half as often from now on. */
+		for (size_t i = 0; i < GROWTH_MAX / 2; i++)
+			map->growth.items[i] = map->growth.items[2 * i + 1];
+		map->growth.count = GROWTH_MAX / 2;
+	}
+	(void)vector_push(&map->growth, step);
+}
+
+/* Two steps for each growth: the last look before it, and the first one that shows it. */
 static void add_growth(struct known_process *process, uint64_t now_ns, uint64_t length)
 {
-	struct perf_map_growth growth = {.time_ns = now_ns, .length = length};
-	size_t count = process->perf_map.growth.count;
+	struct perf_map_copy *map = &process->perf_map;
+	size_t count = map->growth.count;
+	uint64_t known = count ? map->growth.items[count - 1].length : 0;
 
 	/* Begun anew: what is in it now came with this length or later. */
-	if (count && length < process->perf_map.growth.items[count - 1].length)
-		count = process->perf_map.growth.count = 0;
-	if (length && (!count || length > process->perf_map.growth.items[count - 1].length)) {
-		/* Out of memory: lines only seem to be older. */
-		if (!vector_push(&process->perf_map.growth, growth))
-			return;
-	}
+	if (length < known)
+		count = map->growth.count = 0;
+	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
+		add_step(map, process->map_looked_at_ns, known);
+	if (length && (!count || length > known))
+		add_step(map, now_ns, length);
+	process->map_looked_at_ns = now_ns;
 }
 
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)

@@ -8,24 +8,13 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/vector.h"
-
-#define NO_ENTRY UINT32_MAX
-
-struct entry {
-	uint64_t start, end; /* end exclusive */
-	size_t name;	     /* offset into names */
-};
-
-/* From here to the next segment one entry names every byte, or none does. */
-struct segment {
-	uint64_t start;
-	uint32_t entry;
-};
+#include "code/code-timeline.h"
 
 struct perf_map {
-	VECTOR(struct entry) entries; /* in the order of the text */
+	VECTOR(struct timed_range) ranges; /* in the order of the text */
+	VECTOR(size_t) name_offsets;	   /* of each range, in `names` */
 	VECTOR(char) names;
-	VECTOR(struct segment) segments; /* sorted */
+	struct code_timeline *timeline;
 	struct perf_map_stats stats;
 };
 
@@ -85,14 +74,15 @@ static bool append_name(struct perf_map *map, const uint8_t *name, size_t size)
 }
 
 /* False when out of memory. `complete`: a newline ended the line. */
-static bool add_line(struct perf_map *map, struct bytes line, bool complete)
+static bool add_line(struct perf_map *map, struct bytes line, bool complete, uint64_t from_ns)
 {
-	struct entry entry = {.name = map->names.count};
+	struct timed_range range = {.from_ns = from_ns};
+	size_t name_offset = map->names.count;
 	uint64_t size;
 	size_t name_size;
 
 	map->stats.lines++;
-	if (!parse_number(&line, &entry.start) || !parse_number(&line, &size)) {
+	if (!parse_number(&line, &range.start) || !parse_number(&line, &size)) {
 		map->stats.garbage += complete;
 		return true;
 	}
@@ -100,174 +90,114 @@ static bool add_line(struct perf_map *map, struct bytes line, bool complete)
 	if (name_size && line.position[name_size - 1] == '\r')
 		name_size--;
 	name_size = strnlen((const char *)line.position, name_size);
-	if (!name_size || entry.start + size < entry.start) {
+	if (!name_size || range.start + size < range.start) {
 		map->stats.garbage += complete;
 		return true;
 	}
 	if (!size)
 		return true;
-	if (map->entries.count >= NO_ENTRY - 1)
+	if (map->ranges.count == CODE_TIMELINE_RANGES_MAX) {
+		map->stats.dropped++;
 		return true;
-	entry.end = entry.start + size;
-	if (!append_name(map, line.position, name_size) || !vector_push(&map->entries, entry))
+	}
+	range.end = range.start + size;
+	if (!append_name(map, line.position, name_size) || !vector_push(&map->name_offsets, name_offset) ||
+	    !vector_push(&map->ranges, range))
 		return false;
 	map->stats.used++;
 	return true;
 }
 
-static bool parse_lines(struct perf_map *map, struct bytes text)
-{
-	while (bytes_left(&text)) {
-		const uint8_t *newline = memchr(text.position, '\n', bytes_left(&text));
-		size_t size = newline ? (size_t)(newline - text.position) : bytes_left(&text);
-		struct bytes line = bytes_sub(&text, size);
-
-		bytes_skip(&text, newline ? 1 : 0);
-		if (size && !add_line(map, line, newline))
-			return false;
-	}
-	return true;
-}
-
-static int compare_numbers(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-static size_t find_bound(const uint64_t *bounds, size_t count, uint64_t bound)
+/* When the bytes up to `end` of the file were not all there yet at the last look: since then they may be. */
+static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
 {
 	size_t low = 0, high = count;
 
+	/* Invariant: the steps below `low` are too short, those from `high` on long enough. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (bounds[middle] < bound)
+		if (steps[middle].length < end)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
+	return low ? steps[low - 1].time_ns + 1 : 0;
 }
 
-/* First piece at or after `piece` that has no owner; shortens the path for the next search. */
-static size_t next_free(size_t *next, size_t piece)
+static bool parse_lines(struct perf_map *map, const void *text, size_t text_size, const struct perf_map_step *steps,
+			size_t step_count)
 {
-	size_t free_piece = piece;
+	struct bytes left = bytes_over(text, text_size);
 
-	while (next[free_piece] != free_piece)
-		free_piece = next[free_piece];
-	while (next[piece] != free_piece) {
-		size_t step = next[piece];
+	while (bytes_left(&left)) {
+		const uint8_t *newline = memchr(left.position, '\n', bytes_left(&left));
+		size_t size = newline ? (size_t)(newline - left.position) : bytes_left(&left);
+		struct bytes line = bytes_sub(&left, size);
 
-		next[piece] = free_piece;
-		piece = step;
-	}
-	return free_piece;
-}
-
-/*
- * All starts and ends cut the address space into pieces. The entries take the pieces they cover from the last entry to
- * the first, each only those that are still free; so a later line wins byte by byte, in about linear time whatever the
- * overlaps.
- */
-static bool assign_pieces(const struct perf_map *map, const uint64_t *bounds, size_t count, uint32_t *owners)
-{
-	CLEANUP(free) size_t *next = malloc((count + 1) * sizeof(*next));
-
-	if (!next)
-		return false;
-	for (size_t i = 0; i <= count; i++)
-		next[i] = i;
-	for (size_t i = map->entries.count; i-- > 0;) {
-		size_t end = find_bound(bounds, count, map->entries.items[i].end);
-		size_t piece = next_free(next, find_bound(bounds, count, map->entries.items[i].start));
-
-		for (; piece < end; piece = next_free(next, piece)) {
-			owners[piece] = (uint32_t)i;
-			next[piece] = piece + 1;
-		}
-	}
-	return true;
-}
-
-static bool build_segments(struct perf_map *map)
-{
-	size_t count = 0;
-	CLEANUP(free) uint64_t *bounds = malloc((2 * map->entries.count + 1) * sizeof(*bounds));
-	CLEANUP(free) uint32_t *owners = malloc((2 * map->entries.count + 1) * sizeof(*owners));
-
-	if (!bounds || !owners)
-		return false;
-	for (size_t i = 0; i < map->entries.count; i++) {
-		bounds[count++] = map->entries.items[i].start;
-		bounds[count++] = map->entries.items[i].end;
-	}
-	qsort(bounds, count, sizeof(*bounds), compare_numbers);
-	for (size_t i = 0, kept = 0, all = count; i < all; i++) {
-		if (!kept || bounds[kept - 1] != bounds[i])
-			bounds[kept++] = bounds[i];
-		count = kept;
-	}
-	memset(owners, 0xff, count * sizeof(*owners));
-	if (!assign_pieces(map, bounds, count, owners))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		struct segment segment = {.start = bounds[i], .entry = owners[i]};
-
-		if (i && owners[i] == owners[i - 1])
-			continue;
-		if (!vector_push(&map->segments, segment))
+		bytes_skip(&left, newline ? 1 : 0);
+		if (size &&
+		    !add_line(map, line, newline, appeared_ns(steps, step_count, text_size - bytes_left(&left))))
 			return false;
 	}
 	return true;
 }
 
-struct mmt_error *perf_map_create(const void *text, size_t size, struct perf_map **map_ret)
+/* Those that say less than one before say nothing. */
+static bool are_ascending(const struct perf_map_step *steps, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (steps[i].time_ns < steps[i - 1].time_ns || steps[i].length < steps[i - 1].length)
+			return false;
+	}
+	return true;
+}
+
+struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
+				  struct perf_map **map_ret)
 {
 	struct perf_map *map = calloc(1, sizeof(*map));
+	struct mmt_error *error = &error_no_memory;
 
 	if (!map)
-		return &error_no_memory;
-	if (!parse_lines(map, bytes_over(text, size)) || !build_segments(map)) {
+		return error;
+	if (!are_ascending(steps, step_count))
+		step_count = 0;
+	if (parse_lines(map, text, size, steps, step_count))
+		error = code_timeline_create(map->ranges.items, map->ranges.count, &map->timeline);
+	if (error)
 		perf_map_destroy(map);
-		return &error_no_memory;
-	}
-	*map_ret = map;
-	return NULL;
+	else
+		*map_ret = map;
+	return error;
 }
 
 void perf_map_destroy(struct perf_map *map)
 {
 	if (!map)
 		return;
-	vector_deinit(&map->entries);
+	code_timeline_destroy(map->timeline);
+	vector_deinit(&map->ranges);
+	vector_deinit(&map->name_offsets);
 	vector_deinit(&map->names);
-	vector_deinit(&map->segments);
 	free(map);
 }
 
-const char *perf_map_find(const struct perf_map *map, uint64_t address, uint64_t *start_ret)
+uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns)
 {
-	size_t low = 0, high = map->segments.count;
-	const struct entry *entry;
+	return code_timeline_find(map->timeline, address, time_ns);
+}
 
-	/* Invariant: segments below `low` start at or before the address, those from `high` on behind it. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns)
+{
+	return code_timeline_epoch(map->timeline, time_ns);
+}
 
-		if (map->segments.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || map->segments.items[low - 1].entry == NO_ENTRY)
-		return NULL;
-	entry = &map->entries.items[map->segments.items[low - 1].entry];
+const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret)
+{
 	if (start_ret)
-		*start_ret = entry->start;
-	return map->names.items + entry->name;
+		*start_ret = map->ranges.items[entry].start;
+	return map->names.items + map->name_offsets.items[entry];
 }
 
 struct perf_map_stats perf_map_stats(const struct perf_map *map)

@@ -15,15 +15,33 @@ struct perf_map;
 
 struct perf_map_stats {
 	size_t lines, used, garbage; /* garbage: lines that are no entry */
+	size_t dropped;		     /* beyond what can be held: not used */
+};
+
+/* How long the file was at some moment, ascending: lines beyond that came later. */
+struct perf_map_step {
+	uint64_t time_ns, length;
 };
 
 /* Parse a copy; garbage lines are counted and passed over, a last line without newline counts unless it is cut inside
- * the numbers. Copies what it needs. */
-struct mmt_error *perf_map_create(const void *text, size_t size, struct perf_map **map_ret) MMT_MUST_CHECK;
+ * the numbers. Copies what it needs. Without steps every line was always there. */
+struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
+				  struct perf_map **map_ret) MMT_MUST_CHECK;
 void perf_map_destroy(struct perf_map *map);
 
-/* Name at `address`, and the start of its code; NULL: none. Borrowed. */
-const char *perf_map_find(const struct perf_map *map, uint64_t address, uint64_t *start_ret);
+#define PERF_MAP_NONE UINT32_MAX
+
+/*
+ * The entry at `address` at this time, as code_timeline_find() has it; PERF_MAP_NONE: none. A line written between two
+ * looks at the file counts from the first of these on.
+ */
+uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns);
+
+/* As code_timeline_epoch(). */
+uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns);
+
+/* Name of an entry and the start of its code. Borrowed. */
+const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret);
 
 struct perf_map_stats perf_map_stats(const struct perf_map *map);
 

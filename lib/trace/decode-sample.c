@@ -257,6 +257,7 @@ void decode_sample(struct decoder *decoder, const struct record_identity *identi
 		return;
 	if (attribute->is_call) {
 		event->call.stack = stack;
+		event->call.stack.time_ns = event->time_ns;
 		fill_call(decoder, fields, &raw, bytes, event);
 	} else if (attribute->role == ROLE_LOCK) {
 		fill_lock(fields, &raw, bytes, event);

@@ -60,6 +60,7 @@ struct event_registers {
 };
 
 struct event_stack {
+	uint64_t time_ns;	   /* when it was taken */
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;

@@ -10,8 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct perf_map_step steps[] = {{1000, size / 3}, {2000, size / 2}};
 	struct perf_map *map = NULL;
-	struct mmt_error *error = perf_map_create(data, size, &map);
+	struct mmt_error *error = perf_map_create(data, size, steps, 2, &map);
 	struct perf_map_stats stats;
 
 	if (error) {
@@ -28,9 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&address, data + i, sizeof(address));
 		for (int j = 0; j < 2; j++, address &= 0xfff) {
-			name = perf_map_find(map, address, &start);
-			if (!name)
+			uint32_t entry = perf_map_find(map, address, 1500 * (uint64_t)j);
+
+			if (entry == PERF_MAP_NONE)
 				continue;
+			name = perf_map_name(map, entry, &start);
 			if (start > address || !*name)
 				abort();
 			perf_map_normalise(name, text, sizeof(text));

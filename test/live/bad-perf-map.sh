@@ -41,3 +41,46 @@ stop_recording
 report_json
 let_end
 expect_true_report
+
+# expect_refused WHY COMMAND...: the command changes the map, whose names are then not used; the recorder says why, once.
+expect_refused() {
+	local why=$1
+	shift
+	start_workload jit-code
+	"$@" || fail "$*"
+	start_recording -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	let_end
+	rm -f "/tmp/perf-$pid.map"
+	expect_true_report
+	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length == 0'
+	[ "$(grep -c "perf-$pid.map" record.log)" = 1 ] || fail "$why: not said once: $(cat record.log)"
+	grep -q "perf-$pid.map.*$why" record.log || fail "no word of $why: $(cat record.log)"
+}
+
+to_link() { mv "/tmp/perf-$pid.map" map && ln -s "$directory/map" "/tmp/perf-$pid.map"; }
+to_fifo() { rm "/tmp/perf-$pid.map" && mkfifo "/tmp/perf-$pid.map"; }
+to_old() { touch -d '1 hour ago' "/tmp/perf-$pid.map"; }
+to_huge() { truncate -s 1G "/tmp/perf-$pid.map"; }
+to_other_owner() { chown 65534 "/tmp/perf-$pid.map"; }
+expect_refused 'symbolic link' to_link
+expect_refused 'not a regular file' to_fifo
+expect_refused 'older than the process' to_old
+expect_refused 'MiB' to_huge
+[ "$(id -u)" != 0 ] || expect_refused 'another user' to_other_owner
+
+# Control characters in names that are used.
+start_workload jit-code
+sed -i 's/AnonymousInner/Anonymous\x1b[31m\x07Inner\x9b\r/' "/tmp/perf-$pid.map"
+start_recording -p "$pid"
+let_work
+stop_recording
+report_json
+let_end
+expect_json '[.groups[].frames[] | select(.function // "" | test("Anonymous.+Inner"))] | length == 1'
+for command in "report --no-pager" "report --json" "dump" "report --no-pager --by function"; do
+	"$MMTRACE" $command -i "$recording" >shown.txt || fail "$command"
+	! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f\x9b]' shown.txt || fail "$command shows control characters"
+done

@@ -10,8 +10,15 @@ static struct perf_map *parse(const void *text, size_t size)
 {
 	struct perf_map *map = NULL;
 
-	ck_assert_ptr_null(perf_map_create(text, size, &map));
+	ck_assert_ptr_null(perf_map_create(text, size, NULL, 0, &map));
 	return map;
+}
+
+static const char *find_name(struct perf_map *map, uint64_t address, uint64_t *start_ret)
+{
+	uint32_t entry = perf_map_find(map, address, UINT64_MAX);
+
+	return entry == PERF_MAP_NONE ? NULL : perf_map_name(map, entry, start_ret);
 }
 
 static const struct variant {
@@ -44,12 +51,12 @@ START_TEST(test_variant)
 
 	ck_assert_uint_eq(perf_map_stats(map).used, 1);
 	ck_assert_uint_eq(perf_map_stats(map).garbage, 0);
-	ck_assert_ptr_nonnull(perf_map_find(map, variant->start, &start));
-	ck_assert_str_eq(perf_map_find(map, variant->start, NULL), variant->name);
-	ck_assert_str_eq(perf_map_find(map, variant->start + variant->size - 1, NULL), variant->name);
+	ck_assert_ptr_nonnull(find_name(map, variant->start, &start));
+	ck_assert_str_eq(find_name(map, variant->start, NULL), variant->name);
+	ck_assert_str_eq(find_name(map, variant->start + variant->size - 1, NULL), variant->name);
 	ck_assert_uint_eq(start, variant->start);
-	ck_assert_ptr_null(perf_map_find(map, variant->start - 1, NULL));
-	ck_assert_ptr_null(perf_map_find(map, variant->start + variant->size, NULL));
+	ck_assert_ptr_null(find_name(map, variant->start - 1, NULL));
+	ck_assert_ptr_null(find_name(map, variant->start + variant->size, NULL));
 	perf_map_destroy(map);
 }
 END_TEST
@@ -77,7 +84,7 @@ START_TEST(test_garbage)
 	ck_assert_uint_eq(perf_map_stats(map).lines, 1);
 	ck_assert_uint_eq(perf_map_stats(map).used, 0);
 	ck_assert_uint_eq(perf_map_stats(map).garbage, 1);
-	ck_assert_ptr_null(perf_map_find(map, 0x10, NULL));
+	ck_assert_ptr_null(find_name(map, 0x10, NULL));
 	perf_map_destroy(map);
 }
 END_TEST
@@ -90,10 +97,10 @@ START_TEST(test_cut_and_empty_lines_are_no_garbage)
 	ck_assert_uint_eq(perf_map_stats(map).lines, 3);
 	ck_assert_uint_eq(perf_map_stats(map).used, 1);
 	ck_assert_uint_eq(perf_map_stats(map).garbage, 0);
-	ck_assert_ptr_null(perf_map_find(map, 0x20, NULL));
+	ck_assert_ptr_null(find_name(map, 0x20, NULL));
 	perf_map_destroy(map);
 	map = parse(NULL, 0);
-	ck_assert_ptr_null(perf_map_find(map, 0, NULL));
+	ck_assert_ptr_null(find_name(map, 0, NULL));
 	perf_map_destroy(map);
 }
 END_TEST
@@ -122,7 +129,7 @@ START_TEST(test_later_lines_win)
 		map = parse(text, used);
 		for (int i = 0; i < SPACE; i++) {
 			uint64_t start = 0;
-			const char *name = perf_map_find(map, (uint64_t)i, &start);
+			const char *name = find_name(map, (uint64_t)i, &start);
 			char expected[16];
 
 			if (last[i] < 0) {
@@ -134,6 +141,100 @@ START_TEST(test_later_lines_win)
 			ck_assert_str_eq(name, expected);
 			ck_assert_uint_eq(start, (uint64_t)starts[last[i]]);
 		}
+		perf_map_destroy(map);
+	}
+}
+END_TEST
+
+/* Five bytes are `10 8 `; the file was looked at when it had 7, 14 and 24 bytes. */
+START_TEST(test_lines_over_time)
+{
+	static const char text[] = "10 8 a\n18 8 b\n14 8 between\n20 4 c";
+	static const struct perf_map_step steps[] = {{100, 7}, {200, 14}, {300, 27}};
+	static const struct {
+		uint64_t address, time_ns;
+		const char *name;
+	} cases[] = {
+	    {0x10, 0, "a"},	    {0x10, 400, "a"},	    {0x14, 0, "a"},   {0x14, 200, "a"},
+	    {0x14, 201, "between"}, {0x14, 400, "between"}, {0x18, 0, "b"}, /* the first that came */
+	    {0x18, 200, "b"},	    {0x18, 201, "between"}, {0x1c, 400, "b"}, {0x20, 0, "c"},
+	    {0x20, 400, "c"},	    {0x24, 400, NULL},	    {0x14, 150, "a"}, /* going back */
+	    {0x14, 250, "between"},
+	};
+	struct perf_map *map = NULL;
+	uint64_t epoch;
+
+	ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, steps, 3, &map));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t entry = perf_map_find(map, cases[i].address, cases[i].time_ns);
+
+		if (cases[i].name)
+			ck_assert_str_eq(perf_map_name(map, entry, NULL), cases[i].name);
+		else
+			ck_assert_uint_eq(entry, PERF_MAP_NONE);
+	}
+	perf_map_destroy(map);
+	/* The epoch changes with the answers, and only then. */
+	ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, steps, 3, &map));
+	epoch = perf_map_epoch(map, 0);
+	ck_assert_uint_eq(perf_map_epoch(map, 200), epoch);
+	ck_assert_uint_ne(perf_map_epoch(map, 201), epoch);
+	epoch = perf_map_epoch(map, 250);
+	ck_assert_uint_eq(perf_map_epoch(map, 400), epoch);
+	ck_assert_uint_ne(perf_map_epoch(map, 0), epoch);
+	perf_map_destroy(map);
+}
+END_TEST
+
+/* Random ranges at random times against a byte by byte picture at each time. */
+START_TEST(test_any_time)
+{
+	enum { SPACE = 256, LINES = 40 };
+
+	for (unsigned round = 0; round < 100; round++) {
+		struct perf_map_step steps[LINES];
+		char text[LINES * 32];
+		int starts[LINES], ends[LINES];
+		size_t used = 0;
+		struct perf_map *map = NULL;
+
+		srand(round);
+		for (int i = 0; i < LINES; i++) {
+			starts[i] = rand() % (SPACE - 32);
+			ends[i] = starts[i] + 1 + rand() % 31;
+			used += (size_t)sprintf(text + used, "%x %x f%d\n", starts[i], ends[i] - starts[i], i);
+			steps[i] = (struct perf_map_step){.time_ns = 10 * ((uint64_t)i + 1), .length = used};
+		}
+		ck_assert_ptr_null(perf_map_create(text, used, steps, LINES, &map));
+		for (int time = 0; time <= LINES; time++) {
+			for (int address = 0; address < SPACE; address++) {
+				int expected = -1, first = -1;
+				uint32_t entry = perf_map_find(map, (uint64_t)address, 10 * (uint64_t)time + 1);
+
+				for (int i = 0; i < LINES; i++) {
+					if (address < starts[i] || address >= ends[i])
+						continue;
+					first = first < 0 ? i : first;
+					expected = i <= time ? i : expected;
+				}
+				expected = expected < 0 ? first : expected;
+				ck_assert_int_eq(entry == PERF_MAP_NONE ? -1 : (int)entry, expected);
+			}
+		}
+		perf_map_destroy(map);
+	}
+}
+END_TEST
+
+START_TEST(test_steps_that_descend_say_nothing)
+{
+	static const struct perf_map_step shorter[] = {{100, 14}, {200, 7}}, earlier[] = {{200, 7}, {100, 14}};
+	static const char text[] = "10 8 a\n10 8 b\n";
+	struct perf_map *map = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, i ? shorter : earlier, 2, &map));
+		ck_assert_str_eq(perf_map_name(map, perf_map_find(map, 0x10, 0), NULL), "b");
 		perf_map_destroy(map);
 	}
 }
@@ -217,6 +318,9 @@ int main(void)
 	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
 	tcase_add_test(tests, test_cut_and_empty_lines_are_no_garbage);
 	tcase_add_test(tests, test_later_lines_win);
+	tcase_add_test(tests, test_lines_over_time);
+	tcase_add_test(tests, test_any_time);
+	tcase_add_test(tests, test_steps_that_descend_say_nothing);
 	tcase_add_test(tests, test_a_megabyte_of_noise);
 	tcase_add_loop_test(tests, test_normalise, 0, sizeof(names) / sizeof(*names));
 	suite_add_tcase(suite, tests);

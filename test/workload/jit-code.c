@@ -2,7 +2,8 @@
 /*
  * Generated x86-64 code as a runtime makes it: frames with rbp, in anonymous memory or (the default of .NET) in a memfd
  * "doublemapper" that is written through a second view, with names in /tmp/perf-PID.map. It calls a native function
- * that maps memory.
+ * that maps memory. With an operand other code takes the place of the anonymous one after so many milliseconds: the map
+ * gets lines for the same addresses.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -65,6 +66,21 @@ static void generate(const struct code *code, const char *name, FILE *map)
 	fprintf(map, "%zx %x %sInner\n", (size_t)code->executable + INNER_OFFSET, FUNCTION_BYTES, name);
 }
 
+static inline __attribute__((always_inline)) void run(const struct code *code)
+{
+	for (int i = 0; i < LEAKS; i++)
+		((void (*)(void))(uintptr_t)code->executable)();
+}
+
+static void generate_anew(const struct code *code, const char *path, size_t milliseconds)
+{
+	FILE *map = stage_need(fopen(path, "a"), path);
+
+	usleep((useconds_t)(1000 * milliseconds));
+	generate(code, "Later", map);
+	fclose(map);
+}
+
 int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
@@ -79,13 +95,16 @@ int main(int argc, char **argv)
 	generate(&doubly, "Doubly", map);
 	fclose(map);
 	stage_begin(&stage);
-	for (int i = 0; i < LEAKS; i++) {
-		((void (*)(void))(uintptr_t)anonymous.executable)();
-		((void (*)(void))(uintptr_t)doubly.executable)();
+	run(&anonymous);
+	run(&doubly);
+	if (stage_number(&stage, 0, 0)) {
+		generate_anew(&anonymous, path, stage_number(&stage, 0, 0));
+		run(&anonymous);
+		stage_expect("bytes=%zu count=%d stack=mmap<native_allocate<LaterInner<LaterOuter<main", bytes, LEAKS);
 	}
 	stage_expect("bytes=%zu count=%d stack=mmap<native_allocate<AnonymousInner<AnonymousOuter<main", bytes, LEAKS);
 	stage_expect("bytes=%zu count=%d stack=mmap<native_allocate<DoublyInner<DoublyOuter<main", bytes, LEAKS);
-	stage_expect("total=%zu", 2 * bytes);
+	stage_expect("total=%zu", (stage_number(&stage, 0, 0) ? 3 : 2) * bytes);
 	stage_end(&stage);
 	if (!stage.exit_by_itself)
 		unlink(path);
