@@ -61,6 +61,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, test_like_an_array, 0, sizeof(limits) / sizeof(*limits));
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

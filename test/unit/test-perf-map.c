@@ -191,7 +191,7 @@ START_TEST(test_any_time)
 {
 	enum { SPACE = 256, LINES = 40 };
 
-	for (unsigned round = 0; round < 100; round++) {
+	for (unsigned round = 0; round < 20; round++) {
 		struct perf_map_step steps[LINES];
 		char text[LINES * 32];
 		int starts[LINES], ends[LINES];
@@ -314,6 +314,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, test_variant, 0, sizeof(variants) / sizeof(*variants));
 	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
 	tcase_add_test(tests, test_cut_and_empty_lines_are_no_garbage);
