@@ -51,7 +51,7 @@ c_case static gcc -static
 echo stripped
 strip -o stripped dynamic || fail "strip ended with status $?"
 record_stacks ./stripped --exit $rounds
-stack_entries="$stack_entries|^[?]@stripped$"
+stack_entries+="|^[?]@stripped$"
 expect_whole_stacks $((12 * rounds))
 expect_stack $rounds 'syscall<?stripped<?stripped<?stripped<__libc_start_call_main<__libc_start_main*<?stripped'
 [ "$(shapes)" = "$dynamic_shapes" ] || fail "stripped: $(shapes); not stripped: $dynamic_shapes"

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Whole stacks of Java with -XX:+PreserveFramePointer: interpreted, compiled by either compiler, called back by JNI.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+command -v javac >/dev/null || skip "no javac is installed"
+build_native_library
+build_program javac -d "$directory" "$stack_sources/Program.java"
+rounds=100
+# The launcher keeps paths in arrays on its stack.
+stack_bytes=65280
+stack_entries+='|^[?]@java$'
+
+# java_case TITLE OPTION...
+java_case() {
+	echo "$1"
+	shift
+	record_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -XX:+PreserveFramePointer \
+		-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "$@" Program $rounds
+	expect_whole_stacks $((2 * 7 * rounds))
+}
+leaf='mmap<native_leak<Java_Program_leak'
+outer='StubRoutines (1)<...</^Java(Main|Thread::run|Thread::thread_main_inner)/<...<start_thread<*'
+
+# Interpreted code has no names in the map; there is one frame for each method.
+java_case interpreted -Xint
+i='Interpreter<Interpreter<Interpreter'
+# leak, leakBlock, byException, oneRound, rounds, main; in the thread: its lambda, the lambda's class and Thread.run.
+expect_stack $((2 * rounds)) "$leaf<$i<$i<StubRoutines (1)<...<JavaMain<...<start_thread<*"
+expect_stack $((2 * rounds)) "$leaf<$i<$i<Interpreter<Interpreter<StubRoutines (1)<...<JavaThread::thread_main_inner()<...<start_thread<*"
+expect_stack $((2 * 7 * rounds)) "$leaf<$i<...<$outer"
+
+# expect_compiled CALLS: by each path at least so many; a method's first calls may still be interpreted.
+expect_compiled() {
+	local name='int Program.leak(long)<void Program.leakBlock()' rest='...<void Program.rounds(int)<...'
+	expect_stack "$1+" "$leaf<$name<void Program\$Circle.draw(double)<void Program.byInterface(Program\$Shape)<$rest<$outer"
+	expect_stack "$1+" "$leaf<$name<void Program.lambda\$oneRound\$0(int)<...</Program..Lambda.*accept/<...<$rest<$outer"
+	expect_stack "$1+" "$leaf<$name</LeaksWhenMade/<void Program.byConstructor()<$rest<$outer"
+	expect_stack "$1+" "$leaf<$name<void Program.reflected()<...</Program.byReflection/<$rest<$outer"
+	expect_stack $((2 * $1))+ "$leaf<$name<void Program.byException()<$rest<$outer"
+	expect_stack "$1+" "$leaf<$name</byRecursion/</byRecursion/</byRecursion/</byRecursion/</byRecursion/<$rest<$outer"
+}
+java_case 'compiled by C1' -Xcomp -XX:-Inline -XX:TieredStopAtLevel=1
+expect_compiled $((2 * rounds - 10))
+# One of the two loops may begin before its method is compiled.
+java_case 'compiled by C2' -Xcomp -XX:-Inline -XX:-TieredCompilation
+expect_compiled $((rounds - 10))
+
+# As it comes: every tier in one stack.
+java_case 'all tiers'
+expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"

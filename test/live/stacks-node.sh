@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Whole stacks of Node: functions of the program and of the library, interpreted and compiled, after a wait, in a worker.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+command -v node >/dev/null || skip "no node is installed"
+rounds=100
+# Enough for the loader of modules.
+stack_bytes=65280
+record_stacks node --perf-basic-prof --interpreted-frames-native-stack "$stack_sources/program.js" $rounds
+expect_whole_stacks $((2 * 5 * rounds))
+
+# Until the optimising compiler inlines, every function has a frame.
+expect_js_stack() {
+	local leaf='mmap<...<malloc<...<node::Buffer::*<...</JS:.?allocUnsafeSlow /</JS:.?leakBuffer /'
+	expect_stack $rounds "$leaf<$1<...<node::Start(*<...<_start"
+	expect_stack $rounds "$leaf<$1<...<node::worker::Worker::*<...<start_thread<*"
+}
+expect_js_stack '/JS:.?draw /</JS:.?byMethod /</JS:.?oneRound /'
+expect_js_stack '/JS:.?inClosure /</JS:.?byClosure /</JS:.?oneRound /'
+expect_js_stack '/JS:.?inMap /<...</JS:.?byLibrary /</JS:.?oneRound /'
+expect_js_stack '/JS:.?generate /<...</JS:.?byGenerator /</JS:.?oneRound /'
+expect_js_stack '/JS:.?byWaiting /'
