@@ -244,6 +244,8 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION('g', "call-graph", OTHER, &options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),
+	    OPTION(0, "ask-runtime", FLAG, &options.ask_runtime, NULL,
+		   "have .NET and Java name the code they generate, when they were started without a perf map"),
 	    OPTION(0, "duration", DURATION, &options.duration_ns, "TIME", "stop after TIME: 10s, 500ms, 2m, 1h"),
 	    OPTION(0, "exact-order", FLAG, &options.exact_order, NULL,
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),

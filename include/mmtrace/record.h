@@ -54,6 +54,7 @@ struct mmt_record_options {
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
 	uint64_t snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
 	enum mmt_images images;
+	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that does */
 	int stop_fd;               /* recording stops when this becomes readable; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL. */

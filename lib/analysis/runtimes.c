@@ -6,9 +6,10 @@
 #include <sys/mman.h>
 
 static const struct runtime runtimes[] = {
-    {"dotnet", ".NET", "start it with DOTNET_PerfMapEnabled=1 in its environment (3: without jitdump)"},
+    {"dotnet", ".NET",
+     "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without jitdump)"},
     {"java", "Java",
-     "run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
+     "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
      "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, without "
      "which stacks may end at its code"},
     {"node", "Node", "start it with --perf-basic-prof --interpreted-frames-native-stack"},

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "capture/ask-runtime.h"
 #include "trace/calls.h"
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
@@ -160,14 +161,17 @@ static void handle_comm(struct recorder *recorder, uint16_t misc, struct bytes b
 {
 	struct known_process *process = known_processes_find(&recorder->processes, (pid_t)bytes_u32(&bytes));
 
-	if (process && misc & PERF_RECORD_MISC_COMM_EXEC)
+	if (process && misc & PERF_RECORD_MISC_COMM_EXEC) {
+		ask_runtime_forget(process);
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
+	}
 }
 
 /* Executable mappings: their files may be gone tomorrow. */
 static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes)
 {
 	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
+	struct known_process *process;
 	uint64_t length;
 	uint32_t protection;
 
@@ -185,6 +189,9 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	mapping.end = mapping.start + length;
 	if (!bytes_ok(&bytes) || !(protection & PROT_EXEC))
 		return NULL;
+	process = known_processes_find(&recorder->processes, mapping.pid);
+	if (process)
+		ask_runtime_note_image(process, mapping.path);
 	return build_id_notes_want(&recorder->build_ids, &mapping);
 }
 

@@ -13,6 +13,9 @@
 #include "trace/event.h"
 #include "trace/sections.h"
 
+/* Of those that can be asked for a perf map. */
+enum known_runtime { RUNTIME_UNKNOWN, RUNTIME_DOTNET, RUNTIME_JAVA };
+
 struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
@@ -31,6 +34,12 @@ struct known_process {
 	uint64_t started_realtime_ns;
 	uint64_t map_looked_at_ns;
 	struct perf_map_copy perf_map;
+
+	/* What it is asked for, see ask-runtime.h. */
+	enum known_runtime runtime;
+	enum { ASKED_NOT, ASKED_RUNNING, ASKED_DONE } asked;
+	unsigned ask_attempts;
+	bool map_is_ours; /* its perf map was written because we asked for it */
 };
 
 struct known_processes {

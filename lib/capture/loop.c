@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/ask-runtime.h"
 #include "capture/drain.h"
 #include "capture/perf-maps.h"
 #include "capture/snapshot.h"
@@ -44,6 +45,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 			continue;
 		/* Draining, it may add processes, which moves them. */
 		error = perf_maps_copy(recorder, i);
+		ask_runtime_clean_up(&recorder->processes.items.items[i]);
 		known_processes_release(&recorder->processes.items.items[i]);
 	}
 	return error;
@@ -194,6 +196,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			recorder_end_round(recorder);
 		if (recorder_now_ns() - safe_ns >= SECOND_NS) {
 			keep_safe(recorder);
+			error = ask_runtimes(recorder);
 			safe_ns = recorder_now_ns();
 		}
 		if (recorder->write_error)
@@ -260,8 +263,11 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, drain_for(recorder, RETURN_NS));
 	cut_off(recorder);
 	recorder_end_round(recorder);
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
+	recorder_keep_failure(recorder, ask_runtimes_at_end(recorder));
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
+		ask_runtime_clean_up(&recorder->processes.items.items[i]);
+	}
 	recorder_keep_failure(recorder,
 			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
 }

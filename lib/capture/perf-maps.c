@@ -70,6 +70,26 @@ static void add_growth(struct known_process *process, uint64_t now_ns, uint64_t 
 	process->map_looked_at_ns = now_ns;
 }
 
+bool perf_maps_exists(const struct known_process *process)
+{
+	struct stat status;
+	char name[32];
+
+	format_name(process, name);
+	return process->tmp_directory >= 0 &&
+	       fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !refuse_file(process, &status);
+}
+
+void perf_maps_remove(const struct known_process *process)
+{
+	char name[32];
+
+	format_name(process, name);
+	if (process->tmp_directory >= 0)
+		(void)unlinkat(process->tmp_directory, name, 0);
+}
+
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 {
 	struct stat status;

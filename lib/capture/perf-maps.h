@@ -6,6 +6,7 @@
 #ifndef CAPTURE_PERF_MAPS_H
 #define CAPTURE_PERF_MAPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -23,5 +24,10 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);
  * out with a warning. Drains the rings when they fill meanwhile. Errors: those of draining.
  */
 struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index) MMT_MUST_CHECK;
+
+/* Whether there is one by now that could be copied. */
+bool perf_maps_exists(const struct known_process *process);
+
+void perf_maps_remove(const struct known_process *process);
 
 #endif

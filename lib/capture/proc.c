@@ -207,6 +207,40 @@ bool proc_owner(pid_t pid, uid_t *owner_ret)
 	return true;
 }
 
+bool proc_group(pid_t pid, gid_t *group_ret)
+{
+	char value[STATUS_BYTES];
+	unsigned real, effective;
+
+	if (!read_status_field(pid, "Gid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
+		return false;
+	*group_ret = effective;
+	return true;
+}
+
+bool proc_catches_signal(pid_t pid, int number)
+{
+	char value[STATUS_BYTES];
+
+	return read_status_field(pid, "SigCgt", value) && (strtoull(value, NULL, 16) >> (number - 1) & 1);
+}
+
+char *proc_environment(pid_t pid, const char *name)
+{
+	CLEANUP(fclose) FILE *stream = NULL;
+	CLEANUP(free) char *entry = NULL;
+	size_t length = strlen(name), capacity = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", proc_living_thread(pid));
+	stream = fopen(path, "re");
+	while (stream && getdelim(&entry, &capacity, '\0', stream) > 0) {
+		if (!strncmp(entry, name, length) && entry[length] == '=')
+			return strdup(entry + length + 1);
+	}
+	return NULL;
+}
+
 uint64_t proc_start_realtime_ns(pid_t pid)
 {
 	struct stat_fields fields;

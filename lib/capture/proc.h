@@ -39,6 +39,15 @@ pid_t proc_namespace_pid(pid_t pid);
 /* The owner (effective user); false: gone. */
 bool proc_owner(pid_t pid, uid_t *owner_ret);
 
+/* Its effective group; false: gone. */
+bool proc_group(pid_t pid, gid_t *group_ret);
+
+/* Whether it has a handler for the signal. */
+bool proc_catches_signal(pid_t pid, int number);
+
+/* A variable of the environment that its program was started with, owned by the caller; NULL: none. */
+char *proc_environment(pid_t pid, const char *name);
+
 /* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */
 uint64_t proc_start_realtime_ns(pid_t pid);
 

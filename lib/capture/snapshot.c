@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "capture/ask-runtime.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
 
@@ -112,6 +113,10 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
 							 line.device_minor, line.inode, line.path};
 
+		struct known_process *process = known_processes_find(&reading->recorder->processes, reading->pid);
+
+		if (process)
+			ask_runtime_note_image(process, line.path);
 		error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
 	}
 	return error;

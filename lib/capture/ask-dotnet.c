@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The diagnostics socket of .NET: EnablePerfMap and DisablePerfMap, which .NET 8 and later know. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "capture/ask-runtime.h"
+#include "capture/proc.h"
+#include "capture/target-socket.h"
+
+#define WAIT_NS 5000000000ULL
+#define MAGIC "DOTNET_IPC_V1"
+#define HEADER_BYTES 20
+#define COMMAND_SET_PROCESS 0x04
+#define COMMAND_ENABLE_PERF_MAP 0x05
+#define COMMAND_DISABLE_PERF_MAP 0x06
+#define COMMAND_SET_SERVER 0xff
+#define RESPONSE_OK 0x00
+#define TYPE_PERF_MAP 3 /* the map alone, no jitdump */
+#define UNKNOWN_COMMAND 0x80131385u
+#define ENTRIES_MAX 100000 /* of a directory that the target can fill */
+
+/* Where the socket is: TMPDIR of the process, else /tmp. */
+static int open_socket_directory(pid_t pid)
+{
+	CLEANUP(free) char *path = proc_environment(pid, "TMPDIR");
+	int fd = path && path[0] == '/' ? target_directory_open(pid, path) : -1;
+
+	return fd >= 0 ? fd : target_directory_open(pid, "/tmp");
+}
+
+/* "dotnet-diagnostic-PID-KEY-socket"; a process with the same number may have left another one. */
+static int connect_to(pid_t pid, pid_t namespace_pid, int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char prefix[64];
+	int connected = -1;
+
+	if (!listing) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)namespace_pid);
+	for (unsigned i = 0; connected < 0 && i < ENTRIES_MAX && (entry = readdir(listing)); i++) {
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
+			connected = target_socket_connect(pid, directory, entry->d_name);
+	}
+	closedir(listing);
+	return connected;
+}
+
+static void put_request(struct buffer *buffer, bool enable)
+{
+	buffer_put(buffer, MAGIC, sizeof(MAGIC));
+	buffer_put_u16(buffer, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
+	buffer_put_u8(buffer, COMMAND_SET_PROCESS);
+	buffer_put_u8(buffer, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
+	buffer_put_u16(buffer, 0);
+	if (enable)
+		buffer_put_u32(buffer, TYPE_PERF_MAP);
+}
+
+static void judge_response(const uint8_t *response, size_t size, char refusal[ASK_REFUSAL_BYTES])
+{
+	struct bytes bytes = bytes_over(response, size);
+	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
+	uint32_t set, command, result;
+
+	bytes_u16(&bytes);
+	set = bytes_u8(&bytes);
+	command = bytes_u8(&bytes);
+	bytes_u16(&bytes);
+	result = bytes_u32(&bytes);
+	if (size == 0)
+		snprintf(refusal, ASK_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
+	else if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER)
+		snprintf(refusal, ASK_REFUSAL_BYTES, "the answer of its diagnostics socket is not understood");
+	else if (result == UNKNOWN_COMMAND)
+		snprintf(refusal, ASK_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
+	else if (command != RESPONSE_OK || result)
+		snprintf(refusal, ASK_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
+}
+
+static struct mmt_error *exchange(const struct exchange *exchange, bool enable, char refusal[ASK_REFUSAL_BYTES])
+{
+	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
+	struct mmt_error *error;
+	struct buffer request;
+	size_t received = 0;
+	bool sent = false;
+
+	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
+	put_request(&request, enable);
+	error = buffer_finish(&request);
+	if (!error)
+		error = target_socket_send(exchange, request.data, request.size, &sent);
+	if (!error && sent)
+		error = target_socket_receive(exchange, response, sizeof(response), &received);
+	buffer_deinit(&request);
+	judge_response(response, received, refusal);
+	return error;
+}
+
+struct mmt_error *ask_dotnet(struct recorder *recorder, size_t index, bool enable, char refusal_ret[ASK_REFUSAL_BYTES])
+{
+	const struct known_process *process = &recorder->processes.items.items[index];
+	CLEANUP(close) int directory = open_socket_directory(process->pid);
+	CLEANUP(close) int fd = -1;
+
+	if (directory >= 0)
+		fd = connect_to(process->pid, proc_namespace_pid(process->pid), directory);
+	if (fd < 0) {
+		snprintf(refusal_ret, ASK_REFUSAL_BYTES,
+			 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+		return NULL;
+	}
+	return exchange(&(struct exchange){recorder, fd, recorder_now_ns() + WAIT_NS}, enable, refusal_ret);
+}

@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runtimes that were started without a perf map name their code when they are asked to, and are as before afterwards.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+asked=0
+
+nothing_left_behind() {
+	[ ! -e "/tmp/perf-$1.map" ] || fail "/tmp/perf-$1.map was left behind"
+	[ ! -e "/tmp/.attach_pid$1" ] || fail "/tmp/.attach_pid$1 was left behind"
+	kill -0 "$1" || fail "process $1 did not survive"
+}
+
+if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.NETCore.App 10\.'; then
+	asked=1
+	program=$BUILD/dotnet-program
+	"$SOURCE/test/workload/dotnet/build" "$program" >build.log 2>&1 || fail "build: $(cat build.log)"
+	# Its socket is in TMPDIR, its map is not. Asked while it waits, and when there is only the end left to ask.
+	mkdir "$directory/sockets"
+	for wait in 1.5 0; do
+		start_command env -u DOTNET_PerfMapEnabled TMPDIR="$directory/sockets" DOTNET_CLI_TELEMETRY_OPTOUT=1 \
+			LD_LIBRARY_PATH="$workloads" dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
+		start_recording -p "$pid" --ask-runtime -v
+		sleep $wait
+		let_work
+		stop_recording
+		grep -q "process $pid (.NET) was asked" record.log || fail "not asked: $(cat record.log)"
+		report_json
+		nothing_left_behind "$pid"
+		let_end
+		expect_true_report
+		expect_json '.processes[0].unnamed_code | not'
+		expect_json '[.groups[0].frames[] | select(.inlined | not)] | .[2:5] | all(.kind == "jit") and
+			(.[0].function | contains("IL_STUB_PInvoke")) and (.[1].function | contains("Program::MyTest")) and
+			(.[2].function | contains("Program::Main"))'
+	done
+
+	# One that has a map of its own keeps it.
+	start_command env DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$workloads" \
+		dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
+	start_recording -p "$pid" --ask-runtime -v
+	let_work
+	stop_recording
+	! grep -q "was asked" record.log || fail "asked although it has a map"
+	[ -s "/tmp/perf-$pid.map" ] || fail "its own map is gone"
+	let_end
+
+	# One that cannot be asked is a warning.
+	start_command env -u DOTNET_PerfMapEnabled DOTNET_EnableDiagnostics=0 DOTNET_CLI_TELEMETRY_OPTOUT=1 \
+		LD_LIBRARY_PATH="$workloads" dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll"
+	start_recording -p "$pid" --ask-runtime
+	let_work
+	stop_recording
+	grep -q "warning: process $pid (.NET) gives no names.*DOTNET_EnableDiagnostics" record.log ||
+		fail "no warning: $(cat record.log)"
+	report_json
+	let_end
+	expect_json '.processes[0].unnamed_code and .groups[0].unfreed_bytes == 1073741824'
+fi
+
+# ask_java OPTION...: record one in full flight.
+ask_java() {
+	java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+	process=$!
+	processes+=("$process")
+	sleep 1.5
+	"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p $process 2>record.log ||
+		fail "record -p: $(cat record.log)"
+	report_json
+}
+
+if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/runtimes/Churn.java"; then
+	asked=1
+	ask_java -XX:+PreserveFramePointer
+	grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
+	nothing_left_behind $process
+	! grep -q 'Full thread dump' java.out || fail "Java took the signal for a request of a thread dump"
+	expect_json '[.groups[].frames[] | select(.kind == "jit") | .function // empty] | any(contains("Churn.")) '
+	expect_json '[.groups[].frames[] | select(.kind == "jit" and .function == null)] | length == 0'
+	kill -9 $process
+
+	# It would die of the signal that wakes the listener.
+	ask_java -Xrs -XX:+DisableAttachMechanism
+	grep -q "warning: process $process (Java) gives no names.*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
+	nothing_left_behind $process
+	expect_json '.processes[0].unnamed_code'
+	kill -9 $process
+
+	# Another user, in a PID namespace: process 1 there.
+	if unshare --pid --mount --fork true 2>/dev/null; then
+		chmod 755 "$directory"
+		rm -f /tmp/perf-1.map
+		unshare --pid --mount --fork --kill-child --mount-proc setpriv --reuid 12345 --regid 12345 --clear-groups \
+			java -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+		outer=$!
+		processes+=("$outer")
+		sleep 1.5
+		process=$(cat "/proc/$outer/task/$outer/children")
+		process=${process// /}
+		"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p "$process" 2>record.log ||
+			fail "record -p: $(cat record.log)"
+		report_json
+		grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
+		expect_json '[.groups[].frames[] | select(.kind == "jit") | .function // empty] | any(contains("Churn.")) '
+		nothing_left_behind "$process"
+		[ ! -e /tmp/perf-1.map ] || fail "the map of the namespace was left behind"
+		kill -9 "$process"
+	fi
+fi
+[ $asked = 1 ] || skip "neither dotnet nor java is installed"
