@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- *     torture-check RECORDING DIRECTORY
+ *     torture-check RECORDING DIRECTORY [PID ADDRESS]
  *
  * Replays what the torture program did (test/workload/torture.c) and compares the model with the kernel's maps at every
  * checkpoint, page by page. One line per difference, and at the end one of figures; exit status 1 when anything differs
- * or is missing.
+ * or is missing. With a process and an address: also one line for every call that changed what the model has there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +16,7 @@
 
 #include "analysis/replay.h"
 #include "base/cleanup.h"
+#include "trace/calls.h"
 
 #define MARKER_ADDRESS 1
 #define SHOWN_MAXIMUM 10
@@ -31,6 +32,9 @@ struct check {
 	const char *directory;
 	VECTOR(struct dumps) dumps;
 	VECTOR(char) text; /* maps of one checkpoint */
+	int32_t watched_pid;
+	uint64_t watched_address;
+	struct space_interval watched; /* what was there after the last call */
 	uint64_t checkpoints, wrong_checkpoints, wrong_bytes, undecided_bytes, mappings, processes_wrong;
 	bool failed;
 };
@@ -97,11 +101,23 @@ static bool parse_line(const char *text, struct line *line)
 	return true;
 }
 
+static void show_interval(const struct space_interval *interval)
+{
+	const struct space_attributes *attributes = &interval->attributes;
+
+	fprintf(stderr,
+		"    model:  %" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " %02x:%02x %" PRIu64 " birth %u%s%s\n",
+		interval->start, interval->end, attributes->protection & PROT_READ ? 'r' : '-',
+		attributes->protection & PROT_WRITE ? 'w' : '-', attributes->protection & PROT_EXEC ? 'x' : '-',
+		attributes->shared ? 's' : 'p', attributes->file_offset, attributes->device_major,
+		attributes->device_minor, attributes->inode, interval->birth, attributes->unknown ? " unknown" : "",
+		attributes->growsdown ? " growsdown" : "");
+}
+
 /* The first line of the dump that ends after `address`. */
 static void show_difference(const struct check *check, const struct space *space, uint64_t address)
 {
 	const struct space_interval *interval = space_next(space, address);
-	const struct space_attributes *attributes;
 	struct line line;
 
 	for (const char *text = check->text.items; text; text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL) {
@@ -112,16 +128,8 @@ static void show_difference(const struct check *check, const struct space *space
 		fprintf(stderr, "    kernel: %.*s\n", (int)strcspn(text, "\n"), text);
 		break;
 	}
-	if (!interval)
-		return;
-	attributes = &interval->attributes;
-	fprintf(stderr,
-		"    model:  %" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " %02x:%02x %" PRIu64 " birth %u%s%s\n",
-		interval->start, interval->end, attributes->protection & PROT_READ ? 'r' : '-',
-		attributes->protection & PROT_WRITE ? 'w' : '-', attributes->protection & PROT_EXEC ? 'x' : '-',
-		attributes->shared ? 's' : 'p', attributes->file_offset, attributes->device_major,
-		attributes->device_minor, attributes->inode, interval->birth, attributes->unknown ? " unknown" : "",
-		attributes->growsdown ? " growsdown" : "");
+	if (interval)
+		show_interval(interval);
 }
 
 /* Compares and, where the model may do so, repairs; the result is of the moment before any repair. */
@@ -183,11 +191,31 @@ static void at_marker(struct check *check, const struct process *process, uint64
 	show_difference(check, process->space, result.first_wrong);
 }
 
+static void watch(struct check *check, const struct process *process, const struct event *event)
+{
+	const struct space_interval nothing = {0}, *found = space_find(process->space, check->watched_address);
+	const uint64_t *arguments = event->call.arguments;
+
+	if (!found)
+		found = &nothing;
+	if (!memcmp(found, &check->watched, sizeof(*found)))
+		return;
+	check->watched = *found;
+	fprintf(stderr, "process %d, thread %d, time %" PRIu64 ": %s(%" PRIx64, process->pid, event->tid,
+		event->time_ns, call_describe(event->call.call)->name, arguments[0]);
+	for (unsigned i = 1; i < call_describe(event->call.call)->arguments; i++)
+		fprintf(stderr, ", %" PRIx64, arguments[i]);
+	fprintf(stderr, ") = %" PRIx64 "\n", (uint64_t)event->call.result);
+	show_interval(found);
+}
+
 static void after_call(void *context, struct replay *replay, struct process *process, const struct event *event)
 {
 	struct check *check = context;
 
 	(void)replay;
+	if (process->pid == check->watched_pid)
+		watch(check, process, event);
 	if (event->call.call == CALL_MUNMAP && event->call.arguments[0] == MARKER_ADDRESS &&
 	    event->call.result == -EINVAL && event->call.arguments[1])
 		at_marker(check, process, event->call.arguments[1], event->time_ns);
@@ -247,12 +275,17 @@ static struct mmt_error *check_recording(struct check *check, const char *record
 
 int main(int argc, char **argv)
 {
-	struct check check = {.directory = argc == 3 ? argv[2] : ""};
+	struct check check = {0};
 	struct mmt_error *error;
 
-	if (argc != 3) {
-		fputs("usage: torture-check RECORDING DIRECTORY\n", stderr);
+	if (argc != 3 && argc != 5) {
+		fputs("usage: torture-check RECORDING DIRECTORY [PID ADDRESS]\n", stderr);
 		return 2;
+	}
+	check.directory = argv[2];
+	if (argc == 5) {
+		check.watched_pid = (int32_t)strtol(argv[3], NULL, 10);
+		check.watched_address = strtoull(argv[4], NULL, 16);
 	}
 	error = check_recording(&check, argv[1]);
 	if (error) {
