@@ -167,6 +167,7 @@ static const enum mmt_event_count count_kinds[CALL_KINDS] = {
     [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
     [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
     [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
+    [CALL_MSEAL] = MMT_COUNT_OTHER_CALLS,
 };
 
 static const enum space_call_kind space_kinds[CALL_KINDS] = {
@@ -181,6 +182,7 @@ static const enum space_call_kind space_kinds[CALL_KINDS] = {
     [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
     [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
     [CALL_MADVISE] = SPACE_MADVISE,
+    [CALL_MSEAL] = SPACE_MSEAL,
 };
 
 static bool has_failed(const struct event *event)

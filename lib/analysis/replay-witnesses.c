@@ -19,6 +19,8 @@ struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct 
 	    .heap = !strcmp(mapping->path, "[heap]"),
 	    .stack = !strcmp(mapping->path, "[stack]"),
 	    .shm = !strncmp(mapping->path, "/SYSV", 5),
+	    .ring = !strncmp(mapping->path, "/[aio]", 6),
+	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
 	    .device_major = mapping->device_major,
 	    .device_minor = mapping->device_minor,
 	    .inode = mapping->inode,
@@ -49,13 +51,22 @@ void replay_witnesses_forget(struct replay *replay, struct thread_state *state)
 }
 
 struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
-					const struct event_mapping *mapping)
+					const struct event_mapping *mapping, uint64_t time_ns)
 {
 	struct space_witness witness = {.start = mapping->start, .end = mapping->start + mapping->length};
 	struct mmt_error *error = replay_witnesses_describe(replay, mapping, &witness.attributes);
 
 	if (error || witness.end <= witness.start)
 		return error;
+	if (witness.attributes.ring) {
+		const struct replay_thread *thread = &replay->threads.items[state->number];
+		bool made = false;
+
+		error = space_witness_ring(processes_at(replay->processes, thread->process)->space, &witness,
+					   thread->tid, time_ns, &made);
+		if (error || made)
+			return error;
+	}
 	return vector_push(&state->witnesses, witness) ? count_witness(replay, state) : &error_no_memory;
 }
 

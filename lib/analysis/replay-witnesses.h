@@ -11,9 +11,9 @@
 struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct event_mapping *mapping,
 					    struct space_attributes *attributes_ret) MMT_MUST_CHECK;
 
-/* Keep a record for the thread's next call. */
+/* Keep a record for the thread's next call, unless it shows at once whose it is. */
 struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
-					const struct event_mapping *mapping) MMT_MUST_CHECK;
+					const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
 void replay_witnesses_forget(struct replay *replay, struct thread_state *state);
 
 /* What no call of the thread, or of any thread of a process, has claimed the kernel did by itself. */

@@ -409,7 +409,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_STACK_DUMP:
 		return replay_calls_dump(replay, state, event);
 	case EVENT_MAPPING:
-		return replay_witnesses_keep(replay, state, &event->mapping);
+		return replay_witnesses_keep(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_comm(replay, thread, state, event);
 	default:

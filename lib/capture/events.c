@@ -11,8 +11,11 @@
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
 #define LEAF_STACK_BYTES 64
 
-/* The int that a system call takes has no other bits set in its register. */
-#define MADVISE_FILTER "behavior == 10 || behavior == 11" /* MADV_DONTFORK, MADV_DOFORK */
+static const char *const call_filters[CALL_KINDS] = {
+    /* MADV_DONTFORK, MADV_DOFORK. The int that a system call takes has no other bits set in its register. */
+    [CALL_MADVISE] = "behavior == 10 || behavior == 11",
+    [CALL_MSEAL] = "ret == 0",
+};
 #define LOCK_FILTER "write == 1 && success == 1"
 
 static void describe_common(struct perf_event_attr *attribute)
@@ -132,10 +135,9 @@ static struct mmt_error *add_call(struct event_set *set, int tracefs, const stru
 		return NULL;
 	event->role = ROLE_TRUTH;
 	event->call = call;
-	if (description->at_entry) {
-		event->filter = MADVISE_FILTER;
+	event->filter = call_filters[call];
+	if (description->at_entry)
 		return NULL;
-	}
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
 	event->attribute.sample_regs_user = architecture->truth_registers;
 	if (description->creates && options->call_graph != MMT_CALL_GRAPH_NONE) {

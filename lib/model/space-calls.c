@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 
 #include "model/space-calls.h"
 #include "model/space-edit.h"
@@ -52,8 +51,7 @@ const struct space_witness *space_calls_witness(const struct space *space, const
 	return NULL;
 }
 
-/* What the witness says of `start` upwards. */
-static void take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start)
+void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start)
 {
 	struct space_attributes seen = space_edit_advance(&witness->attributes, start - witness->start);
 
@@ -64,6 +62,8 @@ static void take_witness(struct space_attributes *attributes, const struct space
 	attributes->inode = seen.inode;
 	attributes->file_offset = seen.file_offset;
 	attributes->path = seen.path;
+	attributes->zero = seen.zero;
+	attributes->ring = seen.ring;
 }
 
 uint32_t space_calls_protection(const struct space *space, uint64_t protection)
@@ -108,7 +108,7 @@ static struct space_attributes mmap_attributes(struct space *space, const struct
 
 	if (witness) {
 		space_calls_learn(space, call->arguments[2], &witness->attributes);
-		take_witness(&attributes, witness, range->start);
+		space_calls_take_witness(&attributes, witness, range->start);
 	} else if (!(flags & MAP_ANONYMOUS)) {
 		attributes.inode = SPACE_INODE_UNKNOWN;
 		attributes.file_offset = call->arguments[5];
@@ -233,7 +233,7 @@ static bool grow_unknown_break(struct space *space, const struct space_call *cal
 		if (range.start < range.end) {
 			struct space_attributes attributes = {.heap = true};
 
-			take_witness(&attributes, witness, range.start);
+			space_calls_take_witness(&attributes, witness, range.start);
 			return space_calls_bear(space, call, &range, &attributes);
 		}
 	}
@@ -262,67 +262,9 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 		return true;
 	witness = space_calls_witness(space, call, &range);
 	if (witness)
-		take_witness(&attributes, witness, range.start);
+		space_calls_take_witness(&attributes, witness, range.start);
 	return space_guards_place(space, call, range.start, range.end, &attributes) &&
 	       space_calls_bear(space, call, &range, &attributes);
-}
-
-/* One attached segment, as the kernel told it: its size is not in the call. */
-static bool apply_shmat(struct space *space, const struct space_call *call)
-{
-	uint64_t start = (uint64_t)call->result;
-
-	if (space_calls_failed(call) || (start & (space->page_bytes - 1)))
-		return true;
-	for (size_t i = call->witness_count; i > 0; i--) {
-		const struct space_witness *witness = &call->witnesses[i - 1];
-		struct range range = {start, witness->end};
-		struct space_attributes attributes = {.shm = true};
-
-		if (witness->start > start || witness->end <= start || !space_calls_valid_witness(space, witness))
-			continue;
-		take_witness(&attributes, witness, start);
-		if (call->arguments[2] & SHM_REMAP) {
-			if (!space_edit_release(space, range.start, range.end, call))
-				return false;
-		} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
-			return false;
-		}
-		return space_calls_bear(space, call, &range, &attributes);
-	}
-	/* Nobody told how large it is. */
-	space->counts.ambiguous++;
-	return true;
-}
-
-/* Pieces of the first segment found whose place in the segment fits the address, as the kernel looks for them. */
-static bool apply_shmdt(struct space *space, const struct space_call *call)
-{
-	uint64_t base = call->arguments[0], position = base;
-	struct space_attributes segment = {0};
-	struct interval_node *node;
-
-	if (call->result != 0)
-		return true;
-	while ((node = intervals_next(&space->mapped, position))) {
-		struct space_interval piece = node->interval;
-		const struct space_attributes *found = &piece.attributes;
-
-		position = piece.end;
-		/* Of what was mapped before the recording nobody may have told that it is a segment. */
-		if (!found->shm && piece.birth >= BIRTH_FIRST)
-			continue;
-		if (piece.start < base || !found->shared || !found->inode || found->inode == SPACE_INODE_UNKNOWN ||
-		    piece.start - base != found->file_offset)
-			continue;
-		if (segment.inode && (segment.inode != found->inode || segment.device_major != found->device_major ||
-				      segment.device_minor != found->device_minor))
-			continue;
-		segment = *found;
-		if (!space_guards_release(space, call, piece.start, piece.end))
-			return false;
-	}
-	return true;
 }
 
 struct new_offset {
@@ -351,26 +293,6 @@ static bool apply_remap_file_pages(struct space *space, const struct space_call 
 	       space_edit_change(space, range.start, range.end, change_offset, &offset);
 }
 
-/* The context's number is the address of its ring. One that was there before the recording is taken to be whole. */
-static bool apply_io_destroy(struct space *space, const struct space_call *call)
-{
-	const struct space_interval *ring = space_find(space, call->arguments[0]);
-
-	if (call->result != 0)
-		return true;
-	for (size_t i = 0; i < space->rings.count; i++) {
-		const struct ring known = space->rings.items[i];
-
-		if (known.start != call->arguments[0])
-			continue;
-		space->rings.items[i] = space->rings.items[--space->rings.count];
-		return known.replaced || space_guards_release(space, call, known.start, known.start + known.bytes);
-	}
-	if (!ring || ring->start != call->arguments[0] || !ring->attributes.inode)
-		return true;
-	return space_guards_release(space, call, ring->start, ring->end);
-}
-
 static void change_dontfork(void *context, struct space_interval *interval)
 {
 	interval->attributes.dontfork = *(const bool *)context;
@@ -388,6 +310,21 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 	return space_edit_change(space, range.start, range.end, change_dontfork, &dontfork);
 }
 
+static void seal(void *context, struct space_interval *interval)
+{
+	(void)context;
+	interval->attributes.sealed = true;
+}
+
+/* With a hole in the range nothing is sealed. */
+static bool apply_mseal(struct space *space, const struct space_call *call)
+{
+	struct range range;
+
+	return call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range) ||
+	       space_edit_change(space, range.start, range.end, seal, NULL);
+}
+
 static bool apply(struct space *space, const struct space_call *call)
 {
 	switch (call->kind) {
@@ -402,15 +339,17 @@ static bool apply(struct space *space, const struct space_call *call)
 	case SPACE_MPROTECT:
 		return space_mprotect_apply(space, call);
 	case SPACE_SHMAT:
-		return apply_shmat(space, call);
+		return space_shm_attach(space, call);
 	case SPACE_SHMDT:
-		return apply_shmdt(space, call);
+		return space_shm_detach(space, call);
 	case SPACE_REMAP_FILE_PAGES:
 		return apply_remap_file_pages(space, call);
 	case SPACE_IO_DESTROY:
-		return apply_io_destroy(space, call);
+		return space_rings_destroy(space, call);
 	case SPACE_MADVISE:
 		return apply_madvise(space, call);
+	case SPACE_MSEAL:
+		return apply_mseal(space, call);
 	}
 	return true;
 }
@@ -421,7 +360,7 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 
 	/* The kernel tells of nothing these do: it is a stack's growth before. */
 	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
-	    call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE)
+	    call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE || call->kind == SPACE_MSEAL)
 		return false;
 	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
 		start = (uint64_t)call->result;
@@ -445,53 +384,6 @@ static void become_as_seen(void *context, struct space_interval *interval)
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
-/* Of the mappings the kernel makes outside these calls, only rings are shared. */
-static bool remember_ring(struct space *space, const struct space_interval *interval)
-{
-	const struct ring ring = {
-	    .start = interval->start, .bytes = interval->end - interval->start, .inode = interval->attributes.inode};
-
-	if (!interval->attributes.shared || !ring.inode || interval->attributes.file_offset ||
-	    space->rings.count == RINGS_MAXIMUM)
-		return true;
-	return vector_push(&space->rings, ring);
-}
-
-/* Release what is left of the ring in its place; what else has come there since stays. */
-static bool release_ring(struct space *space, const struct ring *ring)
-{
-	const struct space_interval *interval;
-	uint64_t end = ring->start + ring->bytes;
-
-	for (uint64_t position = ring->start; (interval = space_next(space, position)) && interval->start < end;) {
-		uint64_t from = interval->start > ring->start ? interval->start : ring->start;
-
-		position = interval->end < end ? interval->end : end;
-		if (interval->attributes.shared && interval->attributes.inode == ring->inode &&
-		    !space_edit_release(space, from, position, NULL))
-			return false;
-	}
-	return true;
-}
-
-/* io_destroy unmaps long before it returns: a ring where another still seems to be has taken its place. */
-static bool replace_rings(struct space *space, const struct space_witness *witness)
-{
-	for (size_t i = 0; i < space->rings.count; i++) {
-		struct ring *ring = &space->rings.items[i];
-		const struct space_interval *held = space_find(space, ring->start);
-
-		if (ring->replaced || !witness->attributes.shared || witness->attributes.file_offset ||
-		    witness->attributes.inode == ring->inode || witness->start >= ring->start + ring->bytes ||
-		    witness->end <= ring->start || !held || held->attributes.inode != ring->inode)
-			continue;
-		ring->replaced = true;
-		if (!release_ring(space, ring))
-			return false;
-	}
-	return true;
-}
-
 static bool add_missing(struct space *space, const struct space_witness *witness)
 {
 	struct space_interval interval = {.birth = BIRTH_KERNEL};
@@ -511,8 +403,7 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
 		interval.attributes.protection &= PROTECTIONS;
 		interval.commit = space_edit_commit(&interval.attributes);
-		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval) ||
-		    !remember_ring(space, &interval))
+		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
 			return false;
 	}
 	return true;
@@ -520,8 +411,7 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
 {
-	if (space_calls_valid_witness(space, witness) &&
-	    (!replace_rings(space, witness) || !add_missing(space, witness)))
+	if (space_calls_valid_witness(space, witness) && !add_missing(space, witness))
 		return &error_no_memory;
 	return NULL;
 }
@@ -537,9 +427,9 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	for (size_t i = 0; done && i < call->witness_count; i++) {
 		const struct space_witness *witness = &call->witnesses[i];
 
-		/* What the thread's stack, or an aio context, did before the call. */
+		/* What the thread's stack did before the call. */
 		if (!concerns(call, witness) && space_calls_valid_witness(space, witness))
-			done = replace_rings(space, witness) && add_missing(space, witness);
+			done = add_missing(space, witness);
 	}
 	done = done && apply(space, call) && space_guards_note(space, call);
 	space->now_ns = 0;

@@ -30,8 +30,17 @@ static inline bool space_calls_failed(const struct space_call *call)
 	return call->result < 0 && call->result >= -4095;
 }
 
-/* In space-mremap.c and space-mprotect.c. False: out of memory. */
+/* What the witness says of `start` upwards. */
+void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start);
+
+/* In files of their names. False: out of memory. */
 bool space_mremap_apply(struct space *space, const struct space_call *call);
 bool space_mprotect_apply(struct space *space, const struct space_call *call);
+bool space_shm_attach(struct space *space, const struct space_call *call);
+bool space_shm_detach(struct space *space, const struct space_call *call);
+bool space_rings_destroy(struct space *space, const struct space_call *call);
+
+/* A piece of a ring has been moved to `piece`: the context goes by this address from now on. */
+void space_rings_move(struct space *space, const struct space_interval *piece);
 
 #endif

@@ -28,7 +28,7 @@ bool space_edit_agree(const struct space_attributes *left, const struct space_at
 		return true;
 	return left->inode == right->inode && left->device_major == right->device_major &&
 	       left->device_minor == right->device_minor &&
-	       (!has_file(left) || left->file_offset == right->file_offset);
+	       (!has_file(left) || left->zero || right->zero || left->file_offset == right->file_offset);
 }
 
 static bool same_attributes(const struct space_attributes *left, const struct space_attributes *right)
@@ -36,9 +36,11 @@ static bool same_attributes(const struct space_attributes *left, const struct sp
 	return left->protection == right->protection && left->shared == right->shared &&
 	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
 	       left->shm == right->shm && left->dontfork == right->dontfork && left->noreserve == right->noreserve &&
-	       left->stack == right->stack && left->unknown == right->unknown &&
-	       left->device_major == right->device_major && left->device_minor == right->device_minor &&
-	       left->inode == right->inode && left->file_offset == right->file_offset && left->path == right->path;
+	       left->stack == right->stack && left->unknown == right->unknown && left->zero == right->zero &&
+	       left->ring == right->ring && left->sealed == right->sealed && left->attachment == right->attachment &&
+	       left->segment_pages == right->segment_pages && left->device_major == right->device_major &&
+	       left->device_minor == right->device_minor && left->inode == right->inode &&
+	       left->file_offset == right->file_offset && left->path == right->path;
 }
 
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)

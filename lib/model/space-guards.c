@@ -89,12 +89,11 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 	return done;
 }
 
-/* Whether `call` was on its way when the guard was made. */
-static bool in_flight_then(const struct space *space, const struct guard *guard, const struct space_call *call)
+bool space_guards_in_flight(const struct space *space, int32_t thread, uint64_t time_ns, const struct space_call *call)
 {
 	const uint64_t *last_exit = map_get(&space->last_exits, (uint32_t)call->thread);
 
-	return call->thread != guard->thread && (!last_exit || *last_exit <= guard->time_ns);
+	return call->thread != thread && (!last_exit || *last_exit <= time_ns);
 }
 
 static bool overlaps(const struct space_interval *piece, uint64_t start, uint64_t end)
@@ -172,7 +171,7 @@ static bool match_guards(struct space *space, const struct space_call *call, uin
 				      guard->range.end < end ? guard->range.end : end};
 		size_t before = taken->count;
 
-		if (range.start >= range.end || !in_flight_then(space, guard, call)) {
+		if (range.start >= range.end || !space_guards_in_flight(space, guard->thread, guard->time_ns, call)) {
 			i++;
 			continue;
 		}

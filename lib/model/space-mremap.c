@@ -120,14 +120,6 @@ static bool clear_target(struct space *space, const struct space_call *call, con
 	return space_edit_release(space, remap->target, end, call);
 }
 
-static void move_ring(struct space *space, const struct space_interval *piece)
-{
-	for (size_t i = 0; i < space->rings.count; i++) {
-		if (piece->attributes.shared && piece->attributes.inode == space->rings.items[i].inode)
-			space->rings.items[i].start = piece->start;
-	}
-}
-
 static bool put_pieces(struct space *space, const struct remap *remap, const pieces *list, bool tell)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -136,7 +128,8 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		piece.start = piece.start - remap->source + remap->target;
 		piece.end = piece.end - remap->source + remap->target;
 		piece.attributes.heap = false;
-		move_ring(space, &piece);
+		if (piece.attributes.ring)
+			space_rings_move(space, &piece);
 		if (!space_edit_touch(space, piece.start, piece.end) ||
 		    !(tell ? space_edit_bear(space, &piece) : space_edit_put(space, &piece)))
 			return false;

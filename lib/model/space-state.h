@@ -27,7 +27,8 @@ struct guard {
 struct ring {
 	uint64_t start, bytes;
 	uint64_t inode;
-	bool replaced; /* another has its place already: the call that unmapped it has not returned */
+	uint64_t made_ns;
+	int32_t maker; /* thread */
 };
 
 #define RINGS_MAXIMUM 1024
@@ -53,7 +54,8 @@ struct space {
 	uint64_t program_break; /* page aligned */
 	bool read_implies_exec; /* the process's personality, learnt from witnesses */
 
-	VECTOR(struct ring) rings;
+	VECTOR(struct ring) rings; /* from old to new */
+	uint32_t attachments;	   /* how many segments were attached */
 
 	VECTOR(struct guard) guards;
 	struct map last_exits; /* thread -> time of its last call, kept only while there are guards */

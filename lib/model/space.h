@@ -39,7 +39,11 @@ struct space_attributes {
 	bool heap;  /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
 	bool stack; /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards
 		       unseen */
-	bool shm;   /* shmat; snapshots: set it for "/SYSV..." */
+	bool shm;   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
+	bool ring;  /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
+	bool zero;  /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when it
+		       is moved before the first page fault, which no event shows, so it is not compared */
+	bool sealed;   /* mseal: refuses to be changed; not compared */
 	bool dontfork; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
 	bool unknown;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
@@ -47,6 +51,9 @@ struct space_attributes {
 	uint64_t file_offset;		     /* of the interval's first byte; 0 when anonymous */
 	uint32_t path; /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the
 			  kernel; 0 where nothing told a name, so the caller's 0 should mean that */
+	uint32_t attachment;	/* the model's own number of the shmat that a piece of a segment comes from; 0: one that
+				   was not seen */
+	uint32_t segment_pages; /* the segment's; 0: not known */
 };
 
 #define SPACE_INODE_UNKNOWN UINT64_MAX
@@ -68,6 +75,7 @@ enum space_call_kind {
 	SPACE_REMAP_FILE_PAGES,
 	SPACE_IO_DESTROY,
 	SPACE_MADVISE, /* MADV_DONTFORK and MADV_DOFORK; others change nothing */
+	SPACE_MSEAL,
 };
 
 /* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel
@@ -148,6 +156,13 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 
 /* An MMAP2 record that belongs to no call: adds what the model lacks, as BIRTH_KERNEL. */
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
+
+/*
+ * An MMAP2 record of a ring, by `thread`. io_setup makes rings and is no call of the model: a ring that the model does
+ * not have is one now, at a place that the kernel chose; false in *new_ret: the record belongs to some other call.
+ */
+struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
+				     uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;
 
 /*
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that

@@ -14,6 +14,7 @@ static const struct call_description descriptions[CALL_KINDS] = {
     [CALL_SHMDT] = {.name = "shmdt", .arguments = 1, .rare = true},
     [CALL_REMAP_FILE_PAGES] = {.name = "remap_file_pages", .creates = true, .arguments = 5, .rare = true},
     [CALL_IO_DESTROY] = {.name = "io_destroy", .arguments = 1, .rare = true},
+    [CALL_MSEAL] = {.name = "mseal", .arguments = 3, .rare = true},
     [CALL_MADVISE] = {.name = "madvise", .arguments = 3, .rare = true, .at_entry = true},
 };
 

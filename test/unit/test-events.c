@@ -129,6 +129,22 @@ START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 }
 END_TEST
 
+/* A refused mseal changes nothing that later calls depend on. */
+START_TEST(mseal_is_taken_when_it_succeeds)
+{
+	const struct event_description *event;
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	event = find("syscalls:sys_exit_mseal");
+	ck_assert_int_eq(event->role, ROLE_TRUTH);
+	ck_assert_str_eq(event->filter, "ret == 0");
+	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
+	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
+}
+END_TEST
+
 START_TEST(exact_order_adds_the_lock_to_the_truth)
 {
 	struct mmt_record_options options;
@@ -188,6 +204,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, every_call_has_its_truth);
 	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
+	tcase_add_test(tests, mseal_is_taken_when_it_succeeds);
 	tcase_add_test(tests, exact_order_adds_the_lock_to_the_truth);
 	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
 	tcase_add_test(tests, without_children_threads_are_inherited_still);

@@ -352,6 +352,73 @@ START_TEST(shm_of_two_segments_one_detached)
 }
 END_TEST
 
+START_TEST(shmdt_leaves_pieces_of_another_attachment)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect((int64_t)at(30), SPACE_SHMAT, segment, at(30), 0, 0, 0, 0);
+	unmap(12, 2);
+	remap((int64_t)at(12), 32, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_nonnull(space_find(child.space, at(12)));
+	/* Now it is the first that fits. */
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
+	map(11, 8, RW);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_find(child.space, at(19)));
+	/* Also when it is none of the segment's. */
+	expect((int64_t)at(30), SPACE_SHMAT, segment, at(30), 0, 0, 0, 0);
+	map(32, 4, RW);
+	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(shmdt_leaves_sealed_pages)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	if (child_call(&child, SPACE_MSEAL, at(12), PAGE, 0, 0, 0, 0) != 0)
+		return; /* before 6.10 */
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_nonnull(space_find(child.space, at(12)));
+	ck_assert_ptr_null(space_find(child.space, at(13)));
+}
+END_TEST
+
+/* The offset follows the mapping when no page fault has come before: nothing tells of page faults. */
+START_TEST(private_mapping_of_dev_zero_has_no_certain_offset)
+{
+	int64_t zero = child_syscall(&child, SYS_open, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0, 0, 0, 0);
+
+	ck_assert_int_ge(zero, 0);
+	map_file(10, 4, RW, MAP_PRIVATE, (int)zero, 5);
+	map_file(20, 4, RW, MAP_PRIVATE, (int)zero, 5);
+	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(21), 1, 0, 0, 0), 1);
+	remap((int64_t)at(40), 10, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	remap((int64_t)at(50), 20, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 50);
+	ck_assert_uint_eq(child_file_offset(&child, at(40)), at(40));
+	ck_assert_uint_eq(child_file_offset(&child, at(50)), 5 * PAGE);
+	remap((int64_t)at(60), 12, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, 60);
+	remap((int64_t)at(70), 22, 2, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 70);
+	unmap(41, 2);
+	protect(0, 70, 2, PROT_READ);
+}
+END_TEST
+
 START_TEST(remap_file_pages_changes_offsets)
 {
 	map_file(10, 8, RW, MAP_SHARED, child.files[2], 0);
@@ -372,6 +439,18 @@ START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
 	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, context));
 	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
+{
+	uint64_t context = child_io_setup(&child);
+
+	ck_assert_uint_ne(context, 0);
+	if (child_call(&child, SPACE_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)
+		return; /* before 6.10 */
+	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	ck_assert_ptr_nonnull(space_find(child.space, context));
 }
 END_TEST
 
@@ -481,6 +560,11 @@ int main(void)
 	tcase_add_test(rules, files_shared_and_private_with_their_offsets);
 	tcase_add_test(rules, shm_is_attached_replaced_moved_and_detached);
 	tcase_add_test(rules, shm_of_two_segments_one_detached);
+	tcase_add_test(rules, shmdt_leaves_pieces_of_another_attachment);
+	tcase_add_test(rules, shmdt_stops_at_what_ends_beyond_the_segment);
+	tcase_add_test(rules, shmdt_leaves_sealed_pages);
+	tcase_add_test(rules, private_mapping_of_dev_zero_has_no_certain_offset);
+	tcase_add_test(rules, io_destroy_of_a_sealed_ring_leaves_it);
 	tcase_add_test(rules, remap_file_pages_changes_offsets);
 	tcase_add_test(rules, aio_ring_comes_with_io_setup_and_goes_with_io_destroy);
 	tcase_add_test(rules, sealed_mappings_refuse_and_stay);

@@ -258,8 +258,30 @@ END_TEST
 
 static struct space_attributes segment(uint64_t file_page)
 {
-	return (struct space_attributes){
-	    .protection = RW, .shared = true, .device_minor = 1, .inode = 6, .file_offset = file_page * PAGE};
+	return (struct space_attributes){.protection = RW,
+					 .shared = true,
+					 .shm = true,
+					 .device_minor = 1,
+					 .inode = 6,
+					 .file_offset = file_page * PAGE};
+}
+
+/* io_setup by the driver's thread. */
+static void make_ring(uint64_t page, uint64_t pages, uint64_t inode)
+{
+	const struct space_witness ring = {
+	    .start = page * PAGE,
+	    .end = (page + pages) * PAGE,
+	    .attributes = {.protection = RW, .shared = true, .ring = true, .device_minor = 19, .inode = inode}};
+	bool made;
+
+	ck_assert_ptr_null(space_witness_ring(driver.space, &ring, driver.thread, driver.now_ns += 1000, &made));
+	ck_assert(made);
+}
+
+static void destroy_ring(uint64_t page)
+{
+	driver_call(&driver, SPACE_IO_DESTROY, 0, page * PAGE, 0, 0, 0, 0, 0);
 }
 
 START_TEST(shmat_takes_its_size_from_the_witness)
@@ -293,6 +315,70 @@ START_TEST(shmdt_leaves_moved_pieces)
 }
 END_TEST
 
+static void attach_segment(uint64_t page, uint64_t pages)
+{
+	driver_witness(&driver, page, pages, segment(0));
+	driver_call(&driver, SPACE_SHMAT, (int64_t)(page * PAGE), 1, page * PAGE, 0, 0, 0, 0);
+}
+
+/* A piece of the same segment, attached once more, that was moved to where it fits. */
+START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
+{
+	attach_segment(10, 5);
+	attach_segment(30, 5);
+	driver_unmap(&driver, 12, 2);
+	driver_remap(&driver, 32, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12);
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "12-13 rws+2 #4, 30-32 rws+0 #4, 33-35 rws+3 #4");
+	/* A mapping that reaches beyond the segment's end ends the search. */
+	attach_segment(50, 5);
+	driver_map(&driver, 53, 3, PROT_READ, MAP_FIXED);
+	driver_map(&driver, 52, 1, PROT_READ, MAP_FIXED);
+	driver_call(&driver, SPACE_SHMDT, 0, 50 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver),
+			 "12-13 rws+2 #4, 30-32 rws+0 #4, 33-35 rws+3 #4, 52-53 r #10, 53-56 r #9");
+}
+END_TEST
+
+START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
+{
+	attach_segment(10, 5);
+	driver_remap(&driver, 10, 5, 11, MREMAP_MAYMOVE, 10);
+	driver_map(&driver, 11, 8, PROT_READ, MAP_FIXED);
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "11-19 r #5, 19-21 rws+9 #4");
+	/* But the first that fits goes wherever it ends. */
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "11-19 r #5");
+}
+END_TEST
+
+/* Shared memory of the parent, in its child: every birth is from before. */
+START_TEST(shmdt_leaves_shared_memory_that_is_no_segment)
+{
+	struct space *child;
+	const struct space_call detach = {
+	    .kind = SPACE_SHMDT, .arguments = {8 * PAGE}, .time_ns = 1, .thread = 7, .birth = BIRTH_FIRST};
+
+	attach_segment(10, 5);
+	driver_map_file(&driver, 8, 2, RW, 0, MAP_SHARED);
+	ck_assert_ptr_null(space_fork(driver.space, &child));
+	ck_assert_ptr_null(space_apply(child, &detach));
+	ck_assert_ptr_nonnull(space_find(child, 8 * PAGE));
+	ck_assert_ptr_nonnull(space_find(child, 10 * PAGE));
+	space_destroy(child);
+}
+END_TEST
+
+START_TEST(shmdt_of_sealed_pages_leaves_them)
+{
+	attach_segment(10, 5);
+	driver_call(&driver, SPACE_MSEAL, 0, 12 * PAGE, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "12-13 rws+2 #3");
+}
+END_TEST
+
 START_TEST(remap_file_pages_changes_the_offset)
 {
 	driver_map_file(&driver, 10, 4, RW, 0, MAP_SHARED);
@@ -319,23 +405,44 @@ END_TEST
 
 START_TEST(io_destroy_unmaps_the_ring)
 {
-	driver_witness(&driver, 10, 2, segment(0));
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	make_ring(10, 2, 6);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rws+0 k");
-	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "");
 }
 END_TEST
 
 START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
 {
-	driver_witness(&driver, 10, 3, segment(0));
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	make_ring(10, 3, 6);
 	driver_map(&driver, 11, 4, PROT_READ, MAP_FIXED);
-	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "13-15 r #3");
+}
+END_TEST
+
+START_TEST(io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing)
+{
+	make_ring(10, 3, 6);
+	driver_call(&driver, SPACE_MSEAL, 0, 11 * PAGE, PAGE, 0, 0, 0, 0);
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "10-11 rws+0 k, 11-12 rws+1 k, 12-13 rws+2 k");
+}
+END_TEST
+
+/* Two contexts of the same thread, and an mprotect that changes nothing at once after the second io_setup. */
+START_TEST(ring_is_there_whatever_call_comes_next)
+{
+	struct space_witness again = {.start = 10 * PAGE, .end = 13 * PAGE};
+	bool made;
+
+	make_ring(10, 3, 6);
+	driver_protect(&driver, 10, 3, RW);
+	ck_assert_str_eq(driver_show(&driver), "10-13 rws+0 k");
+	/* The record of an mprotect of a ring is none of io_setup. */
+	again.attributes = space_find(driver.space, 10 * PAGE)->attributes;
+	ck_assert_ptr_null(space_witness_ring(driver.space, &again, 1, driver.now_ns, &made));
+	ck_assert(!made);
 }
 END_TEST
 
@@ -480,20 +587,62 @@ END_TEST
 
 START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 {
-	struct space_attributes second = segment(0);
-
-	driver_witness(&driver, 10, 3, segment(0));
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	second.inode = 7;
-	driver.witness_count = 0;
-	driver_witness(&driver, 10, 3, second);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
-	ck_assert_str_eq(driver_show(&driver), "10-13 rws+0 k");
+	make_ring(10, 3, 6);
+	driver.thread = 2;
+	make_ring(10, 4, 7);
+	ck_assert_uint_eq(driver.told.released[BIRTH_KERNEL], 0);
+	driver.thread = 1;
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rws+0 k");
 	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 7);
-	driver_call(&driver, SPACE_IO_DESTROY, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_uint_eq(driver.told.released[BIRTH_KERNEL], 3 * PAGE);
+	driver.thread = 2;
+	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "");
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+}
+END_TEST
+
+/* io_destroy waits for all processors: the younger ring may be gone, and its call return, before the older's does. */
+START_TEST(younger_of_two_rings_at_one_address_destroyed_first)
+{
+	make_ring(10, 4, 6);
+	driver.thread = 2;
+	make_ring(10, 2, 7);
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "12-14 rws+2 k");
+	driver.thread = 1;
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "");
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+}
+END_TEST
+
+START_TEST(ring_over_one_being_destroyed_sets_only_that_one_aside)
+{
+	uint32_t other;
+
+	make_ring(10, 4, 6);
+	other = driver_map(&driver, 14, 4, PROT_READ, 0);
+	driver.thread = 2;
+	make_ring(12, 2, 7);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rws+0 k, 12-14 rws+0 k, 14-18 r #3");
+	driver.thread = 1;
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "12-14 rws+0 k, 14-18 r #3");
+	ck_assert_uint_eq(driver.told.released[other], 0);
+}
+END_TEST
+
+/* What another thread maps there meanwhile, even if it is the very address of the ring. */
+START_TEST(mapping_in_the_place_of_a_ring_being_destroyed_stays)
+{
+	make_ring(10, 4, 6);
+	driver.thread = 2;
+	driver_map(&driver, 10, 6, RW, 0);
+	driver.thread = 1;
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "10-16 rw #3");
 }
 END_TEST
 
@@ -511,23 +660,6 @@ START_TEST(what_cannot_be_told_counts_as_ambiguous)
 		    40 * PAGE, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);
 	ck_assert_str_eq(driver_show(&driver), "20-22 rw #4, 24-26 rw #5");
-}
-END_TEST
-
-START_TEST(ring_over_one_that_was_unmapped_spares_what_came_since)
-{
-	struct space_attributes second = segment(0);
-
-	driver_witness(&driver, 10, 4, segment(0));
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	driver_map(&driver, 12, 1, RW, MAP_FIXED);
-	driver_unmap(&driver, 13, 1);
-	second.inode = 7;
-	driver_witness(&driver, 13, 2, second);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	ck_assert_str_eq(driver_show(&driver), "12-13 rw #3, 13-15 rws+0 k");
 }
 END_TEST
 
@@ -580,7 +712,15 @@ int main(void)
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
 	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
 	tcase_add_test(calls, what_cannot_be_told_counts_as_ambiguous);
-	tcase_add_test(calls, ring_over_one_that_was_unmapped_spares_what_came_since);
+	tcase_add_test(calls, io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing);
+	tcase_add_test(calls, ring_is_there_whatever_call_comes_next);
+	tcase_add_test(calls, younger_of_two_rings_at_one_address_destroyed_first);
+	tcase_add_test(calls, ring_over_one_being_destroyed_sets_only_that_one_aside);
+	tcase_add_test(calls, mapping_in_the_place_of_a_ring_being_destroyed_stays);
+	tcase_add_test(calls, shmdt_takes_one_attachment_and_no_piece_behind_it);
+	tcase_add_test(calls, shmdt_leaves_what_was_grown_beyond_the_segment);
+	tcase_add_test(calls, shmdt_leaves_shared_memory_that_is_no_segment);
+	tcase_add_test(calls, shmdt_of_sealed_pages_leaves_them);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);

@@ -98,6 +98,8 @@ static bool parse_line(const char *text, struct line *line)
 	line->attributes.heap = !strncmp(text + name, "[heap]", 6);
 	line->attributes.stack = !strncmp(text + name, "[stack]", 7);
 	line->attributes.shm = !strncmp(text + name, "/SYSV", 5);
+	line->attributes.ring = !strncmp(text + name, "/[aio]", 6);
+	line->attributes.zero = !line->attributes.shared && !strncmp(text + name, "/dev/zero\n", 10);
 	return true;
 }
 

@@ -45,6 +45,7 @@ static const long numbers[] = {
     [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
     [SPACE_IO_DESTROY] = SYS_io_destroy,
     [SPACE_MADVISE] = SYS_madvise,
+    [SPACE_MSEAL] = 462,
 };
 
 /* Nothing here may allocate: the model would not know. */
@@ -88,6 +89,9 @@ static bool read_line(FILE *maps, struct space_witness *line)
 			   .shared = protection[3] == 's',
 			   .heap = strstr(text, " [heap]") != NULL,
 			   .stack = strstr(text, " [stack]") != NULL,
+			   .shm = strstr(text, " /SYSV") != NULL,
+			   .ring = strstr(text, " /[aio]") != NULL,
+			   .zero = protection[3] == 'p' && strstr(text, " /dev/zero\n") != NULL,
 			   .device_major = major,
 			   .device_minor = minor,
 			   .inode = inode,
@@ -284,6 +288,19 @@ void child_witness(struct child *child, uint64_t address)
 	}
 }
 
+uint64_t child_file_offset(struct child *child, uint64_t address)
+{
+	static struct space_witness lines[LINES_MAXIMUM];
+	size_t count = read_maps(child, lines);
+
+	for (size_t i = 0; i < count; i++) {
+		if (lines[i].start <= address && address < lines[i].end)
+			return lines[i].attributes.file_offset + (address - lines[i].start);
+	}
+	ck_abort_msg("nothing at %#" PRIx64, address);
+	return 0;
+}
+
 uint64_t child_io_setup(struct child *child)
 {
 	static struct space_witness lines[LINES_MAXIMUM];
@@ -292,8 +309,12 @@ uint64_t child_io_setup(struct child *child)
 	size_t count = read_maps(child, lines);
 
 	for (size_t i = 0; answer.result == 0 && i < count; i++) {
-		if (lines[i].start == answer.context)
-			ck_assert_ptr_null(space_witness(child->space, &lines[i]));
+		bool made;
+
+		if (lines[i].start != answer.context)
+			continue;
+		ck_assert_ptr_null(space_witness_ring(child->space, &lines[i], 1, child->now_ns, &made));
+		ck_assert(made);
 	}
 	snprintf(child->last, sizeof(child->last), "io_setup = %" PRId64, answer.result);
 	return answer.result == 0 ? answer.context : 0;
@@ -329,7 +350,7 @@ static bool equal_page(const struct space_interval *interval, uint64_t address, 
 	return model->protection == kernel->protection && model->shared == kernel->shared &&
 	       model->device_major == kernel->device_major && model->device_minor == kernel->device_minor &&
 	       model->inode == kernel->inode && !model->unknown &&
-	       (!kernel->inode ||
+	       (!kernel->inode || kernel->zero ||
 		model->file_offset + (address - interval->start) == kernel->file_offset + (address - line->start));
 }
 

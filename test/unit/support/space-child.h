@@ -48,6 +48,9 @@ uint64_t child_io_setup(struct child *child);
 /* Let the child's address space grow by `bytes` from now, or without limit. */
 void child_limit(struct child *child, bool limit, uint64_t bytes);
 
+/* What the kernel gives as the file offset of the mapping at `address`. */
+uint64_t child_file_offset(struct child *child, uint64_t address);
+
 /* Every page of the child's maps against the model. */
 void child_compare(struct child *child, unsigned int step);
 
