@@ -90,6 +90,8 @@ enum mmt_stack_end {
 	MMT_STACK_END_CALLCHAIN,      /* the kernel's frame-pointer chain ended before an entry was seen */
 	MMT_STACK_END_INVALID,        /* the stack did not advance or pointed nowhere */
 	MMT_STACK_END_NOT_RECORDED,   /* no stack in the recording (--call-graph none, or the sample was lost) */
+	MMT_STACK_END_OTHER_STACK,    /* the callers are on a stack that was not copied: alternate signal stack, Go's */
+	MMT_STACK_END_COROUTINE,      /* reached the function that makecontext() began */
 	MMT_STACK_END_KINDS,
 };
 

@@ -76,7 +76,7 @@ struct code_view {
 /* For the unwinder's callbacks. */
 struct lookup {
 	struct code_view *view;
-	const struct space *space;
+	const struct process *process;
 	uint64_t time_ns;
 };
 
@@ -263,29 +263,70 @@ static struct program *find_program(struct code_view *view, const struct space_i
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
-static enum code_kind find_code(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+/* Read when the first frame in generated code is met. Without memory for it there are no names. */
+static struct jit_names *find_jit_names(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (!state->looked_up)
+		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
+	state->looked_up = true;
+	return state->jit_names;
+}
+
+/* Generated code is looked up by its address in the process, whatever the mapping is called. */
+static uint32_t find_generated(struct lookup *lookup, const struct process *process, uint64_t address)
+{
+	struct jit_names *names = find_jit_names(lookup->view, process->index);
+
+	return names ? jit_names_find(names, address, lookup->time_ns) : 0;
+}
+
+/* CPython's names for the code it generates to be seen in stacks. */
+static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
+{
+	uint32_t generated = find_generated(lookup, lookup->process, address);
+	const char *name =
+	    generated ? jit_names_name(find_jit_names(lookup->view, lookup->process->index), generated) : NULL;
+
+	return name && !strncmp(name, "py::", 4);
+}
+
+static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	struct lookup *lookup = context;
-	const struct space_interval *interval = space_find(lookup->space, address);
+	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
 	struct program *program;
 	uint64_t file_address;
 
-	*row_ret = NULL;
-	*bias_ret = 0;
+	*place_ret = (struct code_place){0};
 	if (!interval || !(interval->attributes.protection & PROT_EXEC))
 		return CODE_NONE;
-	program = find_program(lookup->view, interval, address, &file_address);
-	if (!program)
-		return CODE_OTHER;
-	*row_ret = program_cfi(program, file_address);
-	*bias_ret = address - file_address;
-	return CODE_NATIVE;
+	program = find_program(lookup->view, interval, address - is_return_address, &file_address);
+	if (program) {
+		*place_ret = program_place(program, file_address + is_return_address, is_return_address);
+		return CODE_NATIVE;
+	}
+	if (is_return_address && is_python_trampoline(lookup, address - 1))
+		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+	return CODE_OTHER;
+}
+
+static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
+	struct program *program;
+	uint64_t file_address;
+
+	program = interval ? find_program(lookup->view, interval, address - is_return_address, &file_address) : NULL;
+	return program ? program_stub(program, file_address + is_return_address, is_return_address) : CODE_STUB_NONE;
 }
 
 static int follows_call(void *context, uint64_t return_address)
 {
 	struct lookup *lookup = context;
-	const struct space_interval *interval = space_find(lookup->space, return_address - 1);
+	const struct space_interval *interval = space_find(lookup->process->space, return_address - 1);
 	struct program *program;
 	uint64_t file_address;
 
@@ -320,31 +361,12 @@ static void note_runtime(struct code_view *view, const struct process *process)
 	state->runtime = runtimes_of_space(process->space, path_name, view);
 }
 
-/* Read when the first frame in generated code is met. Without memory for it there are no names. */
-static struct jit_names *find_jit_names(struct code_view *view, uint32_t process)
-{
-	struct process_state *state = &view->processes.items[process];
-
-	if (!state->looked_up)
-		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
-	state->looked_up = true;
-	return state->jit_names;
-}
-
-/* Generated code is looked up by its address in the process, whatever the mapping is called. */
-static uint32_t find_generated(struct lookup *lookup, const struct process *process, uint64_t address)
-{
-	struct jit_names *names = find_jit_names(lookup->view, process->index);
-
-	return names ? jit_names_find(names, address, lookup->time_ns) : 0;
-}
-
 static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
 			   struct frame_key *key)
 {
 	struct code_view *view = lookup->view;
 	uint64_t address = frame->is_return_address ? frame->address - 1 : frame->address;
-	const struct space_interval *interval = space_find(lookup->space, address);
+	const struct space_interval *interval = space_find(lookup->process->space, address);
 
 	memset(key, 0, sizeof(*key));
 	key->is_return_address = frame->is_return_address;
@@ -403,6 +425,8 @@ static enum mmt_stack_end stack_end(enum unwind_end end)
 	    [UNWIND_END_CALLCHAIN] = MMT_STACK_END_CALLCHAIN,
 	    [UNWIND_END_INVALID] = MMT_STACK_END_INVALID,
 	    [UNWIND_END_NOT_RECORDED] = MMT_STACK_END_NOT_RECORDED,
+	    [UNWIND_END_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
+	    [UNWIND_END_COROUTINE] = MMT_STACK_END_COROUTINE,
 	};
 
 	return ends[end];
@@ -480,8 +504,9 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret)
 {
-	struct lookup lookup = {.view = view, .space = process->space, .time_ns = stack->time_ns};
-	struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call, .context = &lookup};
+	struct lookup lookup = {.view = view, .process = process, .time_ns = stack->time_ns};
+	struct unwind_callbacks callbacks = {
+	    .find = find_code, .find_stub = find_stub, .follows_call = follows_call, .context = &lookup};
 	struct unwind_registers registers = {.known = stack->registers.known};
 	struct unwind_input input = {.registers = &registers,
 				     .stack = stack->bytes,

@@ -30,6 +30,8 @@ const char *mmt_stack_end_name(enum mmt_stack_end end)
 	    [MMT_STACK_END_CALLCHAIN] = "end of the frame-pointer chain",
 	    [MMT_STACK_END_INVALID] = "stack does not advance",
 	    [MMT_STACK_END_NOT_RECORDED] = "no stack recorded",
+	    [MMT_STACK_END_OTHER_STACK] = "continues on another stack",
+	    [MMT_STACK_END_COROUTINE] = "start of a coroutine",
 	};
 
 	return end < MMT_STACK_END_KINDS ? names[end] : "unknown";

@@ -75,6 +75,25 @@ static bool read_segments(struct elf_file *file)
 	return true;
 }
 
+/* What the Go linker leaves in every program, stripped or not: a table of functions with sections of its own. */
+static bool is_made_by_go(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (gelf_getshdr(section, &header) && (name = elf_strptr(elf, names, header.sh_name)) &&
+		    strstr(name, ".gopclntab"))
+			return true;
+	}
+	return false;
+}
+
 static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
 {
 	const void *found = NULL;
@@ -101,12 +120,17 @@ static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *b
 static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t machine, const uint8_t *build_id,
 				    size_t build_id_size)
 {
+	GElf_Ehdr header;
+
 	file->state = elf ? check_elf(elf, machine, build_id, build_id_size) : PROGRAM_BROKEN;
 	if (file->state != PROGRAM_READABLE) {
 		elf_end(elf);
 		return NULL;
 	}
 	file->elf = elf;
+	file->is_go = is_made_by_go(elf);
+	if (gelf_getehdr(elf, &header))
+		file->entry = header.e_entry;
 	return read_segments(file) ? NULL : &error_no_memory;
 }
 
@@ -243,26 +267,44 @@ bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_
 	return best > 0;
 }
 
-size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret)
+/* The code of the segment that `address` lies in, or ends; *offset_ret: of the address. */
+static struct bytes find_code(const struct elf_file *file, uint64_t address, bool may_end_it, uint64_t *offset_ret)
 {
 	size_t raw_size;
 	const char *raw = file->elf ? elf_rawfile(file->elf, &raw_size) : NULL;
 
-	if (!raw)
-		return 0;
-	for (size_t i = 0; i < file->segments.count; i++) {
+	for (size_t i = 0; raw && i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
-		uint64_t before = address - segment->address;
+		uint64_t offset = address - segment->address;
 		struct bytes bytes = bytes_over(raw, raw_size);
 
-		if (!segment->executable || !before || before > segment->file_size)
+		if (!segment->executable || offset >= segment->file_size + may_end_it || offset < may_end_it)
 			continue;
-		size = before < size ? (size_t)before : size;
-		if (segment->file_offset > raw_size || before - size > raw_size - segment->file_offset)
-			return 0;
-		bytes_skip(&bytes, (size_t)(segment->file_offset + before - size));
-		*code_ret = bytes_take(&bytes, size);
-		return *code_ret ? size : 0;
+		bytes_skip(&bytes, (size_t)segment->file_offset);
+		*offset_ret = offset;
+		return bytes_sub(&bytes, segment->file_size);
 	}
-	return 0;
+	return bytes_over(NULL, 0);
+}
+
+size_t elf_file_code_at(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	uint64_t offset = 0;
+	struct bytes code = find_code(file, address, false, &offset);
+
+	bytes_skip(&code, (size_t)offset);
+	size = size < bytes_left(&code) ? size : bytes_left(&code);
+	*code_ret = bytes_take(&code, size);
+	return *code_ret ? size : 0;
+}
+
+size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	uint64_t offset = 0;
+	struct bytes code = find_code(file, address, true, &offset);
+
+	size = offset < size ? (size_t)offset : size;
+	bytes_skip(&code, (size_t)offset - size);
+	*code_ret = bytes_take(&code, size);
+	return *code_ret ? size : 0;
 }

@@ -24,6 +24,8 @@ struct elf_file {
 	void *image;	      /* content of what is no file here (vdso, a copy in the recording), else NULL */
 	size_t image_size;
 	VECTOR(struct elf_segment) segments;
+	uint64_t entry; /* address where the program begins; 0: a library */
+	bool is_go;
 };
 
 /* `build_id` NULL: any. What is wrong with the file is told by `state`; errors are for want of memory only. */
@@ -38,6 +40,9 @@ void elf_file_close(struct elf_file *file);
 int elf_file_reopen(const struct elf_file *file, const char *path);
 
 bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_t *address_ret);
+
+/* At most `size` bytes of code from `address` on: their number, 0: none. Borrowed. */
+size_t elf_file_code_at(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret);
 
 /* At most `size` bytes of code that end before `address`: their number, 0: none. Borrowed. */
 size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret);

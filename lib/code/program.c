@@ -10,6 +10,7 @@
 #include "code/cfi.h"
 #include "code/disassembly.h"
 #include "code/elf-file.h"
+#include "code/stubs.h"
 #include "code/symbols.h"
 
 struct program {
@@ -19,7 +20,9 @@ struct program {
 	struct cfi *cfi; /* NULL: not yet asked for */
 	struct symbols *symbols;
 	bool symbols_opened;
-	struct map calls; /* address -> answer of program_follows_call() */
+	struct map calls;  /* address -> answer of program_follows_call() */
+	struct map places; /* address and whether it is a return address -> index into `known_places` */
+	VECTOR(struct code_place) known_places;
 };
 
 struct programs {
@@ -58,6 +61,8 @@ static void program_destroy(struct program *program)
 	cfi_destroy(program->cfi);
 	elf_file_close(&program->file);
 	map_deinit(&program->calls);
+	map_deinit(&program->places);
+	vector_deinit(&program->known_places);
 	free(program->path);
 	free(program);
 }
@@ -192,21 +197,6 @@ const struct cfi_row *program_cfi(struct program *program, uint64_t address)
 	return cfi_find(program->cfi, address);
 }
 
-int program_follows_call(struct program *program, uint64_t address)
-{
-	const uint64_t *known = map_get(&program->calls, address);
-	const uint8_t *code = NULL;
-	size_t size;
-	int answer;
-
-	if (known)
-		return (int)*known - 1;
-	size = elf_file_code_before(&program->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
-	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
-	(void)map_put(&program->calls, address, (uint64_t)(answer + 1));
-	return answer;
-}
-
 /* Names are loaded when the first one is asked for; a file that cannot be read for them has none. */
 static void open_symbols(struct program *program)
 {
@@ -227,6 +217,63 @@ static void open_symbols(struct program *program)
 			error = symbols_create(program->path, fd, demangle_names, &program->symbols);
 	}
 	mmt_error_destroy(error);
+}
+
+/* A program's entry is no more than this; what it calls never returns. */
+#define ENTRY_SIZE 64
+
+static enum code_stub stub_by_code(const struct program *program, uint64_t address)
+{
+	const uint8_t *code = NULL;
+	size_t size = elf_file_code_at(&program->file, address, STUBS_CODE_MAX, &code);
+
+	return size ? stubs_by_code(program->programs->machine, code, size) : CODE_STUB_NONE;
+}
+
+enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address)
+{
+	const char *function;
+
+	if (program->file.state != PROGRAM_READABLE)
+		return CODE_STUB_NONE;
+	open_symbols(program);
+	function = program->symbols ? symbols_function(program->symbols, address - is_return_address) : NULL;
+	if (function)
+		return stubs_by_name(function);
+	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
+}
+
+struct code_place program_place(struct program *program, uint64_t address, bool is_return_address)
+{
+	uint64_t key = address << 1 | is_return_address;
+	const uint64_t *known = map_get(&program->places, key);
+	struct code_place place = {0};
+
+	if (known)
+		return program->known_places.items[*known];
+	place.row = program_cfi(program, address - is_return_address);
+	if (is_return_address)
+		place.stub = stub_by_code(program, address);
+	if (place.stub == CODE_STUB_NONE && program->file.is_go)
+		place.stub = program_stub(program, address, is_return_address);
+	if (vector_push(&program->known_places, place))
+		(void)map_put(&program->places, key, program->known_places.count - 1);
+	return place;
+}
+
+int program_follows_call(struct program *program, uint64_t address)
+{
+	const uint64_t *known = map_get(&program->calls, address);
+	const uint8_t *code = NULL;
+	size_t size;
+	int answer;
+
+	if (known)
+		return (int)*known - 1;
+	size = elf_file_code_before(&program->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
+	(void)map_put(&program->calls, address, (uint64_t)(answer + 1));
+	return answer;
 }
 
 size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX])

@@ -50,6 +50,15 @@ bool program_address(const struct program *program, uint64_t file_offset, uint64
 /* The row that covers `address` (ELF virtual); NULL: none. Valid as long as the program. */
 const struct cfi_row *program_cfi(struct program *program, uint64_t address);
 
+/*
+ * The row that covers `address`, or the instruction before a return address, and what is known of the code there.
+ * Remembered.
+ */
+struct code_place program_place(struct program *program, uint64_t address, bool is_return_address);
+
+/* What the code is by its name or as the program's entry: the symbols are loaded for it. */
+enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
+
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: cannot tell. */
 int program_follows_call(struct program *program, uint64_t address);
 

@@ -350,6 +350,15 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_fr
 	return answer.count;
 }
 
+const char *symbols_function(struct symbols *symbols, uint64_t address)
+{
+	const struct symbol *symbol;
+
+	load(symbols);
+	symbol = find_symbol(symbols, address);
+	return symbol ? symbol->name : NULL;
+}
+
 const char *symbols_library_version(void)
 {
 	return dwfl_version(NULL);

@@ -21,6 +21,9 @@ void symbols_destroy(struct symbols *symbols);
 /* As program_names(); strings live as long as `symbols`. */
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
 
+/* The symbol's own name, without lines and inlined functions; NULL: none. */
+const char *symbols_function(struct symbols *symbols, uint64_t address);
+
 const char *symbols_library_version(void);
 
 #endif

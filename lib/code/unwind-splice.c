@@ -14,6 +14,23 @@ struct continuation {
 };
 
 /*
+ * The kernel follows frame pointers wherever they lead. Where it left the copied stack with the frame pointer that we
+ * have at the end, entry `next` is what it read in that frame, which is the last function's own or that of one of its
+ * callers.
+ */
+static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
+				    struct continuation *continuation_ret)
+{
+	const struct unwind_value *ours = &state->registers[state->rules->frame_pointer];
+	bool same = ours->state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
+		    ours->value == frame_pointer.value;
+
+	*continuation_ret = (struct continuation){.next = state->input->callchain_count};
+	if (state->result->end == UNWIND_END_OTHER_STACK && same)
+		*continuation_ret = (struct continuation){.next = next, .exact = state->by_frame_pointer};
+}
+
+/*
  * By places on the stack; false: the places are not known. A register that does not point into the stack is no frame
  * pointer, and what the kernel read there is no stack.
  */
@@ -30,7 +47,7 @@ static bool continue_by_place(struct unwind_state *state, struct continuation *c
 		uint64_t frame, place, address;
 
 		if (!unwind_use_pointer(state, frame_pointer, &frame)) {
-			continuation_ret->next = input->callchain_count;
+			continue_on_other_stack(state, frame_pointer, i, continuation_ret);
 			return frame_pointer.state == UNWIND_VALUE_KNOWN;
 		}
 		place = frame + (uint64_t)to_return_address;
@@ -69,11 +86,11 @@ static enum unwind_end end_of_callchain(struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
-	const struct cfi_row *row = NULL;
+	struct code_place place = {0};
 
 	if (state->rules)
-		unwind_find(state, last->address - last->is_return_address, &row);
-	if (row && cfi_row_is_outermost(row))
+		unwind_find(state, last->address, last->is_return_address, &place);
+	if (place.stub == CODE_STUB_ENTRY || (place.row && cfi_row_is_outermost(place.row)))
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
 }
@@ -88,13 +105,13 @@ void unwind_splice(struct unwind_state *state)
 		continue_by_address(state, &continuation);
 	for (size_t i = continuation.next; i < input->callchain_count; i++) {
 		uint64_t address = input->callchain[i];
-		const struct cfi_row *row;
+		struct code_place place;
 		struct unwind_frame frame = {
 		    .address = address, .is_return_address = true, .origin = UNWIND_BY_CALLCHAIN};
 
 		/* Code that uses the frame pointer for other things makes the kernel read words that are no return
 		 * addresses. */
-		if (!address || unwind_find(state, address - 1, &row) == CODE_NONE)
+		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
 			return;
 		frame.doubtful =
 		    unwind_follows_call(state, address) == 0 || (i == continuation.next && !continuation.exact);

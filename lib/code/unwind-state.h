@@ -47,8 +47,10 @@ struct unwind_state {
 	uint64_t address;
 	bool is_return_address, doubtful;
 	uint8_t origin;
-	uint64_t slot;	 /* where `address` was read, 0: not from the stack */
-	uint64_t wanted; /* where the next return address is, when that was not recorded; else 0 */
+	uint64_t slot;	       /* where `address` was read, 0: not from the stack */
+	uint64_t wanted;       /* where the next return address is, when that was not recorded; else 0 */
+	bool other_stack;      /* the registers are those of a stack that was not copied */
+	bool by_frame_pointer; /* the last frame's caller is found by the frame pointer */
 };
 
 /* The word at `address`; missing when it is no part of the copy. */
@@ -66,7 +68,8 @@ struct unwind_value unwind_register(const struct unwind_input *input, unsigned n
 /* False when there is no more room. */
 bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame);
 
-enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, const struct cfi_row **row_ret);
+enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
+			   struct code_place *place_ret);
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
 
 /* Continue with the kernel's callchain where the stack's frames ended by `result->end`. */

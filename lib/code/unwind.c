@@ -12,6 +12,8 @@ enum step {
 	STEP_MISSING, /* needs a word that was not recorded */
 	STEP_NO_DATA,
 	STEP_INVALID,
+	STEP_OTHER_STACK,
+	STEP_COROUTINE,
 };
 
 static void write_down(struct unwind_state *state, uint32_t offset, enum unwind_read_kind kind, uint64_t value)
@@ -99,12 +101,11 @@ bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
 	return true;
 }
 
-enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, const struct cfi_row **row_ret)
+enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
+			   struct code_place *place_ret)
 {
-	uint64_t bias = 0;
-
-	*row_ret = NULL;
-	return state->callbacks->find(state->callbacks->context, address, row_ret, &bias);
+	*place_ret = (struct code_place){0};
+	return state->callbacks->find(state->callbacks->context, address, is_return_address, place_ret);
 }
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
@@ -136,7 +137,7 @@ static enum step step_by_signal_frame(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	uint64_t frame, address;
+	uint64_t frame, address, interrupted;
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
 		return STEP_MISSING;
@@ -146,6 +147,8 @@ static enum step step_by_signal_frame(struct unwind_state *state)
 		return STEP_MISSING;
 	enter_caller(state, caller, address, frame, UNWIND_BY_SIGNAL_FRAME);
 	state->is_return_address = false;
+	state->other_stack = !unwind_use_pointer(state, caller[rules->stack_pointer], &interrupted) &&
+			     caller[rules->stack_pointer].state == UNWIND_VALUE_KNOWN;
 	return STEP_DONE;
 }
 
@@ -266,14 +269,14 @@ static enum step step_by_stack_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS];
-	const struct cfi_row *row;
+	struct code_place caller_place;
 	enum code_kind kind;
 	uint64_t place, address;
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place) ||
 	    !unwind_use_address(state, unwind_load(state, place), &address) || !address)
 		return STEP_NO_DATA;
-	kind = unwind_find(state, address - 1, &row);
+	kind = unwind_find(state, address, true, &caller_place);
 	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
 	    unwind_follows_call(state, address) == 0)
 		return STEP_NO_DATA;
@@ -300,7 +303,7 @@ static enum step step_by_frame_pointer(struct unwind_state *state)
 	struct unwind_value frame_pointer = state->registers[rules->frame_pointer];
 	struct unwind_value saved, return_address;
 	uint64_t frame, stack_pointer, slot, address;
-	const struct cfi_row *row;
+	struct code_place place;
 
 	if (!unwind_use_pointer(state, frame_pointer, &frame))
 		return failed_value(&frame_pointer);
@@ -313,10 +316,10 @@ static enum step step_by_frame_pointer(struct unwind_state *state)
 		state->wanted = slot;
 		return STEP_MISSING;
 	}
-	if (!address || unwind_find(state, address - 1, &row) == CODE_NONE)
+	if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
 		return STEP_NO_DATA;
 	saved = unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_frame_pointer);
-	if (!row && !is_outer_frame(state, saved, frame))
+	if (!place.row && !is_outer_frame(state, saved, frame))
 		return STEP_NO_DATA;
 	caller[rules->frame_pointer] = saved;
 	caller[rules->stack_pointer] = derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
@@ -333,13 +336,79 @@ static enum step step_without_cfi(struct unwind_state *state)
 	return step_by_frame_pointer(state);
 }
 
+/* CPython calls through code that it generates; newer versions give it a frame pointer. */
+static enum step step_by_python_trampoline(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	struct unwind_value return_address;
+	uint64_t stack_pointer, frame, slot, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer))
+		return failed_value(&state->registers[rules->stack_pointer]);
+	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) && frame == stack_pointer)
+		return step_by_frame_pointer(state);
+	slot = stack_pointer + rules->word;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return STEP_MISSING;
+	}
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->stack_pointer] = derived_value(slot + rules->word);
+	enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
+	state->doubtful = unwind_follows_call(state, address) == 0;
+	return STEP_DONE;
+}
+
+static enum step step(struct unwind_state *state, const struct code_place *place)
+{
+	switch (place->stub) {
+	case CODE_STUB_SIGNAL_RETURN:
+		return step_by_signal_frame(state);
+	case CODE_STUB_COROUTINE:
+		return STEP_COROUTINE;
+	case CODE_STUB_ENTRY:
+		return STEP_ENTRY;
+	case CODE_STUB_STACK_SWITCH:
+		return STEP_OTHER_STACK;
+	case CODE_STUB_PYTHON_TRAMPOLINE:
+		if (state->rules->return_address_pushed)
+			return step_by_python_trampoline(state);
+		break;
+	case CODE_STUB_NONE:
+		break;
+	}
+	return place->row ? step_by_cfi(state, place->row) : step_without_cfi(state);
+}
+
+static enum unwind_end end_of_steps(const struct unwind_state *state, enum step last)
+{
+	switch (last) {
+	case STEP_ENTRY:
+		return UNWIND_END_ENTRY;
+	case STEP_COROUTINE:
+		return UNWIND_END_COROUTINE;
+	case STEP_OTHER_STACK:
+		return UNWIND_END_OTHER_STACK;
+	case STEP_MISSING:
+		return UNWIND_END_DUMP_EXHAUSTED;
+	case STEP_INVALID:
+		return UNWIND_END_INVALID;
+	case STEP_NO_DATA:
+	case STEP_DONE:
+		break;
+	}
+	return state->other_stack ? UNWIND_END_OTHER_STACK : UNWIND_END_NO_UNWIND_DATA;
+}
+
 static enum unwind_end walk_stack(struct unwind_state *state)
 {
-	enum step step;
+	enum step last;
 
 	do {
-		const struct cfi_row *row;
-		enum code_kind kind = unwind_find(state, state->address - state->is_return_address, &row);
+		struct code_place place;
+		enum code_kind kind = unwind_find(state, state->address, state->is_return_address, &place);
 		struct unwind_frame frame = {.address = state->address,
 					     .is_return_address = state->is_return_address,
 					     .doubtful = state->doubtful,
@@ -348,18 +417,48 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 		/* Only the first frame is known to have been executed. */
 		if (kind == CODE_NONE && state->result->frame_count)
 			return UNWIND_END_INVALID;
+		/* Nothing has called these: they were made to be returned to. CFI may begin a byte earlier for that. */
+		if ((place.stub == CODE_STUB_SIGNAL_RETURN && !(place.row && place.row->signal_frame)) ||
+		    place.stub == CODE_STUB_COROUTINE)
+			frame.is_return_address = false;
 		if (!unwind_push(state->result, &frame))
 			return UNWIND_END_DEPTH_LIMIT;
 		if (state->base & (state->rules->word - 1u))
 			return UNWIND_END_INVALID;
-		step = row ? step_by_cfi(state, row) : step_without_cfi(state);
-	} while (step == STEP_DONE);
+		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
+					  place.row->cfa_register == state->rules->frame_pointer;
+		last = step(state, &place);
+	} while (last == STEP_DONE);
+	return end_of_steps(state, last);
+}
 
-	if (step == STEP_ENTRY)
+/* A stack that nothing leads on from may have come to the function where its thread begins, or to a coroutine's. */
+static enum unwind_end recognise_end(const struct unwind_state *state, enum unwind_end end)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	enum code_stub stub;
+
+	if (!result->frame_count || !state->callbacks->find_stub ||
+	    (end != UNWIND_END_NO_UNWIND_DATA && end != UNWIND_END_INVALID))
+		return end;
+	stub = state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address);
+	switch (stub) {
+	case CODE_STUB_ENTRY:
 		return UNWIND_END_ENTRY;
-	if (step == STEP_MISSING)
-		return UNWIND_END_DUMP_EXHAUSTED;
-	return step == STEP_INVALID ? UNWIND_END_INVALID : UNWIND_END_NO_UNWIND_DATA;
+	case CODE_STUB_COROUTINE:
+		return UNWIND_END_COROUTINE;
+	case CODE_STUB_STACK_SWITCH:
+		return UNWIND_END_OTHER_STACK;
+	default:
+		return end;
+	}
+}
+
+/* Whether the kernel's callchain may know more. */
+static bool is_open_end(enum unwind_end end)
+{
+	return end != UNWIND_END_ENTRY && end != UNWIND_END_COROUTINE && end != UNWIND_END_DEPTH_LIMIT;
 }
 
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
@@ -384,8 +483,8 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	state.address = input->registers->values[rules->instruction_pointer];
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;
-	result->end = walk_stack(&state);
-	if (result->end != UNWIND_END_ENTRY && result->end != UNWIND_END_DEPTH_LIMIT && input->callchain_count > 1)
+	result->end = recognise_end(&state, walk_stack(&state));
+	if (is_open_end(result->end) && input->callchain_count > 1)
 		unwind_splice(&state);
 }
 

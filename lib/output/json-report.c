@@ -16,6 +16,8 @@ static const char *stack_end_word(enum mmt_stack_end end)
 	    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
 	    [MMT_STACK_END_INVALID] = "invalid",
 	    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
+	    [MMT_STACK_END_OTHER_STACK] = "other_stack",
+	    [MMT_STACK_END_COROUTINE] = "coroutine",
 	};
 
 	return words[end];

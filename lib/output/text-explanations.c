@@ -55,6 +55,10 @@ static void put_ends(struct text *text, const struct text_explanations *explanat
 		put_lost_dumps(text, marks);
 	else
 		put_not_recorded(text, marks);
+	if (marks->ends[MMT_STACK_END_OTHER_STACK])
+		put_line(text,
+			 "callers missing, another stack: a signal handler on an alternate stack, or a runtime that "
+			 "changed stacks; the other one is not recorded.");
 	if (marks->ends[MMT_STACK_END_NO_UNWIND_DATA] || marks->ends[MMT_STACK_END_INVALID])
 		put_line(text,
 			 explanations->notes

@@ -206,8 +206,11 @@ static void put_end(struct text *text, const struct mmt_group *group, unsigned i
 	const char *why = mmt_stack_end_name(group->stack_end);
 
 	text_pad_to(text, indent);
-	text_format(text, TEXT_BAD, group->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)",
-		    why);
+	if (group->stack_end == MMT_STACK_END_COROUTINE)
+		text_format(text, TEXT_FAINT, "(%s)", why);
+	else
+		text_format(text, TEXT_BAD,
+			    group->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
 	text_end_line(text);
 }
 

@@ -281,6 +281,8 @@ static const struct {
     {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph"},
     {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or a program file that is missing", "record with"},
     {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or a program file that is missing", "record with"},
+    {MMT_STACK_END_OTHER_STACK, 0, "alternate stack", "without unwind tables"},
+    {MMT_STACK_END_COROUTINE, 0, "(start of a coroutine)", "callers beyond here"},
     {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf"},
     {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing"},
 };

@@ -22,15 +22,14 @@ static struct unwind_input input;
 static struct unwind_result result;
 static struct unwind_memo *memo;
 
-static enum code_kind find_code(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	(void)context;
-	*bias_ret = 0;
 	if (address >> 12 == JIT >> 12)
 		return CODE_OTHER;
 	if (address < LEAF || address >= ENTRY + 0x1000)
 		return CODE_NONE;
-	*row_ret = &rows[(address - LEAF) >> 12];
+	place_ret->row = &rows[(address - is_return_address - LEAF) >> 12];
 	return CODE_NATIVE;
 }
 

@@ -32,8 +32,14 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define EXPRESSION 0x408000ULL
 #define STUCK 0x409000ULL /* CFA = rsp + 0 */
 #define LOSES_RBP 0x40a000ULL
+#define SIGRETURN 0x40b000ULL /* without CFI, known by its bytes */
+#define CONTEXT 0x40c000ULL   /* __start_context */
+#define SWITCH 0x40d000ULL    /* leaves its caller on another stack */
+#define NAMED_ENTRY 0x40e000ULL
+#define LAST NAMED_ENTRY
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
+#define PYTHON 0x902000ULL
 
 #define RULES_MAX 4
 
@@ -45,19 +51,37 @@ static uint64_t chain[128];
 static struct unwind_input input;
 static struct unwind_result result;
 
-static enum code_kind find_code(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+static struct cfi_row *row_of(uint64_t page)
 {
-	uint64_t page = address & ~0xfffULL;
+	return &rows[(page - PLAIN) >> 12];
+}
+
+static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
+{
+	uint64_t page = (address - is_return_address) & ~0xfffULL;
 
 	(void)context;
-	*bias_ret = 0;
-	if (page == JIT || page == JIT_NO_CALL)
+	if (is_return_address && (address & ~0xfffULL) == SIGRETURN)
+		place_ret->stub = CODE_STUB_SIGNAL_RETURN;
+	if (is_return_address && (address & ~0xfffULL) == CONTEXT)
+		place_ret->stub = CODE_STUB_COROUTINE;
+	if (page == SWITCH)
+		place_ret->stub = CODE_STUB_STACK_SWITCH;
+	if (page == PYTHON)
+		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+	if (page == JIT || page == JIT_NO_CALL || page == PYTHON)
 		return CODE_OTHER;
-	if (page < PLAIN || page > LOSES_RBP)
+	if (page < PLAIN - 0x1000 || page > LAST)
 		return CODE_NONE;
-	if (page != NO_CFI)
-		*row_ret = &rows[(page - PLAIN) >> 12];
+	if (page >= PLAIN && page <= LOSES_RBP && page != NO_CFI)
+		place_ret->row = row_of(page);
 	return CODE_NATIVE;
+}
+
+static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
+{
+	(void)context;
+	return ((address - is_return_address) & ~0xfffULL) == NAMED_ENTRY ? CODE_STUB_ENTRY : CODE_STUB_NONE;
 }
 
 static int follows_call(void *context, uint64_t address)
@@ -68,12 +92,8 @@ static int follows_call(void *context, uint64_t address)
 	return (address & ~0xfffULL) != JIT_NO_CALL && !(address & 1);
 }
 
-static const struct unwind_callbacks callbacks = {.find = find_code, .follows_call = follows_call};
-
-static struct cfi_row *row_of(uint64_t page)
-{
-	return &rows[(page - PLAIN) >> 12];
-}
+static const struct unwind_callbacks callbacks = {
+    .find = find_code, .find_stub = find_stub, .follows_call = follows_call};
 
 /* The unwinder does not ask for their order. */
 static void add_rule(uint64_t page, uint8_t number, enum cfi_rule_kind kind, uint8_t reg, int32_t offset)
@@ -146,6 +166,14 @@ static void expect(const uint64_t *addresses, size_t count, enum unwind_end end)
 }
 #define EXPECT(end, ...)                                                                                               \
 	expect((const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), end)
+
+static void set_chain(const uint64_t *addresses, size_t count)
+{
+	memcpy(chain, addresses, count * sizeof(*addresses));
+	input.callchain_count = count;
+}
+#define CHAIN(...)                                                                                                     \
+	set_chain((const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 START_TEST(test_cfi_to_the_entry)
 {
@@ -322,6 +350,122 @@ START_TEST(test_bad_stacks_end)
 }
 END_TEST
 
+START_TEST(test_signal_trampoline_without_cfi)
+{
+	uint64_t *general = &words[1 + 5];
+
+	start_at(LEAF, 0);
+	words[0] = SIGRETURN; /* what precedes it is another function */
+	general[10] = place(40);
+	general[15] = place(36);
+	general[16] = FRAMED;
+	words[41] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, SIGRETURN, FRAMED, ENTRY + 2);
+	ck_assert(!result.frames[1].is_return_address);
+	ck_assert(!result.frames[2].is_return_address);
+}
+END_TEST
+
+#define OTHER_STACK 0x7ffdf0000000ULL
+
+/* A handler with frame pointers on an alternate stack, which has interrupted `function`. */
+static void interrupt(uint64_t function)
+{
+	uint64_t *general = &words[2 + 5];
+
+	start_at(FRAMED, place(0));
+	words[0] = OTHER_STACK + 64; /* what the handler saved */
+	words[1] = TRAMPOLINE + 2;
+	general[10] = OTHER_STACK + 64;
+	general[15] = OTHER_STACK;
+	general[16] = function;
+}
+
+START_TEST(test_alternate_signal_stack)
+{
+	interrupt(LEAF);
+	run();
+	EXPECT(UNWIND_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, LEAF);
+	interrupt(FRAMED + 4);
+	run();
+	EXPECT(UNWIND_END_OTHER_STACK, FRAMED, TRAMPOLINE + 2, FRAMED + 4);
+}
+END_TEST
+
+START_TEST(test_chain_on_from_an_alternate_stack)
+{
+	/* The kernel followed the frame pointer onto the thread's own stack. */
+	interrupt(FRAMED + 4);
+	CHAIN(FRAMED, TRAMPOLINE + 2, PLAIN + 2, ENTRY + 2);
+	run();
+	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, FRAMED + 4, PLAIN + 2, ENTRY + 2);
+	ck_assert(result.spliced);
+	ck_assert(!result.frames[3].doubtful);
+
+	/* The function that was interrupted has no frame: its caller may be missing. */
+	interrupt(LEAF);
+	run();
+	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, PLAIN + 2, ENTRY + 2);
+	ck_assert(result.frames[3].doubtful);
+	ck_assert(!result.frames[4].doubtful);
+}
+END_TEST
+
+START_TEST(test_coroutine)
+{
+	start_at(LEAF, 0);
+	words[0] = PLAIN + 2;
+	words[2] = CONTEXT; /* its first byte */
+	run();
+	EXPECT(UNWIND_END_COROUTINE, LEAF, PLAIN + 2, CONTEXT);
+	ck_assert(!result.frames[2].is_return_address);
+}
+END_TEST
+
+START_TEST(test_function_that_changes_stacks)
+{
+	start_at(LEAF, OTHER_STACK);
+	words[0] = SWITCH + 2;
+	words[1] = PLAIN + 2; /* left over from something else */
+	run();
+	EXPECT(UNWIND_END_OTHER_STACK, LEAF, SWITCH + 2);
+}
+END_TEST
+
+START_TEST(test_entry_known_by_name)
+{
+	start_at(LEAF, 0);
+	words[0] = NAMED_ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, NAMED_ENTRY + 2);
+	words[0] = NO_CFI + 2;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
+}
+END_TEST
+
+START_TEST(test_python_trampoline)
+{
+	/* It pads its frame; the frame pointer is whatever the interpreter keeps there. */
+	start_at(LEAF, place(30));
+	words[0] = PYTHON + 7;
+	words[2] = FRAMED + 2;
+	words[30] = 0;
+	words[31] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
+	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_STUB);
+
+	/* It has a frame pointer. */
+	start_at(LEAF, place(1));
+	words[1] = place(30);
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
+	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_FRAME_POINTER);
+}
+END_TEST
+
 START_TEST(test_depth_limit)
 {
 	static uint64_t deep[2 * UNWIND_FRAMES_MAX];
@@ -350,14 +494,6 @@ START_TEST(test_end_of_the_copy)
 	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
 }
 END_TEST
-
-static void set_chain(const uint64_t *addresses, size_t count)
-{
-	memcpy(chain, addresses, count * sizeof(*addresses));
-	input.callchain_count = count;
-}
-#define CHAIN(...)                                                                                                     \
-	set_chain((const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 START_TEST(test_splice_after_a_frameless_leaf)
 {
@@ -516,15 +652,14 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-static enum code_kind find_live(void *context, uint64_t address, const struct cfi_row **row_ret, uint64_t *bias_ret)
+static enum code_kind find_live(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
-	struct live live = {.address = address};
+	struct live live = {.address = address - is_return_address};
 
 	(void)context;
 	if (!dl_iterate_phdr(find_module, &live))
 		return CODE_NONE;
-	*bias_ret = live.found.bias;
-	*row_ret = program_cfi(live.found.program, address - live.found.bias);
+	*place_ret = program_place(live.found.program, address - live.found.bias, is_return_address);
 	return CODE_NATIVE;
 }
 
@@ -708,6 +843,13 @@ int main(void)
 	tcase_add_test(by_hand, test_frameless_first_frame);
 	tcase_add_test(by_hand, test_register_lost_on_the_way);
 	tcase_add_test(by_hand, test_bad_stacks_end);
+	tcase_add_test(by_hand, test_signal_trampoline_without_cfi);
+	tcase_add_test(by_hand, test_alternate_signal_stack);
+	tcase_add_test(by_hand, test_chain_on_from_an_alternate_stack);
+	tcase_add_test(by_hand, test_coroutine);
+	tcase_add_test(by_hand, test_function_that_changes_stacks);
+	tcase_add_test(by_hand, test_entry_known_by_name);
+	tcase_add_test(by_hand, test_python_trampoline);
 	tcase_add_test(by_hand, test_depth_limit);
 	tcase_add_test(by_hand, test_end_of_the_copy);
 	tcase_add_test(by_hand, test_splice_after_a_frameless_leaf);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/stubs.h"
+
+#include <elf.h>
+#include <string.h>
+
+struct pattern {
+	uint16_t machine;
+	uint8_t stub; /* enum code_stub */
+	uint8_t size;
+	uint8_t code[STUBS_CODE_MAX];
+};
+
+static const struct pattern patterns[] = {
+    /* mov $15, %rax; syscall: musl, Go, the C library */
+    {EM_X86_64, CODE_STUB_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    /* mov $15, %eax; syscall */
+    {EM_X86_64, CODE_STUB_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    /* mov x8, #139; svc #0 */
+    {EM_AARCH64, CODE_STUB_SIGNAL_RETURN, 8, {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}},
+    /* __start_context of the C library: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
+    {EM_X86_64, CODE_STUB_COROUTINE, 10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
+    /* the same as it was: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
+    {EM_X86_64, CODE_STUB_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
+    /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
+    {EM_X86_64, CODE_STUB_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
+};
+
+enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size)
+{
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		const struct pattern *pattern = &patterns[i];
+
+		if (pattern->machine == elf_machine && size >= pattern->size &&
+		    !memcmp(code, pattern->code, pattern->size))
+			return pattern->stub;
+	}
+	return CODE_STUB_NONE;
+}
+
+enum code_stub stubs_by_name(const char *function)
+{
+	static const struct {
+		const char *name;
+		enum code_stub stub;
+	} names[] = {
+	    {"_start", CODE_STUB_ENTRY},
+	    {"_dlstart", CODE_STUB_ENTRY},
+	    {"clone", CODE_STUB_ENTRY},
+	    {"__clone", CODE_STUB_ENTRY},
+	    {"clone3", CODE_STUB_ENTRY},
+	    {"__clone3", CODE_STUB_ENTRY},
+	    {"__start_context", CODE_STUB_COROUTINE},
+	    {"runtime.rt0_go", CODE_STUB_ENTRY},
+	    {"runtime.goexit", CODE_STUB_ENTRY},
+	    {"runtime.mstart", CODE_STUB_ENTRY},
+	    {"runtime.systemstack", CODE_STUB_STACK_SWITCH},
+	    {"runtime.mcall", CODE_STUB_STACK_SWITCH},
+	    {"runtime.morestack", CODE_STUB_STACK_SWITCH},
+	    {"runtime.asmcgocall", CODE_STUB_STACK_SWITCH},
+	    {"runtime.cgocallback", CODE_STUB_STACK_SWITCH},
+	};
+	size_t length = function ? strcspn(function, "@") : 0;
+
+	/* Go's assembly has two calling conventions, and says so in the name. */
+	if (length > 5 && !strncmp(function + length - 5, ".abi0", 5))
+		length -= 5;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strlen(names[i].name) == length && !strncmp(names[i].name, function, length))
+			return names[i].stub;
+	}
+	return CODE_STUB_NONE;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Code that unwinding must know for what it is: its own rules, if it has any, tell another story. */
+#ifndef CODE_STUBS_H
+#define CODE_STUBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/unwind.h"
+
+#define STUBS_CODE_MAX 16
+
+/* By what will be executed: up to STUBS_CODE_MAX bytes from a return address on. */
+enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size);
+
+/* By the name of the symbol. */
+enum code_stub stubs_by_name(const char *function);
+
+#endif
