@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "model/space-calls.h"
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
 #include "model/space-repair.h"
@@ -253,6 +254,7 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	if (space_calls_failed(call) || !top)
 		return true;
 	space->break_known = true;
+	space->snapshot.told_break = false;
 	space->program_break = top;
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
@@ -289,7 +291,8 @@ static bool apply_remap_file_pages(struct space *space, const struct space_call 
 
 	if (call->result != 0 || !space_calls_range(space, offset.start, call->arguments[1] & ~mask, &range))
 		return true;
-	return space_snapshot_touch(space, range.start, range.end) &&
+	return space_doubt_change(space, range.start, range.end) &&
+	       space_snapshot_touch(space, range.start, range.end) &&
 	       space_edit_change(space, range.start, range.end, change_offset, &offset);
 }
 
@@ -424,6 +427,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	if (!space_repair_late(space, call->time_ns))
 		return &error_no_memory;
 	space_guards_expire(space, call->time_ns);
+	space_doubt_expire(space, call->time_ns);
 	for (size_t i = 0; done && i < call->witness_count; i++) {
 		const struct space_witness *witness = &call->witnesses[i];
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "model/space-doubt.h"
 #include "model/space-snapshot.h"
 
 static bool has_file(const struct space_attributes *attributes)
@@ -197,5 +198,6 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 
 bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->unknown, start, end) && space_snapshot_touch(space, start, end);
+	return intervals_cut(&space->unknown, start, end) && space_doubt_settle(space, start, end) &&
+	       space_snapshot_touch(space, start, end);
 }

@@ -4,19 +4,18 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 
 #define GUARD_NS 1000000000ULL /* contended releases were seen to wait for 23 ms */
 #define GUARDS_MAXIMUM 1024
-#define SNAPSHOT_LAG_NS 100000000ULL /* a call whose effect a snapshot has seen returns within this time */
 
 static void remove_guard(struct space *space, size_t index)
 {
 	vector_deinit(&space->guards.items[index].saved);
 	memmove(&space->guards.items[index], &space->guards.items[index + 1],
 		(space->guards.count - index - 1) * sizeof(*space->guards.items));
-	if (--space->guards.count == 0)
-		map_deinit(&space->last_exits);
+	space->guards.count--;
 }
 
 static void give_up(struct space *space, size_t index)
@@ -31,23 +30,19 @@ static void give_up(struct space *space, size_t index)
 }
 
 /* A snapshot or a witness may have shown the mapping before its call returned: then nothing was in the way. */
-static bool seen_early(const struct space *space, const struct space_interval *held, uint64_t start,
-		       const struct space_attributes *attributes)
+static bool seen_early(const struct space *space, const struct space_call *call, const struct space_interval *held,
+		       uint64_t start, const struct space_attributes *attributes)
 {
 	struct space_attributes placed = *attributes;
 	struct space_attributes found = held->attributes;
-	bool early = false;
+	uint64_t address = held->start > start ? held->start : start;
 
-	if (held->birth >= BIRTH_FIRST)
+	if (held->birth >= BIRTH_FIRST ||
+	    (held->birth == BIRTH_UNKNOWN && space->now_ns - space->repaired_ns > GUARD_NS) ||
+	    (held->birth == BIRTH_BEFORE && !space_doubt_covers(space, call, address)))
 		return false;
-	if (held->birth == BIRTH_UNKNOWN && space->now_ns - space->repaired_ns <= GUARD_NS)
-		early = true;
-	if (!early && held->birth != BIRTH_KERNEL && space->now_ns - space->described_ns > SNAPSHOT_LAG_NS)
-		return false;
-	if (held->start > start)
-		placed = space_edit_advance(attributes, held->start - start);
-	else
-		found = space_edit_advance(&held->attributes, start - held->start);
+	placed = space_edit_advance(attributes, address - start);
+	found = space_edit_advance(&held->attributes, address - held->start);
 	return space_edit_agree(&placed, &found);
 }
 
@@ -74,7 +69,7 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 		uint64_t from = node->interval.start > start ? node->interval.start : start;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 
-		if (!seen_early(space, &node->interval, start, attributes)) {
+		if (!seen_early(space, call, &node->interval, start, attributes)) {
 			done = space_edit_take(space, from, to, &saved);
 			continue;
 		}
@@ -251,7 +246,11 @@ void space_guards_expire(struct space *space, uint64_t now_ns)
 
 bool space_guards_note(struct space *space, const struct space_call *call)
 {
-	return !space->guards.count || map_put(&space->last_exits, (uint32_t)call->thread, call->time_ns);
+	if (space->guards.count || space->snapshot.open || space->doubts.count)
+		return map_put(&space->last_exits, (uint32_t)call->thread, call->time_ns);
+	if (space->last_exits.count)
+		map_deinit(&space->last_exits);
+	return true;
 }
 
 void space_guards_give_up(struct space *space)

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "model/space-calls.h"
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-repair.h"
 #include "model/space-snapshot.h"
@@ -103,5 +104,6 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 		if (end > changed_end)
 			changed_end = end;
 	}
-	return range.start >= changed_end || space_snapshot_touch(space, range.start, changed_end);
+	return range.start >= changed_end || (space_doubt_change(space, range.start, changed_end) &&
+					      space_snapshot_touch(space, range.start, changed_end));
 }

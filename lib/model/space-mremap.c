@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "model/space-calls.h"
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
 #include "model/space-repair.h"
@@ -266,12 +267,16 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 
 static bool apply(struct space *space, const struct space_call *call, struct remap *remap)
 {
+	uint64_t told = remap->old_bytes ? remap->old_bytes : space->page_bytes;
+
 	if (space_calls_failed(call))
 		return apply_failed(space, call, remap);
+	if (remap->old_bytes && remap->target == remap->source && !remap->fixed && !remap->keep_source)
+		return resize(space, call, remap);
+	if (!space_doubt_undo(space, call, remap->source, remap->source + told))
+		return false;
 	if (!remap->old_bytes)
 		return duplicate(space, call, remap);
-	if (remap->target == remap->source && !remap->fixed && !remap->keep_source)
-		return resize(space, call, remap);
 	return move_pieces(space, call, remap);
 }
 

@@ -4,51 +4,73 @@
 #include "model/space-edit.h"
 
 #define LATE_NS 1000000000ULL  /* a call in flight while its page was read returns within this time */
-#define REPAIR_NS 100000000ULL /* most return within this time */
+#define REPAIR_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
+#define END_NS 100000000ULL    /* so long before its last thread's end a process's memory may go */
 
-/* In the marks the interval's birth says whether something is mapped; attributes are those that address 0 would have.
- */
+/* In the marks the interval's birth says whether something is mapped, the commit with which birth it is put where it is
+ * missing; attributes are those that address 0 would have. */
 enum { MARK_NOTHING, MARK_MAPPED };
 
-static struct space_check *current_check(struct space *space)
+static bool same_page(const struct space_interval *left, const struct space_interval *right)
 {
-	bool checking = space->snapshot.open && space->snapshot.mode == SPACE_SNAPSHOT_CHECK;
+	return left->birth == right->birth && space_edit_agree(&left->attributes, &right->attributes);
+}
 
-	return checking ? &space->snapshot.check : &space->check;
+/* When [range->start, ...) was first found to be so; the range is cut where the answer changes. */
+static uint64_t first_found(const struct intervals *earlier, struct space_interval *range, uint64_t time_ns)
+{
+	const struct interval_node *node = intervals_within(earlier, range->start, range->end);
+
+	if (!node)
+		return time_ns;
+	if (node->interval.start > range->start) {
+		range->end = node->interval.start;
+		return time_ns;
+	}
+	if (node->interval.end < range->end)
+		range->end = node->interval.end;
+	return same_page(&node->interval, range) ? node->time_ns : time_ns;
 }
 
 bool space_repair_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
 		       uint64_t time_ns, bool wrong)
 {
-	struct intervals *marks = wrong ? &space->differing : &space->unsaid;
+	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unsaid;
+	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unsaid;
 	struct space_check *check = &space->snapshot.check;
-	struct space_interval range = {.start = start, .end = end, .birth = MARK_NOTHING};
+	struct space_interval range = {.birth = MARK_NOTHING};
 
 	if (start >= end)
 		return true;
 	if (attributes) {
 		range.attributes = space_edit_advance(attributes, -start);
 		range.birth = MARK_MAPPED;
+		range.commit =
+		    space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.birth : (uint32_t)BIRTH_BEFORE;
 	}
 	if (wrong) {
 		if (!check->wrong_bytes)
 			check->first_wrong = start;
 		check->wrong_bytes += end - start;
 	}
-	return intervals_insert(marks, &range, time_ns);
+	for (range.start = start; range.start < end; range.start = range.end) {
+		uint64_t found_ns;
+
+		range.end = end;
+		found_ns = first_found(earlier, &range, time_ns);
+		if (!intervals_insert(marks, &range, found_ns))
+			return false;
+	}
+	return true;
 }
 
 /* Pages found wrong are undecided when a call settles them that may have been in flight when they were read. */
-bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
+static bool excuse(struct space *space, struct intervals *differing, struct space_check *check, uint64_t start,
+		   uint64_t end)
 {
-	struct space_check *check = current_check(space);
 	struct interval_node *node;
 
-	if (!intervals_cut(&space->unsaid, start, end))
-		return false;
-	if (!space->differing.count)
-		return true;
-	for (uint64_t position = start; (node = intervals_within(&space->differing, position, end));) {
+	for (uint64_t position = start; (node = intervals_within(differing, position, end));) {
 		uint64_t from = node->interval.start > start ? node->interval.start : start;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
 		bool in_flight = space->now_ns - node->time_ns <= LATE_NS;
@@ -56,16 +78,23 @@ bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
 		position = to;
 		if (space->now_ns <= node->time_ns)
 			continue;
-		if (!intervals_cut(&space->differing, from, to))
+		if (!intervals_cut(differing, from, to))
 			return false;
 		if (!in_flight)
 			continue;
 		check->undecided_bytes += to - from;
 		check->wrong_bytes -= to - from;
-		node = intervals_next(&space->differing, 0);
+		node = intervals_next(differing, 0);
 		check->first_wrong = check->wrong_bytes && node ? node->interval.start : 0;
 	}
 	return true;
+}
+
+bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
+{
+	return intervals_cut(&space->found.unsaid, start, end) && intervals_cut(&space->finding.unsaid, start, end) &&
+	       excuse(space, &space->found.differing, &space->check, start, end) &&
+	       excuse(space, &space->finding.differing, &space->snapshot.check, start, end);
 }
 
 static void correct_protection(void *context, struct space_interval *interval)
@@ -172,71 +201,108 @@ static bool repair(struct space *space, const struct space_interval *mark, uint3
 	return true;
 }
 
-static bool repair_marks(struct space *space, struct intervals *marks, uint32_t birth)
+/* What was first found by `until_ns`. */
+static bool repair_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
 {
 	struct interval_node *node;
 
-	while ((node = intervals_next(marks, 0))) {
+	for (uint64_t position = 0; (node = intervals_next(marks, position));) {
 		const struct space_interval mark = node->interval;
 
+		position = mark.end;
+		if (node->time_ns > until_ns) {
+			if (node->time_ns < space->repair_ns)
+				space->repair_ns = node->time_ns;
+			continue;
+		}
 		intervals_remove(marks, mark.start);
-		if (!repair(space, &mark, birth))
+		if (!repair(space, &mark, wrong ? BIRTH_UNKNOWN : mark.commit))
 			return false;
 	}
 	return true;
 }
 
+static bool repair_found(struct space *space, uint64_t until_ns)
+{
+	space->repair_ns = UINT64_MAX;
+	return repair_marks(space, &space->found.differing, until_ns, true) &&
+	       repair_marks(space, &space->found.unsaid, until_ns, false);
+}
+
 bool space_repair_all(struct space *space)
 {
-	bool done = true;
-
-	if (space->repair_due) {
-		space->repair_due = false;
-		if (space->differing.count)
-			space->repaired_ns = space->check.time_ns;
-		done = repair_marks(space, &space->differing, BIRTH_UNKNOWN) &&
-		       repair_marks(space, &space->unsaid, BIRTH_BEFORE);
-	}
-	space_repair_forget(space);
-	return done;
+	return repair_found(space, UINT64_MAX);
 }
 
 bool space_repair_late(struct space *space, uint64_t now_ns)
 {
-	if (!space->repair_due || now_ns <= space->check.time_ns || now_ns - space->check.time_ns < REPAIR_NS)
+	if (now_ns <= space->repair_ns || now_ns - space->repair_ns < REPAIR_NS)
 		return true;
-	return space_repair_all(space);
+	space->repaired_ns = now_ns;
+	return repair_found(space, now_ns - REPAIR_NS);
+}
+
+bool space_repair_ended(struct space *space, uint64_t now_ns)
+{
+	return now_ns < END_NS || repair_found(space, now_ns - END_NS);
+}
+
+static void forget(struct findings *findings)
+{
+	intervals_deinit(&findings->differing);
+	intervals_deinit(&findings->unsaid);
+}
+
+void space_repair_begin(struct space *space)
+{
+	forget(&space->finding);
+}
+
+void space_repair_end(struct space *space)
+{
+	struct interval_node *node;
+
+	forget(&space->found);
+	space->found = space->finding;
+	space->finding = (struct findings){0};
+	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
+		space->check = space->snapshot.check;
+	space->repair_ns = UINT64_MAX;
+	for (uint64_t position = 0; (node = intervals_next(&space->found.differing, position));
+	     position = node->interval.end)
+		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
+	for (uint64_t position = 0; (node = intervals_next(&space->found.unsaid, position));
+	     position = node->interval.end)
+		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
 }
 
 void space_repair_forget(struct space *space)
 {
-	space->repair_due = false;
-	intervals_deinit(&space->differing);
-	intervals_deinit(&space->unsaid);
+	forget(&space->found);
+	forget(&space->finding);
+	space->repair_ns = UINT64_MAX;
 }
 
 bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
-	if (!space->repair_due)
-		return true;
-	for (uint64_t position = start; (node = intervals_within(&space->differing, position, end));) {
+	for (uint64_t position = start; (node = intervals_within(&space->found.differing, position, end));) {
 		struct space_interval part = node->interval;
+		const struct space_interval *held;
 
-		position = part.end < end ? part.end : end;
 		if (part.start < start)
 			part.start = start;
-		part.end = position;
-		if (part.birth == MARK_NOTHING || space_next(space, part.start) == NULL ||
-		    space_next(space, part.start)->start >= part.end) {
-			if (part.birth == MARK_NOTHING)
-				continue;
-			if (!intervals_cut(&space->differing, part.start, part.end) ||
-			    !repair(space, &part, BIRTH_UNKNOWN))
-				return false;
-			space->repaired_ns = space->check.time_ns;
-		}
+		if (part.end > end)
+			part.end = end;
+		position = part.end;
+		held = space_next(space, part.start);
+		if (part.birth == MARK_NOTHING || (held && held->start < part.end))
+			continue;
+		if (!intervals_cut(&space->found.differing, part.start, part.end) ||
+		    !repair(space, &part, BIRTH_UNKNOWN))
+			return false;
+		space->repaired_ns = space->now_ns;
 	}
 	return true;
 }

@@ -4,10 +4,10 @@
 
 #include <sys/mman.h>
 
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-repair.h"
 
-#define TOUCHED_MAXIMUM 65536
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
@@ -18,38 +18,9 @@ struct stretch {
 	const struct space_attributes *attributes; /* of `start` */
 };
 
-static bool mark(struct intervals *intervals, uint64_t start, uint64_t end, uint64_t time_ns)
-{
-	const struct space_interval range = {.start = start, .end = end};
-
-	return intervals_cut(intervals, start, end) && intervals_insert(intervals, &range, time_ns);
-}
-
-/* Lines to come are later than the last one, so older marks say nothing any more. */
-static void forget_touched(struct space *space)
-{
-	struct interval_node *node;
-
-	for (uint64_t position = 0; (node = intervals_next(&space->touched, position));) {
-		position = node->interval.end;
-		if (node->time_ns <= space->snapshot.line_time_ns)
-			intervals_remove(&space->touched, node->interval.start);
-	}
-	if (space->touched.count > TOUCHED_MAXIMUM / 2)
-		intervals_deinit(&space->touched);
-}
-
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	if (!space->now_ns)
-		return true;
-	if (!space_repair_excuse(space, start, end))
-		return false;
-	if (!space->snapshot.open || space->snapshot.mode != SPACE_SNAPSHOT_DEFINE)
-		return true;
-	if (space->touched.count >= TOUCHED_MAXIMUM)
-		forget_touched(space);
-	return mark(&space->touched, start, end, space->now_ns);
+	return !space->now_ns || space_repair_excuse(space, start, end);
 }
 
 /* Attributes of the model's interval at `address`, which lies within it. */
@@ -97,85 +68,6 @@ static bool agrees(const struct space_interval *interval, const struct stretch *
 	return space_edit_agree(&model, &told);
 }
 
-/* Put what the kernel has and the model has not: [start, end) is free. */
-static bool define_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
-{
-	struct space_interval interval = {.start = start, .end = end, .birth = space->snapshot.birth};
-	const struct space_interval *above = space_find(space, end);
-
-	if (start >= end || !stretch->attributes)
-		return true;
-	interval.attributes = space_edit_advance(stretch->attributes, start - stretch->start);
-	if (interval.birth == BIRTH_UNKNOWN && stretch->attributes->stack)
-		interval.birth = BIRTH_KERNEL;
-	if (interval.birth == BIRTH_UNKNOWN && above && above->attributes.growsdown)
-		interval.birth = above->birth;
-	interval.commit = space_edit_commit(&interval.attributes);
-	if (interval.birth == BIRTH_UNKNOWN)
-		space->counts.repaired_bytes += end - start;
-	return space_edit_bear(space, &interval);
-}
-
-/* The part of a line that no later call has touched becomes what the kernel says. */
-static bool define_part(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
-{
-	struct stretch part = *stretch;
-	uint64_t position = start;
-
-	if (!intervals_cut(&space->unknown, start, end))
-		return false;
-	while (position < end) {
-		struct interval_node *node = intervals_next(&space->mapped, position);
-		uint64_t from, to;
-
-		from = node && node->interval.start < end ? node->interval.start : end;
-		if (from > position && !define_missing(space, &part, position, from))
-			return false;
-		if (from < position)
-			from = position;
-		if (from == end)
-			return true;
-		node = intervals_next(&space->mapped, from);
-		to = node->interval.end < end ? node->interval.end : end;
-		position = to;
-		if (agrees(&node->interval, stretch)) {
-			if (!space_edit_change(space, from, to, complete_interval, &part))
-				return false;
-			continue;
-		}
-		if (space->snapshot.birth == BIRTH_UNKNOWN && !stretch->attributes)
-			space->counts.repaired_bytes += to - from;
-		if (!space_edit_release(space, from, to, NULL) || !define_missing(space, &part, from, to))
-			return false;
-	}
-	return true;
-}
-
-static bool define_stretch(struct space *space, const struct stretch *stretch)
-{
-	uint64_t position = stretch->start;
-	struct interval_node *node;
-
-	while (position < stretch->end) {
-		uint64_t stop = stretch->end, resume = stretch->end;
-
-		for (uint64_t from = position; (node = intervals_next(&space->touched, from));
-		     from = node->interval.end) {
-			if (node->interval.start >= stretch->end)
-				break;
-			if (node->time_ns > stretch->time_ns) {
-				stop = node->interval.start > position ? node->interval.start : position;
-				resume = node->interval.end < stretch->end ? node->interval.end : stretch->end;
-				break;
-			}
-		}
-		if (stop > position && !define_part(space, stretch, position, stop))
-			return false;
-		position = resume;
-	}
-	return true;
-}
-
 static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
 	struct space_attributes told;
@@ -184,6 +76,79 @@ static bool differ(struct space *space, const struct stretch *stretch, uint64_t 
 		return space_repair_mark(space, start, end, NULL, stretch->time_ns, wrong);
 	told = space_edit_advance(stretch->attributes, start - stretch->start);
 	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
+}
+
+/* Put what the kernel has and the model has not: [start, end) is free. */
+static bool define_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+{
+	struct space_interval interval = {.start = start, .end = end, .birth = space->snapshot.birth};
+
+	if (!stretch->attributes)
+		return true;
+	interval.attributes = space_edit_advance(stretch->attributes, start - stretch->start);
+	interval.commit = space_edit_commit(&interval.attributes);
+	return space_edit_bear(space, &interval);
+}
+
+/* [start, end) is a part of the model's `held`. What a call has made is not given up for one reading, which may have
+ * seen the effect of a call in flight. */
+static bool define_held(struct space *space, const struct stretch *stretch, const struct space_interval *held,
+			uint64_t start, uint64_t end)
+{
+	const struct space_interval before = *held;
+	struct stretch part = *stretch;
+
+	if (agrees(&before, stretch)) {
+		if (before.attributes.unknown && !space_doubt_add(space, DOUBT_UNKNOWN, start, end, NULL))
+			return false;
+		return space_edit_change(space, start, end, complete_interval, &part);
+	}
+	if (before.birth >= BIRTH_UNKNOWN)
+		return differ(space, stretch, start, end, false);
+	return space_doubt_add(space, DOUBT_HELD, start, end, &before) && space_edit_release(space, start, end, NULL) &&
+	       define_missing(space, stretch, start, end);
+}
+
+/* Nothing is mapped in [start, end), as far as is known. */
+static bool define_free(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+{
+	for (uint64_t position = start, stop; position < end; position = stop) {
+		const struct interval_node *node = intervals_within(&space->unknown, position, end);
+		enum doubt_kind kind = DOUBT_NOTHING;
+
+		stop = node ? node->interval.start : end;
+		if (stop <= position) {
+			stop = node->interval.end < end ? node->interval.end : end;
+			kind = DOUBT_UNKNOWN;
+		}
+		if (kind == DOUBT_NOTHING && !stretch->attributes)
+			continue;
+		if (!space_doubt_add(space, kind, position, stop, NULL) ||
+		    !intervals_cut(&space->unknown, position, stop) || !define_missing(space, stretch, position, stop))
+			return false;
+	}
+	return true;
+}
+
+static bool define_stretch(struct space *space, const struct stretch *stretch)
+{
+	if (!space_doubt_renew(space, stretch->start, stretch->end))
+		return false;
+	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
+		const struct interval_node *node = intervals_within(&space->mapped, position, stretch->end);
+		bool done;
+
+		stop = node ? node->interval.start : stretch->end;
+		if (stop > position) {
+			done = define_free(space, stretch, position, stop);
+		} else {
+			stop = node->interval.end < stretch->end ? node->interval.end : stretch->end;
+			done = define_held(space, stretch, &node->interval, position, stop);
+		}
+		if (!done)
+			return false;
+	}
+	return true;
 }
 
 /* A stack may have grown down to `start` from the model's interval at `end` unseen. */
@@ -261,15 +226,34 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 	return define_stretch(space, stretch);
 }
 
+/* The read at work has ended, or been given up. */
+static void close_read(struct space *space, uint64_t time_ns)
+{
+	struct snapshot *snapshot = &space->snapshot;
+
+	if (snapshot->open && snapshot->mode == SPACE_SNAPSHOT_DEFINE)
+		space_doubt_close(space, snapshot->read_start, snapshot->position, time_ns);
+	snapshot->read_start = snapshot->position;
+}
+
 struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
 				       uint64_t time_ns)
 {
+	close_read(space, time_ns);
 	if (!space_repair_late(space, time_ns))
 		return &error_no_memory;
-	space_repair_forget(space);
+	space_repair_begin(space);
 	space->snapshot = (struct snapshot){.open = true, .mode = mode, .birth = birth, .line_time_ns = time_ns};
-	intervals_deinit(&space->touched);
 	return NULL;
+}
+
+/* The lowest line tells where it begins, the highest one where the break is: the heap may be in pieces. */
+static void learn_break(struct space *space, uint64_t end)
+{
+	if (space->break_known && !space->snapshot.told_break)
+		return;
+	space->break_known = space->snapshot.told_break = true;
+	space->program_break = end;
 }
 
 struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
@@ -282,6 +266,8 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 
 	if (!snapshot->open || start >= end || end <= snapshot->position || ((start | end) & (space->page_bytes - 1)))
 		return NULL;
+	if (time_ns != snapshot->line_time_ns)
+		close_read(space, time_ns);
 	/* A mapping that was merged with the one before it, or came over that one's end, after that line was read is
 	 * told from its start. */
 	line.start = start < snapshot->position ? snapshot->position : start;
@@ -293,13 +279,8 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
 		return &error_no_memory;
 	snapshot->position = end;
-	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE) {
-		space->described_ns = time_ns;
-		if (told.heap && !space->break_known) {
-			space->break_known = true;
-			space->program_break = end;
-		}
-	}
+	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE && told.heap)
+		learn_break(space, end);
 	return NULL;
 }
 
@@ -312,16 +293,16 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 		return NULL;
 	if (!apply_stretch(space, &rest))
 		return &error_no_memory;
-	snapshot->open = false;
-	intervals_deinit(&space->touched);
+	snapshot->position = UINT64_MAX;
+	close_read(space, time_ns);
 	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE) {
 		space->described = true;
 	} else {
 		snapshot->check.done = true;
 		snapshot->check.time_ns = snapshot->line_time_ns;
-		space->repair_due = space->differing.count || space->unsaid.count;
-		space->check = snapshot->check;
 	}
+	space_repair_end(space);
+	snapshot->open = false;
 	return NULL;
 }
 

@@ -33,12 +33,20 @@ struct ring {
 
 #define RINGS_MAXIMUM 1024
 
+/* See space-repair.h: ranges where the model is not what the kernel's maps say, and when they were first read so. */
+struct findings {
+	struct intervals differing;
+	struct intervals unsaid; /* where the model could not know */
+};
+
 struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
 	uint32_t birth;
-	uint64_t position; /* everything below has been described */
+	uint64_t position;   /* everything below has been described */
+	uint64_t read_start; /* this and what is above by the read at work */
 	uint64_t line_time_ns;
+	bool told_break;	  /* the break is known from this snapshot's lines */
 	struct space_check check; /* being made */
 };
 
@@ -58,17 +66,17 @@ struct space {
 	uint32_t attachments;	   /* how many segments were attached */
 
 	VECTOR(struct guard) guards;
-	struct map last_exits; /* thread -> time of its last call, kept only while there are guards */
+	struct map last_exits; /* thread -> time of its last call, kept while it matters who was in flight when */
 
 	struct snapshot snapshot;
-	bool described;		  /* a DEFINE, or an exec, has told everything once */
-	uint64_t described_ns;	  /* time of the last line of a DEFINE */
-	struct intervals touched; /* ranges changed by calls during a DEFINE, and when */
-	struct intervals
-	    differing;		 /* see space-repair.h: ranges found wrong by the last CHECK, and when they were read */
-	struct intervals unsaid; /* the same of what the model could not know */
-	bool repair_due;	 /* the CHECK was read to its end */
-	uint64_t repaired_ns;	 /* when the last repair's pages were read */
+	bool described; /* a DEFINE, or an exec, has told everything once */
+
+	struct intervals doubts; /* see space-doubt.h */
+	uint64_t doubts_ns;	 /* when the last read had ended that left any */
+
+	struct findings found, finding; /* see space-repair.h: of the last snapshot, of the open one */
+	uint64_t repair_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
+	uint64_t repaired_ns;		/* when something was repaired last */
 	struct space_check check;
 	uint64_t now_ns; /* time of the call being applied; 0: none is */
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
 #include "model/space-repair.h"
@@ -18,6 +19,7 @@ struct mmt_error *space_create(const struct space_observer *observer, uint64_t p
 	if (observer)
 		space->observer = *observer;
 	space->page_bytes = page_bytes;
+	space->repair_ns = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);
 		return &error_no_memory;
@@ -36,7 +38,7 @@ static void release_everything(struct space *space)
 		space_edit_tell_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
-	intervals_deinit(&space->touched);
+	space_doubt_forget(space);
 	space_repair_forget(space);
 }
 
@@ -84,7 +86,7 @@ static bool copy_space(const struct space *space, struct space *copy)
 		if (!space_edit_put(copy, &interval))
 			return false;
 	}
-	return true;
+	return space_doubt_undo_in_copy(space, copy);
 }
 
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
@@ -118,7 +120,6 @@ void space_exec(struct space *space)
 	space->break_known = false;
 	space->read_implies_exec = false;
 	space->described = true;
-	space->described_ns = 0;
 	space->snapshot.open = false;
 	space->check = (struct space_check){0};
 }
@@ -137,7 +138,7 @@ void space_finish(struct space *space)
 
 void space_end(struct space *space, uint64_t time_ns)
 {
-	if (!space_repair_late(space, time_ns))
+	if (!space_repair_ended(space, time_ns))
 		space->snapshot.open = false;
 	space_repair_forget(space);
 }
@@ -249,7 +250,9 @@ bool space_valid(const struct space *space, const char **why_ret)
 	if (!why)
 		why = find_disorder(&space->unknown, space->page_bytes);
 	if (!why)
-		why = find_disorder(&space->differing, space->page_bytes);
+		why = find_disorder(&space->found.differing, space->page_bytes);
+	if (!why)
+		why = find_disorder(&space->doubts, space->page_bytes);
 	if (!why)
 		why = find_wrong_count(space);
 	if (!why)

@@ -167,11 +167,16 @@ struct mmt_error *space_witness_ring(struct space *space, const struct space_wit
 /*
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
  * delivered it; a line also tells that nothing lies between it and the line before. It may begin before that one's end
- * when the mapping has changed since the read before. DEFINE: pages not known, or not
- * touched by a call since that time, become what the kernel says: new ones with birth `birth` (BIRTH_BEFORE at attach,
- * BIRTH_KERNEL after exec). CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles
- * shortly after are then made as the kernel has them: missing ones are born as BIRTH_UNKNOWN, others released by NULL,
- * both counted as repaired.
+ * when the mapping has changed since the read before. Lines and calls come in the order of their times, so a line may
+ * already have the effect of calls that come after it: those in flight when it was read.
+ *
+ * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with birth `birth`
+ * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec). What a move in flight has moved before the reading is put back for
+ * it. What calls have made is compared as in a CHECK, but not counted as wrong.
+ *
+ * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after, and that
+ * the next CHECK does not find right, are then made as the kernel has them: missing ones are born as BIRTH_UNKNOWN,
+ * others released by NULL, both counted as repaired.
  */
 enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
 struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,

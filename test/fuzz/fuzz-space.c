@@ -126,7 +126,7 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 		witness = take_witness(input);
 		return space_witness(space, &witness);
 	case 10:
-		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % BIRTH_FIRST, *now_ns);
+		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % BIRTH_UNKNOWN, *now_ns);
 	case 11:
 		return space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, *now_ns);
 	case 12:

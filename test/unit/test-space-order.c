@@ -188,16 +188,19 @@ START_TEST(grown_break_and_grown_mapping_find_their_place)
 }
 END_TEST
 
-START_TEST(snapshot_that_saw_the_effect_early_is_no_conflict)
+static void snapshot_of_four_pages(void)
 {
-	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_UNKNOWN, driver.now_ns));
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE, driver.now_ns));
 	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW});
 	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns));
-	ck_assert_str_eq(driver_show(&driver), "10-14 rw u");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 4 * PAGE);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw b");
+}
+
+START_TEST(snapshot_that_saw_the_effect_early_is_no_conflict)
+{
+	snapshot_of_four_pages();
 	driver_map(&driver, 10, 4, RW, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
 	driver.thread = 2;
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "");
@@ -206,14 +209,24 @@ END_TEST
 
 START_TEST(old_snapshot_bytes_in_the_way_are_a_conflict)
 {
-	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE, driver.now_ns));
-	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW});
-	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns));
-	driver.now_ns += 200000000;
+	snapshot_of_four_pages();
+	driver.now_ns += 2000000000;
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
+}
+END_TEST
+
+START_TEST(snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict)
+{
+	snapshot_of_four_pages();
+	driver_map(&driver, 20, 1, RW, 0);
+	/* The thread has returned since the reading: this call began after it. */
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #4, 20-21 rw #3");
 }
 END_TEST
 
@@ -238,6 +251,7 @@ int main(void)
 	tcase_add_test(known, grown_break_and_grown_mapping_find_their_place);
 	tcase_add_test(known, snapshot_that_saw_the_effect_early_is_no_conflict);
 	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);
+	tcase_add_test(known, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
 	suite_add_tcase(suite, known);
 	srunner_run_all(runner, CK_NORMAL);
 	failures = srunner_ntests_failed(runner);

@@ -266,8 +266,10 @@ int64_t child_call_as(struct child *child, long number, enum space_call_kind kin
 		 ") = %#" PRIx64,
 		 (int)kind, a0, a1, a2, a3, a4, a5, (uint64_t)call.result);
 	ck_assert_ptr_null(space_apply(child->space, &call));
-	if (undecidable(child, &call))
-		take_snapshot(child, SPACE_SNAPSHOT_DEFINE);
+	if (undecidable(child, &call)) {
+		take_snapshot(child, SPACE_SNAPSHOT_CHECK);
+		space_finish(child->space);
+	}
 	return call.result;
 }
 
