@@ -16,7 +16,8 @@ struct mmt_diff_entry {
 	enum mmt_change change;
 	const struct mmt_group *before; /* NULL for new */
 	const struct mmt_group *after;	/* NULL for gone */
-	int64_t bytes;			/* unfreed after minus before */
+	int64_t bytes;			/* unfreed after minus before; where that is 0, committed_bytes decide */
+	int64_t committed_bytes;	/* made accessible after minus before, in memory mapped before too */
 	int64_t count;
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes by the recording's duration */
 };
@@ -27,7 +28,7 @@ struct mmt_diff {
 	    *entries; /* largest growth first, largest shrinkage last; MMT_CHANGE_SAME left out */
 	size_t entry_count;
 	size_t same_count;
-	int64_t bytes; /* sum over all stacks */
+	int64_t bytes, committed_bytes; /* sums over all stacks */
 };
 
 /* The change's word for the user: "new", "gone", "grown", "shrunk", "same". Static. */

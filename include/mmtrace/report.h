@@ -185,11 +185,12 @@ struct mmt_process {
 	const char *runtime;            /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
 	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
 	uint64_t threads;
-	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
-	uint64_t resident_bytes;        /* MMT_UNKNOWN */
-	uint64_t before_bytes;          /* mapped before the recording (or the fork) and still there */
+	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
+	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
+	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
-	bool checked;                   /* against the kernel's maps */
+	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
+	uint64_t checked_ns;            /* when these were read */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */

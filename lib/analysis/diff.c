@@ -43,6 +43,17 @@ static uint32_t name_group(struct matching *matching, const struct mmt_group *gr
 	return names_stack(&matching->names, matching->frame_names.items, matching->frame_names.count);
 }
 
+static uint64_t committed_of(const struct mmt_group *group)
+{
+	return group ? group->committed_bytes + group->committed_before_bytes : 0;
+}
+
+/* Holds memory, or uses what others reserved. */
+static bool is_there(const struct mmt_group *group)
+{
+	return group->unfreed_bytes || committed_of(group);
+}
+
 /* From the last to the first, so that equal names are found in the order of their rank. */
 static struct mmt_error *index_groups(struct matching *matching, const struct mmt_report *report)
 {
@@ -54,7 +65,7 @@ static struct mmt_error *index_groups(struct matching *matching, const struct mm
 		uint32_t name = name_group(matching, &report->groups[i]);
 		const uint64_t *next = map_get(&matching->first, name);
 
-		if (!report->groups[i].unfreed_bytes)
+		if (!is_there(&report->groups[i]))
 			continue;
 		matching->chain.items[i] = next ? (size_t)*next : 0;
 		if (name == NAMES_NONE || !map_put(&matching->first, name, i + 1))
@@ -83,30 +94,38 @@ static double bytes_per_second(const struct mmt_group *group, const struct mmt_r
 	return group && seconds > 0 ? (double)group->unfreed_bytes / seconds : 0;
 }
 
-static enum mmt_change classify(const struct mmt_group *before, const struct mmt_group *after)
+static int64_t growth(const struct mmt_diff_entry *entry)
 {
-	if (!before)
+	return entry->bytes ? entry->bytes : entry->committed_bytes;
+}
+
+static enum mmt_change classify(const struct mmt_diff_entry *entry)
+{
+	if (!entry->before)
 		return MMT_CHANGE_NEW;
-	if (!after)
+	if (!entry->after)
 		return MMT_CHANGE_GONE;
-	if (after->unfreed_bytes == before->unfreed_bytes)
+	if (!growth(entry))
 		return MMT_CHANGE_SAME;
-	return after->unfreed_bytes > before->unfreed_bytes ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
+	return growth(entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
 }
 
 static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *before, const struct mmt_group *after)
 {
 	struct mmt_diff_entry entry = {
-	    .change = classify(before, after),
 	    .before = before,
 	    .after = after,
 	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (before ? before->unfreed_bytes : 0)),
+	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(before)),
 	    .count = (int64_t)((after ? after->unfreed_count : 0) - (before ? before->unfreed_count : 0)),
 	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
 	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
 	};
 
+	entry.change = classify(&entry);
 	diff->result.bytes = (int64_t)((uint64_t)diff->result.bytes + (uint64_t)entry.bytes);
+	diff->result.committed_bytes =
+	    (int64_t)((uint64_t)diff->result.committed_bytes + (uint64_t)entry.committed_bytes);
 	if (entry.change == MMT_CHANGE_SAME) {
 		diff->result.same_count++;
 		return NULL;
@@ -124,7 +143,7 @@ static struct mmt_error *match_groups(struct diff *diff, struct matching *matchi
 	for (size_t i = 0; !error && i < after->group_count; i++) {
 		uint32_t after_name;
 
-		if (!after->groups[i].unfreed_bytes)
+		if (!is_there(&after->groups[i]))
 			continue;
 		after_name = name_group(matching, &after->groups[i]);
 		if (after_name == NAMES_NONE)
@@ -143,8 +162,8 @@ static int compare_entries(const void *left, const void *right)
 	const struct mmt_diff_entry *a = left, *b = right;
 	const struct mmt_group *group_a = a->after ? a->after : a->before, *group_b = b->after ? b->after : b->before;
 
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
+	if (growth(a) != growth(b))
+		return growth(a) < growth(b) ? 1 : -1;
 	return group_a->id < group_b->id ? -1 : group_a->id > group_b->id;
 }
 

@@ -132,6 +132,12 @@ static struct birth *find_birth(const struct ledger *ledger, uint32_t number)
 
 static void forget_birth(struct ledger *ledger, struct birth *birth)
 {
+	struct birth *part = find_birth(ledger, birth->part), *whole = find_birth(ledger, birth->whole);
+
+	if (part)
+		part->whole = BIRTH_BEFORE;
+	if (whole)
+		whole->part = BIRTH_BEFORE;
 	birth->in_use = false;
 	if (!vector_push(&ledger->free_births, (uint32_t)(birth - ledger->births.items)))
 		ledger->out_of_memory = true;
@@ -144,7 +150,7 @@ static enum ledger_side side_of(const struct ledger *ledger, uint64_t time_ns)
 	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
 }
 
-struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *birth_ret)
+static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, uint32_t *number_ret)
 {
 	uint32_t index = (uint32_t)ledger->births.count;
 
@@ -152,16 +158,23 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 		index = ledger->free_births.items[--ledger->free_births.count];
 	else if (!vector_append(&ledger->births))
 		return &error_no_memory;
-	ledger->births.items[index] = (struct birth){.account = LEDGER_NO_ACCOUNT,
-						     .process = process,
-						     .thread = thread,
-						     .reserver = LEDGER_NO_ACCOUNT,
-						     .early_releaser = LEDGER_NO_THREAD,
-						     .side = side_of(ledger, ledger->now_ns),
-						     .time_ns = ledger->now_ns,
-						     .in_use = true};
-	*birth_ret = index + BIRTH_FIRST;
+	ledger->births.items[index] = birth;
+	*number_ret = index + BIRTH_FIRST;
 	return NULL;
+}
+
+struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *birth_ret)
+{
+	const struct birth birth = {.account = LEDGER_NO_ACCOUNT,
+				    .process = process,
+				    .thread = thread,
+				    .reserver = LEDGER_NO_ACCOUNT,
+				    .early_releaser = LEDGER_NO_THREAD,
+				    .side = side_of(ledger, ledger->now_ns),
+				    .time_ns = ledger->now_ns,
+				    .in_use = true};
+
+	return add_birth(ledger, birth, birth_ret);
 }
 
 void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
@@ -290,17 +303,6 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	change_unfreed(ledger, account, birth->time_ns, birth->live_bytes);
 }
 
-static void leave_account(struct ledger *ledger, struct birth *birth)
-{
-	struct account *account = &ledger->accounts.items[birth->account];
-
-	account->allocated_bytes -= birth->born_bytes;
-	account->allocated_count--;
-	account->freed_bytes -= birth->born_bytes - birth->live_bytes;
-	account->freed_count -= !birth->live_bytes;
-	change_unfreed(ledger, account, birth->time_ns, -birth->live_bytes);
-}
-
 static void enter_thread(struct ledger *ledger, const struct birth *birth)
 {
 	struct thread_account *owner = thread_of(ledger, birth->thread);
@@ -319,12 +321,14 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 {
 	struct birth *birth = find_birth(ledger, number);
 	struct mmt_error *error;
-	uint32_t account;
+	uint32_t account, part;
 
 	if (!birth || birth->settled)
 		return NULL;
+	part = birth->part;
 	birth->settled = true;
-	if (birth->side == LEDGER_INSIDE) {
+	/* Nothing was born: all of it went to its part. */
+	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
 		error = find_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)
 			return error;
@@ -334,26 +338,83 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	}
 	if (!birth->live_bytes)
 		forget_birth(ledger, birth);
-	return NULL;
+	return ledger_settle(ledger, part, stack);
 }
 
-struct mmt_error *ledger_change_kind(struct ledger *ledger, uint32_t number, uint32_t kind)
+/* An empty birth beside another, of the same call. */
+static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
+{
+	struct birth *birth = find_birth(ledger, whole);
+	uint32_t stack, number;
+	struct mmt_error *error;
+	struct birth part = {.account = birth->account,
+			     .process = birth->process,
+			     .thread = birth->thread,
+			     .kind = kind,
+			     .whole = whole,
+			     .reserver = birth->reserver,
+			     .early_releaser = LEDGER_NO_THREAD,
+			     .side = birth->side,
+			     .time_ns = birth->time_ns,
+			     .settled = birth->settled,
+			     .in_use = true};
+
+	if (part.account != LEDGER_NO_ACCOUNT) {
+		stack = ledger->accounts.items[part.account].stack;
+		error = find_account(ledger, stack, part.process, kind, &part.account);
+		if (error)
+			return error;
+	}
+	error = add_birth(ledger, part, &number);
+	if (!error)
+		ledger->births.items[whole - BIRTH_FIRST].part = number;
+	return error;
+}
+
+/* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
+static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+{
+	bool was_born = birth->born_bytes;
+	struct account *account;
+	struct thread_account *thread;
+
+	birth->born_bytes += bytes;
+	birth->live_bytes += bytes;
+	if (birth->account == LEDGER_NO_ACCOUNT)
+		return;
+	account = &ledger->accounts.items[birth->account];
+	thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, birth->thread);
+	account->allocated_bytes += bytes;
+	account->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
+	account->freed_count += birth->born_bytes && !birth->live_bytes;
+	change_unfreed(ledger, account, birth->time_ns, bytes);
+	if (!thread)
+		return;
+	thread->allocated_bytes += bytes;
+	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
+	thread->freed_count += birth->born_bytes && !birth->live_bytes;
+}
+
+struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
+			       uint32_t *part_ret)
 {
 	struct birth *birth = find_birth(ledger, number);
-	struct mmt_error *error;
-	uint32_t from, to;
 
-	if (!birth || birth->kind == kind)
+	*part_ret = number;
+	if (!birth || birth->kind == kind || bytes > birth->live_bytes)
 		return NULL;
-	birth->kind = kind;
-	if (birth->account == LEDGER_NO_ACCOUNT)
-		return NULL;
-	from = birth->account;
-	error = find_account(ledger, ledger->accounts.items[from].stack, birth->process, kind, &to);
-	if (error)
-		return error;
-	leave_account(ledger, birth);
-	enter_account(ledger, birth, to);
+	if (!birth->part) {
+		struct mmt_error *error = open_part(ledger, number, kind);
+
+		if (error)
+			return error;
+		birth = find_birth(ledger, number);
+	}
+	*part_ret = birth->part;
+	resize_birth(ledger, birth, -bytes);
+	resize_birth(ledger, find_birth(ledger, birth->part), bytes);
+	if (!birth->live_bytes && birth->settled)
+		forget_birth(ledger, birth);
 	return NULL;
 }
 

@@ -25,11 +25,12 @@
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
 struct birth {
-	uint32_t account;  /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
-	uint32_t process;  /* index */
-	uint32_t thread;   /* the caller's number */
-	uint32_t kind;	   /* the caller's number of what it mapped: class and file */
-	uint32_t reserver; /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
+	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
+	uint32_t process;     /* index */
+	uint32_t thread;      /* the caller's number */
+	uint32_t kind;	      /* the caller's number of what it mapped: class and file */
+	uint32_t part, whole; /* see ledger_split(); BIRTH_BEFORE: none */
+	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
 	enum ledger_side side;
 	uint64_t time_ns;
 	uint64_t born_bytes, live_bytes;
@@ -120,8 +121,10 @@ void ledger_drop(struct ledger *ledger, uint32_t birth);
 /* The call has created something and its stack is known. */
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t birth, uint32_t stack) MMT_MUST_CHECK;
 
-/* What a birth holds has turned into another kind (code was made executable): its sums move to that account. */
-struct mmt_error *ledger_change_kind(struct ledger *ledger, uint32_t birth, uint32_t kind) MMT_MUST_CHECK;
+/* `bytes` of what a birth holds have turned into another kind (code: they were made executable). They go to a birth of
+ * their own, one for all such bytes of this birth. */
+struct mmt_error *ledger_split(struct ledger *ledger, uint32_t birth, uint32_t kind, uint64_t bytes,
+			       uint32_t *part_ret) MMT_MUST_CHECK;
 
 /* Commit number of a stack's account; one per account, so that intervals merge. Outside the window: one number for all.
  */

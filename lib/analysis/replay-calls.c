@@ -254,6 +254,18 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	return NULL;
 }
 
+/* What reserved bytes are when the call has made them accessible. */
+static uint32_t kind_after(const struct replay *replay, const struct space_interval *reserved,
+			   const struct birth *birth, const struct event *event)
+{
+	struct space_interval accessible = *reserved;
+	uint32_t kind;
+
+	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	kind = kind_of(replay, &accessible);
+	return !birth || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : birth->kind;
+}
+
 /* Who makes reserved bytes accessible must be known before they are: equal neighbours then become one interval. */
 static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
@@ -268,7 +280,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	if (!reserved)
 		return NULL;
 	birth = ledger_birth(&replay->ledger, reserved->birth);
-	outcome->commit_kind = birth ? birth->kind : kind_of(replay, reserved);
+	outcome->commit_kind = kind_after(replay, reserved, birth, event);
 	if (!can_unwind(replay, process) || (replay->has_dumps && !same_sample(replay, &state->dump, event))) {
 		error = ledger_open_commit(&replay->ledger, &outcome->commit);
 		*commit_ret = outcome->commit;
@@ -279,24 +291,26 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	return error ? error : ledger_commit(&replay->ledger, process->index, outcome->commit_kind, stack, commit_ret);
 }
 
-/* Anonymous memory that has been made executable is code now. */
-static struct mmt_error *note_code(struct replay *replay, const struct space *space, const struct event *event)
+/* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
+static struct mmt_error *note_code(struct replay *replay, struct space *space, const struct event *event)
 {
-	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1], position = start;
 	const struct space_interval *interval;
 
 	if ((event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT) ||
 	    !(event->call.arguments[2] & PROT_EXEC))
 		return NULL;
-	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
-	     position = interval->end) {
-		const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
-		uint32_t kind = kind_of(replay, interval);
+	while ((interval = space_next(space, position)) && interval->start < end) {
+		uint64_t code_start = interval->start, code_end = interval->end;
+		uint32_t kind = kind_of(replay, interval), part;
 		struct mmt_error *error;
 
-		if (!birth || classes_kind_class(kind) != MMT_CLASS_JIT)
+		position = code_end;
+		if (!ledger_birth(&replay->ledger, interval->birth) || classes_kind_class(kind) != MMT_CLASS_JIT)
 			continue;
-		error = ledger_change_kind(&replay->ledger, interval->birth, kind);
+		error = ledger_split(&replay->ledger, interval->birth, kind, code_end - code_start, &part);
+		if (!error)
+			error = space_set_birth(space, code_start, code_end, part);
 		if (error)
 			return error;
 	}

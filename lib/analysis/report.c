@@ -94,6 +94,7 @@ static void describe_check(const struct report *report, struct space_check check
 	if (!check.done || report->replay.window.ends_early)
 		return;
 	described->checked = true;
+	described->checked_ns = check.time_ns;
 	described->checked_mappings = check.mappings;
 	described->wrong_bytes = check.wrong_bytes;
 	described->undecided_bytes = check.undecided_bytes;
@@ -135,11 +136,13 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	return NULL;
 }
 
-/* A child of vfork or clone(CLONE_VM) is as right as the space it shares; its bytes are its owner's. */
+/* A child of vfork or clone(CLONE_VM) is as right as the space it shares, while it does; its bytes are its owner's. */
 static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
 {
-	if (process->borrows_space)
-		describe_check(report, space_check_result(process->space), described);
+	struct space_check check = space_check_result(process->space);
+
+	if (process->borrows_space && check.time_ns < process->ended_ns)
+		describe_check(report, check, described);
 }
 
 static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)

@@ -45,11 +45,13 @@ static const struct account *find_committer(const struct replay *replay, const s
 	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST]);
 }
 
-/* Whose figures the accessible bytes of an interval, and what is resident of them, belong to. */
-static const struct account *find_holder(const struct replay *replay, const struct space_interval *interval,
-					 const struct account *owner)
+/* Whose figures the accessible bytes of an interval, and what is resident of them, belong to: who made them so. Where
+ * rows are kinds of memory, they are the memory's. */
+static const struct account *find_holder(const struct replay *replay, const struct rows *rows,
+					 const struct space_interval *interval, const struct account *owner)
 {
-	const struct account *committer = find_committer(replay, interval);
+	bool by_kind = rows->options->by == MMT_BY_CLASS || rows->options->by == MMT_BY_FILE;
+	const struct account *committer = by_kind ? NULL : find_committer(replay, interval);
 
 	return committer ? committer : owner;
 }
@@ -67,7 +69,7 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 {
 	uint64_t bytes = interval->end - interval->start;
 	struct mmt_group *group = &sums->groups[owner->row - 1];
-	const struct account *committer = find_holder(replay, interval, owner);
+	const struct account *committer = find_holder(replay, rows, interval, owner);
 	const struct account *reserver = birth ? ledger_counted(&replay->ledger, birth->reserver) : NULL;
 
 	group->unfreed_bytes += bytes;
@@ -112,7 +114,7 @@ static struct mmt_error *add_process(const struct replay *replay, const struct r
 			return &error_no_memory;
 		if (!residency)
 			continue;
-		owner = find_holder(replay, interval, owner);
+		owner = find_holder(replay, rows, interval, owner);
 		sums->resident_known[owner->row - 1] = true;
 		sums->groups[owner->row - 1].resident_bytes += resident_bytes(residency, &run, interval);
 	}

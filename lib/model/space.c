@@ -129,6 +129,16 @@ bool space_is_described(const struct space *space)
 	return space->described;
 }
 
+static void change_birth(void *context, struct space_interval *interval)
+{
+	interval->birth = *(const uint32_t *)context;
+}
+
+struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth)
+{
+	return space_edit_change(space, start, end, change_birth, &birth) ? NULL : &error_no_memory;
+}
+
 void space_finish(struct space *space)
 {
 	space_guards_give_up(space);

@@ -199,6 +199,10 @@ void space_finish(struct space *space);
 /* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
 void space_end(struct space *space, uint64_t time_ns);
 
+/* What is mapped in [start, end), where intervals begin and end, has another of the caller's births from here on.
+ * Nobody is told. */
+struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth) MMT_MUST_CHECK;
+
 /* Nobody asks for what an ended process held any more: every byte is told as released (by NULL) and forgotten. What the
  * last check found stays. */
 void space_release(struct space *space);

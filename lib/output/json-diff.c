@@ -26,6 +26,7 @@ static void put_entry(struct document *document, const struct mmt_diff_entry *en
 	document_open_object(document, NULL);
 	document_string(document, "change", mmt_change_name(entry->change));
 	document_signed(document, "bytes", entry->bytes);
+	document_signed(document, "committed_bytes", entry->committed_bytes);
 	document_signed(document, "count", entry->count);
 	put_rate(document, "before_bytes_per_second", entry->before_bytes_per_second);
 	put_rate(document, "after_bytes_per_second", entry->after_bytes_per_second);
@@ -45,6 +46,7 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 	json_report_recording(document, diff->after);
 	document_close(document);
 	document_signed(document, "bytes", diff->bytes);
+	document_signed(document, "committed_bytes", diff->committed_bytes);
 	document_unsigned(document, "entry_count", diff->entry_count);
 	document_unsigned(document, "same_count", diff->same_count);
 	document_unsigned(document, "hidden_count", selection->hidden_count);

@@ -94,6 +94,13 @@ void selection_deinit(struct selection *selection)
 	free(selection->groups);
 }
 
+static uint64_t magnitude(const struct mmt_diff_entry *entry)
+{
+	int64_t bytes = entry->bytes ? entry->bytes : entry->committed_bytes;
+
+	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+}
+
 struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
 				    struct diff_selection *selection_ret)
 {
@@ -105,9 +112,8 @@ struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mm
 		return &error_no_memory;
 	for (size_t i = 0; i < diff->entry_count; i++) {
 		const struct mmt_diff_entry *entry = &diff->entries[i];
-		uint64_t magnitude = entry->bytes < 0 ? -(uint64_t)entry->bytes : (uint64_t)entry->bytes;
 
-		if (magnitude >= options->min_bytes && (!options->limit || selection.count < options->limit))
+		if (magnitude(entry) >= options->min_bytes && (!options->limit || selection.count < options->limit))
 			selection.entries[selection.count++] = entry;
 		else
 			selection.hidden_count++;

@@ -19,6 +19,12 @@ static bool is_wrong(const struct mmt_process *process)
 	return process->checked && process->wrong_bytes;
 }
 
+/* Or else what was read on the way is the last there is. */
+static bool is_final(const struct mmt_report *report, const struct mmt_process *process)
+{
+	return !process->ended && !report->completeness.incomplete;
+}
+
 struct checks checks_sum(const struct mmt_report *report)
 {
 	struct checks checks = {0};
@@ -28,7 +34,10 @@ struct checks checks_sum(const struct mmt_report *report)
 
 		if (process->checked) {
 			add_process(&checks.checked, process);
-			add_process(process->wrong_bytes ? &checks.wrong : &checks.equal, process);
+			if (process->wrong_bytes)
+				add_process(&checks.wrong, process);
+			else
+				add_process(is_final(report, process) ? &checks.equal : &checks.earlier, process);
 		} else {
 			add_process(process->ended ? &checks.ended : &checks.missing, process);
 		}
@@ -59,6 +68,31 @@ static void put_label(struct text *text, const struct mmt_report *report)
 {
 	text_put(text, TEXT_PLAIN, "  checked against the kernel's final ");
 	text_put(text, TEXT_PLAIN, text_plural(report->process_count, "map: ", "maps: "));
+}
+
+static void put_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
+{
+	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
+	char since[MMT_SIZE_TEXT];
+
+	if (is_final(report, process)) {
+		put_label(text, report);
+		return;
+	}
+	text_format(text, TEXT_PLAIN, "  checked against the kernel's map %s after the start",
+		    mmt_format_duration(since_ns, since));
+	text_put(text, TEXT_PLAIN, process->ended ? ", while it lived: " : ", the last one: ");
+}
+
+static void put_label_of_earlier(struct text *text, const struct mmt_report *report)
+{
+	if (report->process_count == 1) {
+		put_label_of(text, report, &report->processes[0]);
+		return;
+	}
+	text_put(text, TEXT_PLAIN,
+		 report->completeness.incomplete ? "  checked against the kernel's last maps: "
+						 : "  checked against the kernel's maps while they lived: ");
 }
 
 static void put_processes(struct text *text, uint64_t processes, const char *end)
@@ -104,7 +138,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	uint64_t rest_bytes = wrong->wrong_bytes;
 
 	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
-		put_label(text, report);
+		put_label_of(text, report, process);
 		put_mappings(text, process->checked_mappings);
 		put_off(text, process->wrong_bytes);
 		put_unsure(text, process->undecided_bytes, process->unknown_bytes);
@@ -123,9 +157,8 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	text_end_line(text);
 }
 
-static void put_checked(struct text *text, const struct mmt_report *report, const struct check_sum *sum)
+static void put_sum(struct text *text, const struct mmt_report *report, const struct check_sum *sum)
 {
-	put_label(text, report);
 	if (report->process_count > 1)
 		put_processes(text, sum->processes, ", ");
 	put_mappings(text, sum->mappings);
@@ -175,7 +208,13 @@ void text_checks(struct text *text, const struct mmt_report *report)
 
 	put_wrong(text, report, &checks.wrong);
 	if (checks.equal.processes) {
-		put_checked(text, report, &checks.equal);
+		put_label(text, report);
+		put_sum(text, report, &checks.equal);
+		text_end_line(text);
+	}
+	if (checks.earlier.processes) {
+		put_label_of_earlier(text, report);
+		put_sum(text, report, &checks.earlier);
 		text_end_line(text);
 	}
 	put_unchecked(text, report, &checks);
@@ -190,7 +229,11 @@ void text_checks_line(struct text *text, const struct mmt_report *report)
 		put_unchecked(text, report, &checks);
 		return;
 	}
-	put_checked(text, report, &checks.checked);
+	if (checks.earlier.processes == checks.checked.processes)
+		put_label_of_earlier(text, report);
+	else
+		put_label(text, report);
+	put_sum(text, report, &checks.checked);
 	if (unchecked) {
 		text_put(text, TEXT_PLAIN, "; ");
 		put_processes(text, unchecked, " not checked");

@@ -11,8 +11,9 @@ struct check_sum {
 };
 
 struct checks {
-	struct check_sum checked; /* wrong and equal together */
+	struct check_sum checked; /* the next three together */
 	struct check_sum wrong, equal;
+	struct check_sum earlier; /* equal, at the last moment that could be compared */
 	struct check_sum ended;	  /* not checked: ended by themselves before */
 	struct check_sum missing; /* not checked for any other reason */
 };

@@ -58,6 +58,8 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 	put_side(text, "unfreed after   ", diff->after);
 	text_put(text, TEXT_PLAIN, "change          ");
 	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(diff->bytes, change));
+	if (diff->committed_bytes != diff->bytes)
+		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(diff->committed_bytes, change));
 	text_part(text, TEXT_PLAIN, "stacks:");
 	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
 		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
@@ -78,10 +80,13 @@ static void put_figures(struct text *text, const struct mmt_diff_entry *entry)
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
 
 	text->indent = ROW_INDENT;
-	text_format(text, entry->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(entry->bytes, before));
+	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
+		    "%11s", mmt_format_change(entry->bytes, before));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
 	put_from_to(text, mmt_format_bytes(bytes_before, before), mmt_format_bytes(bytes_after, after), "");
 	put_from_to(text, mmt_format_count(count_before, before), mmt_format_count(count_after, after), " mappings");
+	if (entry->committed_bytes != entry->bytes)
+		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(entry->committed_bytes, before));
 	put_from_to(text, format_rate(entry->before_bytes_per_second, before),
 		    format_rate(entry->after_bytes_per_second, after), " per second");
 	text_end_line(text);

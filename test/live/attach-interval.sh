@@ -11,7 +11,7 @@ count_readings() {
 }
 
 start_workload busy
-"$MMTRACE" record -q --snapshot-interval 100ms --duration 1 -p "$pid" -o "$recording" || fail "record: status $?"
+"$MMTRACE" record -q -m 32M --snapshot-interval 100ms --duration 1 -p "$pid" -o "$recording" || fail "record: status $?"
 report_json
 # A repair on the way, while calls are in flight, has been seen to be wrong itself: the bytes are said, not yet always 0.
 expect_json '.completeness.lost_events == 0 and (.processes[0].checked)'
@@ -39,4 +39,7 @@ expect_json '.processes | length == 1 and .[0].ended'
 expect_workload_answer no
 "$MMTRACE" report --check -i "$recording" >/dev/null 2>"$directory/check.log" ||
 	fail "the check of a process that ended: status $?: $(cat "$directory/check.log")"
-expect_json '.processes[0].checked and .processes[0].wrong_bytes == 0'
+expect_json '.start_ns as $began | .end_ns as $stopped | .processes[0] |
+	.checked and .wrong_bytes == 0 and .checked_ns > $began and .checked_ns < $stopped'
+"$MMTRACE" report --no-pager -i "$recording" | grep -q "after the start, while it lived: " ||
+	fail "the text does not say when the process was checked"

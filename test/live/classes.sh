@@ -27,6 +27,12 @@ while read -r _ name unfreed; do
 	[ "$got" = "$unfreed" ] || fail "$name: expected $unfreed, got $got: $(jq -c '.groups | map({ name, unfreed_bytes })' by-class.json)"
 	expect_json "all(.groups[]; .class_bytes | with_entries(select(.value > 0)) | keys - [\"$name\"] == [])"
 	expect_json "[.groups[] | select(.name == \"$name\") | .unfreed_bytes] | (add // 0) == $unfreed" by-class.json
+	# Its own committed bytes, whoever made them accessible; and its own threads.
+	expect_json "[.groups[] | select(.name == \"$name\")] |
+		all(.committed_bytes + .reserved_bytes == .unfreed_bytes)" by-class.json
+	expect_json "([.thread_totals[].unfreed_bytes] | add // 0) == $unfreed and
+		([.thread_totals[].allocated_bytes] | add // 0) == .allocated_bytes and
+		([.releases[].bytes] | add // 0) == .freed_bytes"
 done < <(grep '^class ' workload.out)
 [ $sum = "$total" ] || fail "the classes hold $sum of $total bytes"
 report_json --class heap,shm

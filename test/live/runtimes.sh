@@ -23,8 +23,7 @@ runtime() {
 	jq -r --arg name "$name" '.groups[] | "\($name) \(.name) \(.unfreed_bytes)"' report.json
 	expect_json '[.groups[] | select(.name == "thread-stack") | .unfreed_bytes] | add > 4 * 65536'
 	expect_json '[.groups[] | select(.name == "jit") | .unfreed_bytes] | add > 65536'
-	# The one of Node becomes generated code.
-	[ $name = node ] || expect_json '[.groups[] | select(.name == "gc-reserve") | .unfreed_bytes] | add > 1048576'
+	expect_json '[.groups[] | select(.name == "gc-reserve") | .unfreed_bytes] | add > 1048576'
 
 	"$@" >runtime.out 2>&1 3>&- &
 	process=$!

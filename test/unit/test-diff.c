@@ -8,7 +8,7 @@
 #define FRAME(name, at)                                                                                                \
 	{                                                                                                              \
 		.kind = MMT_FRAME_NATIVE, .function = name, .raw_function = name, .module = "program",                 \
-		.module_path = "/usr/bin/program", .address = at, .module_offset = (at) & 0xfff                        \
+		.module_path = "/usr/bin/program", .address = at, .module_offset = (at)&0xfff                          \
 	}
 #define GROUP(number, stack, bytes)                                                                                    \
 	{                                                                                                              \
@@ -71,6 +71,32 @@ START_TEST(every_kind_of_change)
 }
 END_TEST
 
+/* A stack that maps nothing but makes what others reserved accessible uses memory all the same. */
+START_TEST(commits_count_where_nothing_was_mapped)
+{
+	struct mmt_group before_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_before, 0)};
+	struct mmt_group after_groups[] = {GROUP(1, cache, 65536), GROUP(2, leak_after, 0), GROUP(3, other, 0)};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff;
+
+	before_groups[1].committed_bytes = 4096;
+	after_groups[1].committed_bytes = 8192;
+	after_groups[1].committed_before_bytes = 16384;
+	after_groups[2].committed_bytes = 4096;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_int_eq(diff->entries[0].change, MMT_CHANGE_GROWN);
+	ck_assert_int_eq(diff->entries[0].bytes, 0);
+	ck_assert_int_eq(diff->entries[0].committed_bytes, 20480);
+	ck_assert_int_eq(diff->entries[1].change, MMT_CHANGE_NEW);
+	ck_assert_int_eq(diff->entries[1].committed_bytes, 4096);
+	ck_assert_uint_eq(diff->same_count, 1);
+	ck_assert_int_eq(diff->bytes, 0);
+	ck_assert_int_eq(diff->committed_bytes, 24576);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
 START_TEST(shrunk_comes_last)
 {
 	struct mmt_group before_groups[] = {GROUP(1, cache, 16384), GROUP(2, leak_before, 8192)};
@@ -114,6 +140,7 @@ int main(void)
 
 	tcase_add_test(tcase, addresses_do_not_matter);
 	tcase_add_test(tcase, every_kind_of_change);
+	tcase_add_test(tcase, commits_count_where_nothing_was_mapped);
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
 	suite_add_tcase(suite, tcase);

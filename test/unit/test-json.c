@@ -186,6 +186,7 @@ START_TEST(diff)
 	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW,
 				       .after = &sample_groups[0],
 				       .bytes = 1073741824,
+				       .committed_bytes = -4096,
 				       .count = 256,
 				       .after_bytes_per_second = 1048576.4};
 	struct mmt_diff value = {
@@ -202,6 +203,7 @@ START_TEST(diff)
 	item = json_array_get(json_object_get(root, "entries"), 0);
 	ck_assert_str_eq(string(item, "change"), "new");
 	ck_assert_int_eq(number(item, "after_bytes_per_second"), 1048576);
+	ck_assert_int_eq(number(item, "committed_bytes"), -4096);
 	ck_assert(json_is_null(json_object_get(item, "before")));
 	ck_assert_int_eq(number(json_object_get(item, "after"), "unfreed_bytes"), 1073741824);
 	json_decref(root);

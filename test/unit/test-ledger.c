@@ -186,45 +186,120 @@ static void check_balance(void)
 	}
 }
 
-/* Random births and releases by several threads, across both ends of a window, some released before their stack is
- * told. */
+/* What the test knows of a birth. */
+struct slot {
+	uint32_t birth, part;
+	uint64_t left, part_left;
+};
+
+static void start_slot(struct slot *slot, unsigned thread)
+{
+	*slot = (struct slot){.left = 4096 * (1 + (uint64_t)rand() % 8)};
+	ck_assert_ptr_null(ledger_open(&ledger, 0, thread, &slot->birth));
+	ledger_born(&ledger, slot->birth, (uint32_t)rand() % 3, slot->left);
+	if (rand() % 4 == 0) {
+		ledger_released(&ledger, slot->birth, 4096, (thread + 1) % 5);
+		slot->left -= 4096;
+	}
+}
+
+/* Some of it, or all, becomes code. */
+static void split_slot(struct slot *slot)
+{
+	uint64_t bytes = rand() % 2 ? slot->left : 4096;
+	uint32_t part;
+
+	ck_assert_ptr_null(ledger_split(&ledger, slot->birth, 6, bytes, &part));
+	ck_assert(!slot->part_left || part == slot->part);
+	ck_assert_uint_ne(part, slot->birth);
+	slot->part = part;
+	slot->part_left += bytes;
+	slot->left -= bytes;
+}
+
+static void release_slot(struct slot *slot, unsigned thread)
+{
+	uint64_t *left = slot->left ? &slot->left : &slot->part_left;
+	uint64_t bytes = rand() % 2 ? *left : 4096;
+
+	ledger_released(&ledger, slot->left ? slot->birth : slot->part, bytes, rand() % 8 ? thread : LEDGER_NO_THREAD);
+	*left -= bytes;
+}
+
+/* Random births and releases by several threads, across both ends of a window, some released, or turned into code,
+ * before their stack is told. */
 START_TEST(sums_agree_at_any_moment)
 {
-	uint32_t births[64] = {0};
-	uint64_t left[64] = {0}, highest = 0;
+	struct slot slots[64] = {0};
+	uint64_t highest = 0;
 
 	srand((unsigned)_i + 1);
 	ledger.options.from_ns = 3000;
 	ledger.options.births_to_ns = 7000;
 	for (unsigned step = 0; step < 10000; step++) {
-		unsigned slot = (unsigned)rand() % 64, thread = (unsigned)rand() % 5;
+		struct slot *slot = &slots[(unsigned)rand() % 64];
+		unsigned thread = (unsigned)rand() % 5;
 
 		ledger.now_ns = step;
-		if (left[slot]) {
-			uint64_t part = rand() % 2 ? left[slot] : 4096;
-
-			ledger_released(&ledger, births[slot], part, rand() % 8 ? thread : LEDGER_NO_THREAD);
-			left[slot] -= part;
+		if (slot->left && rand() % 4 == 0) {
+			split_slot(slot);
+		} else if (slot->left || slot->part_left) {
+			release_slot(slot, thread);
 		} else {
-			left[slot] = 4096 * (1 + (uint64_t)rand() % 8);
-			ck_assert_ptr_null(ledger_open(&ledger, 0, thread, &births[slot]));
-			ledger_born(&ledger, births[slot], (uint32_t)rand() % 3, left[slot]);
-			if (rand() % 4 == 0) {
-				ledger_released(&ledger, births[slot], 4096, (thread + 1) % 5);
-				left[slot] -= 4096;
-			}
-			ck_assert_ptr_null(ledger_settle(&ledger, births[slot], (uint32_t)rand() % 7));
-			if (left[slot] && rand() % 8 == 0)
-				ck_assert_ptr_null(ledger_change_kind(&ledger, births[slot], 6));
+			start_slot(slot, thread);
+			if (slot->left && rand() % 4 == 0)
+				split_slot(slot);
+			ck_assert_ptr_null(ledger_settle(&ledger, slot->birth, (uint32_t)rand() % 7));
 		}
 		if (ledger.rows.count && ledger.rows.items[0].unfreed_bytes > highest)
 			highest = ledger.rows.items[0].unfreed_bytes;
 		if (step % 100 == 0)
 			check_balance();
 	}
+	for (unsigned i = 0; i < 64; i++) {
+		while (slots[i].left || slots[i].part_left)
+			release_slot(&slots[i], 0);
+	}
 	check_balance();
 	ck_assert_uint_gt(highest, 0);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].peak_bytes, highest);
+	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 0);
+	for (size_t i = 0; i < ledger.accounts.count; i++) {
+		ck_assert_uint_eq(ledger.accounts.items[i].allocated_bytes, ledger.accounts.items[i].freed_bytes);
+		ck_assert_uint_eq(ledger.accounts.items[i].allocated_count, ledger.accounts.items[i].freed_count);
+	}
+	for (size_t i = 0; i < ledger.threads.count; i++)
+		ck_assert_uint_eq(ledger.threads.items[i].allocated_count, ledger.threads.items[i].freed_count);
+}
+END_TEST
+
+/* Part of a mapping is made executable, twice; then the rest is. */
+START_TEST(parts_that_become_code)
+{
+	uint32_t birth = map_bytes(2000, 40960, 7), part, again;
+
+	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 4096, &part));
+	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 8192, &again));
+	ck_assert_uint_eq(part, again);
+	ck_assert_uint_eq(ledger.accounts.count, 2);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 28672);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 1);
+	ck_assert_uint_eq(ledger.accounts.items[1].kind, 6);
+	ck_assert_uint_eq(ledger.accounts.items[1].stack, 7);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 12288);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_count, 1);
+	ck_assert_uint_eq(ledger_birth(&ledger, part)->time_ns, 2000);
+	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes, 40960);
+	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 28672, &again));
+	ck_assert_ptr_null(ledger_birth(&ledger, birth));
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 0);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 0);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 40960);
+	ck_assert_uint_eq(ledger.threads.items[0].allocated_count, 1);
+	/* Already code. */
+	ck_assert_ptr_null(ledger_split(&ledger, part, 6, 4096, &again));
+	ck_assert_uint_eq(again, part);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 40960);
 }
 END_TEST
 
@@ -346,6 +421,7 @@ int main(void)
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
 	tcase_add_loop_test(tcase, sums_agree_at_any_moment, 0, 8);
+	tcase_add_test(tcase, parts_that_become_code);
 	tcase_add_test(tcase, window_leaves_out_older_and_younger_births);
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);

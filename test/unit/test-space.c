@@ -509,6 +509,35 @@ START_TEST(exec_empties)
 }
 END_TEST
 
+START_TEST(what_an_ended_process_held_is_released)
+{
+	driver_map(&driver, 10, 2, RW, 0);
+	space_end(driver.space, driver.now_ns + 1000);
+	space_release(driver.space);
+	ck_assert_str_eq(driver_show(&driver), "");
+	ck_assert_uint_eq(driver.told.released_by_none, 2 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 0);
+}
+END_TEST
+
+START_TEST(part_of_a_mapping_gets_a_birth_of_its_own)
+{
+	driver_map(&driver, 10, 10, RW, 0);
+	driver_protect(&driver, 12, 2, PROT_READ | PROT_EXEC);
+	ck_assert_ptr_null(space_set_birth(driver.space, 12 * PAGE, 14 * PAGE, 20));
+	driver_protect(&driver, 14, 1, PROT_READ | PROT_EXEC);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 rx #20, 14-15 rx #3, 15-20 rw #3");
+	/* Equal neighbours are one again. */
+	ck_assert_ptr_null(space_set_birth(driver.space, 14 * PAGE, 15 * PAGE, 20));
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-15 rx #20, 15-20 rw #3");
+	driver_unmap(&driver, 10, 4);
+	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
+	ck_assert_uint_eq(driver.told.released[20], 2 * PAGE);
+	driver.told.born[3] -= 3 * PAGE;
+	driver.told.born[20] += 3 * PAGE;
+}
+END_TEST
+
 START_TEST(commit_is_of_the_call_that_made_it_accessible)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -680,6 +709,8 @@ int main(void)
 	tcase_add_test(calls, file_offsets_follow_splits_and_merges);
 	tcase_add_test(calls, witness_after_merging_gives_the_file_of_the_range);
 	tcase_add_test(calls, read_implies_exec_is_learnt);
+	tcase_add_test(calls, what_an_ended_process_held_is_released);
+	tcase_add_test(calls, part_of_a_mapping_gets_a_birth_of_its_own);
 	tcase_add_test(calls, mprotect_moves_bytes_between_reserved_and_committed);
 	tcase_add_test(calls, mprotect_that_fails_at_a_hole_keeps_what_precedes_it);
 	tcase_add_test(calls, mprotect_that_fails_half_way_keeps_what_witnesses_list);

@@ -195,6 +195,37 @@ START_TEST(differs_from_kernel)
 }
 END_TEST
 
+/* What was compared on the way is not called final. */
+START_TEST(checked_while_it_lived)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_process processes[2] = {report.processes[0], report.processes[0]};
+	char *text;
+
+	processes[0].ended = true;
+	processes[0].checked_ns = report.start_ns + 1500000000;
+	report.processes = processes;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(
+	    text,
+	    "  checked against the kernel's map 1.5 s after the start, while it lived: 412 mappings, 0 bytes off\n");
+	ck_assert_ptr_null(strstr(text, "final map"));
+	free(text);
+	report.process_count = 2;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "  checked against the kernel's final maps: 1 process, 412 mappings, 0 bytes off\n"
+		   "  checked against the kernel's maps while they lived: 1 process, 412 mappings, 0 bytes off\n");
+	free(text);
+	report.process_count = 1;
+	processes[0].ended = false;
+	report.completeness.incomplete = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "map 1.5 s after the start, the last one: 412 mappings, 0 bytes off\n");
+	free(text);
+}
+END_TEST
+
 #define PROCESSES 20003
 
 /* Many processes take few lines: the worst by name, the others in sums. */
@@ -424,11 +455,19 @@ START_TEST(diff)
 	struct mmt_report before = sample_report(), after = sample_report();
 	struct mmt_group grown = sample_groups[0], after_groups[2] = {sample_groups[0]};
 	struct mmt_diff_entry entries[] = {
-	    {.change = MMT_CHANGE_GROWN, .before = &sample_groups[0], .after = &grown, .bytes = 1073741824},
-	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288},
+	    {.change = MMT_CHANGE_GROWN,
+	     .before = &sample_groups[0],
+	     .after = &grown,
+	     .bytes = 1073741824,
+	     .committed_bytes = 4096},
+	    {.change = MMT_CHANGE_GONE, .before = &sample_groups[1], .bytes = -12288, .committed_bytes = -12288},
 	};
-	struct mmt_diff value = {
-	    .before = &before, .after = &after, .entries = entries, .entry_count = 2, .bytes = 1073729536};
+	struct mmt_diff value = {.before = &before,
+				 .after = &after,
+				 .entries = entries,
+				 .entry_count = 2,
+				 .bytes = 1073729536,
+				 .committed_bytes = -8192};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
@@ -439,8 +478,9 @@ START_TEST(diff)
 	grown.unfreed_count = 512;
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
-	ASSERT_HAS(text, "  +1.00 GiB   grown    1.00 GiB to 2.00 GiB   256 to 512 mappings");
-	ASSERT_HAS(text, " -12.00 KiB   gone     12.00 KiB to 0 B   2 to 0 mappings");
+	ASSERT_HAS(text, "  +1.00 GiB   grown    1.00 GiB to 2.00 GiB   256 to 512 mappings   committed +4.00 KiB   ");
+	ASSERT_HAS(text, "+1.00 GiB   committed -8.00 KiB   stacks: ");
+	ASSERT_HAS(text, " -12.00 KiB   gone     12.00 KiB to 0 B   2 to 0 mappings   0 B to 0 B per second");
 	ASSERT_HAS(text, "stacks: 0 new, 1 gone, 1 grown, 0 shrunk, 0 same\n");
 	ASSERT_HAS(text, "/s   2 stacks\nunfreed after");
 	ASSERT_HAS(text, "/s   1 stack\nchange");
@@ -557,6 +597,7 @@ int main(void)
 	tcase_add_test(cases, dump_of_hostile_names);
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
+	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, parts_given_back);
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));

@@ -15,7 +15,7 @@
 
 #include "support/stage.h"
 
-enum { MEBIBYTE = 1 << 20, HUGE_PAGES = 2, HUGE_BYTES = 2 * MEBIBYTE, PIECE = 2 * MEBIBYTE };
+enum { MEBIBYTE = 1 << 20, HUGE_PAGES = 2, HUGE_BYTES = 2 * MEBIBYTE, PIECE = 2 * MEBIBYTE, CODE_PIECE = 256 << 10 };
 #define RESERVED ((size_t)4 << 30)
 
 static pthread_barrier_t never;
@@ -39,8 +39,8 @@ VISIBLE void leak_anonymous(size_t page)
 
 	map(5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	stage_need(mremap(grown, 3 * page, 9 * page, MREMAP_MAYMOVE), "mremap");
-	/* And what replaces a part of the managed heap. */
-	say("anon", 14 * page + PIECE);
+	/* And what replaces a part of the managed heap, and what lies around code. */
+	say("anon", 14 * page + PIECE + 6 * page);
 }
 
 VISIBLE void leak_files(size_t page)
@@ -117,11 +117,15 @@ VISIBLE void leak_generated_code(size_t page)
 	stage_need_call(ftruncate(memory, (off_t)(4 * page)), "ftruncate");
 	map(4 * page, PROT_READ | PROT_EXEC, MAP_SHARED, memory);
 	close(memory);
-	say("jit", 27 * page);
+	/* Two parts of one mapping, the first for a while only; the rest is none. */
+	code = map(10 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_EXEC), "mprotect");
+	stage_need_call(mprotect(code + 2 * page, 3 * page, PROT_READ | PROT_WRITE), "mprotect");
+	stage_need_call(mprotect(code + 7 * page, page, PROT_READ | PROT_EXEC), "mprotect");
+	say("jit", 31 * page + CODE_PIECE);
 }
 
-/* What a piece mapped into it replaces is the piece's own, but still part of the managed heap? No: it is ordinary
- * memory. */
+/* A piece mapped into it is ordinary memory; a piece made executable is code. */
 VISIBLE void leak_managed_heap(void)
 {
 	char *area = map(RESERVED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
@@ -131,7 +135,8 @@ VISIBLE void leak_managed_heap(void)
 	stage_need(
 	    mmap(area + 4 * PIECE, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 	    "mmap");
-	say("gc-reserve", RESERVED - PIECE);
+	stage_need_call(mprotect(area + 8 * PIECE, CODE_PIECE, PROT_READ | PROT_WRITE | PROT_EXEC), "mprotect");
+	say("gc-reserve", RESERVED - PIECE - CODE_PIECE);
 }
 
 int main(int argc, char **argv)
