@@ -20,21 +20,21 @@ enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 #define PARENT_ADDRESS 0x10000000000ull
 #define CHILD_ADDRESS 0x20000000000ull
 
-static char path[64];
+static char directory[64], path[80], old_path[96];
 
 static void create(void)
 {
-	int fd;
-
-	strcpy(path, "/tmp/mmtrace-test-XXXXXX");
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.data", directory);
+	snprintf(old_path, sizeof(old_path), "%s.old", path);
 }
 
 static void destroy(void)
 {
 	unlink(path);
+	unlink(old_path);
+	ck_assert_int_eq(rmdir(directory), 0);
 }
 
 static void snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, size_t before_count,
@@ -211,6 +211,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, create, destroy);
 	tcase_add_test(tcase, one_child_at_a_time);
 	tcase_add_test(tcase, ended_processes_that_are_asked_for);
