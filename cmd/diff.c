@@ -35,6 +35,8 @@ static const char *find_fault(const struct mmt_report *report)
 		return "the recorder did not finish";
 	if (report->completeness.lost_events)
 		return "events were lost";
+	if (report->completeness.missed_threads)
+		return "threads were missed";
 	for (size_t i = 0; i < report->process_count; i++)
 		if (report->processes[i].checked && report->processes[i].wrong_bytes)
 			return "the result differs from the kernel's final maps";

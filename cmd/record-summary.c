@@ -50,11 +50,17 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
 	fprintf(stderr, "; %s lost, %s truncated%s\n", count_text(summary->lost_stack_dumps, lost),
 		count_text(summary->truncated_stacks, truncated),
-		summary->truncated_stacks ? " (deeper than the dump: the report tells whether frames are missing)" : "");
+		summary->truncated_stacks ? " (deeper than the dump: the report tells whether frames are missing)"
+					  : "");
 }
 
 static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
+	if (summary->missed_threads) {
+		fputs("  ", stderr);
+		put_counted(summary->missed_threads, "thread was", "threads were");
+		fputs(" missed: what they mapped and released is not in the recording, figures may be wrong\n", stderr);
+	}
 	if (summary->lost_events)
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)

@@ -150,10 +150,13 @@ static void survive_size_limit(void)
 }
 
 /* Said, and the status a shell would give for a command it cannot run. */
-static int report_failure(const struct command *command, struct mmt_error *error)
+static int report_failure(const struct command *command, const struct mmt_record_options *options,
+			  struct mmt_error *error)
 {
 	int status = EXIT_UNUSABLE;
 
+	if (mmt_error_get_code(error) == MMT_ERROR_STOPPED)
+		status = EXIT_SIGNAL + stop_signals_number(options->stop_fd);
 	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
 		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	message_error(command, error);
@@ -197,7 +200,7 @@ static int record(const struct command *command, struct mmt_record_options *opti
 	error = mmt_record(options, &summary, &write_error);
 	free(command_line);
 	if (error)
-		return report_failure(command, error);
+		return report_failure(command, options, error);
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
 		message(command, "the recording ends here; what was written before is kept in %s", options->output);

@@ -114,7 +114,10 @@ static int check_report(const struct command *command, const struct mmt_report *
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
-	if (wrong)
+	if (report->completeness.missed_threads)
+		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
+			report->completeness.missed_threads);
+	if (wrong || report->completeness.missed_threads)
 		return EXIT_EXCEEDED;
 	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }

@@ -37,3 +37,10 @@ int stop_signals_catch(void)
 	}
 	return ends[0];
 }
+
+int stop_signals_number(int stop_fd)
+{
+	char number = 0;
+
+	return read(stop_fd, &number, 1) == 1 ? number : 0;
+}

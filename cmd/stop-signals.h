@@ -9,4 +9,7 @@
  */
 int stop_signals_catch(void);
 
+/* The signal that made it so: the first. */
+int stop_signals_number(int stop_fd);
+
 #endif

@@ -30,6 +30,7 @@ enum mmt_error_code {
 	MMT_ERROR_FORMAT,      /* a file is not what it should be */
 	MMT_ERROR_UNSUPPORTED, /* well-formed, but this version cannot do it */
 	MMT_ERROR_INVALID,     /* an argument makes no sense */
+	MMT_ERROR_STOPPED,     /* the stop descriptor became readable before there was anything to keep */
 	MMT_ERROR_INTERNAL,    /* figures that must agree do not: a fault of mmtrace */
 };
 

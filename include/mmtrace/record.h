@@ -94,6 +94,9 @@ struct mmt_record_summary {
 	uint64_t file_bytes;
 	uint64_t processes;         /* recorded, children included */
 	uint64_t threads;
+	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
+	   target starts threads faster than they can be attached to. */
+	uint64_t missed_threads;
 	int command_status;         /* wait status of the command, when it has ended; else -1 */
 };
 

@@ -204,6 +204,7 @@ struct mmt_completeness {
 	const char *damage;       /* what and where; NULL when not damaged */
 	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
+	uint64_t missed_threads;   /* made calls unseen: not attached to */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
 	uint64_t repaired_bytes;   /* see struct mmt_process */
 	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */

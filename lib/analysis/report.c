@@ -221,6 +221,7 @@ static void describe_loss(struct report *report)
 	struct mmt_completeness *completeness = &report->result.completeness;
 
 	completeness->incomplete = metadata->incomplete;
+	completeness->missed_threads = metadata->loss.missed_threads;
 	completeness->damage = reader_damage(report->replay.reader);
 	completeness->damaged = completeness->damage != NULL;
 	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/ask-runtime.h"
+#include "capture/clock.h"
 #include "capture/proc.h"
 #include "capture/target-socket.h"
 
@@ -123,5 +124,5 @@ struct mmt_error *ask_dotnet(struct recorder *recorder, size_t index, bool enabl
 			 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
 		return NULL;
 	}
-	return exchange(&(struct exchange){recorder, fd, recorder_now_ns() + WAIT_NS}, enable, refusal_ret);
+	return exchange(&(struct exchange){recorder, fd, clock_now_ns() + WAIT_NS}, enable, refusal_ret);
 }

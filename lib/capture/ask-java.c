@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "capture/ask-runtime.h"
+#include "capture/clock.h"
 #include "capture/proc.h"
 #include "capture/target-socket.h"
 
@@ -31,7 +32,7 @@ struct java {
 /* A thread of the machine that was not attached to before starts to listen. */
 static struct mmt_error *wake_listener(const struct java *java, char refusal[ASK_REFUSAL_BYTES])
 {
-	uint64_t until_ns = recorder_now_ns() + ATTACH_NS;
+	uint64_t until_ns = clock_now_ns() + ATTACH_NS;
 	CLEANUP(close) int trigger = -1;
 	struct mmt_error *error = NULL;
 	bool more = true;
@@ -81,7 +82,7 @@ static struct mmt_error *command(const struct java *java, int fd, char refusal[A
 {
 	/* Version of the protocol, command, and always three arguments. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	const struct exchange exchange = {java->recorder, fd, recorder_now_ns() + ANSWER_NS};
+	const struct exchange exchange = {java->recorder, fd, clock_now_ns() + ANSWER_NS};
 	char answer[ANSWER_BYTES + 1];
 	size_t received = 0;
 	bool sent;

@@ -8,10 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/proc.h"
 #include "capture/text-file.h"
+#include "capture/clock.h"
 
 #define DISABLED_AT_ONCE 64
-#define SPARE_DESCRIPTORS 64 /* for files, pipes, rings and /proc */
+#define SPARE_DESCRIPTORS 64	    /* for files, pipes, rings and /proc */
+#define NUMBER_REUSE_NS 10000000ULL /* no thread gets the number of one that ended less than this ago */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
@@ -25,11 +28,14 @@ void attach_deinit(struct attachment *attachment)
 	attach_close_fences(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
+	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
 	vector_deinit(&attachment->fences);
-	map_deinit(&attachment->fence_owner);
+	vector_deinit(&attachment->notes);
+	map_deinit(&attachment->root_of_fence);
+	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
-	map_deinit(&attachment->covered);
+	thread_coverage_deinit(&attachment->coverage);
 }
 
 static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
@@ -104,7 +110,7 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 	return NULL;
 }
 
-static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, pid_t tid, int fd)
+static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int fd)
 {
 	struct attached_event *added = vector_append(&attachment->events);
 
@@ -113,15 +119,17 @@ static struct mmt_error *add_event(struct attachment *attachment, uint32_t event
 		return &error_no_memory;
 	}
 	added->fd = fd;
-	added->tid = tid;
+	added->root = root;
 	added->event = event;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
 		return error_system(errno, "cannot read the identifier of a perf event");
 	return map_put(&attachment->event_of_id, added->id, event) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool *gone_ret)
+static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
 {
+	pid_t tid = attachment->roots.items[root].tid;
+
 	for (size_t i = 0; i < attachment->set->items.count; i++) {
 		const struct event_description *event = &attachment->set->items.items[i];
 		struct perf_event_attr attribute = event->attribute;
@@ -134,7 +142,7 @@ static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool
 			error = open_event(attachment, &attribute, event->name, event->filter, tid, cpu, event->ring,
 					   &fd, gone_ret);
 			if (!error && !*gone_ret)
-				error = add_event(attachment, (uint32_t)i, tid, fd);
+				error = add_event(attachment, (uint32_t)i, root, fd);
 			if (error || *gone_ret)
 				return error;
 		}
@@ -142,7 +150,7 @@ static struct mmt_error *open_set(struct attachment *attachment, pid_t tid, bool
 	return NULL;
 }
 
-static struct mmt_error *add_fence(struct attachment *attachment, pid_t tid, int fd)
+static struct mmt_error *add_fence(struct attachment *attachment, uint32_t root, int fd)
 {
 	struct attached_fence *added = vector_append(&attachment->fences);
 
@@ -151,14 +159,15 @@ static struct mmt_error *add_fence(struct attachment *attachment, pid_t tid, int
 		return &error_no_memory;
 	}
 	added->fd = fd;
-	added->tid = tid;
+	added->root = root;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
 		return error_system(errno, "cannot read the identifier of a perf event");
-	return map_put(&attachment->fence_owner, added->id, (uint64_t)tid) ? NULL : &error_no_memory;
+	return map_put(&attachment->root_of_fence, added->id, root) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, bool *gone_ret)
+static struct mmt_error *open_fences(struct attachment *attachment, uint32_t root, bool *gone_ret)
 {
+	pid_t tid = attachment->roots.items[root].tid;
 	struct perf_event_attr attribute;
 
 	events_describe_fence(&attribute);
@@ -169,7 +178,7 @@ static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, b
 		error =
 		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_TRUTH, &fd, gone_ret);
 		if (!error && !*gone_ret)
-			error = add_fence(attachment, tid, fd);
+			error = add_fence(attachment, root, fd);
 		if (error || *gone_ret)
 			return error;
 	}
@@ -177,14 +186,14 @@ static struct mmt_error *open_fences(struct attachment *attachment, pid_t tid, b
 }
 
 /* Inherited events end with the one they come from. */
-static void close_thread(struct attachment *attachment, pid_t tid)
+static void close_root(struct attachment *attachment, uint32_t root)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
-		if (event.tid != tid) {
+		if (event.root != root) {
 			attachment->events.items[kept++] = event;
 			continue;
 		}
@@ -196,57 +205,148 @@ static void close_thread(struct attachment *attachment, pid_t tid)
 	for (size_t i = 0; i < attachment->fences.count; i++) {
 		const struct attached_fence fence = attachment->fences.items[i];
 
-		if (fence.tid != tid) {
+		if (fence.root != root) {
 			attachment->fences.items[kept++] = fence;
 			continue;
 		}
-		map_remove(&attachment->fence_owner, fence.id);
+		map_remove(&attachment->root_of_fence, fence.id);
 		close(fence.fd);
 	}
 	attachment->fences.count = kept;
 }
 
-struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret)
+static struct mmt_error *add_root(struct attachment *attachment, pid_t tid, uint64_t thread_start_ns,
+				  uint32_t *root_ret)
 {
-	struct mmt_error *error;
+	struct attached_root root = {.tid = tid, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
 
-	*gone_ret = false;
-	error = open_set(attachment, tid, gone_ret);
-	if (!error && !*gone_ret && fence)
-		error = open_fences(attachment, tid, gone_ret);
+	*root_ret = (uint32_t)attachment->roots.count;
+	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
+}
+
+/* Was it one thread for which everything was opened? Its number may be another one's by now, which has a part only. */
+static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
+{
+	struct proc_thread state;
+
+	return taken_ns < NUMBER_REUSE_NS || (proc_read_thread(pid, tid, &state) && state.start_ticks == start_ticks);
+}
+
+struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
+{
+	struct proc_thread state;
+	struct mmt_error *error;
+	uint64_t whole_ns;
+	uint32_t root;
+
+	*gone_ret = !proc_read_thread(pid, tid, &state);
+	if (*gone_ret)
+		return NULL;
+	error = add_root(attachment, tid, clock_from_ticks(state.start_ticks), &root);
+	if (error)
+		return error;
+	error = open_set(attachment, root, gone_ret);
 	if (!error && !*gone_ret)
-		return map_put(&attachment->covered, (uint64_t)tid, 1) ? NULL : &error_no_memory;
-	close_thread(attachment, tid);
+		error = open_fences(attachment, root, gone_ret);
+	whole_ns = clock_now_ns();
+	if (!error && !*gone_ret)
+		*gone_ret =
+		    !was_one_thread(pid, tid, state.start_ticks, whole_ns - attachment->roots.items[root].begin_ns);
+	if (!error && !*gone_ret &&
+	    (!thread_coverage_put(&attachment->coverage, tid, whole_ns) ||
+	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
+		error = &error_no_memory;
+	if (error || *gone_ret)
+		close_root(attachment, root);
 	return error;
 }
 
-struct mmt_error *attach_note_fence(struct attachment *attachment, pid_t tid, uint64_t fence_id)
+struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret)
 {
-	const uint64_t *owner = map_get(&attachment->fence_owner, fence_id);
+	struct mmt_error *error;
+	uint32_t root;
 
+	*gone_ret = false;
+	attachment->on_exec = true;
+	error = add_root(attachment, pid, 0, &root);
+	if (!error)
+		error = open_set(attachment, root, gone_ret);
+	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
+		error = &error_no_memory;
+	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	return error;
+}
+
+static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	struct thread_note note = {.tid = tid, .time_ns = time_ns, .fence_id = fence_id};
+
+	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	return add_note(attachment, tid, time_ns, fence_id);
+}
+
+struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
+{
+	return add_note(attachment, tid, time_ns, 0);
+}
+
+struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
+{
+	return thread_coverage_note_birth(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
+}
+
+/* Is the thread that ran the one for which this was opened? */
+static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
+			      const struct thread_note *note)
+{
+	return note->time_ns >= root->thread_start_ns &&
+	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
+}
+
+static struct mmt_error *settle_run(struct attachment *attachment, const struct thread_note *note)
+{
 	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
-	if (!owner || *owner == (uint64_t)tid)
+	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
+	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
+
+	if (!inherited)
 		return NULL;
-	if (attach_is_covered(attachment, tid))
-		close_thread(attachment, tid);
-	return map_put(&attachment->covered, (uint64_t)tid, 1) ? NULL : &error_no_memory;
+	if (own && *own != *inherited && is_thread_of_root(attachment, &attachment->roots.items[*own], note)) {
+		close_root(attachment, (uint32_t)*own);
+		map_remove(&attachment->root_of_thread, (uint32_t)note->tid);
+	}
+	return thread_coverage_put(&attachment->coverage, note->tid, note->time_ns) ? NULL : &error_no_memory;
 }
 
-bool attach_skip_thread(struct attachment *attachment, pid_t tid)
+struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
 {
-	return map_put(&attachment->covered, (uint64_t)tid, 1);
-}
+	struct mmt_error *error = NULL;
 
-bool attach_is_covered(const struct attachment *attachment, pid_t tid)
-{
-	return map_get(&attachment->covered, (uint64_t)tid);
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct thread_note *note = &attachment->notes.items[i];
+
+		if (note->fence_id)
+			error = settle_run(attachment, note);
+		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))
+			error = &error_no_memory;
+	}
+	if (!count)
+		return NULL;
+	attachment->notes.count -= count;
+	memmove(attachment->notes.items, attachment->notes.items + count,
+		attachment->notes.count * sizeof(*attachment->notes.items));
+	return error;
 }
 
 void attach_close_fences(struct attachment *attachment)
 {
 	while (attachment->fences.count)
 		close(attachment->fences.items[--attachment->fences.count].fd);
-	map_deinit(&attachment->fence_owner);
+	map_deinit(&attachment->root_of_fence);
 }
 
 bool attach_disable_some(struct attachment *attachment, size_t *next)
@@ -258,14 +358,28 @@ bool attach_disable_some(struct attachment *attachment, size_t *next)
 	return *next < attachment->events.count;
 }
 
+static uint64_t read_lost(const struct attached_event *event)
+{
+	struct {
+		uint64_t value, id, lost;
+	} counts;
+
+	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+}
+
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 {
-	for (size_t i = 0; i < attachment->events.count; i++) {
-		struct {
-			uint64_t value, id, lost;
-		} counts;
+	for (size_t i = 0; i < attachment->events.count; i++)
+		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
+}
 
-		if (read(attachment->events.items[i].fd, &counts, sizeof(counts)) == sizeof(counts))
-			lost[attachment->events.items[i].event] += counts.lost;
+uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		if (attachment->events.items[i].event == event)
+			lost += read_lost(&attachment->events.items[i]);
 	}
+	return lost;
 }

@@ -12,29 +12,47 @@
 #include "base/vector.h"
 #include "capture/events.h"
 #include "capture/rings.h"
+#include "capture/thread-coverage.h"
 
 struct attached_event {
 	int fd;
-	pid_t tid;	/* opened for */
+	uint32_t root;
 	uint32_t event; /* index in the event set */
 	uint64_t id;
 };
 
 struct attached_fence {
 	int fd;
+	uint32_t root;
 	uint64_t id;
+};
+
+/* A thread for which the set was opened; later ones inherit from it. */
+struct attached_root {
 	pid_t tid;
+	uint64_t thread_start_ns; /* early by a clock tick at most */
+	uint64_t begin_ns;	  /* before the first event was opened */
+};
+
+/* A record about a thread, kept until all that is older has been seen. */
+struct thread_note {
+	pid_t tid;
+	uint64_t time_ns;
+	uint64_t fence_id; /* it ran with this fence; 0: it ended */
 };
 
 struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
 	bool on_exec; /* the events begin with the next exec */
+	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
-	struct map fence_owner; /* by identifier: the thread it was opened for */
+	VECTOR(struct thread_note) notes;
+	struct map root_of_fence;  /* by identifier */
+	struct map root_of_thread; /* by number: the latest */
 	struct map event_of_id;
-	struct map covered;	     /* threads with the whole set, opened or inherited */
+	struct thread_coverage coverage;
 	uint64_t descriptors_wanted; /* for messages */
 };
 
@@ -47,19 +65,26 @@ void attach_deinit(struct attachment *attachment);
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
 /*
- * Open the whole set for a thread. `gone_ret`: it has ended, and nothing is open. With `fence`, later threads that
- * inherit the whole set report it with a SWITCH record.
+ * Open the whole set for a thread. `gone_ret`: it has ended, and nothing is open. Later threads that inherit the whole
+ * set report it with SWITCH records until the fences are closed.
  */
-struct mmt_error *attach_thread(struct attachment *attachment, pid_t tid, bool fence, bool *gone_ret) MMT_MUST_CHECK;
+struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
+
+/* The same for the command, which stands still. */
+struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
+
+/* Records about threads, in any order; of a FORK `new_ret` tells whether this is the first word about that thread. */
+struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				  uint64_t fence_id) MMT_MUST_CHECK;
+struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				    bool *new_ret) MMT_MUST_CHECK;
 
 /*
- * A thread ran with the fence of this identifier. When it was opened for another thread the whole set was inherited,
- * and what was opened for this one is closed again: it would report everything twice.
+ * The first `count` notes: whatever is older than they are has been noted. A thread that ran with the fence of another
+ * was born with the whole set, and what was opened for it is closed again: it would report everything twice.
  */
-struct mmt_error *attach_note_fence(struct attachment *attachment, pid_t tid, uint64_t fence_id) MMT_MUST_CHECK;
-/* A thread that can do nothing any more. False: out of memory. */
-bool attach_skip_thread(struct attachment *attachment, pid_t tid);
-bool attach_is_covered(const struct attachment *attachment, pid_t tid);
+struct mmt_error *attach_settle(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
 
 /* Attaching is over: no more SWITCH records. */
 void attach_close_fences(struct attachment *attachment);
@@ -71,5 +96,7 @@ bool attach_disable_some(struct attachment *attachment, size_t *next);
 /* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.
  */
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
+/* Of one event. */
+uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
 
 #endif

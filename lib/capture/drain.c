@@ -135,11 +135,15 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 {
 	pid_t pid = (pid_t)bytes_u32(&bytes);
 	pid_t parent = (pid_t)bytes_u32(&bytes);
+	pid_t tid = (pid_t)bytes_u32(&bytes);
 	struct known_process *process;
+	struct mmt_error *error;
+	bool new_thread;
 
-	recorder->summary.threads += counted;
-	if (pid == parent)
-		return NULL;
+	error = attach_note_birth(&recorder->attachment, tid, time_ns, &new_thread);
+	recorder->summary.threads += new_thread;
+	if (error || pid == parent)
+		return error;
 	process = known_processes_find(&recorder->processes, pid);
 	if (!process || process->ended)
 		process = known_processes_add(&recorder->processes, pid, false);
@@ -157,14 +161,20 @@ static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 	return recorder->options->no_inherit && pid != (pid_t)bytes_u32(&fork);
 }
 
-static void handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
+static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
 {
-	struct known_process *process = known_processes_find(&recorder->processes, (pid_t)bytes_u32(&bytes));
+	pid_t pid = (pid_t)bytes_u32(&bytes);
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	bool new_thread;
 
-	if (process && misc & PERF_RECORD_MISC_COMM_EXEC) {
+	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return NULL;
+	if (process) {
 		ask_runtime_forget(process);
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	}
+	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */
+	return attach_note_birth(&recorder->attachment, pid, time_ns, &new_thread);
 }
 
 /* Executable mappings: their files may be gone tomorrow. */
@@ -216,14 +226,21 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	case PERF_RECORD_SWITCH:
 		/* Only fences report these. */
 		bytes_skip(&trailer, 8); /* cpu */
-		return attach_note_fence(&recorder->attachment, tid, bytes_u64(&trailer));
+		return attach_note_run(&recorder->attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
 		if (is_left_out(recorder, bytes))
 			return NULL;
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
+	case PERF_RECORD_EXIT:
+		bytes_skip(&bytes, 8); /* pid, parent's pid */
+		error = attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
+		break;
+	case PERF_RECORD_LOST:
+		recorder->attachment.coverage.births_missing = true;
+		break;
 	case PERF_RECORD_COMM:
-		handle_comm(recorder, header->misc, bytes, time_ns);
+		error = handle_comm(recorder, header->misc, bytes, time_ns);
 		break;
 	case PERF_RECORD_MMAP2:
 		error = handle_mapping(recorder, bytes);
@@ -248,14 +265,13 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 
 struct mmt_error *drain_rings(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->rings.items.count; i++) {
-		struct mmt_error *error;
+	/* Older records than those noted before may have been in rings that were read earlier. */
+	size_t earlier_notes = recorder->attachment.notes.count;
+	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < recorder->rings.items.count; i++)
 		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
-		if (error)
-			return error;
-	}
-	return NULL;
+	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }
 
 struct mmt_error *drain_filling_rings(struct recorder *recorder)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/proc.h"
 #include "capture/recorder.h"
 
@@ -82,7 +83,7 @@ static bool has_ended(struct known_process *process)
 
 	if (process->pidfd >= 0)
 		return poll(&poll_fd, 1, 0) > 0;
-	now_ns = recorder_now_ns();
+	now_ns = clock_now_ns();
 	if (now_ns - process->looked_after_ns < LOOK_NS)
 		return false;
 	process->looked_after_ns = now_ns;

@@ -8,9 +8,11 @@
 
 #include "base/cleanup.h"
 #include "capture/ask-runtime.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/perf-maps.h"
 #include "capture/snapshot.h"
+#include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
@@ -28,7 +30,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	perf_maps_watch(process, recorder_now_ns());
+	perf_maps_watch(process, clock_now_ns());
 	/* May add processes, which moves them. */
 	return snapshot_take(recorder, process->pid, kind);
 }
@@ -80,11 +82,11 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 {
 	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;
 
-	if (recorder_now_ns() - *noted_ns < interval_ns)
+	if (clock_now_ns() - *noted_ns < interval_ns)
 		return;
-	*noted_ns = recorder_now_ns();
+	*noted_ns = clock_now_ns();
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		perf_maps_note_growth(&recorder->processes.items.items[i], recorder_now_ns());
+		perf_maps_note_growth(&recorder->processes.items.items[i], clock_now_ns());
 }
 
 struct waiting {
@@ -137,7 +139,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 /* Sleep until a ring fills, something ends, or a tick is over. True: the stop descriptor is readable. */
 static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 {
-	uint64_t now_ns = recorder_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t sleep_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	int result;
 
@@ -162,7 +164,7 @@ static void keep_safe(struct recorder *recorder)
 /* From now, so that snapshots that take longer than the interval leave room for other work. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder)
 {
-	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = recorder_now_ns();
+	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
@@ -175,7 +177,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - recorder->start_ns
 			      ? recorder->start_ns + duration_ns
 			      : UINT64_MAX;
-	uint64_t safe_ns = recorder_now_ns(), noted_ns = safe_ns;
+	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
 	uint64_t snapshot_ns = next_snapshot_ns(recorder);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
@@ -187,17 +189,18 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = drain_rings(recorder);
 		if (!error)
 			error = loop_serve(recorder);
-		if (!error && !stopped && !ended && recorder_now_ns() >= snapshot_ns) {
+		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
 			error = take_interval_snapshots(recorder);
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
 		note_perf_maps(recorder, &noted_ns);
 		if (recorder->round_bytes >= ROUND_BYTES)
 			recorder_end_round(recorder);
-		if (recorder_now_ns() - safe_ns >= SECOND_NS) {
+		if (clock_now_ns() - safe_ns >= SECOND_NS) {
 			keep_safe(recorder);
-			error = ask_runtimes(recorder);
-			safe_ns = recorder_now_ns();
+			if (!error)
+				error = ask_runtimes(recorder);
+			safe_ns = clock_now_ns();
 		}
 		if (recorder->write_error)
 			recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
@@ -205,7 +208,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			recorder->summary.end = MMT_RECORD_END_STOPPED;
 		else if (ended)
 			recorder->summary.end = MMT_RECORD_END_TARGET_ENDED;
-		else if (recorder_now_ns() >= end_ns)
+		else if (clock_now_ns() >= end_ns)
 			recorder->summary.end = MMT_RECORD_END_DURATION;
 		else
 			continue;
@@ -228,10 +231,10 @@ static void take_last_snapshots(struct recorder *recorder)
 /* Keep the rings from overflowing for so long. */
 static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_ns)
 {
-	uint64_t end_ns = recorder_now_ns() + duration_ns;
+	uint64_t end_ns = clock_now_ns() + duration_ns;
 	struct mmt_error *error = NULL;
 
-	while (!error && !recorder->write_error && recorder_now_ns() < end_ns) {
+	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = drain_filling_rings(recorder);
 	}
@@ -247,7 +250,7 @@ static void cut_off(struct recorder *recorder)
 {
 	size_t next = 0;
 
-	recorder->stop_ns = recorder_now_ns();
+	recorder->stop_ns = clock_now_ns();
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, drain_rings(recorder));
 	while (attach_disable_some(&recorder->attachment, &next))
@@ -258,6 +261,7 @@ static void cut_off(struct recorder *recorder)
 void loop_stop(struct recorder *recorder)
 {
 	known_processes_update(&recorder->processes);
+	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	take_last_snapshots(recorder);
 	if (recorder->final_ranges.count)
 		recorder_keep_failure(recorder, drain_for(recorder, RETURN_NS));

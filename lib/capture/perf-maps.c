@@ -12,6 +12,7 @@
 #include <linux/openat2.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
 #include "trace/format.h"
@@ -211,7 +212,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 	else
 		refused = refuse_file(process, &status);
 	if (!refused && status.st_size) {
-		add_growth(process, recorder_now_ns(), (uint64_t)status.st_size);
+		add_growth(process, clock_now_ns(), (uint64_t)status.st_size);
 		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
 	}
 	if (refused)

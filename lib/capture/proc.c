@@ -11,14 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/text-file.h"
 
-#define KERNEL_THREAD_FLAG 0x00200000u /* PF_KTHREAD in the flags of /proc/PID/stat */
+/* In the flags of /proc/PID/stat: PF_KTHREAD, PF_EXITING. */
+#define KERNEL_THREAD_FLAG 0x00200000u
+#define EXITING_FLAG 0x00000004u
 #define STATUS_BYTES 128
+#define DIRECTORY_BYTES (1u << 20) /* more threads than this holds would take more descriptors than there are */
+#define DOT_ENTRIES 2
 
 struct stat_fields {
 	char state;
@@ -26,13 +31,11 @@ struct stat_fields {
 	uint64_t start_ticks; /* since boot */
 };
 
-static bool read_stat(pid_t pid, struct stat_fields *fields)
+static bool read_stat_file(const char *path, struct stat_fields *fields)
 {
 	CLEANUP(free) char *text = NULL;
-	char path[64];
 	const char *position;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (text_file_read(-1, path, &text) < 0)
 		return false;
 	/* The name may hold blanks and parentheses: the fields begin behind the last one. */
@@ -41,6 +44,28 @@ static bool read_stat(pid_t pid, struct stat_fields *fields)
 	       sscanf(position + 1,
 		      " %c %*d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 		      &fields->state, &fields->flags, &fields->start_ticks) == 3;
+}
+
+static bool read_stat(pid_t pid, struct stat_fields *fields)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return read_stat_file(path, fields);
+}
+
+bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
+{
+	struct stat_fields fields;
+	char path[64];
+
+	/* Not /proc/TID/stat, which sums up all threads of the process. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	if (!read_stat_file(path, &fields))
+		return false;
+	thread_ret->start_ticks = fields.start_ticks;
+	thread_ret->exiting = fields.flags & EXITING_FLAG;
+	return true;
 }
 
 static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
@@ -135,30 +160,70 @@ bool proc_is_zombie(pid_t tid)
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
 }
 
-bool proc_list_threads(pid_t pid, proc_pids *threads)
+/* One getdents(): the threads in it, the last one. */
+static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 {
-	const struct dirent *entry;
-	char path[64];
+	for (size_t offset = 0; offset < size;) {
+		const struct dirent64 *entry = (const void *)(entries + offset);
+
+		if (entry->d_name[0] != '.' && !vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10)))
+			return false;
+		offset += entry->d_reclen;
+	}
+	return true;
+}
+
+/*
+ * Where the kernel looks for the next thread it takes the one at which it stands to be among the living; if it is not,
+ * the list is over, or goes on with a place counted from the beginning, where others are by now. So all must be in the
+ * first piece, whose last thread still lives, and none passed over that had ended.
+ */
+static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
+{
+	off_t position = lseek(fd, 0, SEEK_CUR);
+
+	return piece->count && position == (off_t)(DOT_ENTRIES + piece->count) &&
+	       (syscall(SYS_tgkill, pid, piece->items[piece->count - 1], 0) == 0 || errno != ESRCH);
+}
+
+/* Everything into `entries`; with few threads in one piece. */
+static bool read_threads(int fd, pid_t pid, char *entries, proc_pids *threads, bool *complete_ret)
+{
+	proc_pids piece = {0};
 	bool ok = true;
-	DIR *directory;
+	ssize_t size;
+
+	*complete_ret = false;
+	for (bool first = true; ok && (size = getdents64(fd, entries, DIRECTORY_BYTES)) > 0; first = false) {
+		piece.count = 0;
+		ok = add_threads(entries, (size_t)size, &piece);
+		if (first)
+			*complete_ret = is_complete(fd, pid, &piece);
+		for (size_t i = 0; ok && i < piece.count; i++)
+			ok = vector_push(threads, piece.items[i]);
+	}
+	vector_deinit(&piece);
+	return ok;
+}
+
+bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
+{
+	CLEANUP(free) char *entries = NULL;
+	CLEANUP(close) int fd = -1;
+	bool complete;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	directory = opendir(path);
-	if (!directory)
-		return false;
-	while (ok && (entry = readdir(directory))) {
-		if (entry->d_name[0] != '.')
-			ok = vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10));
-	}
-	closedir(directory);
-	return ok;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entries = malloc(DIRECTORY_BYTES);
+	return fd >= 0 && entries && read_threads(fd, pid, entries, threads, complete_ret ? complete_ret : &complete);
 }
 
 /* False: it cannot be told. `living_ret`: 0 when none lives. */
 static bool find_living_thread(pid_t pid, pid_t *living_ret)
 {
 	proc_pids threads = {0};
-	bool ok = proc_list_threads(pid, &threads);
+	bool ok = proc_list_threads(pid, &threads, NULL);
 
 	*living_ret = 0;
 	for (size_t i = 0; ok && !*living_ret && i < threads.count; i++) {

@@ -30,8 +30,19 @@ bool proc_has_ended(pid_t pid);
  * outlives the main one. */
 pid_t proc_living_thread(pid_t pid);
 
-/* Append the threads of a process; false: it is gone. Out of memory looks the same. */
-bool proc_list_threads(pid_t pid, proc_pids *threads);
+/*
+ * Append the threads of a process; false: it is gone. Out of memory looks the same. `complete_ret`, unless NULL:
+ * whoever lived from begin to end is among them. The kernel ends a list early when the thread it stands at ends.
+ */
+bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
+
+struct proc_thread {
+	uint64_t start_ticks; /* since boot: no two threads of one number have it in common */
+	bool exiting;	      /* it makes no calls any more */
+};
+
+/* False: gone. */
+bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Its number in the innermost PID namespace; `pid` itself when that cannot be told. */
 pid_t proc_namespace_pid(pid_t pid);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/head.h"
 #include "capture/loop.h"
@@ -132,10 +133,10 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	process = known_processes_add(&recorder->processes, recorder->command.pid, true);
 	if (!process)
 		return &error_no_memory;
-	recorder->attachment.on_exec = true;
+	recorder->summary.threads = 1;
 	error = attach_reserve(&recorder->attachment, 1);
 	if (!error)
-		error = attach_thread(&recorder->attachment, recorder->command.pid, false, &gone);
+		error = attach_command(&recorder->attachment, recorder->command.pid, &gone);
 	if (!error && gone)
 		error = error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it ran", recorder->command.name);
 	return error;
@@ -147,7 +148,7 @@ static void set_start(struct recorder *recorder)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	recorder->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	recorder->start_ns = recorder_now_ns();
+	recorder->start_ns = clock_now_ns();
 }
 
 /* The file exists from here on: whatever fails later, it gets its end. */
@@ -249,7 +250,6 @@ static void finish(struct recorder *recorder)
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
 	recorder->summary.processes = recorder->processes.items.count;
-	recorder->summary.threads += recorder->attachment.covered.count;
 }
 
 static struct mmt_error *run(struct recorder *recorder)

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/recorder.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
-uint64_t recorder_now_ns(void)
+bool recorder_is_stopped(const struct recorder *recorder)
 {
-	struct timespec now;
+	struct pollfd stop = {.fd = recorder->options->stop_fd, .events = POLLIN};
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return poll(&stop, 1, 0) > 0;
 }
 
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)

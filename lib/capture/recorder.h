@@ -63,8 +63,8 @@ struct recorder {
 	VECTOR(uint64_t) lost;	      /* by event: lost since; known at the end */
 };
 
-/* CLOCK_MONOTONIC, the clock of the recording. */
-uint64_t recorder_now_ns(void);
+/* The user wants it to stop. */
+bool recorder_is_stopped(const struct recorder *recorder);
 
 /* Tell the user; progress only with options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)

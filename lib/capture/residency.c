@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/clock.h"
 #include "capture/proc.h"
 #include "capture/residency.h"
 
@@ -142,7 +143,7 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 /* Terabytes may be mapped of which a few pages are there. */
 static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 {
-	uint64_t now_ns = recorder_now_ns();
+	uint64_t now_ns = clock_now_ns();
 
 	if (!reader->begin_ns)
 		reader->begin_ns = now_ns;

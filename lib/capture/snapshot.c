@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "capture/ask-runtime.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
 
@@ -165,7 +166,7 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	char text[READ_BYTES];
 
 	for (;;) {
-		uint64_t before_ns = recorder_now_ns();
+		uint64_t before_ns = clock_now_ns();
 		ssize_t count = read(fd, text, sizeof(text));
 		struct mmt_error *error;
 
@@ -197,7 +198,7 @@ static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 {
 	struct mmt_error *error;
 
-	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, recorder_now_ns(),
+	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, clock_now_ns(),
 			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
 	if (!error)
 		error = read_maps(reading, fd);
@@ -226,7 +227,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	if (fd < 0 || !proc_name(pid, pid, name))
 		return NULL;
 	if (process)
-		process->snapshot_ns = recorder_now_ns();
+		process->snapshot_ns = clock_now_ns();
 	if (kind == SNAPSHOT_STOP) {
 		reading.ranges = vector_append(&recorder->final_ranges);
 		if (!reading.ranges)
@@ -246,13 +247,13 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 	struct buffer record;
 
 	buffer_init(&record, UINT16_MAX);
-	if (!proc_list_threads(pid, &threads))
+	if (!proc_list_threads(pid, &threads, NULL))
 		threads.count = 0;
 	for (size_t i = 0; !error && i < threads.count; i++) {
 		char name[PROC_NAME_BYTES];
 
 		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
-			error = append_name(recorder, &record, pid, threads.items[i], name, recorder_now_ns(),
+			error = append_name(recorder, &record, pid, threads.items[i], name, clock_now_ns(),
 					    SNAPSHOT_ID_NAME);
 	}
 	buffer_deinit(&record);

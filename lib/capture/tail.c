@@ -8,7 +8,11 @@
 
 static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
 {
-	struct recording_loss loss = {.stop_ns = recorder->stop_ns, .end = recorder->summary.end};
+	struct recording_loss loss = {
+	    .stop_ns = recorder->stop_ns,
+	    .end = recorder->summary.end,
+	    .missed_threads = recorder->summary.missed_threads,
+	};
 	struct mmt_error *error = NULL;
 
 	/* The snapshot attribute loses nothing. */

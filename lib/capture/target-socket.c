@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
 
@@ -125,7 +126,7 @@ int target_socket_connect(pid_t pid, int directory, const char *name)
 
 struct mmt_error *target_wait(struct recorder *recorder, uint64_t until_ns, bool *more_ret)
 {
-	*more_ret = recorder_now_ns() < until_ns;
+	*more_ret = clock_now_ns() < until_ns;
 	if (*more_ret)
 		(void)poll(NULL, 0, STEP_MILLISECONDS);
 	return drain_filling_rings(recorder);
@@ -137,7 +138,7 @@ static struct mmt_error *wait_for(const struct exchange *exchange, short events,
 	struct mmt_error *error = NULL;
 
 	*ready_ret = false;
-	while (!error && !*ready_ret && recorder_now_ns() < exchange->until_ns) {
+	while (!error && !*ready_ret && clock_now_ns() < exchange->until_ns) {
 		struct pollfd poll_fd = {.fd = exchange->fd, .events = events};
 
 		*ready_ret = poll(&poll_fd, 1, STEP_MILLISECONDS) > 0;

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
 
@@ -34,83 +35,220 @@ static struct mmt_error *refuse_ended(const struct recorder *recorder)
 			    recorder->options->pids[0]);
 }
 
-/* The threads of all known processes that have no events yet. */
-static struct mmt_error *list_uncovered(struct recorder *recorder, proc_pids *uncovered)
+static struct mmt_error *refuse_stopped(void)
 {
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
-		proc_pids threads = {0};
-		bool ok = true;
-
-		if (process->ended || !proc_list_threads(process->pid, &threads))
-			threads.count = 0;
-		for (size_t k = 0; ok && k < threads.count; k++) {
-			if (!attach_is_covered(&recorder->attachment, threads.items[k]))
-				ok = vector_push(uncovered, threads.items[k]);
-		}
-		vector_deinit(&threads);
-		if (!ok)
-			return &error_no_memory;
-	}
-	return NULL;
+	return error_create(MMT_ERROR_STOPPED, "stopped while attaching: nothing was recorded");
 }
 
-/* One look at the processes, while threads start and end. */
-static struct mmt_error *attach_uncovered(struct recorder *recorder, const proc_pids *uncovered)
+struct listed_thread {
+	pid_t pid, tid;
+	uint64_t start_ticks;
+};
+
+/* A look at all known processes. */
+struct look {
+	VECTOR(struct listed_thread) uncovered; /* that have no events, as far as is known */
+	proc_pids gone;				/* not known to have had events */
+	uint64_t begin_ns;
+	size_t thread_count;
+	bool complete; /* there were no others */
+};
+
+static void look_deinit(struct look *look)
 {
-	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
-	size_t attached = recorder->attachment.events.count / per_thread;
-	struct mmt_error *error = attach_reserve(&recorder->attachment, attached + uncovered->count);
+	vector_deinit(&look->uncovered);
+	vector_deinit(&look->gone);
+}
 
-	for (size_t i = 0; !error && i < uncovered->count; i++) {
-		pid_t tid = uncovered->items[i];
-		bool gone;
+static bool is_covered(const struct recorder *recorder, const struct listed_thread *thread)
+{
+	return thread_coverage_has(&recorder->attachment.coverage, thread->tid, clock_from_ticks(thread->start_ticks));
+}
 
-		error = drain_rings(recorder);
-		if (error || attach_is_covered(&recorder->attachment, tid))
-			continue;
-		error = attach_thread(&recorder->attachment, tid, true, &gone);
-		if (!error && gone && proc_is_zombie(tid) && !attach_skip_thread(&recorder->attachment, tid))
-			error = &error_no_memory;
+static bool look_at_thread(struct recorder *recorder, struct listed_thread thread, struct look *look)
+{
+	struct proc_thread state;
+
+	if (!proc_read_thread(thread.pid, thread.tid, &state))
+		return vector_push(&look->gone, thread.tid);
+	thread.start_ticks = state.start_ticks;
+	if (is_covered(recorder, &thread))
+		return true;
+	if (!state.exiting)
+		return vector_push(&look->uncovered, thread);
+	/* It can do nothing any more, but since it was listed it may have started another one. */
+	return vector_push(&look->gone, thread.tid) &&
+	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
+}
+
+static struct mmt_error *look_at_process(struct recorder *recorder, pid_t pid, struct look *look)
+{
+	proc_pids threads = {0};
+	bool complete = true, ok = true;
+
+	if (!proc_list_threads(pid, &threads, &complete))
+		threads.count = 0;
+	look->complete &= complete;
+	look->thread_count += threads.count;
+	for (size_t i = 0; ok && i < threads.count; i++)
+		ok = look_at_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, look);
+	vector_deinit(&threads);
+	return ok ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *look_at_processes(struct recorder *recorder, struct look *look)
+{
+	struct mmt_error *error = NULL;
+
+	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true};
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		if (!process->ended)
+			error = look_at_process(recorder, process->pid, look);
 	}
 	return error;
 }
 
-/* `none_ret`: there was nothing left to attach to. */
-static struct mmt_error *attach_pass(struct recorder *recorder, bool *none_ret)
+/* What is in the rings at the time of the call has had its effect: the second time settles what the first one noted. */
+static struct mmt_error *drain_twice(struct recorder *recorder)
 {
-	proc_pids uncovered = {0};
 	struct mmt_error *error = drain_rings(recorder);
 
+	return error ? error : drain_rings(recorder);
+}
+
+static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
+{
+	struct mmt_error *error = drain_twice(recorder);
+	bool gone;
+
+	if (error || is_covered(recorder, thread))
+		return error;
+	return attach_thread(&recorder->attachment, thread->pid, thread->tid, &gone);
+}
+
+/* While threads start and end. */
+static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct look *look)
+{
+	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
+	size_t attached = recorder->attachment.events.count / per_thread;
+	struct mmt_error *error = attach_reserve(&recorder->attachment, attached + look->uncovered.count);
+
+	for (size_t i = 0; !error && i < look->uncovered.count; i++)
+		error = recorder_is_stopped(recorder) ? refuse_stopped()
+						      : attach_uncovered_thread(recorder, &look->uncovered.items[i]);
+	return error;
+}
+
+/*
+ * Whoever is born from now on is born with the set: nobody was without it, and nobody who was there to be seen ended
+ * without it, leaving a child that was not. Called when what happened meanwhile has been drained.
+ */
+static bool is_whole(const struct recorder *recorder, const struct look *look)
+{
+	if (look->uncovered.count || !look->complete)
+		return false;
+	for (size_t i = 0; i < look->gone.count; i++) {
+		if (!thread_coverage_lasted_until(&recorder->attachment.coverage, look->gone.items[i], look->begin_ns))
+			return false;
+	}
+	return true;
+}
+
+static void note_whole(struct recorder *recorder, const struct look *look)
+{
+	recorder->summary.threads = look->thread_count;
+	thread_coverage_set_whole(&recorder->attachment.coverage, look->begin_ns);
+}
+
+static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
+{
+	struct mmt_error *error = drain_twice(recorder);
+	size_t process_count = recorder->processes.items.count;
+	struct look look = {0};
+
 	if (!error)
-		error = list_uncovered(recorder, &uncovered);
+		error = look_at_processes(recorder, &look);
 	if (!error)
-		error = attach_uncovered(recorder, &uncovered);
-	*none_ret = uncovered.count == 0;
-	if (!error && uncovered.count)
+		error = attach_uncovered(recorder, &look);
+	if (!error && look.uncovered.count)
 		usleep(SETTLE_MICROSECONDS);
-	vector_deinit(&uncovered);
+	else if (!error)
+		error = drain_twice(recorder);
+	/* A child born meanwhile has not been looked at. */
+	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count;
+	if (*whole_ret)
+		note_whole(recorder, &look);
+	look_deinit(&look);
 	if (!error && known_processes_update(&recorder->processes))
 		error = refuse_ended(recorder);
+	return error;
+}
+
+/* The recording begins all the same, and says how many threads are not in it. */
+static struct mmt_error *give_up_the_rest(struct recorder *recorder)
+{
+	struct look look;
+	struct mmt_error *error = look_at_processes(recorder, &look);
+
+	recorder->summary.missed_threads = look.uncovered.count;
+	recorder_message(recorder, true,
+			 "the target starts threads faster than mmtrace can attach to them: events of some are "
+			 "missing");
+	note_whole(recorder, &look);
+	look_deinit(&look);
 	return error;
 }
 
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
-	uint64_t begin_ns = recorder_now_ns();
-	bool none = false;
+	uint64_t begin_ns = clock_now_ns();
+	bool whole = false;
 
-	while (!error && !none && recorder_now_ns() - begin_ns < ATTACH_NS_MAX)
-		error = attach_pass(recorder, &none);
+	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
+		error = attach_pass(recorder, &whole);
+	if (!error && !whole)
+		error = give_up_the_rest(recorder);
 	if (error)
 		return error;
-	if (!none)
-		recorder_message(recorder, true,
-				 "the target starts threads faster than mmtrace can attach to them: events of some "
-				 "may be missing");
 	attach_close_fences(&recorder->attachment);
-	recorder_message(recorder, false, "attached to %zu threads in %.1f ms", recorder->attachment.covered.count,
-			 (double)(recorder_now_ns() - begin_ns) / 1e6);
+	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
+			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
+}
+
+/* Were records lost among which a birth could be? */
+static bool births_may_be_lost(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		if (recorder->events.items.items[i].role == ROLE_SIDE_BAND &&
+		    attach_lost_of(&recorder->attachment, i) > recorder->lost_before.items[i])
+			return true;
+	}
+	return false;
+}
+
+struct mmt_error *targets_count_missed(struct recorder *recorder)
+{
+	struct look look;
+	struct mmt_error *error = look_at_processes(recorder, &look);
+	uint64_t missed = 0;
+
+	/* What had happened by then is in the rings. */
+	if (!error)
+		error = drain_twice(recorder);
+	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
+		const struct listed_thread *thread = &look.uncovered.items[i];
+		struct proc_thread state;
+
+		/* Looked at in this order: whoever is not about to end has not been forgotten as ended. */
+		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
+			  !state.exiting && state.start_ticks == thread->start_ticks;
+	}
+	look_deinit(&look);
+	if (missed > recorder->summary.missed_threads && !births_may_be_lost(recorder))
+		recorder->summary.missed_threads = missed;
+	return error;
 }

@@ -41,6 +41,14 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
 		text_end_line(text);
 	}
+	if (completeness->missed_threads) {
+		text_put(text, TEXT_BAD, "MISSED");
+		text_format(text, TEXT_PLAIN,
+			    ": %s %s not in the recording: mappings may be missing, or shown although they were freed.",
+			    mmt_format_count(completeness->missed_threads, count),
+			    text_plural(completeness->missed_threads, "thread is", "threads are"));
+		text_end_line(text);
+	}
 }
 
 static void put_processes(struct text *text, const struct mmt_report *report)

@@ -7,12 +7,12 @@
 #include "trace/format.h"
 
 #define INFO_VERSION 1
-#define LOSS_VERSION 1
+#define LOSS_VERSION 2
 #define INFO_FLAG_COMMAND 1u
 
-static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what)
+static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
 {
-	uint32_t version = bytes_u32(bytes);
+	uint32_t version = *version_ret = bytes_u32(bytes);
 
 	if (version > known)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
@@ -73,7 +73,8 @@ static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording
 
 struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret)
 {
-	struct mmt_error *error = check_version(bytes, INFO_VERSION, "information section");
+	uint32_t version;
+	struct mmt_error *error = check_version(bytes, INFO_VERSION, "information section", &version);
 	struct recording_info info = {0};
 
 	if (error)
@@ -111,11 +112,13 @@ void recording_loss_encode(const struct recording_loss *loss, struct buffer *buf
 	buffer_put_u64(buffer, loss->lost.count);
 	for (size_t i = 0; i < loss->lost.count; i++)
 		buffer_put_u64(buffer, loss->lost.items[i]);
+	buffer_put_u64(buffer, loss->missed_threads);
 }
 
 struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
 {
-	struct mmt_error *error = check_version(bytes, LOSS_VERSION, "loss section");
+	uint32_t version;
+	struct mmt_error *error = check_version(bytes, LOSS_VERSION, "loss section", &version);
 	struct recording_loss loss = {0};
 	uint64_t count;
 
@@ -129,6 +132,8 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 		if (!vector_push(&loss.lost, bytes_u64(bytes)))
 			error = &error_no_memory;
 	}
+	if (version >= 2)
+		loss.missed_threads = bytes_u64(bytes);
 	if (!error)
 		error = bytes_finish(bytes, "loss section");
 	if (error)

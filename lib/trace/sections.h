@@ -41,6 +41,7 @@ struct recording_loss {
 	uint64_t stop_ns;
 	uint32_t end;	       /* enum mmt_record_end */
 	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
+	uint64_t missed_threads;
 };
 
 /* FEATURE_MMTRACE_PERF_MAPS. */

@@ -3,33 +3,7 @@
 # A process that starts threads all the time is attached to: from the moment of recording on every call of every thread
 # is in the recording, once.
 source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/relay.bash"
 
 need_perf
-next_number() {
-	od -A n -t u8 -N 8 "$directory/numbers" | tr -d ' '
-}
-
-base=$((0x100000000000)) # of the numbered addresses
-start_workload attach-relay "$directory/numbers"
-for round in 1 2 3 4 5; do
-	start_recording -m 32M -g none -p "$pid"
-	first=$(next_number)
-	sleep 0.5
-	last=$(next_number)
-	sleep 0.3 # whoever took a number has made its call by now
-	stop_recording
-	[ $((last - first)) -gt 500 ] || fail "only $((last - first)) calls in half a second"
-	report_json
-	expect_true_report
-	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-	grep -o ' call event=syscalls:sys_exit_munmap munmap(0x10[0-9a-f]\{10\},' "$directory/dump.out" |
-		sed 's/.*(\(.*\),/\1/' | sort >"$directory/recorded"
-	# shellcheck disable=SC2046
-	printf '0x%x\n' $(seq -f %.0f $((base + first * 4096)) 4096 $((base + (last - 1) * 4096))) |
-		sort >"$directory/made"
-	twice=$(uniq -d "$directory/recorded" | wc -l)
-	missing=$(comm -13 "$directory/recorded" "$directory/made" | wc -l)
-	[ "$missing $twice" = "0 0" ] ||
-		fail "round $round: $missing of $((last - first)) calls are missing, $twice came twice"
-done
-kill -9 "$pid"
+relay_rounds 5

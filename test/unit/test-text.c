@@ -166,6 +166,11 @@ START_TEST(warnings_come_first)
 	report.completeness.lost_events = 1204;
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_eq(strstr(text, "LOST: 1,204 events"), text);
+	ASSERT_LACKS(text, "MISSED");
+	free(text);
+	report.completeness.missed_threads = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nMISSED: 1 thread is not in the recording");
 	free(text);
 	report.completeness.incomplete = true;
 	report.completeness.damaged = true;
@@ -377,6 +382,7 @@ static const struct {
     {{.incomplete = true}, {.checked = true}, 0, 0, "not whole"},
     {{.damaged = true}, {.checked = true}, 0, 0, "not whole"},
     {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
+    {{.missed_threads = 2}, {.checked = true}, 0, 0, "  2 threads were missed\n"},
     {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
     {{.lack_count = 1, .lacks = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
     {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},

@@ -47,6 +47,7 @@ static const struct {
     {{.incomplete = true}, {.checked = true}, EXIT_UNUSABLE},
     {{.damaged = true}, {.checked = true}, EXIT_UNUSABLE},
     {{.lost_events = 1}, {.checked = true}, EXIT_UNUSABLE},
+    {{.missed_threads = 1}, {.checked = true}, EXIT_UNUSABLE},
     {{0}, {.checked = true, .wrong_bytes = 4096}, EXIT_UNUSABLE},
 };
 

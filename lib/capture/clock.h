@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef CAPTURE_CLOCK_H
+#define CAPTURE_CLOCK_H
+
+#include <stdint.h>
+
+/* CLOCK_MONOTONIC, the clock of the recording. */
+uint64_t clock_now_ns(void);
+
+/* The same of a time in /proc, in clock ticks since boot: the tick's beginning. */
+uint64_t clock_from_ticks(uint64_t ticks);
+
+#endif

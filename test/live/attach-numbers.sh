@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# As attach-threads, where the numbers of ended threads are given out again while mmtrace attaches: a namespace with few
+# of them. Before Linux 6.14 their maximum is that of the whole machine, and not touched.
+if [ -z "${IN_NAMESPACE:-}" ]; then
+	printf '6.14\n%s\n' "$(uname -r)" | sort -V -C || {
+		echo "SKIPPED: no maximum of process numbers of a namespace's own" >&2
+		exit 77
+	}
+	unshare -pf --mount-proc true 2>/dev/null || {
+		echo "SKIPPED: no namespace can be made" >&2
+		exit 77
+	}
+	IN_NAMESPACE=1 exec unshare -pf --mount-proc "$0"
+fi
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/relay.bash"
+
+need_perf
+echo 1000 >/proc/sys/kernel/pid_max || skip "the maximum of process numbers cannot be set"
+relay_rounds 5
+[ "$(ls -d /proc/[0-9]* | sed 's/.*\///' | sort -n | tail -1)" -le 1000 ] || fail "process numbers beyond 1,000"
