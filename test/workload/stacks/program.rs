@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks mapped by Rust: by mmap itself and by vectors so large that the allocator maps them, through generics,
 // closures, trait objects, a panic that is caught, and threads. program ROUNDS
+// It waits for a line before it begins and before it ends.
 use std::os::raw::{c_int, c_long, c_void};
 
 extern "C" {
@@ -86,9 +87,15 @@ fn one_round(shape: &dyn Shape) {
 	touch();
 }
 
+fn wait_for_line() {
+	std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
 fn main() {
 	let rounds: u32 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
 	std::panic::set_hook(Box::new(|_| ()));
+	println!("ready");
+	wait_for_line();
 	for _ in 0..rounds {
 		one_round(black_box(&Circle));
 	}
@@ -98,4 +105,6 @@ fn main() {
 		}
 	});
 	thread.join().unwrap();
+	println!("done");
+	wait_for_line();
 }

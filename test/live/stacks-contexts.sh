@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Stacks that are not the thread's own: signal handlers, also on an alternate stack, and contexts made by makecontext. What
+# lies beyond them was not recorded, and the report says so by the name of the ending.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+rounds=100
+build_program gcc -o contexts "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source"
+record_stacks ./contexts --exit $rounds
+expect_json ".completeness.stacks_by_end | .entry >= 3 * $rounds and .other_stack == $rounds and .coroutine == $rounds and
+	add == .entry + .other_stack + .coroutine"
+
+expect_stack $rounds 'mmap<leak_mmap<one_round<main<...<_start'
+expect_stack $rounds 'mmap<leak_mmap<handle_signal<__restore_rt<...<raise<raise_signal<one_round<main<...<_start'
+# A handler that a fault called, not a call.
+expect_stack $rounds 'mmap<leak_mmap<step_over<__restore_rt<fault<one_round<main<...<_start'
+# On the alternate stack; where the signal interrupted is known from the signal frame.
+expect_stack $((2 * rounds)) 'mmap<leak_mmap<handle_signal<__restore_rt<*'
+expect_json "[.groups[] | select(.stack_end == \"other_stack\") |
+	(.allocated_count == $rounds and any(.frames[]; .function == \"handle_signal\") and .frames[-1].module == \"libc.so.6\")] | . == [true]"
+# A coroutine begins in the library.
+expect_stack $rounds 'mmap<leak_mmap<leak_in_context<run_coroutine<__start_context'
+expect_json '[.groups[] | select(.stack_end == "coroutine") | .frames[-1].function] | unique == ["__start_context"]'

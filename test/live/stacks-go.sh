@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Stacks of Go: goroutines are whole down to the function that begins them; the runtime maps on stacks of its own, and
+# what ran before it changed to one is not there, which the ending says.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+command -v go >/dev/null || skip "no go is installed"
+rounds=100
+build_program env GOCACHE="$directory/cache" GOFLAGS=-mod=mod GOPATH="$directory" go build -o program "$stack_sources/program.go"
+stack_entries='^runtime[.](goexit|mstart|mstart0|rt0_go)([.]abi0)?@program$'
+record_stacks ./program $rounds
+expect_json '[.groups[] | select(any(.frames[]; .function == "runtime.systemstack"))] | length > 0'
+expect_json '.completeness.stacks_by_end | add == .entry + .other_stack'
+expect_json '[.groups[] | select(.stack_end == "other_stack")] |
+	all(.[]; .frames[-1].function | test("^runtime\\.(systemstack|mcall|morestack|asmcgocall)"))'
+expect_json "[.groups[] | select(.stack_end == \"entry\" and .allocated_count > 0) | .frames[-1] |
+	\"\\(.function)@\\(.module)\" | test(\"$stack_entries\")] | all"
+# The kernel's chain of frame pointers may lead back from a stack of the runtime's to the goroutine: a guess, and marked so.
+expect_json 'all(.groups[]; all(.frames[]; .doubtful | not) or any(.frames[]; .function == "runtime.systemstack"))'
+
+outer='main.oneRound<main.main<runtime.main<runtime.goexit'
+other='main.oneRound<main.main.func1<runtime.goexit'
+mapped='/yscall6$/<...<syscall.(*mmapper).Mmap<main.leakMmap'
+for path in 'main.(*circle).draw' 'main.oneRound.func1<main.apply' '...<runtime.gopanic<main.leakDeferred<main.recoverPanic'; do
+	expect_stack $rounds "$mapped<$path<$outer"
+	expect_stack $((4 * rounds)) "$mapped<$path<$other"
+done

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Whole stacks through libraries that come and go: their frames keep their names after they are unloaded.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+rounds=100
+build_native_library
+build_program gcc -o libraries "${stack_options[@]}" "$stack_sources/libraries.c" "$stage_source" -ldl
+record_stacks ./libraries --exit "$directory/libnative.so" $rounds
+expect_whole_stacks $((7 * rounds))
+outer='one_round<main<...<_start'
+expect_stack $rounds "mmap<native_leak<by_pointer<$outer"
+expect_stack $rounds "mmap<native_leak<called_back<native_call<by_callback<$outer"
+expect_stack $rounds "mmap<native_leak<Java_Program_leak<$outer"
+expect_stack $((3 * rounds))+ "__mmap64<...<_dl_open<...<dlopen*<$outer"
