@@ -275,9 +275,9 @@ static struct jit_names *find_jit_names(struct code_view *view, uint32_t process
 }
 
 /* Generated code is looked up by its address in the process, whatever the mapping is called. */
-static uint32_t find_generated(struct lookup *lookup, const struct process *process, uint64_t address)
+static uint32_t find_generated(struct lookup *lookup, uint64_t address)
 {
-	struct jit_names *names = find_jit_names(lookup->view, process->index);
+	struct jit_names *names = find_jit_names(lookup->view, lookup->process->index);
 
 	return names ? jit_names_find(names, address, lookup->time_ns) : 0;
 }
@@ -285,11 +285,34 @@ static uint32_t find_generated(struct lookup *lookup, const struct process *proc
 /* CPython's names for the code it generates to be seen in stacks. */
 static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 {
-	uint32_t generated = find_generated(lookup, lookup->process, address);
-	const char *name =
-	    generated ? jit_names_name(find_jit_names(lookup->view, lookup->process->index), generated) : NULL;
+	uint32_t generated = find_generated(lookup, address);
+	struct jit_names *names = find_jit_names(lookup->view, lookup->process->index);
 
-	return name && !strncmp(name, "py::", 4);
+	return generated && !strncmp(jit_names_describe(names, generated, address).name, "py::", 4);
+}
+
+/* Unwind rows that the runtime has written for its code. */
+static const struct cfi_row *find_generated_row(struct lookup *lookup, uint64_t address)
+{
+	uint32_t number = find_generated(lookup, address);
+
+	return number ? jit_names_cfi(find_jit_names(lookup->view, lookup->process->index), number, address) : NULL;
+}
+
+/* As program_follows_call(), for code that the runtime has written down. */
+static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
+{
+	uint32_t number = find_generated(lookup, return_address - 1);
+	struct jit_name name;
+	uint64_t before;
+
+	if (!number)
+		return -1;
+	name = jit_names_describe(find_jit_names(lookup->view, lookup->process->index), number, return_address - 1);
+	before = return_address - name.start;
+	if (!name.code || before > name.code_size)
+		return -1;
+	return programs_ends_with_call(lookup->view->programs, name.code, (size_t)before);
 }
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -307,6 +330,9 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		*place_ret = program_place(program, file_address + is_return_address, is_return_address);
 		return CODE_NATIVE;
 	}
+	place_ret->row = find_generated_row(lookup, address - is_return_address);
+	if (place_ret->row)
+		return CODE_NATIVE;
 	if (is_return_address && is_python_trampoline(lookup, address - 1))
 		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
 	return CODE_OTHER;
@@ -333,7 +359,8 @@ static int follows_call(void *context, uint64_t return_address)
 	if (!interval)
 		return -1;
 	program = find_program(lookup->view, interval, return_address - 1, &file_address);
-	return program ? program_follows_call(program, file_address + 1) : -1;
+	return program ? program_follows_call(program, file_address + 1)
+		       : generated_follows_call(lookup, return_address);
 }
 
 /* Names that the kernel gives to memory which is no program file. */
@@ -382,7 +409,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->readable = find_program(view, interval, address, &key->address) != NULL;
 	if (!key->readable && is_generated_code(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
-		key->generated = find_generated(lookup, process, address);
+		key->generated = find_generated(lookup, address);
 		key->process = process->index;
 		key->address = frame->address;
 		note_runtime(view, process);
@@ -391,7 +418,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->kind = MMT_FRAME_NATIVE;
 	if (!key->readable) {
 		key->address = interval->attributes.file_offset + (address - interval->start);
-		key->generated = find_generated(lookup, process, address); /* .NET's precompiled code perhaps */
+		key->generated = find_generated(lookup, address); /* .NET's precompiled code perhaps */
 		key->process = process->index;
 	}
 	key->address += frame->is_return_address;
@@ -555,20 +582,23 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static bool name_generated(struct code_view *view, const struct frame_key *key, struct arena *arena,
+static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
 			   struct mmt_frame *frame)
 {
 	char normalised[1024];
-	const char *name;
+	struct jit_name name;
 
 	if (!key->generated)
 		return false;
-	name = jit_names_name(view->processes.items[key->process].jit_names, key->generated);
-	perf_map_normalise(name, normalised, sizeof(normalised));
+	name = jit_names_describe(view->processes.items[key->process].jit_names, key->generated,
+				  address - key->is_return_address);
+	perf_map_normalise(name.name, normalised, sizeof(normalised));
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
-	frame->raw_function = name;
+	frame->raw_function = name.name;
 	frame->function = arena_string(arena, normalised);
+	frame->source_file = name.source_file;
+	frame->source_line = name.source_line;
 	return true;
 }
 
@@ -621,11 +651,14 @@ static struct mmt_frame *name_frame(struct code_view *view, const struct frame_k
 		*count_ret = count;
 		return copy_frames(arena, &frame, functions, count);
 	}
-	if (!key->readable && !name_generated(view, key, arena, &frame) && key->kind == MMT_FRAME_JIT) {
+	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT) {
 		frame.module = "[jit]";
 		view->processes.items[key->process].unnamed = true;
 	}
-	functions[0] = (struct program_frame){.function = frame.function, .raw_function = frame.raw_function};
+	functions[0] = (struct program_frame){.function = frame.function,
+					      .raw_function = frame.raw_function,
+					      .source_file = frame.source_file,
+					      .source_line = frame.source_line};
 	*count_ret = 1;
 	return copy_frames(arena, &frame, functions, 1);
 }
@@ -695,7 +728,7 @@ struct generated_code code_view_generated(struct code_view *view, uint32_t proce
 	generated.runtime = view->processes.items[process].runtime;
 	generated.unnamed = view->processes.items[process].unnamed;
 	names = find_jit_names(view, process);
-	generated.has_perf_map = names && jit_names_has_perf_map(names);
-	generated.dropped_lines = names ? jit_names_dropped(names) : 0;
+	if (names)
+		generated.names = jit_names_state(names);
 	return generated;
 }

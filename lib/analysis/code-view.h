@@ -9,6 +9,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/runtimes.h"
+#include "analysis/jit-names.h"
 #include "base/arena.h"
 #include "code/program.h"
 #include "model/processes.h"
@@ -57,8 +58,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
-	bool has_perf_map;
-	size_t dropped_lines; /* of the perf map: more than can be held */
+	struct jit_names_state names;
 };
 
 struct generated_code code_view_generated(struct code_view *view, uint32_t process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names of generated code: what the recording holds of perf maps, by process, address and time. */
+/* Generated code of one process: what the recording holds of perf maps and jitdumps, by address and time. */
 #ifndef ANALYSIS_JIT_NAMES_H
 #define ANALYSIS_JIT_NAMES_H
 
@@ -8,27 +8,45 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "code/cfi-row.h"
 #include "trace/reader.h"
 
 struct jit_names;
 
-/* Of one process; borrows the metadata. */
+/* Borrows the metadata. */
 struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32_t pid,
 				   struct jit_names **names_ret) MMT_MUST_CHECK;
 void jit_names_destroy(struct jit_names *names);
 
-/* What is at `address` at this time: a number, 0: nothing that is known. As code_timeline_find(). */
+/* What is at `address` at this time: a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a
+ * perf map. */
 uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns);
 
 /* A number that differs when some address may have another answer than at the last time. */
 uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);
 
-/* Name of a number other than 0, as the runtime wrote it. Borrowed. */
-const char *jit_names_name(const struct jit_names *names, uint32_t number);
+struct jit_name {
+	const char *name; /* as the runtime wrote it; borrowed, as all here */
+	uint64_t start;
+	const char *source_file; /* NULL: not known */
+	uint32_t source_line;
+	const uint8_t *code; /* from `start` on; NULL: not known */
+	size_t code_size;
+};
 
-bool jit_names_has_perf_map(const struct jit_names *names);
+/* Of a number other than 0, and an address in it. */
+struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number, uint64_t address);
 
-/* Lines of the perf map that are more than can be held. */
-size_t jit_names_dropped(const struct jit_names *names);
+/* The row that covers an address of it; NULL: none. */
+const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address);
+
+/* What the names are worth. */
+struct jit_names_state {
+	bool has_perf_map, has_jitdump;
+	size_t dropped_lines;	     /* of the perf map: more than can be held */
+	bool other_clock;	     /* a jitdump's times cannot be used */
+	const char *jitdump_failure; /* why one is not used; NULL: none */
+};
+struct jit_names_state jit_names_state(const struct jit_names *names);
 
 #endif

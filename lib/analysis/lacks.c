@@ -100,23 +100,34 @@ static void find_missing_sources(const struct replay *replay, struct lacks *lack
 		add_lack(lacks, "no residency, no copies of perf maps: `mmtrace record` has them");
 }
 
+/* Names that are there, but not as they should be. */
+static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct lacks *lacks)
+{
+	if (names->dropped_lines)
+		add_lack(lacks, "the perf map of process %" PRId32 " has %zu lines too many: their code has no names",
+			 pid, names->dropped_lines);
+	if (names->other_clock)
+		add_lack(lacks,
+			 "the jitdump of process %" PRId32
+			 " has times of another clock: where code was replaced, the later one gives the name",
+			 pid);
+	if (names->jitdump_failure)
+		add_lack(lacks, "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
 
-		if (code.dropped_lines)
-			add_lack(lacks,
-				 "the perf map of process %" PRId32 " has %zu lines too many: their code has no names",
-				 pid, code.dropped_lines);
+		find_poor_names(pid, &code.names, lacks);
 		if (!code.unnamed)
 			continue;
-		if (code.has_perf_map)
+		if (code.names.has_perf_map || code.names.has_jitdump)
 			add_lack(lacks,
-				 "some generated code of process %" PRId32
-				 " has no name: no line of its perf map is about it",
-				 pid);
+				 "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
+				 code.names.has_perf_map ? "perf map" : "jitdump");
 		else if (code.runtime)
 			add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s", pid,
 				 code.runtime->label, code.runtime->advice);

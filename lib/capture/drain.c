@@ -182,6 +182,7 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 {
 	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
 	struct known_process *process;
+	struct mmt_error *error;
 	uint64_t length;
 	uint32_t protection;
 
@@ -202,7 +203,8 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	process = known_processes_find(&recorder->processes, mapping.pid);
 	if (process)
 		ask_runtime_note_image(process, mapping.path);
-	return build_id_notes_want(&recorder->build_ids, &mapping);
+	error = jitdumps_note(recorder, &mapping);
+	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
 }
 
 /* Records other than samples. */

@@ -26,18 +26,22 @@ static void format_name(const struct known_process *process, char name[32])
 	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
 }
 
-/* NULL: may be taken. */
-static const char *refuse_file(const struct known_process *process, const struct stat *status)
+const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
 
 	if (!S_ISREG(status->st_mode))
 		return "it is not a regular file";
-	if (status->st_uid != process->owner)
+	if (status->st_uid != owner)
 		return "it belongs to another user";
-	if (changed_ns + START_SLACK_NS < process->started_realtime_ns)
+	if (changed_ns + START_SLACK_NS < started_realtime_ns)
 		return "it is older than the process";
 	return NULL;
+}
+
+static const char *refuse_file(const struct known_process *process, const struct stat *status)
+{
+	return target_file_refusal(status, process->owner, process->started_realtime_ns);
 }
 
 /* Out of memory: lines only seem to be older. */
@@ -121,6 +125,16 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 		process->owner = (uid_t)-1;
 	process->perf_map.growth.count = 0;
 	perf_maps_note_growth(process, now_ns);
+}
+
+int target_file_open(int directory, const char *path)
+{
+	struct open_how how = {
+	    .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT,
+	};
+
+	return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 }
 
 /* The text is the target's: nothing may lead to a file that is not its own. */

@@ -8,9 +8,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "capture/recorder.h"
+
+struct stat;
+
+/* Why a file that a target wrote about itself is not taken; NULL: it may be. */
+const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns);
+
+/* Open a file for reading below `directory`, the target's root or a part of it, which nothing leads out of; -1: errno
+ * tells why. Never waits. */
+int target_file_open(int directory, const char *path);
 
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
  * moved to another root. */

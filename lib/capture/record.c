@@ -63,6 +63,7 @@ static void recorder_deinit(struct recorder *recorder)
 	rings_deinit(&recorder->rings);
 	events_deinit(&recorder->events);
 	known_processes_deinit(&recorder->processes);
+	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
 	kept_images_deinit(&recorder->images);
 	for (size_t i = 0; i < recorder->final_ranges.count; i++)

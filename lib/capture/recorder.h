@@ -16,6 +16,7 @@
 #include "capture/build-id-notes.h"
 #include "capture/command.h"
 #include "capture/events.h"
+#include "capture/jitdumps.h"
 #include "capture/known-processes.h"
 #include "capture/procmaps.h"
 #include "capture/rings.h"
@@ -44,6 +45,7 @@ struct recorder {
 	struct known_processes processes;
 	struct command command;
 	struct build_id_notes build_ids;
+	struct jitdump_notes jitdumps;
 	struct kept_images images;
 	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
 	uint32_t callchain_limit;

@@ -118,7 +118,9 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 
 		if (process)
 			ask_runtime_note_image(process, line.path);
-		error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
+		error = jitdumps_note(reading->recorder, &mapping);
+		if (!error)
+			error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
 	}
 	return error;
 }

@@ -98,6 +98,13 @@ static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer 
 	return recorder_add_section(recorder, FEATURE_BUILD_ID, buffer);
 }
 
+static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error = jitdumps_encode(recorder, buffer);
+
+	return error || !buffer->size ? error : recorder_add_section(recorder, FEATURE_MMTRACE_JITDUMPS, buffer);
+}
+
 static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
 {
 	struct mmt_error *error;
@@ -135,6 +142,7 @@ void tail_add(struct recorder *recorder, const uint64_t *lost)
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	warn_left_out(recorder, "which pages were resident is", add_residency(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
+	warn_left_out(recorder, "jitdumps are", add_jitdumps(recorder, &buffer), &buffer);
 	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
 	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);

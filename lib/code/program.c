@@ -261,6 +261,13 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 	return place;
 }
 
+int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size)
+{
+	size_t used = size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
+
+	return disassembly_ends_with_call(programs->disassembly, code + size - used, used);
+}
+
 int program_follows_call(struct program *program, uint64_t address)
 {
 	const uint64_t *known = map_get(&program->calls, address);

@@ -59,6 +59,9 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 /* What the code is by its name or as the program's entry: the symbols are loaded for it. */
 enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
 
+/* The same question for code in memory: does it end with a call? */
+int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
+
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: cannot tell. */
 int program_follows_call(struct program *program, uint64_t address);
 

@@ -33,6 +33,7 @@ enum format_feature {
 	FEATURE_MMTRACE_PERF_MAPS = 226,
 	FEATURE_MMTRACE_RESIDENCY = 227,
 	FEATURE_MMTRACE_IMAGES = 228,
+	FEATURE_MMTRACE_JITDUMPS = 229,
 	FEATURE_BITS = 256,
 };
 
@@ -84,12 +85,14 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define LIMIT_PATH_BYTES 4096
 #define LIMIT_PROCESSES (1u << 22)
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
+#define LIMIT_JITDUMP_BYTES (1u << 30)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30)
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
 #define PERF_MAPS_BYTES_MAX (256u << 20) /* what our recorder takes of all perf maps together */
 #define IMAGES_BYTES_MAX (256u << 20)	 /* ... and of program files */
+#define JITDUMPS_BYTES_MAX (256u << 20)	 /* and of all jitdumps */
 #define FRAME_BYTES (256u << 10)	 /* what our writer puts into one compressed record at most */
 
 #endif

@@ -19,6 +19,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_info_deinit(&values->info);
 	recording_loss_deinit(&values->loss);
 	perf_map_copies_deinit(&values->perf_maps);
+	jitdump_copies_deinit(&values->jitdumps);
 	recording_residency_deinit(&values->residency);
 	build_ids_deinit(&values->build_ids);
 	image_copies_deinit(&values->images);
@@ -262,6 +263,8 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return error;
 	case FEATURE_MMTRACE_PERF_MAPS:
 		return perf_map_copies_decode(bytes, &values->perf_maps);
+	case FEATURE_MMTRACE_JITDUMPS:
+		return jitdump_copies_decode(bytes, &values->jitdumps);
 	case FEATURE_MMTRACE_RESIDENCY:
 		error = recording_residency_decode(bytes, &values->residency);
 		values->has_residency = !error;
@@ -280,8 +283,8 @@ static bool is_vital(enum format_feature feature)
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	static const enum format_feature features[] = {
-	    FEATURE_TRACING_DATA, FEATURE_BUILD_ID,	     FEATURE_SAMPLE_TIME,      FEATURE_MMTRACE_INFO,
-	    FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY};
+	    FEATURE_TRACING_DATA, FEATURE_BUILD_ID,	     FEATURE_SAMPLE_TIME,	FEATURE_MMTRACE_INFO,
+	    FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		CLEANUP(free) uint8_t *data = NULL;

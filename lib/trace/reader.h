@@ -32,6 +32,7 @@ struct reader_metadata {
 	bool has_loss;
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;
+	struct jitdump_copies jitdumps;
 	bool has_residency;
 	struct recording_residency residency;
 	struct build_ids build_ids;

@@ -9,6 +9,7 @@
 
 #define PERF_MAPS_VERSION 1
 #define RESIDENCY_VERSION 1
+#define JITDUMPS_VERSION 1
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 
@@ -137,6 +138,78 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_co
 	buffer_deinit(&plain);
 	if (error)
 		perf_map_copies_deinit(&copies);
+	else
+		*copies_ret = copies;
+	return error;
+}
+
+void jitdump_copies_deinit(struct jitdump_copies *copies)
+{
+	for (size_t i = 0; i < copies->dumps.count; i++)
+		free(copies->dumps.items[i].data);
+	vector_deinit(&copies->dumps);
+}
+
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
+	buffer_put_u32(&plain, (uint32_t)copies->dumps.count);
+	for (size_t i = 0; i < copies->dumps.count; i++) {
+		const struct jitdump_copy *copy = &copies->dumps.items[i];
+
+		buffer_put_u32(&plain, (uint32_t)copy->pid);
+		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u64(&plain, copy->size);
+		buffer_put(&plain, copy->data, copy->size);
+	}
+	return pack(&plain, JITDUMPS_VERSION, buffer);
+}
+
+static struct mmt_error *decode_jitdump(struct bytes *bytes, struct jitdump_copy *copy)
+{
+	uint64_t size;
+	const void *data;
+
+	copy->pid = (int32_t)bytes_u32(bytes);
+	copy->namespace_pid = (int32_t)bytes_u32(bytes);
+	size = bytes_u64(bytes);
+	size = bytes_count(bytes, size, 1, LIMIT_JITDUMP_BYTES);
+	data = bytes_take(bytes, size);
+	copy->data = malloc(size ? size : 1);
+	if (!copy->data)
+		return &error_no_memory;
+	if (data)
+		memcpy(copy->data, data, size);
+	copy->size = data ? size : 0;
+	return NULL;
+}
+
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copies *copies_ret)
+{
+	static const char what[] = "jitdump section";
+	struct jitdump_copies copies = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
+	error = unpack(bytes, JITDUMPS_VERSION, what, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct jitdump_copy *copy = vector_append(&copies.dumps);
+
+		error = copy ? decode_jitdump(&inner, copy) : &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	buffer_deinit(&plain);
+	if (error)
+		jitdump_copies_deinit(&copies);
 	else
 		*copies_ret = copies;
 	return error;

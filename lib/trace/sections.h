@@ -62,6 +62,18 @@ struct perf_map_copies {
 	VECTOR(struct perf_map_copy) maps;
 };
 
+/* FEATURE_MMTRACE_JITDUMPS. */
+struct jitdump_copy {
+	int32_t pid;
+	int32_t namespace_pid;
+	uint8_t *data; /* owned */
+	size_t size;
+};
+
+struct jitdump_copies {
+	VECTOR(struct jitdump_copy) dumps;
+};
+
 /* FEATURE_MMTRACE_RESIDENCY: runs of resident pages, ascending, disjoint, page aligned, at stop. */
 struct resident_run {
 	uint64_t start, end;
@@ -89,6 +101,11 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 void perf_map_copies_deinit(struct perf_map_copies *copies);
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
+
+/* Compressed with zstd inside. */
+void jitdump_copies_deinit(struct jitdump_copies *copies);
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Compressed with zstd inside. */
 void recording_residency_deinit(struct recording_residency *residency);

@@ -207,6 +207,36 @@ START_TEST(build_ids_come_back)
 }
 END_TEST
 
+START_TEST(jitdumps_come_back)
+{
+	struct jitdump_copy items[] = {{.pid = 42, .namespace_pid = 1, .data = (uint8_t *)"JiTD...", .size = 7},
+				       {.pid = 43, .namespace_pid = 43, .data = NULL, .size = 0}};
+	const struct jitdump_copies copies = {.dumps = {.items = items, .count = 2}};
+	struct jitdump_copies read = {0};
+	struct bytes bytes;
+
+	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &read));
+	ck_assert_uint_eq(read.dumps.count, 2);
+	ck_assert_int_eq(read.dumps.items[0].pid, 42);
+	ck_assert_int_eq(read.dumps.items[0].namespace_pid, 1);
+	ck_assert_uint_eq(read.dumps.items[0].size, 7);
+	ck_assert_int_eq(memcmp(read.dumps.items[0].data, "JiTD...", 7), 0);
+	ck_assert_int_eq(read.dumps.items[1].pid, 43);
+	ck_assert_uint_eq(read.dumps.items[1].size, 0);
+	jitdump_copies_deinit(&read);
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct mmt_error *error;
+
+		bytes = bytes_over(buffer.data, size);
+		error = jitdump_copies_decode(&bytes, &read);
+		ck_assert_ptr_nonnull(error);
+		mmt_error_destroy(error);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sections");
@@ -219,6 +249,7 @@ int main(void)
 	tcase_add_test(cases, newer_versions_are_refused);
 	tcase_add_test(cases, losses_come_back);
 	tcase_add_test(cases, perf_maps_come_back);
+	tcase_add_test(cases, jitdumps_come_back);
 	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
 	tcase_add_test(cases, build_ids_come_back);
 	suite_add_tcase(suite, cases);

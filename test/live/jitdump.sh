@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Generated code with a jitdump: names by time, source lines, moved code, and stacks by the runtime's own unwind rows.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# What the jitdump alone can give.
+expect_jitdump() {
+	expect_json '[.groups[] | select(any(.frames[]; .function == "native_allocate"))] | length == 3 and all(.stack_end == "entry")'
+	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6 and all(.kind == "jit" and .source_file == "/nowhere/source.js" and (.doubtful | not))'
+	expect_json '[.groups[].frames[] | select(.function == "Moved" and .source_line == 14)] | length == 1'
+	expect_json '[.groups[].frames[] | select(.function == "LaterInner" and .source_line == 12)] | length == 2'
+	expect_json '.completeness.lacks == []'
+}
+
+attach_case jitdump
+expect_jitdump
+command_case jitdump
+expect_jitdump
+
+# expect_left_out WHY COMMAND...: the command spoils the jitdump, which the recorder then leaves out and says why.
+expect_left_out() {
+	local why=$1
+	shift
+	start_workload jitdump
+	"$@" || fail "$*"
+	start_recording -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	let_end
+	expect_true_report
+	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 0'
+	[ "$(grep -c 'jit-.*dump' record.log)" = 1 ] || fail "$why: not said once: $(cat record.log)"
+	grep -q "jit-.*dump.*$why" record.log || fail "no word of $why: $(cat record.log)"
+}
+
+to_other_name() { mv "jit-$pid.dump" jit-1.dump; }
+to_other_owner() { chown 65534 "jit-$pid.dump"; }
+expect_left_out 'named after another process' to_other_name
+[ "$(id -u)" != 0 ] || expect_left_out 'another user' to_other_owner
+
+# A real runtime.
+command -v node >/dev/null || {
+	echo "node is not installed"
+	exit 0
+}
+"$MMTRACE" record -q -o "$recording" --duration 3s -m 32M -- node --perf-prof --interpreted-frames-native-stack \
+	"$SOURCE/test/workload/runtimes/churn.js" >node.out 2>&1 || fail "record -- node: $(cat node.out)"
+report_json
+expect_true_report
+expect_json '[.groups[].frames[] | select(.kind == "jit" and (.function // "" | test("churn.js")))] | length > 0'
