@@ -10,13 +10,16 @@
 #include "capture/ask-runtime.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/in-flight.h"
 #include "capture/perf-maps.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
+#define MILLISECOND_NS 1000000ULL
 #define RETURN_NS 30000000ULL	/* a release that had its effect before the last snapshot has returned after it */
+#define RETURN_NS_MAX SECOND_NS /* where its thread waits for a processor meanwhile */
 #define IN_FLIGHT_NS 1000000ULL /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
@@ -241,6 +244,25 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 	return error;
 }
 
+/* What a final snapshot has seen of calls that have not returned yet is recorded when they do. */
+static struct mmt_error *wait_for_returns(struct recorder *recorder)
+{
+	in_flight_threads threads = {0};
+	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; i < recorder->final_ranges.count; i++)
+		(void)in_flight_add(&threads, recorder->final_ranges.items[i].pid);
+	if (recorder->final_ranges.count)
+		error = drain_for(recorder, RETURN_NS);
+	for (in_flight_remove_returned(&threads);
+	     !error && threads.count && !recorder->write_error && clock_now_ns() < end_ns;
+	     in_flight_remove_returned(&threads))
+		error = drain_for(recorder, MILLISECOND_NS);
+	vector_deinit(&threads);
+	return error;
+}
+
 /*
  * The events can only be switched off one after the other, and by then calls of some are recorded while those of others
  * are not. So all that is later than one moment is left out. A record bears the time before it is put into its ring:
@@ -263,8 +285,7 @@ void loop_stop(struct recorder *recorder)
 	known_processes_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	take_last_snapshots(recorder);
-	if (recorder->final_ranges.count)
-		recorder_keep_failure(recorder, drain_for(recorder, RETURN_NS));
+	recorder_keep_failure(recorder, wait_for_returns(recorder));
 	cut_off(recorder);
 	recorder_end_round(recorder);
 	recorder_keep_failure(recorder, ask_runtimes_at_end(recorder));

@@ -160,6 +160,20 @@ bool proc_is_zombie(pid_t tid)
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
 }
 
+bool proc_is_at_work(pid_t tid, uint64_t *ran_ns_ret)
+{
+	struct stat_fields fields;
+	char path[64];
+	int64_t ran_ns;
+
+	if (!read_stat(tid, &fields) || (fields.state != 'R' && fields.state != 'D'))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
+	ran_ns = text_file_number(-1, path, 0);
+	*ran_ns_ret = (uint64_t)ran_ns;
+	return ran_ns > 0;
+}
+
 /* One getdents(): the threads in it, the last one. */
 static bool add_threads(const char *entries, size_t size, proc_pids *threads)
 {

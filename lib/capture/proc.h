@@ -23,6 +23,10 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 /* Has this thread (or process) ended, but not gone yet? */
 bool proc_is_zombie(pid_t tid);
 
+/* Does this thread run, wait for a processor, or for something that no signal ends? With the time that it has run so
+ * far. False where the kernel does not tell the time. */
+bool proc_is_at_work(pid_t tid, uint64_t *ran_ns_ret);
+
 /* Has the whole process ended? A main thread may end before the others. Where it cannot be told: no. */
 bool proc_has_ended(pid_t pid);
 

@@ -8,20 +8,15 @@ need_perf
 limit=$(cat /proc/sys/vm/max_map_count)
 [ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
 start_workload attach-many
-# Of 150,000 pages a few were seen to stay wrong: the map cannot be read at one moment.
-pages=8
 for round in 1 2 3; do
 	"$MMTRACE" record -q -m 64M -g fp -p "$pid" --duration 1500ms -o "$recording" || fail "record: status $?"
 	report_json
-	expect_json '.completeness.lost_events == 0'
+	expect_true_report
 	expect_json '.processes | length == 1 and .[0].checked and .[0].checked_mappings > 55000'
-	expect_json ".processes[0] | .wrong_bytes <= $pages * 4096 and (.repaired_bytes > 0) == (.wrong_bytes > 0)"
+	expect_json '.processes[0].repaired_bytes == 0'
 	expect_json '.events | .mmap > 1000 and .munmap > 1000 and .mremap > 100 and .mprotect > 100'
 	# Few pages move from where the first snapshot had not been to where it had and stay unseen in the second.
 	expect_json '.processes[0].unknown_bytes <= 64 * 4096'
-	"$MMTRACE" report --check --no-pager -i "$recording" >"$directory/report.txt" 2>"$directory/check.txt"
-	status=$?
-	wrong=$(jq '.processes[0].wrong_bytes' "$directory/report.json")
-	[ $((wrong > 0)) = $status ] || fail "--check: status $status with $wrong bytes off"
+	expect_check 0
 done
 kill -9 "$pid"
