@@ -160,6 +160,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text_end_line(&text);
 	put_sums(&text, report);
 	text_classes(&text, report);
+	text_processes(&text, report);
 	if (report->by == MMT_BY_THREAD)
 		text_threads(&text, report);
 	for (size_t i = 0; i < selection.count; i++) {

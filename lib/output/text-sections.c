@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FAILURES_SHOWN 3
+#define PROCESSES_SHOWN 8
 #define THREADS_SHOWN 20
 #define RELEASES_SHOWN 10
 #define THREAD_COLUMNS 24
@@ -46,6 +47,69 @@ void text_classes(struct text *text, const struct mmt_report *report)
 		if (sums[kind])
 			text_part(text, TEXT_PLAIN, "%s %s", mmt_class_name((enum mmt_class)kind),
 				  mmt_format_bytes(sums[kind], size));
+	text_end_line(text);
+}
+
+/* The one behind `previous` in the order of unfreed bytes, then of place; NULL: no more. */
+static const struct mmt_process *find_next_process(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (previous && (process->unfreed_bytes > previous->unfreed_bytes ||
+				 (process->unfreed_bytes == previous->unfreed_bytes && process <= previous)))
+			continue;
+		if (!next || process->unfreed_bytes > next->unfreed_bytes)
+			next = process;
+	}
+	return next;
+}
+
+static void put_process(struct text *text, const struct mmt_process *process)
+{
+	char unfreed[MMT_SIZE_TEXT], before[MMT_SIZE_TEXT], inherited[MMT_SIZE_TEXT];
+	bool child = process->parent_pid != 0;
+
+	text_put(text, TEXT_PLAIN, "  ");
+	text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
+	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", mmt_format_bytes(process->unfreed_bytes, unfreed),
+		    child ? "-" : mmt_format_bytes(process->before_bytes, before),
+		    child ? mmt_format_bytes(process->before_bytes, inherited) : "-");
+	if (child)
+		text_format(text, TEXT_PLAIN, "  child of %" PRId32, process->parent_pid);
+	if (process->ended)
+		text_put(text, TEXT_PLAIN, child ? ", ended" : "  ended");
+	text_end_line(text);
+}
+
+void text_processes(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_process *process = NULL;
+	uint64_t rest_bytes = 0;
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+
+	if (report->process_count < 2)
+		return;
+	text_end_line(text);
+	text_put(text, TEXT_STRONG, "  process");
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
+	text_end_line(text);
+	for (size_t i = 0; i < report->process_count; i++)
+		rest_bytes += report->processes[i].unfreed_bytes;
+	for (int i = 0; i < PROCESSES_SHOWN && (process = find_next_process(report, process)) != NULL; i++) {
+		put_process(text, process);
+		rest_bytes -= process->unfreed_bytes;
+	}
+	if (report->process_count <= PROCESSES_SHOWN)
+		return;
+	text_format(text, TEXT_PLAIN, "  and %s more with %s (--json has all)",
+		    mmt_format_count(report->process_count - PROCESSES_SHOWN, count),
+		    mmt_format_bytes(rest_bytes, size));
 	text_end_line(text);
 }
 

@@ -200,6 +200,39 @@ START_TEST(differs_from_kernel)
 }
 END_TEST
 
+/* Who holds how much: the first eight, and a line for the rest. */
+START_TEST(table_of_processes)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_process processes[12];
+	char *text;
+
+	for (int i = 0; i < 12; i++)
+		processes[i] = (struct mmt_process){.pid = 100 + i,
+						    .parent_pid = i ? 100 : 0,
+						    .name = "server",
+						    .ended = i == 2,
+						    .unfreed_bytes = 4096 * (uint64_t)i,
+						    .before_bytes = 8192};
+	report.processes = processes;
+	report.process_count = 3;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  process                    unfreed  mapped before   inherited\n"
+			 "  server (102)              8.00 KiB              -    8.00 KiB  child of 100, ended\n"
+			 "  server (101)              4.00 KiB              -    8.00 KiB  child of 100\n"
+			 "  server (100)                   0 B       8.00 KiB           -\n");
+	free(text);
+	report.process_count = 12;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "  and 4 more with 24.00 KiB (--json has all)\n");
+	free(text);
+	report.process_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_null(strstr(text, "  process  "));
+	free(text);
+}
+END_TEST
+
 /* What was compared on the way is not called final. */
 START_TEST(checked_while_it_lived)
 {
@@ -603,6 +636,7 @@ int main(void)
 	tcase_add_test(cases, dump_of_hostile_names);
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
+	tcase_add_test(cases, table_of_processes);
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, parts_given_back);
