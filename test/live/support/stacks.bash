@@ -27,6 +27,7 @@ record_stacks() {
 	status=$?
 	[ $status = 0 ] || fail "record -- $* ended with status $status: $(cat "$directory/workload.out" "$directory/record.log")"
 	report_json
+	jq -r '.processes[].pid | "/tmp/perf-\(.).map"' "$directory/report.json" | xargs rm -f
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 

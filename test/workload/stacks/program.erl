@@ -1,0 +1,25 @@
+%% SPDX-License-Identifier: LGPL-2.1-or-later
+%% Binaries so large that the allocator maps them, from functions, closures, handlers of exceptions and processes.
+-module(program).
+-export([start/1]).
+
+-define(BLOCK, 8 bsl 20).
+
+leak_binary() ->
+    binary:copy(<<0>>, ?BLOCK).
+
+by_closure(Action) ->
+    {closure, Action()}.
+
+by_exception() ->
+    try throw(leak) catch throw:leak -> {caught, leak_binary()} end.
+
+one_round() ->
+    [leak_binary(), by_closure(fun leak_binary/0), by_exception(), lists:map(fun(_) -> leak_binary() end, [1])].
+
+start([Count]) ->
+    Kept = [one_round() || _ <- lists:seq(1, list_to_integer(Count))],
+    Self = self(),
+    spawn(fun() -> Self ! one_round() end),
+    receive _Other -> true = length(Kept) > 0 end,
+    halt(0).
