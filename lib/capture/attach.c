@@ -28,6 +28,9 @@ void attach_deinit(struct attachment *attachment)
 	attach_close_fences(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
+	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
+		close(attachment->kept_tracepoints.items[i]);
+	vector_deinit(&attachment->kept_tracepoints);
 	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
 	vector_deinit(&attachment->fences);
@@ -81,6 +84,28 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 	default:
 		return error_system(errno_value, "cannot record %s of thread %d", name, tid);
 	}
+}
+
+struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
+{
+	for (size_t i = 0; i < attachment->set->items.count; i++) {
+		const struct event_description *event = &attachment->set->items.items[i];
+		struct perf_event_attr attribute = event->attribute;
+		int fd;
+
+		if (attribute.type != PERF_TYPE_TRACEPOINT || event->role == ROLE_DUMP)
+			continue;
+		attribute.disabled = 1;
+		attribute.inherit = attribute.inherit_thread = 0;
+		fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0)
+			return explain_open_failure(attachment, errno, event->name, getpid());
+		if (!vector_push(&attachment->kept_tracepoints, fd)) {
+			close(fd);
+			return &error_no_memory;
+		}
+	}
+	return NULL;
 }
 
 /* One descriptor, its output redirected into the CPU's ring, once the filter (NULL: none) is in place. `gone_ret`: no

@@ -49,8 +49,9 @@ struct attachment {
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
 	VECTOR(struct thread_note) notes;
-	struct map root_of_fence;  /* by identifier */
-	struct map root_of_thread; /* by number: the latest */
+	VECTOR(int) kept_tracepoints; /* events of our own that never fire */
+	struct map root_of_fence;     /* by identifier */
+	struct map root_of_thread;    /* by number: the latest */
 	struct map event_of_id;
 	struct thread_coverage coverage;
 	uint64_t descriptors_wanted; /* for messages */
@@ -63,6 +64,12 @@ void attach_deinit(struct attachment *attachment);
 
 /* Raise the soft limit of open files to the hard one; fail when it cannot hold the events of so many threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
+
+/*
+ * Keep every tracepoint of the set in use until attach_deinit(): the kernel takes tens of milliseconds to switch one
+ * off with its last event, and a thread may be gone with that.
+ */
+struct mmt_error *attach_keep_tracepoints(struct attachment *attachment) MMT_MUST_CHECK;
 
 /*
  * Open the whole set for a thread. `gone_ret`: it has ended, and nothing is open. Later threads that inherit the whole

@@ -204,9 +204,12 @@ static struct mmt_error *give_up_the_rest(struct recorder *recorder)
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
-	uint64_t begin_ns = clock_now_ns();
+	uint64_t begin_ns;
 	bool whole = false;
 
+	if (!error)
+		error = attach_keep_tracepoints(&recorder->attachment);
+	begin_ns = clock_now_ns();
 	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
 		error = attach_pass(recorder, &whole);
 	if (!error && !whole)
