@@ -55,6 +55,7 @@ struct cfi_row {
 	uint8_t rule_count;
 	uint8_t return_column; /* number of the register that holds, or stands for, the return address */
 	bool signal_frame;
+	bool has_expressions; /* needs more than what is here: see expressions.h */
 };
 
 /* The rule about register `number`; NULL: none. */

@@ -308,6 +308,17 @@ static bool copy_rules(const struct intern *lists, struct cfi_rows *rows, size_t
 	return true;
 }
 
+static bool has_expressions(const struct cfi_row *row)
+{
+	if (row->cfa_kind == CFI_CFA_EXPRESSION)
+		return true;
+	for (unsigned i = 0; i < row->rule_count; i++) {
+		if (row->rules[i].kind == CFI_RULE_EXPRESSION || row->rules[i].kind == CFI_RULE_VALUE_EXPRESSION)
+			return true;
+	}
+	return false;
+}
+
 static bool copy_distinct(const struct builder *builder, struct cfi_rows *rows)
 {
 	CLEANUP(free) size_t *offsets = NULL;
@@ -332,6 +343,7 @@ static bool copy_distinct(const struct builder *builder, struct cfi_rows *rows)
 		    .return_column = key->return_column,
 		    .signal_frame = key->signal_frame,
 		};
+		rows->distinct[i].has_expressions = has_expressions(&rows->distinct[i]);
 	}
 	return true;
 }

@@ -12,6 +12,7 @@
 
 /* To port: fill one in (see unwind-x86-64.c). */
 struct unwind_rules {
+	uint16_t elf_machine;
 	uint8_t register_count;					   /* those that are followed: 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	uint64_t preserved;	    /* mask of the registers that a function leaves as they were */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <elf.h>
+
 #include "code/unwind-state.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -8,6 +10,7 @@ enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, 
 #define GENERAL_REGISTER(n) (40 + 8 * (n))
 
 const struct unwind_rules unwind_rules_x86_64 = {
+    .elf_machine = EM_X86_64,
     .register_count = RIP + 1,
     .instruction_pointer = RIP,
     .stack_pointer = RSP,

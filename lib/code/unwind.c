@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "code/expressions.h"
 #include "code/unwind-state.h"
 
 enum step {
@@ -157,8 +158,6 @@ static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row,
 	struct unwind_value base = {0};
 	uint64_t cfa, stack_pointer;
 
-	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		return STEP_NO_DATA;
 	base = state->registers[row->cfa_register];
 	if (!unwind_use_pointer(state, base, &cfa))
 		return failed_value(&base);
@@ -238,6 +237,55 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 	return (struct unwind_value){0};
 }
 
+/* What an expression looked at on the way to a step. */
+struct expression_reads {
+	struct unwind_state *state;
+	bool missing;
+};
+
+static bool read_for_expression(void *context, uint64_t address, uint64_t *word_ret)
+{
+	struct expression_reads *reads = context;
+	struct unwind_value value = unwind_load(reads->state, address);
+
+	*word_ret = value.value;
+	reads->missing |= value.state == UNWIND_VALUE_MISSING && value.source != UNWIND_SOURCE_DERIVED;
+	return value.state == UNWIND_VALUE_KNOWN;
+}
+
+/* What the step depends on is only known to libunwind: such a stack is not memoised. */
+static enum step step_by_expressions(struct unwind_state *state, const struct cfi_row *row)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct expression_reads reads = {.state = state};
+	struct expressions_registers registers = {0}, found;
+	uint64_t stack_pointer, address;
+
+	state->result->reads_overflow = true;
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (state->registers[i].state != UNWIND_VALUE_KNOWN)
+			continue;
+		registers.values[i] = state->registers[i].value;
+		registers.known |= 1ULL << i;
+	}
+	if (!expressions_step(rules->elf_machine, row, state->address - state->is_return_address, read_for_expression,
+			      &reads, &registers, &found))
+		return reads.missing ? STEP_MISSING : STEP_NO_DATA;
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (found.known >> i & 1)
+			caller[i] = derived_value(found.values[i]);
+	}
+	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
+	    stack_pointer <= state->registers[rules->stack_pointer].value)
+		return STEP_INVALID;
+	address = found.values[rules->instruction_pointer];
+	if (!address)
+		return STEP_ENTRY;
+	enter_caller(state, caller, address, stack_pointer - rules->word, UNWIND_BY_EXPRESSION);
+	return STEP_DONE;
+}
+
 static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
 {
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
@@ -249,6 +297,8 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 		return STEP_ENTRY;
 	if (row->signal_frame)
 		return step_by_signal_frame(state);
+	if (row->has_expressions)
+		return step_by_expressions(state, row);
 	step = find_cfa(state, row, &cfa);
 	if (step != STEP_DONE)
 		return step;

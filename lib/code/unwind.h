@@ -75,6 +75,7 @@ enum unwind_end {
 enum unwind_origin {
 	UNWIND_BY_REGISTERS, /* the first frame */
 	UNWIND_BY_CFI,
+	UNWIND_BY_EXPRESSION, /* of the CFI */
 	UNWIND_BY_FRAME_POINTER,
 	UNWIND_BY_STACK_POINTER, /* word at the stack pointer of a frameless first frame */
 	UNWIND_BY_STUB,

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "code/disassembly.h"
+#include "code/expressions.h"
 #include "code/program.h"
 #include "output/document.h"
 #include "trace/compress.h"
@@ -25,6 +26,7 @@ static char details[1024];
 static void make_details(void)
 {
 	unsigned disassembler = disassembly_library_version(), hash = map_library_version();
+	unsigned unwinder = expressions_library_version();
 	struct utsname system = {0};
 
 	if (uname(&system) != 0)
@@ -37,10 +39,12 @@ static void make_details(void)
 		 "zstd %s\n"
 		 "jansson %s\n"
 		 "capstone %u.%u\n"
+		 "libunwind %u.%u\n"
 		 "xxhash %u.%u.%u\n",
 		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
 		 __VERSION__, program_library_version(), compress_library_version(), document_library_version(),
-		 disassembler >> 8, disassembler & 0xff, hash / 10000, hash / 100 % 100, hash % 100);
+		 disassembler >> 8, disassembler & 0xff, unwinder >> 8, unwinder & 0xff, hash / 10000, hash / 100 % 100,
+		 hash % 100);
 }
 
 const char *mmt_version_details(void)

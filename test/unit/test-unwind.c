@@ -2,6 +2,7 @@
 #include <check.h>
 #include <dlfcn.h>
 #include <elf.h>
+#include <libunwind.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -45,6 +46,9 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
 static struct cfi_row rows[16];
 static struct cfi_rule rules[16][RULES_MAX];
+static struct cfi_expression expressions[2];
+static const uint8_t saved_cfa[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
+static const uint8_t seven[] = {0x37};
 static uint64_t words[WORDS];
 static struct unwind_registers registers;
 static uint64_t chain[128];
@@ -130,7 +134,13 @@ static void set_up(void)
 	row_of(PLT)->plt_threshold = 11;
 	set_row(ALIGNED, RBP, -8)->cfa_kind = CFI_CFA_LOAD;
 	add_rule(ALIGNED, RBP, CFI_RULE_AT_REGISTER, RBP, 0);
-	set_row(EXPRESSION, RSP, 8)->cfa_kind = CFI_CFA_EXPRESSION;
+	set_row(EXPRESSION, 0, 0)->cfa_kind = CFI_CFA_EXPRESSION;
+	row_of(EXPRESSION)->has_expressions = true;
+	row_of(EXPRESSION)->expressions = expressions;
+	add_rule(EXPRESSION, RBX, CFI_RULE_VALUE_EXPRESSION, 0, 1);
+	add_rule(EXPRESSION, RBP, CFI_RULE_OFFSET, 0, -16);
+	expressions[0] = (struct cfi_expression){.bytes = saved_cfa, .size = sizeof(saved_cfa)};
+	expressions[1] = (struct cfi_expression){.bytes = seven, .size = sizeof(seven)};
 	set_row(STUCK, RSP, 0);
 	set_row(LOSES_RBP, RSP, 8);
 	add_rule(LOSES_RBP, RBP, CFI_RULE_UNDEFINED, 0, 0);
@@ -330,10 +340,6 @@ START_TEST(test_bad_stacks_end)
 	run();
 	EXPECT(UNWIND_END_INVALID, STUCK);
 
-	start_at(EXPRESSION, 0);
-	run();
-	EXPECT(UNWIND_END_NO_UNWIND_DATA, EXPRESSION);
-
 	start_at(LEAF, 0);
 	words[0] = 0x1000; /* no code there */
 	run();
@@ -347,6 +353,50 @@ START_TEST(test_bad_stacks_end)
 	run();
 	ck_assert_uint_eq(result.frame_count, 0);
 	ck_assert_uint_eq(result.end, UNWIND_END_NOT_RECORDED);
+}
+END_TEST
+
+START_TEST(test_expressions)
+{
+	start_at(EXPRESSION + 4, 0x1234);
+	words[2] = place(9);  /* 8 below the CFA */
+	words[8] = place(20); /* rbp */
+	words[9] = FRAMED + 2;
+	words[21] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, EXPRESSION + 4, FRAMED + 2, ENTRY + 2);
+	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_EXPRESSION);
+	ck_assert(result.reads_overflow);
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, EXPRESSION + 4);
+}
+END_TEST
+
+static const struct {
+	uint8_t bytes[8];
+	size_t size;
+} bad_expressions[] = {
+    {{0x2f, 0xfd, 0xff}, 3},	   /* skip back to itself */
+    {{0x37, 0x28, 0xfb, 0xff}, 4}, /* branch back */
+    {{0x77, 0, 0x30, 0x1b}, 4},	   /* division by 0 */
+    {{0x77}, 1},		   /* cut */
+    {{0x22}, 1},		   /* nothing to add */
+    {{0x77, 0, 0x15, 40}, 4},	   /* pick from beyond the stack */
+    {{0x77, 0}, 2},		   /* does not advance */
+    {{0x70, 0}, 2},		   /* an unknown register */
+    {{0xe0}, 1},		   /* a vendor's */
+    {{0}, 0},
+};
+
+START_TEST(test_bad_expressions)
+{
+	start_at(EXPRESSION, 0);
+	words[0] = FRAMED + 2;
+	expressions[0] = (struct cfi_expression){.bytes = bad_expressions[_i].bytes, .size = bad_expressions[_i].size};
+	run();
+	ck_assert_uint_eq(result.frame_count, 1);
+	ck_assert(result.end == UNWIND_END_NO_UNWIND_DATA || result.end == UNWIND_END_INVALID);
 }
 END_TEST
 
@@ -611,7 +661,7 @@ START_TEST(test_chain_alone)
 }
 END_TEST
 
-/* ---- the real stack of this process, beside the compiler's own unwinder ---- */
+/* ---- the real stack of this process, beside the compiler's own unwinder and libunwind ---- */
 
 #define LIVE_MAX 256
 
@@ -734,7 +784,27 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
 	return _URC_NO_REASON;
 }
 
-/* Unwind from here with both and compare; called at the bottom of each shape of stack. */
+/* libunwind, on the stack as it is, from the registers that ours began with. */
+static void compare_with_libunwind(ucontext_t *context)
+{
+	unw_cursor_t cursor;
+	size_t count = 0;
+	unw_word_t address;
+
+	ck_assert_int_eq(unw_init_local(&cursor, context), 0);
+	do {
+		ck_assert_int_eq(unw_get_reg(&cursor, UNW_REG_IP, &address), 0);
+		if (!address)
+			break;
+		ck_assert_uint_lt(count, result.frame_count);
+		ck_assert_msg(result.frames[count].address == address, "frame %zu: %#lx instead of %#lx", count,
+			      (unsigned long)result.frames[count].address, (unsigned long)address);
+		count++;
+	} while (unw_step(&cursor) > 0);
+	ck_assert_uint_eq(result.frame_count, count);
+}
+
+/* Unwind from here with all three and compare; called at the bottom of each shape of stack. */
 static __attribute__((noinline)) void compare_here(void)
 {
 	static uint64_t copy[8192];
@@ -749,6 +819,7 @@ static __attribute__((noinline)) void compare_here(void)
 	unwind(&unwind_rules_x86_64, &input, &live_callbacks, &result);
 	_Unwind_Backtrace(compare_frame, &count);
 	ck_assert_uint_eq(result.frame_count, count);
+	compare_with_libunwind(&context);
 	ck_assert_uint_eq(result.end, UNWIND_END_ENTRY);
 	ck_assert_uint_gt(count, 4);
 	live_frames = count;
@@ -798,7 +869,7 @@ static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-START_TEST(test_same_as_the_compilers_unwinder)
+START_TEST(test_same_as_other_unwinders)
 {
 	int numbers[] = {2, 1};
 	int visits = 0;
@@ -843,6 +914,9 @@ int main(void)
 	tcase_add_test(by_hand, test_frameless_first_frame);
 	tcase_add_test(by_hand, test_register_lost_on_the_way);
 	tcase_add_test(by_hand, test_bad_stacks_end);
+	tcase_add_test(by_hand, test_expressions);
+	tcase_add_loop_test(by_hand, test_bad_expressions, 0,
+			    (int)(sizeof(bad_expressions) / sizeof(*bad_expressions)));
 	tcase_add_test(by_hand, test_signal_trampoline_without_cfi);
 	tcase_add_test(by_hand, test_alternate_signal_stack);
 	tcase_add_test(by_hand, test_chain_on_from_an_alternate_stack);
@@ -862,7 +936,7 @@ int main(void)
 	tcase_add_test(by_hand, test_chain_alone);
 	suite_add_tcase(suite, by_hand);
 	tcase_set_timeout(live, 60);
-	tcase_add_test(live, test_same_as_the_compilers_unwinder);
+	tcase_add_test(live, test_same_as_other_unwinders);
 	suite_add_tcase(suite, live);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
