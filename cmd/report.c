@@ -15,6 +15,7 @@ struct report_settings {
 	int sort; /* place in sort_choices, which is enum mmt_sort */
 	int by;	  /* place in by_choices, which is enum mmt_group_by */
 	bool check, to_given, at_given;
+	const char *annotate; /* NULL: the report itself */
 };
 
 static const char *const sort_choices[] = {
@@ -123,9 +124,11 @@ static int check_report(const struct command *command, const struct mmt_report *
 }
 
 static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,
-				      const struct mmt_report *report)
+				      struct mmt_report *report)
 {
 	display_start(command, &settings->display);
+	if (settings->annotate)
+		return mmt_report_write_annotation(report, settings->annotate, &settings->display.text, stdout);
 	if (settings->display.json)
 		return mmt_report_write_json(report, &settings->display.text, stdout);
 	return mmt_report_write_text(report, &settings->display.text, stdout);
@@ -166,6 +169,10 @@ static int take_arguments(const struct command *command, struct report_settings 
 		return message_usage(command, "--at and --to both say where the window ends: give one");
 	if (argument_count)
 		input = arguments[0];
+	if (settings->annotate && settings->display.json)
+		return message_usage(command, "--annotate writes text: leave out --json");
+	if (settings->annotate && settings->by != MMT_BY_STACK)
+		return message_usage(command, "--annotate is about frames of stacks: leave out --by");
 	settings->options.by = (enum mmt_group_by)settings->by;
 	settings->options.input = input ? input : DEFAULT_FILE;
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
@@ -203,6 +210,8 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		   "largest first by this figure (default unfreed); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "no-demangle", FLAG, &options->no_demangle, NULL, "show C++ and Rust names as the file has them"),
+	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
+		   "show the instructions around the calls in this function (* and ? match any name)"),
 	    OPTION(0, "check", FLAG, &settings.check, NULL,
 		   "exit 1 when the result differs from the kernel's final maps, 2 when that cannot be checked"),
 	    OPTIONS_END,

@@ -42,6 +42,13 @@ MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *repo
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
+/*
+ * The instructions around each frame whose function (as shown, or raw) matches the shell pattern, of the groups that the
+ * options select. MMT_ERROR_INVALID: there is none.
+ */
+MMT_PUBLIC struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const char *pattern,
+							 const struct mmt_text_options *options,
+							 FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,

@@ -115,6 +115,7 @@ struct mmt_frame {
 	const char *source_file;  /* NULL: unknown */
 	uint32_t source_line;     /* 0: unknown */
 	uint64_t address;         /* of the instruction in one process that had this frame; a return address unless first in the stack */
+	uint32_t code;            /* for mmt_report_annotate(): frames with the same number are at the same instruction */
 	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 
@@ -285,6 +286,24 @@ MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);
 /* Damage and loss are no errors: see completeness. An error means that there is nothing to report. */
 MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *options,
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
+
+struct mmt_instruction {
+	uint64_t address;        /* as mmt_frame.module_offset, or in the process where that is not known */
+	const char *text;        /* "call 0x1234" */
+	const char *source_file; /* NULL: unknown */
+	uint32_t source_line;
+	bool here;               /* the call that the frame is in, or the instruction that was executed */
+};
+
+struct mmt_annotation {
+	const struct mmt_frame *frame;
+	const struct mmt_instruction *instructions; /* none: the code is not at hand */
+	size_t instruction_count;
+};
+
+/* The instructions around the place of a frame of the report, `around` before and behind. Belongs to the report. */
+MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame, size_t around,
+						 struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);

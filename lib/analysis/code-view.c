@@ -681,6 +681,61 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 	return NULL;
 }
 
+static bool frame_key(const struct code_view *view, uint32_t frame, struct frame_key *key)
+{
+	const void *stored = frame < view->frames.count ? intern_get(&view->frames, frame, NULL) : NULL;
+
+	if (stored)
+		memcpy(key, stored, sizeof(*key));
+	return stored;
+}
+
+bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
+{
+	struct listed_code *code = &code_ret->code;
+	struct frame_key key;
+
+	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->programs)};
+	if (!frame_key(view, frame, &key))
+		return false;
+	code->site = key.address;
+	code->is_return_address = key.is_return_address;
+	if (key.readable) {
+		code->size = program_code(open_program(view, key.image), key.address - key.is_return_address,
+					  &code->address, &code->begins_with_instruction, &code->bytes);
+	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
+		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated,
+							  key.address - key.is_return_address);
+
+		code->bytes = name.code;
+		code->size = name.code_size;
+		code->address = name.start;
+		code->begins_with_instruction = true;
+	}
+	return code->size;
+}
+
+const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct frame_key key;
+	struct jit_name name;
+
+	*line_ret = 0;
+	if (!frame_key(view, frame, &key))
+		return NULL;
+	if (key.readable) {
+		(void)program_names(open_program(view, key.image), address, functions);
+		*line_ret = functions[0].source_line;
+		return functions[0].source_file;
+	}
+	if (!key.generated || key.kind != MMT_FRAME_JIT)
+		return NULL;
+	name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated, address);
+	*line_ret = name.source_line;
+	return name.source_file;
+}
+
 /* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
 static enum program_state unusable_state(const struct code_view *view, size_t image)
 {

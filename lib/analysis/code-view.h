@@ -11,6 +11,7 @@
 #include "analysis/runtimes.h"
 #include "analysis/jit-names.h"
 #include "base/arena.h"
+#include "code/listing.h"
 #include "code/program.h"
 #include "model/processes.h"
 #include "trace/event.h"
@@ -49,6 +50,18 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+
+/* The code that a frame is in. */
+struct viewed_code {
+	struct listed_code code;
+	struct disassembly *disassembly;
+};
+
+/* False: the recording does not tell it, and no file that can be used has it. Borrowed until the next call. */
+bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret);
+
+/* Source of an address in the code of a frame; NULL: unknown. */
+const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
 /* The next program file, counted on in *position from 0, that stacks led into but that could not be used; NULL: no
  * more. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/annotate.h"
 #include "analysis/groups.h"
 #include "analysis/lacks.h"
 #include "analysis/replay.h"
@@ -311,6 +312,14 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *options, st
 	}
 	*report_ret = &report->result;
 	return NULL;
+}
+
+struct mmt_error *mmt_report_annotate(struct mmt_report *result, const struct mmt_frame *frame, size_t around,
+				      struct mmt_annotation *annotation_ret)
+{
+	struct report *report = (struct report *)result; /* its first member */
+
+	return annotate_frame(report->replay.code, &report->arena, frame, around, annotation_ret);
 }
 
 void mmt_report_destroy(struct mmt_report *result)

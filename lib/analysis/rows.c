@@ -78,6 +78,7 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 			if (name == NAMES_NONE || !vector_push(&rows->frames, frames[j]) ||
 			    !vector_push(&rows->frame_names, name))
 				return &error_no_memory;
+			rows->frames.items[rows->frames.count - 1].code = numbers[i] + 1;
 		}
 	}
 	if (*end_ret != MMT_STACK_END_ENTRY && reaches_entry(rows))

@@ -4,6 +4,7 @@
 #include <capstone/capstone.h>
 #include <elf.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct disassembly {
@@ -80,6 +81,23 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 			return 1;
 	}
 	return 0;
+}
+
+size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			char text[DISASSEMBLY_TEXT])
+{
+	const cs_insn *instruction = disassembly->instruction;
+	size_t left = size;
+
+	if (!disassembly->handle || !size)
+		return 0;
+	if (!cs_disasm_iter(disassembly->handle, &code, &left, &address, disassembly->instruction)) {
+		snprintf(text, DISASSEMBLY_TEXT, "(bad)");
+		return disassembly->step < size ? disassembly->step : size;
+	}
+	snprintf(text, DISASSEMBLY_TEXT, "%s%s%s", instruction->mnemonic, instruction->op_str[0] ? " " : "",
+		 instruction->op_str);
+	return size - left;
 }
 
 unsigned disassembly_library_version(void)

@@ -308,3 +308,28 @@ size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_
 	*code_ret = bytes_take(&code, size);
 	return *code_ret ? size : 0;
 }
+
+size_t elf_file_code(const struct elf_file *file, uint64_t address, const uint8_t **code_ret)
+{
+	size_t raw_size;
+	const char *raw = file->elf ? elf_rawfile(file->elf, &raw_size) : NULL;
+
+	for (size_t i = 0; raw && i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t inside = address - segment->address;
+		struct bytes bytes = bytes_over(raw, raw_size);
+		uint64_t size;
+
+		if (!segment->executable || inside >= segment->file_size)
+			continue;
+		if (segment->file_offset > raw_size || inside >= raw_size - segment->file_offset)
+			return 0;
+		size = segment->file_size - inside;
+		bytes_skip(&bytes, (size_t)(segment->file_offset + inside));
+		if (size > bytes_left(&bytes))
+			size = bytes_left(&bytes);
+		*code_ret = bytes_take(&bytes, (size_t)size);
+		return *code_ret ? (size_t)size : 0;
+	}
+	return 0;
+}

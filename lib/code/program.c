@@ -13,6 +13,8 @@
 #include "code/stubs.h"
 #include "code/symbols.h"
 
+#define CODE_BEFORE_BYTES 256 /* of a function whose start is not known */
+
 struct program {
 	struct programs *programs;
 	char *path;
@@ -261,6 +263,11 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 	return place;
 }
 
+struct disassembly *programs_disassembly(struct programs *programs)
+{
+	return programs->disassembly;
+}
+
 int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size)
 {
 	size_t used = size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
@@ -281,6 +288,24 @@ int program_follows_call(struct program *program, uint64_t address)
 	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
 	(void)map_put(&program->calls, address, (uint64_t)(answer + 1));
 	return answer;
+}
+
+size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, bool *starts_function_ret,
+		    const uint8_t **code_ret)
+{
+	const uint8_t *before;
+	size_t size;
+
+	open_symbols(program);
+	*starts_function_ret = program->symbols && symbols_function_start(program->symbols, address, start_ret);
+	if (*starts_function_ret) {
+		size = elf_file_code(&program->file, *start_ret, code_ret);
+		if (size > address - *start_ret)
+			return size;
+		*starts_function_ret = false;
+	}
+	*start_ret = address - elf_file_code_before(&program->file, address, CODE_BEFORE_BYTES, &before);
+	return elf_file_code(&program->file, *start_ret, code_ret);
 }
 
 size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX])

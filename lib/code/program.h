@@ -59,11 +59,21 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 /* What the code is by its name or as the program's entry: the symbols are loaded for it. */
 enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
 
+struct disassembly;
+struct disassembly *programs_disassembly(struct programs *programs);
+
 /* The same question for code in memory: does it end with a call? */
 int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
 
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: cannot tell. */
 int program_follows_call(struct program *program, uint64_t address);
+
+/*
+ * The code of the function at `address`, from its start on, to the end of the segment; where no symbol tells the start,
+ * from some bytes before on. Its size, 0: none. Borrowed.
+ */
+size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, bool *starts_function_ret,
+		    const uint8_t **code_ret);
 
 struct program_frame {
 	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */

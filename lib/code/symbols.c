@@ -359,6 +359,17 @@ const char *symbols_function(struct symbols *symbols, uint64_t address)
 	return symbol ? symbol->name : NULL;
 }
 
+bool symbols_function_start(struct symbols *symbols, uint64_t address, uint64_t *start_ret)
+{
+	const struct symbol *symbol;
+
+	load(symbols);
+	symbol = find_symbol(symbols, address);
+	if (symbol)
+		*start_ret = symbol->start;
+	return symbol;
+}
+
 const char *symbols_library_version(void)
 {
 	return dwfl_version(NULL);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The instructions around the call that a frame is at. */
+#ifndef ANALYSIS_ANNOTATE_H
+#define ANALYSIS_ANNOTATE_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/code-view.h"
+#include "base/arena.h"
+
+/* See mmt_report_annotate(). */
+struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, const struct mmt_frame *frame,
+				 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
+
+#endif

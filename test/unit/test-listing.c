@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/listing.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* push rbp; mov rbp, rsp; sub rsp, 16; movabs rax, 0x5090909090909090; call rax; leave; ret; nop * 20 */
+static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0xb8, 0x90, 0x90, 0x90, 0x90,
+				   0x90, 0x90, 0x90, 0x50, 0xff, 0xd0, 0xc9, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+				   0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
+enum { START = 0x1000, CALL = START + 18, RETURN = START + 20 };
+
+static struct disassembly *disassembly;
+
+static void set_up(void)
+{
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+}
+
+static void tear_down(void)
+{
+	disassembly_destroy(disassembly);
+}
+
+static struct listing list(uint64_t site, bool is_return_address, bool from_start, size_t around)
+{
+	const struct listed_code code = {.bytes = function,
+					 .size = sizeof(function),
+					 .address = START,
+					 .begins_with_instruction = from_start,
+					 .site = site,
+					 .is_return_address = is_return_address};
+	struct listing listing;
+
+	ck_assert_ptr_null(listing_create(disassembly, &code, around, &listing));
+	return listing;
+}
+
+static void expect(const struct listing *listing, size_t index, uint64_t address, const char *text, bool here)
+{
+	ck_assert_uint_lt(index, listing->items.count);
+	ck_assert_uint_eq(listing->items.items[index].address, address);
+	ck_assert_str_eq(listing->items.items[index].text, text);
+	ck_assert(listing->items.items[index].here == here);
+}
+
+START_TEST(test_around_a_call)
+{
+	struct listing listing = list(RETURN, true, true, 2);
+
+	ck_assert_uint_eq(listing.items.count, 5);
+	expect(&listing, 0, START + 4, "sub rsp, 0x10", false);
+	expect(&listing, 1, START + 8, "movabs rax, 0x5090909090909090", false);
+	expect(&listing, 2, CALL, "call rax", true);
+	expect(&listing, 3, RETURN, "leave", false);
+	expect(&listing, 4, RETURN + 1, "ret", false);
+	listing_deinit(&listing);
+}
+END_TEST
+
+START_TEST(test_at_an_instruction)
+{
+	struct listing listing = list(START, false, true, 1);
+
+	ck_assert_uint_eq(listing.items.count, 2);
+	expect(&listing, 0, START, "push rbp", true);
+	expect(&listing, 1, START + 1, "mov rbp, rsp", false);
+	listing_deinit(&listing);
+}
+END_TEST
+
+/* Nothing but the address is known: the instruction is found all the same. */
+START_TEST(test_without_a_start)
+{
+	struct listing listing = list(RETURN, true, false, 1);
+
+	ck_assert_uint_eq(listing.items.count, 3);
+	expect(&listing, 1, CALL, "call rax", true);
+	expect(&listing, 2, RETURN, "leave", false);
+	listing_deinit(&listing);
+}
+END_TEST
+
+START_TEST(test_sites_outside)
+{
+	static const uint64_t sites[] = {START - 1, START + sizeof(function) + 1, 0, UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++) {
+		for (int kind = 0; kind < 4; kind++) {
+			struct listing listing = list(sites[i], kind & 1, kind & 2, 4);
+
+			ck_assert_uint_eq(listing.items.count, 0);
+			listing_deinit(&listing);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_unknown_architecture)
+{
+	const struct listed_code code = {.bytes = function, .size = sizeof(function), .site = 4};
+	struct disassembly *other;
+	struct listing listing;
+
+	ck_assert_ptr_null(disassembly_create(EM_SPARC, &other));
+	ck_assert_ptr_null(listing_create(other, &code, 4, &listing));
+	ck_assert_uint_eq(listing.items.count, 0);
+	disassembly_destroy(other);
+}
+END_TEST
+
+START_TEST(test_aarch64)
+{
+	static const uint8_t bytes[] = {0xfd, 0x7b, 0xbf, 0xa9, 0x00, 0x00, 0x00, 0x94, 0xc0, 0x03, 0x5f, 0xd6};
+	const struct listed_code code = {
+	    .bytes = bytes, .size = sizeof(bytes), .address = 0x1000, .site = 0x1008, .is_return_address = true};
+	struct disassembly *other;
+	struct listing listing;
+
+	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &other));
+	ck_assert_ptr_null(listing_create(other, &code, 4, &listing));
+	ck_assert_uint_eq(listing.items.count, 3);
+	expect(&listing, 1, 0x1004, "bl #0x1004", true);
+	expect(&listing, 2, 0x1008, "ret", false);
+	listing_deinit(&listing);
+	disassembly_destroy(other);
+}
+END_TEST
+
+/* Bytes that are no instruction, at any place and of any kind: bounded, and never read beyond. */
+START_TEST(test_noise)
+{
+	for (unsigned round = 0; round < 300; round++) {
+		size_t size = 1 + round;
+		CLEANUP(free) uint8_t *bytes = malloc(size);
+		struct listed_code code = {.bytes = bytes, .size = size, .address = START};
+		struct listing listing;
+
+		srand(round);
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = (uint8_t)rand();
+		code.begins_with_instruction = round % 2;
+		code.is_return_address = round % 3;
+		code.site = START + (uint64_t)rand() % (size + 2);
+		ck_assert_ptr_null(listing_create(disassembly, &code, 8, &listing));
+		ck_assert_uint_le(listing.items.count, 17);
+		listing_deinit(&listing);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("listing");
+	TCase *tests = tcase_create("listing");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, test_around_a_call);
+	tcase_add_test(tests, test_at_an_instruction);
+	tcase_add_test(tests, test_without_a_start);
+	tcase_add_test(tests, test_sites_outside);
+	tcase_add_test(tests, test_unknown_architecture);
+	tcase_add_test(tests, test_aarch64);
+	tcase_add_test(tests, test_noise);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
