@@ -15,9 +15,12 @@ struct unwind_rules {
 	uint16_t elf_machine;
 	uint8_t register_count;					   /* those that are followed: 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
-	uint64_t preserved;	    /* mask of the registers that a function leaves as they were */
-	uint8_t word;		    /* bytes; also the alignment of the stack pointer */
-	bool return_address_pushed; /* a call leaves it at the stack pointer */
+	uint64_t preserved; /* mask of the registers that a function leaves as they were */
+	uint8_t word;	    /* bytes; also the alignment of the stack pointer */
+	/* Call puts the return address at the stack pointer; else into the link register. */
+	bool return_address_pushed;
+	uint8_t link_register;
+	uint64_t address_mask; /* without the signature that a return address may carry */
 	/* From the frame pointer, in bytes. */
 	int8_t saved_frame_pointer, saved_return_address, frame_end;
 	/* Offset of each register from the stack pointer at the trampoline that a signal handler returns to. */
@@ -48,10 +51,11 @@ struct unwind_state {
 	uint64_t address;
 	bool is_return_address, doubtful;
 	uint8_t origin;
-	uint64_t slot;	       /* where `address` was read, 0: not from the stack */
-	uint64_t wanted;       /* where the next return address is, when that was not recorded; else 0 */
-	bool other_stack;      /* the registers are those of a stack that was not copied */
-	bool by_frame_pointer; /* the last frame's caller is found by the frame pointer */
+	uint64_t slot;		     /* where `address` was read, 0: not from the stack */
+	uint64_t wanted;	     /* where the next return address is, when that was not recorded; else 0 */
+	bool other_stack;	     /* the registers are those of a stack that was not copied */
+	bool stack_pointer_is_bound; /* the stack pointer is only known to be at least that */
+	bool by_frame_pointer;	     /* the last frame's caller is found by the frame pointer */
 };
 
 /* The word at `address`; missing when it is no part of the copy. */

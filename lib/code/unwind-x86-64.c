@@ -16,6 +16,7 @@ const struct unwind_rules unwind_rules_x86_64 = {
     .stack_pointer = RSP,
     .frame_pointer = RBP,
     .preserved = 1 << RBX | 1 << RBP | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15,
+    .address_mask = UINT64_MAX,
     .word = 8,
     .return_address_pushed = true,
     .saved_frame_pointer = 0,

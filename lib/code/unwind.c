@@ -90,7 +90,7 @@ bool unwind_use_address(struct unwind_state *state, struct unwind_value value, u
 		return false;
 	}
 	write_down(state, value.source, UNWIND_READ_ADDRESS, value.value);
-	*address_ret = value.value;
+	*address_ret = value.value & state->rules->address_mask;
 	return true;
 }
 
@@ -124,6 +124,7 @@ static void enter_caller(struct unwind_state *state, const struct unwind_value *
 	state->address = address;
 	state->is_return_address = true;
 	state->doubtful = false;
+	state->stack_pointer_is_bound = false;
 	state->origin = (uint8_t)origin;
 	state->slot = slot;
 }
@@ -156,8 +157,10 @@ static enum step step_by_signal_frame(struct unwind_state *state)
 static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
 {
 	struct unwind_value base = {0};
-	uint64_t cfa, stack_pointer;
+	uint64_t cfa, stack_pointer, least;
 
+	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
+		return STEP_NO_DATA;
 	base = state->registers[row->cfa_register];
 	if (!unwind_use_pointer(state, base, &cfa))
 		return failed_value(&base);
@@ -171,8 +174,11 @@ static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row,
 	}
 	if (cfa & (state->rules->word - 1u))
 		return STEP_INVALID;
+	/* Only a function that has not called anything, and keeps its return address in a register, may have no frame.
+	 */
+	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;
 	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
-	    cfa <= stack_pointer)
+	    cfa < stack_pointer + least)
 		return STEP_INVALID;
 	*cfa_ret = cfa;
 	return STEP_DONE;
@@ -222,6 +228,9 @@ static void find_registers(struct unwind_state *state, const struct cfi_row *row
 	caller[rules->stack_pointer] = derived_value(cfa);
 	for (unsigned i = 0; i < row->rule_count; i++)
 		caller[row->rules[i].number] = apply_rule(state, &row->rules[i], cfa, &ignored);
+	/* What the link register holds after the return is where that went, not where the caller will return to. */
+	if (!rules->return_address_pushed)
+		caller[rules->link_register] = (struct unwind_value){0};
 }
 
 static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
@@ -232,7 +241,8 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 	*slot_ret = 0;
 	if (rule)
 		return apply_rule(state, rule, cfa, slot_ret);
-	if (state->rules->preserved >> row->return_column & 1)
+	/* Still in the link register: lost in a frame that has called another, see find_registers(). */
+	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
 		return state->registers[row->return_column];
 	return (struct unwind_value){0};
 }
@@ -375,14 +385,46 @@ static enum step step_by_frame_pointer(struct unwind_state *state)
 	caller[rules->stack_pointer] = derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
 	enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
 	state->doubtful = unwind_follows_call(state, address) == 0;
+	/* A frame record may lie anywhere in its frame. */
+	state->stack_pointer_is_bound = !rules->return_address_pushed;
+	return STEP_DONE;
+}
+
+/*
+ * A first frame without CFI that has made no frame record of its own: its caller is in the link register, and the
+ * caller's record is the one at the frame pointer. When it has one, the link register is that of the record, or of a
+ * call it made.
+ */
+static enum step step_by_link_register(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	uint64_t frame, address, recorded;
+
+	if (!unwind_use_address(state, state->registers[rules->link_register], &address) || !address ||
+	    unwind_follows_call(state, address) != 1)
+		return STEP_NO_DATA;
+	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) &&
+	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
+			       &recorded) &&
+	    recorded == address)
+		return STEP_NO_DATA;
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->link_register] = (struct unwind_value){0};
+	enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
+	state->stack_pointer_is_bound = state->doubtful = true;
 	return STEP_DONE;
 }
 
 static enum step step_without_cfi(struct unwind_state *state)
 {
-	if (!state->is_return_address && state->rules->return_address_pushed &&
-	    step_by_stack_pointer(state) == STEP_DONE)
-		return STEP_DONE;
+	if (!state->is_return_address) {
+		enum step step =
+		    state->rules->return_address_pushed ? step_by_stack_pointer(state) : step_by_link_register(state);
+
+		if (step == STEP_DONE)
+			return step;
+	}
 	return step_by_frame_pointer(state);
 }
 
@@ -540,5 +582,11 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
 {
-	return elf_machine == EM_X86_64 ? &unwind_rules_x86_64 : NULL;
+	static const struct unwind_rules *const all[] = {&unwind_rules_x86_64, &unwind_rules_aarch64};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		if (all[i]->elf_machine == elf_machine)
+			return all[i];
+	}
+	return NULL;
 }

@@ -5,7 +5,7 @@
  *   1. where CFI describes the address, follow it;
  *   2. at a signal return trampoline, take the registers from the signal frame;
  *   3. elsewhere (JIT code): frame pointer; in the first frame without CFI whose frame pointer is not yet its own: the
- * return address at the stack pointer
+ * return address at the stack pointer, or in the link register
  *   4. when the copied stack ends, continue with the kernel's callchain after the last return address both have.
  */
 #ifndef CODE_UNWIND_H
@@ -79,6 +79,7 @@ enum unwind_origin {
 	UNWIND_BY_FRAME_POINTER,
 	UNWIND_BY_STACK_POINTER, /* word at the stack pointer of a frameless first frame */
 	UNWIND_BY_STUB,
+	UNWIND_BY_LINK_REGISTER, /* of a first frame without CFI: it may be that of its last call */
 	UNWIND_BY_SIGNAL_FRAME,
 	UNWIND_BY_CALLCHAIN,
 };
@@ -124,7 +125,7 @@ struct unwind_read {
 #define UNWIND_READS_MAX (4 * UNWIND_FRAMES_MAX)
 
 struct unwind_rules; /* of one architecture */
-extern const struct unwind_rules unwind_rules_x86_64;
+extern const struct unwind_rules unwind_rules_x86_64, unwind_rules_aarch64;
 
 struct unwind_result {
 	const struct unwind_rules *rules; /* that made it */
