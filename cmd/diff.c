@@ -108,9 +108,15 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	return status;
 }
 
+static const char *parse_word(const char *text, void *value)
+{
+	return value_word(text, value);
+}
+
 int cmd_diff(const struct command *command, int argc, char **argv)
 {
 	struct diff_settings settings = {0};
+	struct value_words hide = {0};
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(
@@ -119,6 +125,10 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		"of a recording cannot be relied on",
 		.given = &settings.fail_above_given),
 	    DISPLAY_OPTIONS(&settings.display),
+	    OPTION(
+		0, "hide", OTHER, &hide, "NAME",
+		"leave out frames of this function or module, also as a pattern (malloc, 'libc.so*'); may be repeated",
+		.parse = parse_word),
 	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show C++ and Rust names as the file has them"),
 	    OPTIONS_END,
 	};
@@ -127,12 +137,16 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	mmt_report_options_init(&settings.after);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
-	if (status >= 0)
-		return status;
-	if (argc - first != 2)
-		return message_usage(command, "give two recordings, the earlier one first");
-	settings.before.input = argv[first];
-	settings.after.input = argv[first + 1];
-	settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;
-	return run_diff(command, &settings);
+	if (status < 0 && argc - first != 2)
+		status = message_usage(command, "give two recordings, the earlier one first");
+	if (status < 0) {
+		settings.before.input = argv[first];
+		settings.after.input = argv[first + 1];
+		settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;
+		settings.before.hide = settings.after.hide = hide.items;
+		settings.before.hide_count = settings.after.hide_count = hide.count;
+		status = run_diff(command, &settings);
+	}
+	value_words_deinit(&hide);
+	return status;
 }

@@ -40,6 +40,11 @@ static const char *parse_moment(const char *text, void *value)
 	return value_moment(text, value);
 }
 
+static const char *parse_word(const char *text, void *value)
+{
+	return value_word(text, value);
+}
+
 static const char *parse_share(const char *text, void *value)
 {
 	return value_share(text, value);
@@ -184,6 +189,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	struct report_settings settings = {.sort = MMT_SORT_UNFREED};
 	struct mmt_report_options *options = &settings.options;
 	struct value_pids pids = {0};
+	struct value_words hide = {0};
 	const char *input = NULL;
 	int first = 0, status;
 	const struct option_entry table[] = {
@@ -209,6 +215,10 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age|peak",
 		   "largest first by this figure (default unfreed); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
+	    OPTION(
+		0, "hide", OTHER, &hide, "NAME",
+		"leave out frames of this function or module, also as a pattern (malloc, 'libc.so*'); may be repeated",
+		.parse = parse_word),
 	    OPTION(0, "no-demangle", FLAG, &options->no_demangle, NULL, "show C++ and Rust names as the file has them"),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
 		   "show the instructions around the calls in this function (* and ? match any name)"),
@@ -224,8 +234,11 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		status = take_arguments(command, &settings, input, argc - first, argv + first);
 	options->pids = pids.count ? pids.items : NULL;
 	options->pid_count = pids.count;
+	options->hide = hide.items;
+	options->hide_count = hide.count;
 	if (status < 0)
 		status = run_report(command, &settings);
 	value_pids_deinit(&pids);
+	value_words_deinit(&hide);
 	return status;
 }

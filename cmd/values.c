@@ -263,6 +263,26 @@ void value_pids_deinit(struct value_pids *pids)
 	*pids = (struct value_pids){0};
 }
 
+const char *value_word(const char *text, struct value_words *words)
+{
+	const char **items;
+
+	if (!*text)
+		return "a name";
+	items = reallocarray(words->items, words->count + 1, sizeof(*items));
+	if (!items)
+		return "a shorter list (out of memory)";
+	words->items = items;
+	items[words->count++] = text;
+	return NULL;
+}
+
+void value_words_deinit(struct value_words *words)
+{
+	free(words->items);
+	*words = (struct value_words){0};
+}
+
 #define WORD_MAX 32
 
 static unsigned smaller(unsigned left, unsigned right)

@@ -14,6 +14,11 @@ struct value_pids {
 	size_t count;
 };
 
+struct value_words {
+	const char **items; /* owned array */
+	size_t count;
+};
+
 const char *value_count(const char *text, size_t *count_ret);
 /* 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
 const char *value_size(const char *text, uint64_t *bytes_ret);
@@ -32,6 +37,10 @@ const char *value_classes(const char *text, uint32_t *classes_ret);
 /* Adds to `pids`. */
 const char *value_pids(const char *text, struct value_pids *pids);
 void value_pids_deinit(struct value_pids *pids);
+
+/* Any text; adds it to `words`, which does not own it. */
+const char *value_word(const char *text, struct value_words *words);
+void value_words_deinit(struct value_words *words);
 
 /* Letters that must be added, left out, changed or swapped to come from one word to the other. */
 unsigned value_distance(const char *from, const char *to);

@@ -70,6 +70,10 @@ struct mmt_report_options {
 	const int32_t *pids;   /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
+	/* Frames whose function or module (its base name) is one of these, or matches it as a pattern of the shell, are
+	   left out of all stacks; those that are then the same are one. */
+	const char *const *hide;
+	size_t hide_count;
 	enum mmt_group_by by;
 	uint32_t classes;      /* bit 1 << enum mmt_class: only these; 0: all */
 	/*
@@ -147,6 +151,7 @@ struct mmt_group {
 	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
 	const struct mmt_frame *frames; /* innermost first; none unless a stack */
 	size_t frame_count;
+	size_t hidden_frame_count;      /* left out by `hide`; of the first of the stacks that are one without them */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* of the unfreed bytes */
@@ -223,7 +228,7 @@ struct mmt_failure {
 	uint64_t asked_bytes;   /* sum of the lengths asked for */
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *frames;
-	size_t frame_count;
+	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;
 	size_t pid_count;
@@ -256,6 +261,8 @@ struct mmt_report {
 	bool windowed;              /* less than the whole recording was asked for */
 	enum mmt_group_by by;
 	uint32_t classes;           /* as asked for */
+	const char *const *hide;    /* as asked for */
+	size_t hide_count;
 	bool exact_order;           /* recorded with lock events */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS];

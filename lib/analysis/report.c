@@ -180,6 +180,18 @@ static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_
 	return end_ns > to_ns ? end_ns : to_ns + 1;
 }
 
+static const char *const *copy_texts(struct arena *arena, const char *const *texts, size_t count)
+{
+	const char **copies = arena_alloc(arena, count, sizeof(*copies));
+
+	for (size_t i = 0; copies && i < count; i++) {
+		copies[i] = arena_string(arena, texts[i]);
+		if (!copies[i])
+			return NULL;
+	}
+	return copies;
+}
+
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
 {
 	const struct reader_metadata *metadata = report->replay.metadata;
@@ -209,6 +221,10 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 		result->end_ns = end_of_recording(metadata, result->to_ns);
 	result->by = options->by;
 	result->classes = options->classes;
+	result->hide_count = options->hide_count;
+	result->hide = copy_texts(&report->arena, options->hide, options->hide_count);
+	if (!result->hide)
+		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.events, sizeof(result->events));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/rows.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,38 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 	return NULL;
 }
 
+static bool matches(const char *pattern, const char *name)
+{
+	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
+}
+
+static bool is_hidden(const struct rows *rows, const struct mmt_frame *frame)
+{
+	for (size_t i = 0; i < rows->options->hide_count; i++) {
+		const char *pattern = rows->options->hide[i];
+
+		if (matches(pattern, frame->function) || matches(pattern, frame->raw_function) ||
+		    matches(pattern, frame->module))
+			return true;
+	}
+	return false;
+}
+
+/* Take frames that nobody wants to see out of the scratch vectors; how many were there. */
+static size_t hide_frames(struct rows *rows)
+{
+	size_t count = rows->frames.count, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_hidden(rows, &rows->frames.items[i]))
+			continue;
+		rows->frames.items[kept] = rows->frames.items[i];
+		rows->frame_names.items[kept++] = rows->frame_names.items[i];
+	}
+	rows->frames.count = rows->frame_names.count = kept;
+	return count - kept;
+}
+
 static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame **frames_ret, size_t *count_ret)
 {
 	size_t count = rows->frames.count;
@@ -100,12 +133,16 @@ static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame *
 	return NULL;
 }
 
-struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, const struct mmt_frame **frames_ret,
-				  size_t *count_ret, enum mmt_stack_end *end_ret)
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret)
 {
-	struct mmt_error *error = name_stack(rows, stack, end_ret);
+	struct mmt_error *error;
 
-	return error ? error : copy_frames(rows, frames_ret, count_ret);
+	*stack_ret = (struct row_description){0};
+	error = name_stack(rows, stack, &stack_ret->stack_end);
+	if (error)
+		return error;
+	stack_ret->hidden_frame_count = hide_frames(rows);
+	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
 }
 
 /* "function (module)", "module+0x1234", "[no stack]" */
@@ -186,18 +223,18 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
-static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account, enum mmt_stack_end end,
-					   enum mmt_pattern pattern, uint32_t *row_ret)
+/* `stack` says what is known of it, but not its frames. */
+static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account,
+					   const struct row_description *stack, uint32_t *row_ret)
 {
 	bool by_process = rows->options->by == MMT_BY_PROCESS;
-	struct row_description row = {.stack_end = by_process ? MMT_STACK_END_ENTRY : end,
-				      .pattern = by_process ? MMT_PATTERN_NONE : pattern,
-				      .process = account->process,
-				      .lost = !by_process && account->stack == rows->lost_stack};
+	struct row_description row = {.process = account->process};
 	uint32_t key[2] = {account->process, 0};
 	struct mmt_error *error;
 
 	if (!by_process) {
+		row = *stack;
+		row.lost = account->stack == rows->lost_stack;
 		key[0] = names_stack(&rows->names, rows->frame_names.items, rows->frame_names.count);
 		key[1] = row.lost;
 		if (key[0] == NAMES_NONE)
@@ -229,21 +266,21 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	enum mmt_group_by by = rows->options->by;
-	enum mmt_stack_end end;
-	enum mmt_pattern pattern;
-	struct mmt_error *error = name_stack(rows, account->stack, &end);
+	struct row_description stack = {0};
+	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
 
 	if (error)
 		return error;
-	pattern = patterns_find(rows->frames.items, rows->frames.count, memory_class);
-	memory_class = classes_with_pattern(memory_class, pattern);
-	if (!map_put(&rows->facts, fact_key(account), (uint64_t)end << 8 | memory_class))
+	stack.pattern = patterns_find(rows->frames.items, rows->frames.count, memory_class);
+	stack.hidden_frame_count = hide_frames(rows);
+	memory_class = classes_with_pattern(memory_class, stack.pattern);
+	if (!map_put(&rows->facts, fact_key(account), (uint64_t)stack.stack_end << 8 | memory_class))
 		return &error_no_memory;
 	*row_ret = LEDGER_NO_ROW;
 	if (!is_wanted(rows, account, memory_class))
 		return NULL;
 	if (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_PROCESS)
-		error = find_numbered_row(rows, account, end, pattern, row_ret);
+		error = find_numbered_row(rows, account, &stack, row_ret);
 	else
 		error = find_named_row(rows, account, memory_class, row_ret);
 	if (!error)

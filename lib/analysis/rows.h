@@ -19,7 +19,7 @@
 struct row_description {
 	const char *name; /* NULL: a stack, or a process */
 	const struct mmt_frame *frames;
-	size_t frame_count;
+	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
@@ -53,8 +53,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
 
-/* Frames of a stack, named, in the arena. */
-struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, const struct mmt_frame **frames_ret,
-				  size_t *count_ret, enum mmt_stack_end *end_ret) MMT_MUST_CHECK;
+/* Name a stack; of the description only what concerns its frames is set. They are in the arena. */
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;
 
 #endif

@@ -136,6 +136,8 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 					  const struct failure *failure, struct mmt_failure *described)
 {
 	int32_t *pid = arena_alloc(arena, 1, sizeof(*pid));
+	struct row_description stack;
+	struct mmt_error *error;
 
 	if (!pid)
 		return &error_no_memory;
@@ -150,8 +152,12 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 	    .pids = pid,
 	    .pid_count = 1,
 	};
-	return rows_name_stack(rows, failure->stack, &described->frames, &described->frame_count,
-			       &described->stack_end);
+	error = rows_name_stack(rows, failure->stack, &stack);
+	described->frames = stack.frames;
+	described->frame_count = stack.frame_count;
+	described->hidden_frame_count = stack.hidden_frame_count;
+	described->stack_end = stack.stack_end;
+	return error;
 }
 
 struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,

@@ -179,6 +179,7 @@ void json_report_group(struct document *document, const char *key, const struct 
 		document_signed(document, NULL, group->pids[i]);
 	document_close(document);
 	document_string(document, "stack_end", stack_end_word(group->stack_end));
+	document_unsigned(document, "hidden_frame_count", group->hidden_frame_count);
 	document_open_array(document, "frames");
 	for (size_t i = 0; i < group->frame_count; i++)
 		put_frame(document, &group->frames[i]);
@@ -200,6 +201,7 @@ static void put_failure(struct document *document, const struct mmt_failure *fai
 		document_signed(document, NULL, failure->pids[i]);
 	document_close(document);
 	document_string(document, "stack_end", stack_end_word(failure->stack_end));
+	document_unsigned(document, "hidden_frame_count", failure->hidden_frame_count);
 	document_open_array(document, "frames");
 	for (size_t i = 0; i < failure->frame_count; i++)
 		put_frame(document, &failure->frames[i]);
@@ -274,6 +276,10 @@ void json_report_recording(struct document *document, const struct mmt_report *r
 	document_bool(document, "windowed", report->windowed);
 	document_bool(document, "exact_order", report->exact_order);
 	document_string(document, "by", group_by_word(report->by));
+	document_open_array(document, "hide");
+	for (size_t i = 0; i < report->hide_count; i++)
+		document_string(document, NULL, report->hide[i]);
+	document_close(document);
 	document_unsigned(document, "start_realtime_ns",
 			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
 	document_open_object(document, "events");

@@ -73,7 +73,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	const struct text_stack_marks *marks = &explanations->marks;
 
 	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->cut &&
-	    !any_end(marks))
+	    !marks->hidden && !any_end(marks))
 		return;
 	text_end_line(text);
 	if (explanations->reserved)
@@ -85,5 +85,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 			       "gives names.");
 	if (marks->folded || marks->cut)
 		put_line(text, "...: frames left out; --stacks all shows every frame.");
+	if (marks->hidden)
+		put_line(text, "frames that --hide names are left out.");
 	put_ends(text, explanations);
 }

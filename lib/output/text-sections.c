@@ -197,8 +197,10 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct mmt_failure *failure = &report->failures[i];
-		struct mmt_group stack = {
-		    .frames = failure->frames, .frame_count = failure->frame_count, .stack_end = failure->stack_end};
+		struct mmt_group stack = {.frames = failure->frames,
+					  .frame_count = failure->frame_count,
+					  .hidden_frame_count = failure->hidden_frame_count,
+					  .stack_end = failure->stack_end};
 
 		text_end_line(text);
 		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", mmt_format_count(failure->count, count),

@@ -235,6 +235,13 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 			mark_frame(&group->frames[i], marks);
 		}
 	}
+	marks->hidden |= group->hidden_frame_count > 0;
+	if (group->hidden_frame_count && !group->frame_count) {
+		text_pad_to(text, indent);
+		text_put(text, TEXT_FAINT, "(every frame is hidden)");
+		text_end_line(text);
+		return;
+	}
 	marks->cut |= cut > 0;
 	marks->ends[group->stack_end] = true;
 	if (group->stack_end != MMT_STACK_END_ENTRY)

@@ -7,7 +7,7 @@
 
 /* What was met in the stacks printed so far and wants a word of explanation below them. */
 struct text_stack_marks {
-	bool doubtful, unnamed, folded, cut;
+	bool doubtful, unnamed, folded, cut, hidden;
 	bool ends[MMT_STACK_END_KINDS];
 };
 

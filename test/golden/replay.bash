@@ -27,7 +27,9 @@ for_each_golden() {
 		case $name in
 		'' | '#'*) continue ;;
 		esac
+		set -f
 		"$function" "$name" $words
+		set +f
 	done <"$SOURCE/test/golden/TESTLIST"
 }
 

@@ -24,6 +24,7 @@
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 struct recording_builder {
+	uint64_t lost;
 	struct writer *writer;
 };
 
@@ -490,16 +491,25 @@ void builder_section(struct recording_builder *builder, enum format_feature feat
 	require(writer_add_section(builder->writer, feature, data, size));
 }
 
+void builder_lose(struct recording_builder *builder, uint64_t count)
+{
+	builder->lost += count;
+}
+
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 {
 	struct recording_loss loss = {.stop_ns = stop_ns};
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	/* The first attribute's. */
+	if (builder->lost && !vector_push(&loss.lost, builder->lost))
+		abort();
 	recording_loss_encode(&loss, &buffer);
 	require(buffer_finish(&buffer));
 	require(writer_add_section(builder->writer, FEATURE_MMTRACE_LOSS, buffer.data, buffer.size));
 	buffer_deinit(&buffer);
+	recording_loss_deinit(&loss);
 	require(writer_finish(builder->writer));
 	writer_destroy(builder->writer);
 	free(builder);

@@ -74,7 +74,10 @@ void builder_round(struct recording_builder *builder);
 /* A late section, copied. */
 void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size);
 
-/* Write the losses (none) and close. Frees the builder. */
+/* So many truth events were lost, by the recorder's own count. */
+void builder_lose(struct recording_builder *builder, uint64_t count);
+
+/* Write the losses and close. Frees the builder. */
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns);
 /* Leave the file as a recorder that was killed. Frees the builder. */
 void builder_abandon(struct recording_builder *builder);
