@@ -40,6 +40,7 @@ int cmd_record(const struct command *command, int argc, char **argv);
 int cmd_report(const struct command *command, int argc, char **argv);
 int cmd_diff(const struct command *command, int argc, char **argv);
 int cmd_dump(const struct command *command, int argc, char **argv);
+int cmd_pack(const struct command *command, int argc, char **argv);
 int cmd_help(const struct command *command, int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ static const char *const record_usage[] = {"[OPTIONS] -p PID[,PID...]", "[OPTION
 static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const diff_usage[] = {"[OPTIONS] BEFORE AFTER", NULL};
 static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
+static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const help_usage[] = {"[COMMAND]", NULL};
 
 const struct command commands[] = {
@@ -28,6 +29,9 @@ const struct command commands[] = {
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk."},
     {"dump", cmd_dump, "show a recording event by event", dump_usage,
      "Write one line per event in time order, with every field."},
+    {"pack", cmd_pack, "name everything now, to report it elsewhere", pack_usage,
+     "Unwind and name every stack of a recording and write it anew with the names and without the bytes of stacks that "
+     "they came from: it can then be reported on any machine, and shared without memory contents."},
     {"help", cmd_help, "open the manual of a command", help_usage, "Open the manual page of a command."},
     {.name = NULL},
 };

@@ -11,6 +11,7 @@
 
 #include "message.h"
 #include "options.h"
+#include "pack.h"
 #include "record-summary.h"
 #include "stop-signals.h"
 
@@ -179,7 +180,18 @@ static const char **make_command_line(char **words)
 	return line;
 }
 
-static int record(const struct command *command, struct mmt_record_options *options, bool quiet, char **words)
+/* What was recorded stays as it is when that fails. */
+static int pack_recorded(const struct command *command, const struct mmt_record_options *options, bool quiet,
+			 int status)
+{
+	if (pack_recording(command, options->output, NULL, quiet) == EXIT_OK)
+		return status;
+	message(command, "%s is not packed: it holds the bytes of stacks", options->output);
+	return EXIT_EXCEEDED;
+}
+
+static int record(const struct command *command, struct mmt_record_options *options, bool quiet, bool pack,
+		  char **words)
 {
 	const char **command_line = make_command_line(words);
 	struct record_context context = {.command = command, .options = options, .quiet = quiet};
@@ -208,7 +220,8 @@ static int record(const struct command *command, struct mmt_record_options *opti
 	}
 	if (!quiet)
 		record_summary_print(options, &summary);
-	return exit_status(options, &summary);
+	return pack ? pack_recorded(command, options, quiet, exit_status(options, &summary))
+		    : exit_status(options, &summary);
 }
 
 /* Negative: go on. */
@@ -234,7 +247,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 {
 	struct mmt_record_options options;
 	struct value_pids pids = {0};
-	bool quiet = false;
+	bool quiet = false, pack = false;
 	int first = 0, status, images = MMT_IMAGES_MISSING;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
@@ -260,6 +273,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "images", CHOICE, &images, "missing|all|none",
 		   "which program files are copied into the recording: missing are those of containers",
 		   .choices = image_words),
+	    OPTION(0, "pack", FLAG, &pack, NULL,
+		   "when recording has ended, name every stack and leave out what they were made from; see `mmtrace "
+		   "pack`"),
 	    OPTION('q', "quiet", FLAG, &quiet, NULL, "no summary; warnings and errors only"),
 	    OPTION('v', "verbose", FLAG, &options.verbose, NULL, "say what is being done"),
 	    OPTIONS_END,
@@ -271,7 +287,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		status = check_arguments(command, &options, &pids, argv + first);
 	if (status < 0)
-		status = record(command, &options, quiet, argv);
+		status = record(command, &options, quiet, pack, argv);
 	value_pids_deinit(&pids);
 	return status;
 }

@@ -41,6 +41,7 @@ struct frame_names {
 	const struct mmt_frame *frames; /* NULL: not asked for yet */
 	size_t count;
 	uint64_t address; /* in the process where the frame was first seen */
+	uint32_t process; /* index */
 };
 
 struct image_state {
@@ -54,7 +55,8 @@ struct process_state {
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
 	bool unnamed;		     /* has frames that a perf map would have named */
 	const struct runtime *runtime;
-	uint64_t looked_at; /* generation of the code in which no runtime was found; 0: none yet */
+	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
+	const struct resolved_process *resolved; /* of a packed recording; else NULL */
 };
 
 struct code_view {
@@ -70,6 +72,8 @@ struct code_view {
 	struct intern frames;
 	VECTOR(struct frame_names) names;
 	struct stacks stacks;
+	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
+	struct arena arena;	     /* of the names in their table */
 	struct unwind_result result; /* scratch: too large for the C stack */
 };
 
@@ -86,6 +90,79 @@ static uint64_t recorded_until(const struct reader_metadata *metadata)
 	if (!metadata->ours || !metadata->has_loss || metadata->loss.stop_ns < metadata->info.start_ns)
 		return 0;
 	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
+}
+
+static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
+				      bool demangle)
+{
+	struct mmt_frame frame = {.kind = name->kind,
+				  .inlined = name->inlined,
+				  .doubtful = name->doubtful,
+				  .function = resolved_stacks_text(stacks, name->function),
+				  .raw_function = resolved_stacks_text(stacks, name->raw_function),
+				  .module = resolved_stacks_text(stacks, name->module),
+				  .module_path = resolved_stacks_text(stacks, name->module_path),
+				  .source_file = resolved_stacks_text(stacks, name->source_file),
+				  .source_line = name->source_line,
+				  .address = name->address,
+				  .module_offset = name->module_offset};
+
+	if (!demangle && frame.kind == MMT_FRAME_NATIVE)
+		frame.function = frame.raw_function;
+	return frame;
+}
+
+static struct mmt_error *take_resolved_frames(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_frame *frames = arena_alloc(&view->arena, stacks->names.count, sizeof(*frames));
+
+	if (!frames)
+		return &error_no_memory;
+	for (size_t i = 0; i < stacks->names.count; i++)
+		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		const struct resolved_frame *frame = &stacks->frames.items[i];
+		struct frame_names names = {.frames = frames + frame->first_name,
+					    .count = frame->name_count,
+					    .address = frames[frame->first_name].address,
+					    .process = frame->process};
+
+		if (!vector_push(&view->names, names))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
+static struct mmt_error *take_resolved(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_error *error = take_resolved_frames(view, demangle);
+
+	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
+		const struct resolved_stack *stack = &stacks->stacks.items[i];
+		uint32_t end = stack->end == RESOLVED_END_LOST ? STACK_END_LOST : stack->end;
+		uint32_t number = STACKS_NONE;
+
+		if (end > STACK_END_LOST)
+			end = MMT_STACK_END_INVALID;
+		number =
+		    stacks_put(&view->stacks, stacks->stack_frames.items + stack->first_frame, stack->frame_count, end);
+		if (number == STACKS_NONE || !vector_push(&view->resolved, number))
+			error = &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
+		const struct resolved_process *resolved = &stacks->processes.items[i];
+		const char *runtime = resolved_stacks_text(stacks, resolved->runtime);
+		struct process_state *state = vector_append(&view->processes);
+
+		if (!state)
+			return &error_no_memory;
+		state->resolved = resolved;
+		state->runtime = runtime ? runtimes_find(runtime) : NULL;
+	}
+	return error;
 }
 
 struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
@@ -107,6 +184,8 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 
 		error = code_view_path(view, "", &unnamed);
 	}
+	if (!error && metadata->packed)
+		error = take_resolved(view, demangle);
 	if (error) {
 		code_view_destroy(view);
 		return error;
@@ -124,6 +203,8 @@ void code_view_destroy(struct code_view *view)
 	vector_deinit(&view->processes);
 	vector_deinit(&view->image_states);
 	vector_deinit(&view->names);
+	vector_deinit(&view->resolved);
+	arena_deinit(&view->arena);
 	intern_deinit(&view->paths);
 	intern_deinit(&view->images);
 	intern_deinit(&view->generations);
@@ -425,7 +506,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 }
 
 static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
-				   uint32_t *frame_ret)
+				   uint32_t process, uint32_t *frame_ret)
 {
 	uint32_t frame = intern_put(&view->frames, key, sizeof(*key));
 	struct frame_names *names;
@@ -439,6 +520,7 @@ static struct mmt_error *put_frame(struct code_view *view, const struct frame_ke
 	if (!names)
 		return &error_no_memory;
 	names->address = address;
+	names->process = process;
 	return NULL;
 }
 
@@ -491,7 +573,7 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 		struct frame_key key;
 
 		describe_frame(lookup, process, frame, &key);
-		error = put_frame(view, &key, frame->address, &frames[i]);
+		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;
 	}
@@ -545,6 +627,12 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	struct mmt_error *error;
 
 	_Static_assert(UNWIND_REGISTERS == EVENT_REGISTERS, "one numbering");
+	if (view->metadata->packed) {
+		if (!stack->resolved || stack->resolved > view->resolved.count)
+			return code_view_no_stack(view, stack_ret);
+		*stack_ret = view->resolved.items[stack->resolved - 1];
+		return NULL;
+	}
 	if (!input.callchain_count && (!registers.known || !input.stack_size))
 		return code_view_no_stack(view, stack_ret);
 	memcpy(registers.values, stack->registers.values, sizeof(registers.values));
@@ -651,10 +739,8 @@ static struct mmt_frame *name_frame(struct code_view *view, const struct frame_k
 		*count_ret = count;
 		return copy_frames(arena, &frame, functions, count);
 	}
-	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT) {
+	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
 		frame.module = "[jit]";
-		view->processes.items[key->process].unnamed = true;
-	}
 	functions[0] = (struct program_frame){.function = frame.function,
 					      .raw_function = frame.raw_function,
 					      .source_file = frame.source_file,
@@ -676,6 +762,8 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 		if (!names->frames)
 			return &error_no_memory;
 	}
+	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
+		view->processes.items[names->process].unnamed = true;
 	*frames_ret = names->frames;
 	*count_ret = names->count;
 	return NULL;
@@ -736,6 +824,16 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	return name.source_file;
 }
 
+size_t code_view_stack_count(const struct code_view *view)
+{
+	return stacks_count(&view->stacks);
+}
+
+uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame)
+{
+	return view->names.items[frame].process;
+}
+
 /* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
 static enum program_state unusable_state(const struct code_view *view, size_t image)
 {
@@ -763,6 +861,19 @@ static bool is_told(const struct code_view *view, size_t image, enum program_sta
 
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
 {
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+
+	if (view->metadata->packed) {
+		const struct resolved_program *program;
+
+		if (*position >= stacks->programs.count)
+			return NULL;
+		program = &stacks->programs.items[(*position)++];
+		*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_CHANGED
+				 ? (enum program_state)program->state
+				 : PROGRAM_BROKEN;
+		return resolved_stacks_text(stacks, program->path);
+	}
 	while (*position < view->image_states.count) {
 		size_t image = (*position)++;
 
@@ -771,6 +882,17 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 			return image_path(view, (uint32_t)image);
 	}
 	return NULL;
+}
+
+static struct jit_names_state resolved_names(const struct code_view *view, const struct resolved_process *process)
+{
+	return (struct jit_names_state){
+	    .has_perf_map = process->has_perf_map,
+	    .has_jitdump = process->has_jitdump,
+	    .dropped_lines = process->dropped_lines,
+	    .other_clock = process->other_clock,
+	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	};
 }
 
 struct generated_code code_view_generated(struct code_view *view, uint32_t process)
@@ -782,6 +904,10 @@ struct generated_code code_view_generated(struct code_view *view, uint32_t proce
 		return generated;
 	generated.runtime = view->processes.items[process].runtime;
 	generated.unnamed = view->processes.items[process].unnamed;
+	if (view->processes.items[process].resolved) {
+		generated.names = resolved_names(view, view->processes.items[process].resolved);
+		return generated;
+	}
 	names = find_jit_names(view, process);
 	if (names)
 		generated.names = jit_names_state(names);

@@ -44,6 +44,12 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path);
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);
 
+/* Stacks have the numbers below. */
+size_t code_view_stack_count(const struct code_view *view);
+
+/* Index of the process in which a frame was first seen. */
+uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
+
 /*
  * Names of a frame: one or more, inlined functions first. Strings live in the view or in `arena`. The result is
  * remembered: *frames_ret lives as long as the arena.

@@ -46,12 +46,17 @@ static struct event_stack join_stacks(const struct event_stack *truth, const str
 	return joined;
 }
 
+static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
+{
+	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
+}
+
 static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
 	struct failure failure = outcome->failure;
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = tell_stack(replay, outcome->sequence, stack);
 
-	if (outcome->birth)
+	if (!error && outcome->birth)
 		error = ledger_settle(&replay->ledger, outcome->birth, stack);
 	if (!error && outcome->commit)
 		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->process, outcome->commit_kind,
@@ -288,6 +293,8 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	}
 	joined = join_stacks(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
 	error = code_view_unwind(replay->code, process, &joined, &stack);
+	if (!error)
+		error = tell_stack(replay, event->sequence, stack);
 	return error ? error : ledger_commit(&replay->ledger, process->index, outcome->commit_kind, stack, commit_ret);
 }
 
@@ -337,7 +344,8 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct process *process = processes_at(replay->processes, thread->process);
-	struct outcome outcome = {.process = process->index, .failure = describe_failure(event, process->index)};
+	struct outcome outcome = {
+	    .process = process->index, .failure = describe_failure(event, process->index), .sequence = event->sequence};
 	struct space_call call = {.kind = space_kinds[event->call.call],
 				  .result = event->call.result,
 				  .time_ns = event->time_ns,

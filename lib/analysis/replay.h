@@ -27,9 +27,12 @@ struct replay_thread {
 	const struct thread *thread; /* for its latest name */
 };
 
-/* Whoever wants to look at the model in the middle: called after each call has been applied. */
+/* Whoever wants to look at the model in the middle. */
 struct replay_watch {
+	/* After each call has been applied. */
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
+	/* The stack of a call is known by now: `sequence` is that of its event. */
+	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
 	void *context;
 };
 

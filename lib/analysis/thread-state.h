@@ -18,6 +18,7 @@ struct outcome {
 	uint32_t birth;		      /* BIRTH_BEFORE: created nothing */
 	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
 	struct failure failure;	      /* count 0: none */
+	uint64_t sequence;	      /* of the call's event */
 };
 
 /* A sample kept beyond its event. */

@@ -214,7 +214,7 @@ static void fill_lock(const struct decode_fields *fields, struct bytes *raw, str
 	event->lock.space = read_field(*raw, &fields->space);
 }
 
-/* Up to the stack; what follows is of no use here. */
+/* Up to the stack, or its number; what follows is of no use here. */
 static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr, struct bytes *bytes,
 			      struct event_stack *stack)
 {
@@ -240,6 +240,8 @@ static struct bytes read_body(struct decoder *decoder, const struct perf_event_a
 		read_registers(decoder->metadata->architecture, bytes, attr->sample_regs_user, &stack->registers);
 	if (type & PERF_SAMPLE_STACK_USER)
 		read_stack(bytes, stack);
+	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
+		stack->resolved = (uint32_t)bytes_u64(bytes);
 	return raw;
 }
 

@@ -62,6 +62,7 @@ struct event_registers {
 
 struct event_stack {
 	uint64_t time_ns;	   /* when it was taken */
+	uint32_t resolved;	   /* packed recordings: number of the stack in their table, plus 1; 0: it has none */
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;
@@ -90,6 +91,8 @@ struct event {
 	int32_t pid, tid;     /* of the thread in which it happened; -1: not known */
 	int32_t cpu;	      /* -1: not known */
 	uint32_t attribute;   /* index of the recording's event attribute; UINT32_MAX: not known */
+	uint64_t sequence;    /* counts the recording's events from 1, in time order */
+	const void *record;   /* as it is in the file, decompressed; of record_size bytes */
 	uint64_t file_offset; /* of the record, or of the compressed record that holds it; for messages */
 	uint32_t record_type, record_size;
 

@@ -23,6 +23,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_residency_deinit(&values->residency);
 	build_ids_deinit(&values->build_ids);
 	image_copies_deinit(&values->images);
+	resolved_stacks_deinit(&values->stacks);
 	tracepoints_deinit(&values->tracepoints);
 	free(values->attributes);
 	for (size_t i = 0; i < metadata->name_count; i++)
@@ -265,6 +266,9 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return perf_map_copies_decode(bytes, &values->perf_maps);
 	case FEATURE_MMTRACE_JITDUMPS:
 		return jitdump_copies_decode(bytes, &values->jitdumps);
+	case FEATURE_MMTRACE_STACKS:
+		values->packed = true;
+		return resolved_stacks_decode(bytes, &values->stacks);
 	case FEATURE_MMTRACE_RESIDENCY:
 		error = recording_residency_decode(bytes, &values->residency);
 		values->has_residency = !error;
@@ -284,7 +288,8 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 {
 	static const enum format_feature features[] = {
 	    FEATURE_TRACING_DATA, FEATURE_BUILD_ID,	     FEATURE_SAMPLE_TIME,	FEATURE_MMTRACE_INFO,
-	    FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS};
+	    FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
+	    FEATURE_MMTRACE_STACKS};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		CLEANUP(free) uint8_t *data = NULL;
@@ -329,6 +334,15 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
+/* A packed recording tells what was wrong with the one that it was made from. */
+static struct mmt_error *take_damage(struct metadata *metadata)
+{
+	const struct resolved_stacks *stacks = &metadata->values.stacks;
+	const char *text = metadata->values.packed ? resolved_stacks_text(stacks, stacks->damage) : NULL;
+
+	return text ? pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", text)) : NULL;
+}
+
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
 {
 	struct reader_metadata *values = &metadata->values;
@@ -338,6 +352,8 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 		error = load_architecture(file, values);
 	if (!error)
 		error = load_sections(file, metadata);
+	if (!error)
+		error = take_damage(metadata);
 	if (!error)
 		error = pass_damage(metadata, image_copies_load(file, &values->images));
 	if (!error)

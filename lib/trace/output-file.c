@@ -120,8 +120,8 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 		old = NULL;
 		return &error_no_memory;
 	}
-	kept = rename(file->path, old) == 0;
-	if (!kept && errno != ENOENT)
+	kept = !file->replaces && rename(file->path, old) == 0;
+	if (!file->replaces && !kept && errno != ENOENT)
 		return error_system(errno, "cannot rename %s to %s", file->path, old);
 	if (rename(file->temporary, file->path) < 0) {
 		error = error_system(errno, "cannot write %s", file->path);

@@ -6,6 +6,7 @@
 #ifndef TRACE_OUTPUT_FILE_H
 #define TRACE_OUTPUT_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct output_file {
 	char *path;
 	char *temporary; /* NULL once the file has its name */
 	int fd;
+	bool replaces; /* an existing file is not kept */
 };
 
 /* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device. */
@@ -26,7 +28,7 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
 
-/* Keep an earlier file as PATH.old, then take its name. */
+/* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. */
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
 
 /* A file without a name is removed. */

@@ -22,6 +22,7 @@ struct reader {
 	struct copies copies;
 	struct decoder *decoder;
 	struct mmt_error *damage; /* the first */
+	uint64_t sequence;	  /* of the last event */
 	uint64_t handed_out_ns;	  /* the time of the last record that left the order */
 	bool drained;		  /* no more records to push */
 	bool stopped;		  /* an event could not be decoded */
@@ -188,6 +189,8 @@ static bool decode_item(struct reader *reader, const struct order_item *item, st
 		reader->stopped = true;
 		return false;
 	}
+	event->sequence = ++reader->sequence;
+	event->record = item->record;
 	event->file_offset = item->file_offset;
 	if (event->kind == EVENT_FORK)
 		copies_forget(&reader->copies, event->task.tid, item->time_ns);

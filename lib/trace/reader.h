@@ -11,6 +11,7 @@
 #include "trace/architecture.h"
 #include "trace/event.h"
 #include "trace/image-copies.h"
+#include "trace/resolved-stacks.h"
 #include "trace/sections.h"
 #include "trace/tracepoint.h"
 
@@ -37,6 +38,8 @@ struct reader_metadata {
 	struct recording_residency residency;
 	struct build_ids build_ids;
 	struct image_copies images;
+	bool packed; /* samples have the numbers of their stacks, which are in `stacks` */
+	struct resolved_stacks stacks;
 	struct tracepoints tracepoints;
 	const struct architecture *architecture;	    /* x86_64 when the file does not say */
 	const char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */

@@ -76,6 +76,11 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	return NULL;
 }
 
+void writer_replace(struct writer *writer)
+{
+	writer->file.replaces = true;
+}
+
 void writer_destroy(struct writer *writer)
 {
 	if (!writer)

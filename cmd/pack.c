@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "pack.h"
+
+#include <mmtrace/output.h>
+#include <mmtrace/pack.h>
+#include <stdio.h>
+
+#include "message.h"
+#include "options.h"
+
+int pack_recording(const struct command *command, const char *input, const char *output, bool quiet)
+{
+	const struct mmt_pack_options options = {.input = input, .output = output};
+	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
+	char unnamed[MMT_SIZE_TEXT];
+	struct mmt_pack_summary summary;
+	struct mmt_error *error = mmt_pack(&options, &summary);
+
+	if (error) {
+		message_error(command, error);
+		return EXIT_UNUSABLE;
+	}
+	if (quiet)
+		return EXIT_OK;
+	mmt_write_escaped(output ? output : input, stderr);
+	fprintf(stderr, ": %s, was %s; %s stacks of %s frames, %s of them without a name\n",
+		mmt_format_bytes(summary.output_bytes, after), mmt_format_bytes(summary.input_bytes, before),
+		mmt_format_count(summary.stacks, stacks), mmt_format_count(summary.frames, frames),
+		mmt_format_count(summary.frames_without_name, unnamed));
+	return EXIT_OK;
+}
+
+int cmd_pack(const struct command *command, int argc, char **argv)
+{
+	const char *input = NULL, *output = NULL;
+	bool quiet = false;
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('o', "output", STRING, &output, "FILE",
+		   "write to FILE, an existing one becomes FILE.old; default: take the recording's place"),
+	    OPTION('q', "quiet", FLAG, &quiet, NULL, "errors only"),
+	    OPTIONS_END,
+	};
+
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	if (status >= 0)
+		return status;
+	if (argc - first > 1)
+		return message_usage(command, "only one recording at a time; what is '%s'?", argv[first + 1]);
+	if (argc - first && input)
+		return message_usage(command, "give the recording once: --input %s or %s", input, argv[first]);
+	if (output && !*output)
+		return message_usage(command, "--output: the file's name is empty");
+	if (argc - first)
+		input = argv[first];
+	return pack_recording(command, input ? input : DEFAULT_FILE, output, quiet);
+}

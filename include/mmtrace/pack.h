@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Packing: every stack of a recording is unwound and named now, and the recording written anew with the names and
+ * without what they came from: no bytes of stacks, no registers but the arguments of the calls, no perf maps, no
+ * jitdumps, no copies of programs. A report of the packed recording is that of the original, on any machine.
+ */
+#ifndef MMTRACE_PACK_H
+#define MMTRACE_PACK_H
+
+#include <stdint.h>
+
+#include <mmtrace/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mmt_pack_options {
+	const char *input;  /* a recording of mmtrace, packed or not */
+	const char *output; /* NULL: take the input's place */
+};
+
+struct mmt_pack_summary {
+	uint64_t input_bytes, output_bytes; /* of the files */
+	uint64_t stacks, frames;            /* different ones */
+	uint64_t frames_without_name;
+};
+
+/*
+ * An existing output becomes OUTPUT.old, but the input that is replaced is gone. A recording that was cut short or is
+ * damaged is packed as far as it can be read, and a report says of the packed one what it said of the original. On error
+ * nothing is changed.
+ */
+MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
+				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/resolved-stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/compress.h"
+#include "trace/format.h"
+
+#define STACKS_VERSION 1
+#define PIECE_BYTES (1u << 20)
+#define NAME_BYTES 44
+#define FRAME_BYTES_MIN 8
+#define STACK_BYTES_MIN 8
+#define PROCESS_BYTES 20
+#define PROGRAM_BYTES 8
+#define NAME_INLINED 1u
+#define NAME_DOUBTFUL 2u
+#define PROCESS_HAS_PERF_MAP 1u
+#define PROCESS_HAS_JITDUMP 2u
+#define PROCESS_OTHER_CLOCK 4u
+#define KINDS 3
+#define LIMIT_ITEMS (1u << 28)
+
+void resolved_stacks_deinit(struct resolved_stacks *stacks)
+{
+	intern_deinit(&stacks->texts);
+	free(stacks->content);
+	vector_deinit(&stacks->read_texts);
+	vector_deinit(&stacks->names);
+	vector_deinit(&stacks->frames);
+	vector_deinit(&stacks->stack_frames);
+	vector_deinit(&stacks->stacks);
+	vector_deinit(&stacks->processes);
+	vector_deinit(&stacks->programs);
+	*stacks = (struct resolved_stacks){0};
+}
+
+bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, uint32_t *number_ret)
+{
+	*number_ret = text ? intern_put_string(&stacks->texts, text) : RESOLVED_NO_TEXT;
+	return !text || *number_ret != INTERN_NONE;
+}
+
+const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number)
+{
+	return number < stacks->read_texts.count ? stacks->read_texts.items[number] : NULL;
+}
+
+static void encode_names(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->texts.count);
+	for (uint32_t i = 0; i < stacks->texts.count; i++)
+		buffer_put_string(plain, intern_get(&stacks->texts, i, NULL));
+	buffer_put_u32(plain, (uint32_t)stacks->names.count);
+	for (size_t i = 0; i < stacks->names.count; i++) {
+		const struct resolved_name *name = &stacks->names.items[i];
+
+		buffer_put_u64(plain, name->address);
+		buffer_put_u64(plain, name->module_offset);
+		buffer_put_u32(plain, name->function);
+		buffer_put_u32(plain, name->raw_function);
+		buffer_put_u32(plain, name->module);
+		buffer_put_u32(plain, name->module_path);
+		buffer_put_u32(plain, name->source_file);
+		buffer_put_u32(plain, name->source_line);
+		buffer_put_u16(plain, name->kind);
+		buffer_put_u16(plain,
+			       (uint16_t)((name->inlined ? NAME_INLINED : 0) | (name->doubtful ? NAME_DOUBTFUL : 0)));
+	}
+}
+
+static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->frames.count);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		buffer_put_u32(plain, stacks->frames.items[i].name_count);
+		buffer_put_u32(plain, stacks->frames.items[i].process);
+	}
+	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
+	for (size_t i = 0; i < stacks->stacks.count; i++) {
+		const struct resolved_stack *stack = &stacks->stacks.items[i];
+
+		buffer_put_u32(plain, stack->end);
+		buffer_put_u32(plain, stack->frame_count);
+		for (uint32_t j = 0; j < stack->frame_count; j++)
+			buffer_put_u32(plain, stacks->stack_frames.items[stack->first_frame + j]);
+	}
+}
+
+static void encode_facts(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->processes.count);
+	for (size_t i = 0; i < stacks->processes.count; i++) {
+		const struct resolved_process *process = &stacks->processes.items[i];
+
+		buffer_put_u32(plain, process->runtime);
+		buffer_put_u32(plain, (process->has_perf_map ? PROCESS_HAS_PERF_MAP : 0) |
+					  (process->has_jitdump ? PROCESS_HAS_JITDUMP : 0) |
+					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0));
+		buffer_put_u64(plain, process->dropped_lines);
+		buffer_put_u32(plain, process->jitdump_failure);
+	}
+	buffer_put_u32(plain, (uint32_t)stacks->programs.count);
+	for (size_t i = 0; i < stacks->programs.count; i++) {
+		buffer_put_u32(plain, stacks->programs.items[i].path);
+		buffer_put_u32(plain, stacks->programs.items[i].state);
+	}
+	buffer_put_u32(plain, stacks->damage);
+}
+
+struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
+{
+	struct compressor *compressor = NULL;
+	struct mmt_error *error;
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	encode_names(stacks, &plain);
+	encode_stacks(stacks, &plain);
+	encode_facts(stacks, &plain);
+	error = buffer_finish(&plain);
+	if (!error)
+		error = compressor_create(&compressor);
+	buffer_put_u32(buffer, STACKS_VERSION);
+	buffer_put_u32(buffer, 0);
+	for (size_t offset = 0; !error && offset < plain.size; offset += PIECE_BYTES) {
+		size_t left = plain.size - offset;
+
+		error =
+		    compressor_frame(compressor, plain.data + offset, left < PIECE_BYTES ? left : PIECE_BYTES, buffer);
+	}
+	compressor_destroy(compressor);
+	buffer_deinit(&plain);
+	return error ? error : buffer_finish(buffer);
+}
+
+static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stacks *stacks)
+{
+	uint32_t number = bytes_u32(bytes);
+
+	if (number != RESOLVED_NO_TEXT && number >= stacks->read_texts.count)
+		bytes_fail(bytes, "number of no text");
+	return number;
+}
+
+static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, 1, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		if (!vector_push(&stacks->read_texts, bytes_string(bytes)))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, NAME_BYTES, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_name name = {.address = bytes_u64(bytes)};
+		uint32_t kind, flags;
+
+		name.module_offset = bytes_u64(bytes);
+		name.function = read_text_number(bytes, stacks);
+		name.raw_function = read_text_number(bytes, stacks);
+		name.module = read_text_number(bytes, stacks);
+		name.module_path = read_text_number(bytes, stacks);
+		name.source_file = read_text_number(bytes, stacks);
+		name.source_line = bytes_u32(bytes);
+		kind = bytes_u16(bytes);
+		flags = bytes_u16(bytes);
+		if (kind >= KINDS)
+			bytes_fail(bytes, "unknown kind of frame");
+		name.kind = (uint8_t)kind;
+		name.inlined = flags & NAME_INLINED;
+		name.doubtful = flags & NAME_DOUBTFUL;
+		if (!vector_push(&stacks->names, name))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_frames(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes), names = 0;
+
+	count = bytes_count(bytes, count, FRAME_BYTES_MIN, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
+
+		frame.process = bytes_u32(bytes);
+		names += frame.name_count;
+		if (!frame.name_count || names > stacks->names.count)
+			bytes_fail(bytes, "frame of names that are not there");
+		if (!vector_push(&stacks->frames, frame))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, STACK_BYTES_MIN, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_stack stack = {.end = bytes_u32(bytes),
+					       .first_frame = (uint32_t)stacks->stack_frames.count};
+		uint64_t frames = bytes_u32(bytes);
+
+		frames = bytes_count(bytes, frames, sizeof(uint32_t), LIMIT_ITEMS);
+		stack.frame_count = (uint32_t)frames;
+		for (uint64_t j = 0; j < frames; j++) {
+			uint32_t frame = bytes_u32(bytes);
+
+			if (frame >= stacks->frames.count)
+				bytes_fail(bytes, "number of no frame");
+			if (!vector_push(&stacks->stack_frames, frame))
+				return &error_no_memory;
+		}
+		if (!vector_push(&stacks->stacks, stack))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_facts(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, PROCESS_BYTES, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_process process = {.runtime = read_text_number(bytes, stacks)};
+		uint32_t flags;
+
+		flags = bytes_u32(bytes);
+		process.has_perf_map = flags & PROCESS_HAS_PERF_MAP;
+		process.has_jitdump = flags & PROCESS_HAS_JITDUMP;
+		process.other_clock = flags & PROCESS_OTHER_CLOCK;
+		process.dropped_lines = bytes_u64(bytes);
+		process.jitdump_failure = read_text_number(bytes, stacks);
+		if (!vector_push(&stacks->processes, process))
+			return &error_no_memory;
+	}
+	count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, PROGRAM_BYTES, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_program program = {.path = read_text_number(bytes, stacks)};
+
+		program.state = bytes_u32(bytes);
+		if (program.path == RESOLVED_NO_TEXT)
+			bytes_fail(bytes, "program without a path");
+		if (!vector_push(&stacks->programs, program))
+			return &error_no_memory;
+	}
+	stacks->damage = read_text_number(bytes, stacks);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		if (stacks->frames.items[i].process >= stacks->processes.count)
+			bytes_fail(bytes, "frame of no process");
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_plain(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	struct mmt_error *error = decode_texts(bytes, stacks);
+
+	if (!error)
+		error = decode_names(bytes, stacks);
+	if (!error)
+		error = decode_frames(bytes, stacks);
+	if (!error)
+		error = decode_stacks(bytes, stacks);
+	return error ? error : decode_facts(bytes, stacks);
+}
+
+struct mmt_error *resolved_stacks_decode(struct bytes *bytes, struct resolved_stacks *stacks_ret)
+{
+	static const char what[] = "stacks section";
+	struct resolved_stacks stacks = {0};
+	struct decompressor *decompressor = NULL;
+	uint32_t version = bytes_u32(bytes);
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	size_t size;
+
+	if (version > STACKS_VERSION)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
+				    what, version);
+	if (version == 0)
+		bytes_fail(bytes, "version 0");
+	bytes_u32(bytes);
+	error = bytes_finish(bytes, what);
+	if (error)
+		return error;
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	size = bytes_left(bytes);
+	error = decompressor_create(&decompressor);
+	if (!error)
+		error = decompressor_feed(decompressor, bytes_take(bytes, size), size, &plain);
+	decompressor_destroy(decompressor);
+	inner = bytes_over(plain.data, plain.size);
+	if (!error)
+		error = decode_plain(&inner, &stacks);
+	if (!error)
+		error = bytes_finish(&inner, what);
+	stacks.content = plain.data;
+	if (error)
+		resolved_stacks_deinit(&stacks);
+	else
+		*stacks_ret = stacks;
+	return error;
+}

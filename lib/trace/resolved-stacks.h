@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * FEATURE_MMTRACE_STACKS, of packed recordings: what every stack is, with all names, in place of the bytes that it
+ * would be unwound from and of the programs and maps that it would be named by. Samples say the number of their stack.
+ */
+#ifndef TRACE_RESOLVED_STACKS_H
+#define TRACE_RESOLVED_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vector.h"
+
+#define RESOLVED_NO_TEXT UINT32_MAX
+#define RESOLVED_END_LOST 255 /* stands for the stacks of calls that were lost */
+
+/* As struct mmt_frame has it; texts are numbers. */
+struct resolved_name {
+	uint64_t address, module_offset;
+	uint32_t function, raw_function, module, module_path, source_file;
+	uint32_t source_line;
+	uint8_t kind;
+	bool inlined, doubtful;
+};
+
+/* Its names stand one after the other, inlined functions first. */
+struct resolved_frame {
+	uint32_t first_name, name_count;
+	uint32_t process; /* index */
+};
+
+struct resolved_stack {
+	uint32_t end;			   /* enum mmt_stack_end, or RESOLVED_END_LOST */
+	uint32_t first_frame, frame_count; /* in stack_frames */
+};
+
+struct resolved_process {
+	uint32_t runtime; /* text */
+	bool has_perf_map, has_jitdump;
+	bool other_clock;	  /* of the jitdump */
+	uint64_t dropped_lines;	  /* of the perf map */
+	uint32_t jitdump_failure; /* text */
+};
+
+/* That could not be used. */
+struct resolved_program {
+	uint32_t path; /* text */
+	uint32_t state;
+};
+
+/* Zero initialisation makes an empty one. */
+struct resolved_stacks {
+	struct intern texts; /* of one that is being made */
+	uint8_t *content;    /* of one that was read */
+	VECTOR(const char *) read_texts;
+	VECTOR(struct resolved_name) names;
+	VECTOR(struct resolved_frame) frames;
+	VECTOR(uint32_t) stack_frames;
+	VECTOR(struct resolved_stack) stacks;
+	VECTOR(struct resolved_process) processes;
+	VECTOR(struct resolved_program) programs;
+	uint32_t damage; /* text: what was wrong with the recording that was packed */
+};
+
+void resolved_stacks_deinit(struct resolved_stacks *stacks);
+
+/* Number of a text, which may be NULL; false: out of memory. */
+bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, uint32_t *number_ret);
+
+/* Of one that was read; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
+const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number);
+
+/* Compressed with zstd inside. All numbers of what is decoded lead to something. */
+struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *resolved_stacks_decode(struct bytes *bytes, struct resolved_stacks *stacks_ret) MMT_MUST_CHECK;
+
+#endif

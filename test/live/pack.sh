@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A packed recording: no memory contents, the same report and diff without the program, perf reads it, again is the same,
+# cut and damaged ones too.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+find_bytes=$BUILD/test/find-bytes
+mkdir original packed
+
+# expect_equal_reports NAME [FORMS]: of original/NAME and packed/NAME, which a report names alike, in every form.
+expect_equal_reports() {
+	local options forms=0
+	while read -r options; do
+		for place in original packed; do
+			(cd $place && "$MMTRACE" report --no-pager $options "$1") >$place.out 2>&1
+			echo "status $?" >>$place.out
+		done
+		cmp -s original.out packed.out || {
+			diff original.out packed.out | head -20 >&2
+			fail "report $options $1: not the same when it is packed"
+		}
+		[ "$(wc -l <packed.out)" -gt 3 ] || fail "report $options $1 says nothing: $(cat packed.out)"
+		((++forms == ${2:-0})) && break
+	done <<-'END'
+		--limit 0
+		--json --limit 0
+		--json --limit 0 --no-demangle
+		--limit 0 --by function
+		--json --by module
+		--json --by class
+		--json --by file
+		--json --by process
+		--json --by thread
+		--json --limit 0 --from 50ms --to -20ms
+		--json --limit 0 --min-age 100ms
+		--json --class anon --sort age
+		--limit 0 --check
+	END
+}
+
+# pack_recording NAME [FORMS]: what was just recorded.
+pack_recording() {
+	mv "$recording" "original/$1"
+	"$MMTRACE" pack -q -o "packed/$1" "original/$1" || fail "pack ended with status $?"
+	[ "$(stat -c %a "packed/$1")" = 600 ] || fail "the packed recording can be read by others"
+	expect_equal_reports "$@"
+}
+
+# Memory contents, in all places that a recording has for them, and then no more.
+start_workload secret
+start_recording -p "$pid"
+let_work
+stop_recording
+report_json
+let_end
+expect_workload_answer yes
+[ "$("$find_bytes" "$recording" 'S3cr3t#!')" -gt 20 ] || fail "the test does not find what a recording holds"
+pack_recording secret
+[ "$("$find_bytes" packed/secret 'S3cr3t#!')" = 0 ] || fail "the packed recording holds memory contents"
+"$MMTRACE" dump --no-pager packed/secret | grep -q 'event=syscalls:sys_exit_mmap' || fail "dump shows no calls"
+
+# Generated code, by a perf map; the program is gone before the packed recording is looked at.
+cp "$workloads/jit-code" "$directory/program"
+start_command "$directory/program"
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+pack_recording generated
+rm "$directory/program" "packed.out"
+recording=packed/generated
+report_json
+expect_true_report
+expect_workload_answer yes
+expect_json '.completeness.lacks == []'
+recording=original/generated
+report_json
+expect_json '.completeness.lacks | length > 0'
+recording=$directory/mmtrace.data
+
+# On another machine: a root that has the tool alone.
+if unshare --mount true 2>/dev/null; then
+	mkdir -p machine/tmp
+	cp "$MMTRACE" machine/mmtrace
+	cp packed/generated machine/
+	for library in $(ldd "$MMTRACE" | grep -o '/[^ ]*'); do
+		mkdir -p "machine/$(dirname "$library")"
+		cp -L "$library" "machine/$library"
+	done
+	LD_LIBRARY_PATH= chroot machine /mmtrace report --json --limit 0 generated >machine.json || fail "report on another machine"
+	(cd packed && "$MMTRACE" report --json --limit 0 generated) | cmp - machine.json || fail "another report elsewhere"
+fi
+
+# Many processes and threads, with the order of racing calls.
+start_workload processes fork-busy
+start_recording --exact-order -p "$pid"
+let_work
+stop_recording
+let_end
+pack_recording processes
+
+# A diff is the same too.
+for place in original packed; do
+	(cd $place && "$MMTRACE" diff --json --limit 0 secret processes) >$place.diff || fail "diff of the $place ones"
+done
+cmp original.diff packed.diff || fail "a diff is not the same when it is packed"
+
+# Packed once more, in place: nothing changes, nothing else is there afterwards.
+cp packed/processes again
+"$MMTRACE" pack -q again || fail "packing twice ended with status $?"
+cmp again packed/processes || fail "packing twice is not the same"
+[ ! -e again.old ] || fail "packing in place leaves the original behind"
+
+# perf reads it, and sees each call.
+if command -v perf >/dev/null; then
+	for place in original packed; do
+		perf script -i $place/secret -F comm,tid,time,event 2>perf.log | grep -v stack-dump |
+			grep 'sys_exit' | sed 's/ *$//' | sort >$place.perf
+	done
+	[ -s packed.perf ] || fail "perf reads nothing: $(cat perf.log)"
+	cmp original.perf packed.perf || fail "perf does not see the same calls"
+	perf script -i packed/generated -F ip 2>/dev/null | grep -q '[0-9a-f]' || fail "perf sees no callchains"
+fi
+
+# Cut short: packed as far as it goes, and said so.
+size=$(stat -c %s original/processes)
+head -c $((size * 2 / 3)) original/processes >"$recording"
+pack_recording cut 2
+recording=packed/cut report_json
+expect_json '.completeness.incomplete and .events.mmap > 0'
+
+# A packed one that was cut keeps its names.
+size=$(stat -c %s packed/processes)
+head -c $((size * 2 / 3)) packed/processes >"$recording"
+report_json
+expect_json '.completeness.incomplete and ([.groups[].frames[].function] | length > 0 and all(. != null))'
+
+# Damaged: what is wrong with it is told of the packed one as well.
+cp original/processes "$recording"
+size=$(stat -c %s "$recording")
+head -c 70000 /dev/zero | tr '\0' '\377' |
+	dd of="$recording" bs=1000 seek=$((size / 2000)) conv=notrunc iflag=fullblock 2>/dev/null
+pack_recording damaged 2
+recording=packed/damaged report_json
+expect_json '.completeness.damaged'
+
+# Recorded and packed at once.
+"$MMTRACE" record --pack -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
+	fail "record --pack ended with status $?: $(cat record.log)"
+[ "$("$find_bytes" at-once 'S3cr3t#!')" = 0 ] || fail "record --pack leaves memory contents"
+[ ! -e at-once.old ] || fail "record --pack leaves the original behind"
+recording=at-once report_json
+expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | map(.unfreed_count) | add == 10'
+
+# What cannot be packed is left as it is.
+cp "$SOURCE/test/data/perf.data" perf.data
+"$MMTRACE" pack perf.data 2>pack.log && fail "a recording of perf was packed"
+grep -q 'only its own recordings' pack.log || fail "not the reason: $(cat pack.log)"
+cmp perf.data "$SOURCE/test/data/perf.data" || fail "a recording that cannot be packed was changed"

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <string.h>
+
+#include "trace/resolved-stacks.h"
+
+/* Two frames, the first with an inlined function; a stack of both, and one that stands for lost calls. */
+static struct resolved_stacks make_stacks(void)
+{
+	struct resolved_stacks stacks = {0};
+	struct resolved_name name = {
+	    .address = 0x7f0000001234, .module_offset = 0x1234, .source_line = 12, .inlined = true};
+	struct resolved_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
+	struct resolved_stack both = {.end = 3, .first_frame = 0, .frame_count = 2};
+	struct resolved_stack lost = {.end = RESOLVED_END_LOST, .first_frame = 2};
+	struct resolved_process process = {.has_perf_map = true, .other_clock = true, .dropped_lines = 7};
+	struct resolved_program program = {.state = 2};
+
+	ck_assert(resolved_stacks_put_text(&stacks, "allocate", &name.function));
+	ck_assert(resolved_stacks_put_text(&stacks, "_Z8allocatev", &name.raw_function));
+	ck_assert(resolved_stacks_put_text(&stacks, "libdemo.so", &name.module));
+	ck_assert(resolved_stacks_put_text(&stacks, "/opt/libdemo.so", &name.module_path));
+	ck_assert(resolved_stacks_put_text(&stacks, NULL, &name.source_file));
+	ck_assert(vector_push(&stacks.names, name));
+	name.inlined = false;
+	name.doubtful = true;
+	name.kind = 1;
+	ck_assert(vector_push(&stacks.names, name));
+	ck_assert(vector_push(&stacks.names, name));
+	ck_assert(vector_push(&stacks.frames, frames[0]));
+	ck_assert(vector_push(&stacks.frames, frames[1]));
+	ck_assert(vector_push(&stacks.stack_frames, 1));
+	ck_assert(vector_push(&stacks.stack_frames, 0));
+	ck_assert(vector_push(&stacks.stacks, both));
+	ck_assert(vector_push(&stacks.stacks, lost));
+	ck_assert(resolved_stacks_put_text(&stacks, "dotnet", &process.runtime));
+	ck_assert(resolved_stacks_put_text(&stacks, "broken", &process.jitdump_failure));
+	ck_assert(vector_push(&stacks.processes, process));
+	ck_assert(resolved_stacks_put_text(&stacks, "/opt/gone", &program.path));
+	ck_assert(vector_push(&stacks.programs, program));
+	ck_assert(resolved_stacks_put_text(&stacks, NULL, &stacks.damage));
+	return stacks;
+}
+
+static struct mmt_error *round_trip(const struct resolved_stacks *stacks, struct resolved_stacks *read_ret)
+{
+	struct mmt_error *error;
+	struct buffer buffer;
+	struct bytes bytes;
+
+	buffer_init(&buffer, 1 << 20);
+	ck_assert_ptr_null(resolved_stacks_encode(stacks, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = resolved_stacks_decode(&bytes, read_ret);
+	buffer_deinit(&buffer);
+	return error;
+}
+
+START_TEST(all_of_it)
+{
+	struct resolved_stacks stacks = make_stacks(), read = {0};
+
+	ck_assert_ptr_null(round_trip(&stacks, &read));
+	ck_assert_uint_eq(read.names.count, 3);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[0].function), "allocate");
+	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[2].raw_function), "_Z8allocatev");
+	ck_assert_str_eq(resolved_stacks_text(&read, read.names.items[0].module_path), "/opt/libdemo.so");
+	ck_assert_ptr_null(resolved_stacks_text(&read, read.names.items[0].source_file));
+	ck_assert_uint_eq(read.names.items[0].address, 0x7f0000001234);
+	ck_assert_uint_eq(read.names.items[0].module_offset, 0x1234);
+	ck_assert_uint_eq(read.names.items[0].source_line, 12);
+	ck_assert(read.names.items[0].inlined && !read.names.items[0].doubtful);
+	ck_assert(!read.names.items[1].inlined && read.names.items[1].doubtful);
+	ck_assert_uint_eq(read.names.items[1].kind, 1);
+	ck_assert_uint_eq(read.frames.count, 2);
+	ck_assert_uint_eq(read.frames.items[0].name_count, 2);
+	ck_assert_uint_eq(read.frames.items[1].first_name, 2);
+	ck_assert_uint_eq(read.stacks.count, 2);
+	ck_assert_uint_eq(read.stacks.items[0].end, 3);
+	ck_assert_uint_eq(read.stack_frames.items[read.stacks.items[0].first_frame], 1);
+	ck_assert_uint_eq(read.stacks.items[1].end, RESOLVED_END_LOST);
+	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
+	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock);
+	ck_assert(!read.processes.items[0].has_jitdump);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
+	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
+	ck_assert_uint_eq(read.programs.items[0].state, 2);
+	ck_assert_ptr_null(resolved_stacks_text(&read, read.damage));
+	resolved_stacks_deinit(&read);
+	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
+/* Numbers that lead nowhere are refused when they are read, so that nobody has to look again. */
+START_TEST(numbers_that_lead_nowhere)
+{
+	static const char *const expected[] = {
+	    "number of no text",    "frame of names that are not there", "number of no frame",
+	    "frame of no process",  "frame of names that are not there", "program without a path",
+	    "unknown kind of frame"};
+
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		struct resolved_stacks stacks = make_stacks(), read = {0};
+		struct mmt_error *error;
+
+		switch (i) {
+		case 0:
+			stacks.names.items[1].module = 77;
+			break;
+		case 1:
+			stacks.frames.items[1].name_count = 2;
+			break;
+		case 2:
+			stacks.stack_frames.items[0] = 2;
+			break;
+		case 3:
+			stacks.frames.items[0].process = 1;
+			break;
+		case 4:
+			stacks.frames.items[0].name_count = 0;
+			break;
+		case 5:
+			stacks.programs.items[0].path = RESOLVED_NO_TEXT;
+			break;
+		default:
+			stacks.names.items[0].kind = 3;
+		}
+		error = round_trip(&stacks, &read);
+		ck_assert_ptr_nonnull(error);
+		ck_assert_msg(strstr(mmt_error_get_message(error), expected[i]) != NULL, "%s instead of %s",
+			      mmt_error_get_message(error), expected[i]);
+		ck_assert_uint_eq(read.stacks.count, 0);
+		mmt_error_destroy(error);
+		resolved_stacks_deinit(&stacks);
+	}
+}
+END_TEST
+
+START_TEST(cut_anywhere)
+{
+	struct resolved_stacks stacks = make_stacks();
+	struct buffer buffer;
+
+	buffer_init(&buffer, 1 << 20);
+	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct bytes bytes = bytes_over(buffer.data, size);
+		struct resolved_stacks read = {0};
+		struct mmt_error *error = resolved_stacks_decode(&bytes, &read);
+
+		ck_assert_msg(error != NULL, "cut at %zu", size);
+		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		mmt_error_destroy(error);
+	}
+	buffer_deinit(&buffer);
+	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("resolved-stacks");
+	TCase *tests = tcase_create("resolved-stacks");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tests, all_of_it);
+	tcase_add_test(tests, numbers_that_lead_nowhere);
+	tcase_add_test(tests, cut_anywhere);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "trace/strip-sample.h"
+
+#define SECRET 0x5ec2e75ec2e75ec2ULL
+#define REGISTERS_ALL 0xff07ffULL /* those of x86-64 below the segments */
+
+/* As the kernel writes a call's exit: every register and the stack hold the secret, arguments count from 1. */
+static void make_sample(const struct perf_event_attr *attr, struct buffer *buffer)
+{
+	static const int argument_of[64] = {[5] = 1, [4] = 2, [3] = 3, [18] = 4, [16] = 5, [17] = 6};
+
+	buffer_init(buffer, 65536);
+	buffer_put_u32(buffer, PERF_RECORD_SAMPLE);
+	buffer_put_u16(buffer, PERF_RECORD_MISC_USER);
+	buffer_put_u16(buffer, 0);
+	buffer_put_u64(buffer, 71);		 /* identifier */
+	buffer_put_u64(buffer, 0x2000000020ULL); /* process and thread */
+	buffer_put_u64(buffer, 123456789);	 /* time */
+	buffer_put_u64(buffer, 3);		 /* callchain */
+	buffer_put_u64(buffer, (uint64_t)PERF_CONTEXT_USER);
+	buffer_put_u64(buffer, 0x401000);
+	buffer_put_u64(buffer, SECRET);
+	buffer_put_u32(buffer, 20); /* raw */
+	buffer_put(buffer, "result and the like", 20);
+	buffer_put_u64(buffer, PERF_SAMPLE_REGS_ABI_64);
+	for (unsigned i = 0; i < 64; i++) {
+		if (attr->sample_regs_user >> i & 1)
+			buffer_put_u64(buffer, argument_of[i] ? (uint64_t)argument_of[i] : SECRET);
+	}
+	buffer_put_u64(buffer, 16); /* stack */
+	buffer_put_u64(buffer, SECRET);
+	buffer_put_u64(buffer, SECRET);
+	buffer_put_u64(buffer, 16);
+	buffer_patch_u16(buffer, 6, (uint16_t)buffer->size);
+	ck_assert_ptr_null(buffer->error);
+}
+
+static struct perf_event_attr make_attribute(void)
+{
+	return (struct perf_event_attr){.type = PERF_TYPE_TRACEPOINT,
+					.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
+						       PERF_SAMPLE_STACK_USER,
+					.sample_regs_user = REGISTERS_ALL,
+					.sample_stack_user = 16};
+}
+
+static bool holds_secret(const struct buffer *buffer)
+{
+	const uint64_t secret = SECRET;
+
+	return memmem(buffer->data, buffer->size, &secret, sizeof(secret)) != NULL;
+}
+
+START_TEST(a_call)
+{
+	const uint64_t chain[] = {0x401000, 0x402000};
+	const struct stripped_stack stack = {.number = 9, .callchain = chain, .callchain_count = 2};
+	const struct perf_event_attr attr = make_attribute();
+	const struct perf_event_attr stripped = strip_attribute(&attr, &architecture_x86_64, true);
+	struct buffer sample, buffer;
+	struct bytes bytes;
+
+	make_sample(&attr, &sample);
+	ck_assert(holds_secret(&sample));
+	buffer_init(&buffer, 65536);
+	ck_assert_ptr_null(strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MUNMAP, &stack, &buffer));
+	ck_assert(!holds_secret(&buffer));
+	ck_assert_uint_eq(stripped.sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						    PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |
+						    PERF_SAMPLE_WEIGHT);
+	ck_assert_uint_eq(stripped.sample_stack_user, 0);
+	ck_assert_int_eq(__builtin_popcountll(stripped.sample_regs_user), 6);
+
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_uint_eq(bytes_u32(&bytes), PERF_RECORD_SAMPLE);
+	ck_assert_uint_eq(bytes_u16(&bytes), PERF_RECORD_MISC_USER);
+	ck_assert_uint_eq(bytes_u16(&bytes), buffer.size);
+	ck_assert_uint_eq(buffer.size % 8, 0);
+	ck_assert_uint_eq(bytes_u64(&bytes), 71);
+	ck_assert_uint_eq(bytes_u64(&bytes), 0x2000000020ULL);
+	ck_assert_uint_eq(bytes_u64(&bytes), 123456789);
+	ck_assert_uint_eq(bytes_u64(&bytes), 3);
+	ck_assert_uint_eq(bytes_u64(&bytes), (uint64_t)PERF_CONTEXT_USER);
+	ck_assert_uint_eq(bytes_u64(&bytes), chain[0]);
+	ck_assert_uint_eq(bytes_u64(&bytes), chain[1]);
+	ck_assert_uint_eq(bytes_u32(&bytes), 20);
+	ck_assert_str_eq(bytes_take(&bytes, 20), "result and the like");
+	ck_assert_uint_eq(bytes_u64(&bytes), PERF_SAMPLE_REGS_ABI_64);
+	/* dx, si, di, r8, r9, r10: munmap has two arguments, the rest is zero. */
+	ck_assert_uint_eq(bytes_u64(&bytes), 0);
+	ck_assert_uint_eq(bytes_u64(&bytes), 2);
+	ck_assert_uint_eq(bytes_u64(&bytes), 1);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(bytes_u64(&bytes), 0);
+	ck_assert_uint_eq(bytes_u64(&bytes), 9);
+	ck_assert(bytes_ok(&bytes));
+	ck_assert_uint_eq(bytes_left(&bytes), 0);
+	buffer_deinit(&buffer);
+	buffer_deinit(&sample);
+}
+END_TEST
+
+/* A dump, or what is no call: time and raw data alone. */
+START_TEST(another_sample)
+{
+	const struct perf_event_attr attr = make_attribute();
+	const struct perf_event_attr stripped = strip_attribute(&attr, &architecture_x86_64, false);
+	struct buffer sample, buffer;
+
+	make_sample(&attr, &sample);
+	buffer_init(&buffer, 65536);
+	ck_assert_ptr_null(strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MMAP, NULL, &buffer));
+	ck_assert(!holds_secret(&buffer));
+	ck_assert_uint_eq(buffer.size, 8 + 3 * 8 + 24);
+	ck_assert_uint_eq(stripped.sample_type,
+			  PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
+	ck_assert_uint_eq(stripped.sample_regs_user, 0);
+	buffer_deinit(&buffer);
+	buffer_deinit(&sample);
+}
+END_TEST
+
+/* What was stripped is stripped to the same. */
+START_TEST(twice)
+{
+	const uint64_t chain[] = {0x401000};
+	const struct stripped_stack stack = {.number = 9, .callchain = chain, .callchain_count = 1};
+	const struct perf_event_attr attr = make_attribute();
+	const struct perf_event_attr once = strip_attribute(&attr, &architecture_x86_64, true);
+	const struct perf_event_attr twice_stripped = strip_attribute(&once, &architecture_x86_64, true);
+	struct buffer sample, first, second;
+
+	make_sample(&attr, &sample);
+	buffer_init(&first, 65536);
+	buffer_init(&second, 65536);
+	ck_assert_ptr_null(strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MMAP, &stack, &first));
+	ck_assert_ptr_null(strip_sample(&once, &architecture_x86_64, first.data, CALL_MMAP, &stack, &second));
+	ck_assert_uint_eq(first.size, second.size);
+	ck_assert_mem_eq(first.data, second.data, first.size);
+	ck_assert_mem_eq(&once, &twice_stripped, sizeof(once));
+	buffer_deinit(&second);
+	buffer_deinit(&first);
+	buffer_deinit(&sample);
+}
+END_TEST
+
+/* Fields that nobody knows how to strip. */
+START_TEST(unknown_fields)
+{
+	struct perf_event_attr attr = make_attribute();
+	struct buffer sample, buffer;
+	struct mmt_error *error;
+
+	make_sample(&attr, &sample);
+	attr.sample_type |= PERF_SAMPLE_REGS_INTR;
+	buffer_init(&buffer, 65536);
+	error = strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MMAP, NULL, &buffer);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	mmt_error_destroy(error);
+	buffer_deinit(&buffer);
+	buffer_deinit(&sample);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("strip-sample");
+	TCase *tests = tcase_create("strip-sample");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tests, a_call);
+	tcase_add_test(tests, another_sample);
+	tcase_add_test(tests, twice);
+	tcase_add_test(tests, unknown_fields);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
