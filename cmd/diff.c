@@ -3,6 +3,7 @@
 #include <mmtrace/output.h>
 #include <stdio.h>
 
+#include "cut-files.h"
 #include "display.h"
 #include "message.h"
 #include "pager.h"
@@ -88,6 +89,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
+	cut_files_endure();
 	error = mmt_report_create(&settings->before, &before);
 	if (!error)
 		error = mmt_report_create(&settings->after, &after);
@@ -99,6 +101,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
 	}
+	cut_files_tell(command);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
 		status = check_growth(command, settings, diff);

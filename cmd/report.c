@@ -4,6 +4,7 @@
 #include <mmtrace/report.h>
 #include <stdio.h>
 
+#include "cut-files.h"
 #include "display.h"
 #include "message.h"
 #include "pager.h"
@@ -145,6 +146,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
+	cut_files_endure();
 	error = mmt_report_create(&settings->options, &report);
 	if (error) {
 		message_error(command, error);
@@ -155,6 +157,7 @@ static int run_report(const struct command *command, struct report_settings *set
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
 	}
+	cut_files_tell(command);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)
 		status = check_report(command, report);

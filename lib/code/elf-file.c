@@ -65,6 +65,9 @@ static bool read_segments(struct elf_file *file)
 
 		if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD)
 			continue;
+		if (header.p_vaddr + header.p_filesz < header.p_vaddr ||
+		    header.p_offset + header.p_filesz < header.p_offset)
+			continue;
 		segment = (struct elf_segment){.file_offset = header.p_offset,
 					       .file_size = header.p_filesz,
 					       .address = header.p_vaddr,

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Any bytes are a program file: open it, then ask for rows, names, lines, calls and code at the addresses of its
+ * segments and at its ends.
+ */
+#include <elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "code/program.h"
+
+#define ADDRESSES 24 /* looked up by file offset */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_up(struct program *program, uint64_t address, size_t size)
+{
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	size_t count = program_names(program, address, frames), code_size;
+	const uint8_t *code = NULL;
+	bool starts_function;
+	uint64_t start = 0;
+
+	if (!count || count > PROGRAM_INLINE_MAX)
+		abort();
+	for (size_t i = 0; i < count; i++) {
+		/* Every string must be there to its end. */
+		if ((frames[i].function && strlen(frames[i].function) > SIZE_MAX / 2) ||
+		    (frames[i].source_file && strlen(frames[i].source_file) > SIZE_MAX / 2))
+			abort();
+	}
+	(void)program_cfi(program, address);
+	(void)program_follows_call(program, address);
+	code_size = program_code(program, address, &start, &starts_function, &code);
+	if (code_size > size || (code_size && start > address))
+		abort();
+}
+
+static void look_around(struct program *program, size_t size)
+{
+	uint64_t address;
+
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		if (program_address(program, size * i / ADDRESSES, &address))
+			look_up(program, address, size);
+	}
+	look_up(program, 0, size);
+	look_up(program, UINT64_MAX, size);
+	look_up(program, 0x401000, size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	struct programs *programs = NULL;
+	struct program *program = NULL;
+	struct mmt_error *error;
+	char path[64];
+
+	if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	error = programs_create(EM_X86_64, true, &programs);
+	if (!error)
+		error = programs_open(programs, path, NULL, 0, &program);
+	if (error)
+		mmt_error_destroy(error);
+	else
+		look_around(program, size);
+	programs_destroy(programs);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* What is tested has no header that a test may include. */
+#include "../../cmd/cut-files.c"
+#include "../../cmd/message.c"
+
+static const struct command report = {.name = "report"};
+
+/* A file of two pages, mapped, and cut to one. */
+static const volatile char *map_cut_file(void)
+{
+	long page_bytes = sysconf(_SC_PAGESIZE);
+	FILE *stream = tmpfile();
+	const volatile char *mapped;
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_int_eq(ftruncate(fileno(stream), 2 * page_bytes), 0);
+	ck_assert_int_eq(pwrite(fileno(stream), "first", 5, 0), 5);
+	ck_assert_int_eq(pwrite(fileno(stream), "second", 6, page_bytes), 6);
+	mapped = mmap(NULL, (size_t)(2 * page_bytes), PROT_READ, MAP_PRIVATE, fileno(stream), 0);
+	ck_assert_ptr_ne((const void *)mapped, MAP_FAILED);
+	ck_assert_int_eq(ftruncate(fileno(stream), page_bytes), 0);
+	fclose(stream);
+	return mapped;
+}
+
+START_TEST(test_pages_that_are_gone_read_as_zeros)
+{
+	const volatile char *mapped = map_cut_file();
+
+	cut_files_endure();
+	ck_assert_int_eq(happened, 0);
+	ck_assert_int_eq(mapped[0], 'f');
+	ck_assert_int_eq(happened, 0);
+	ck_assert_int_eq(mapped[sysconf(_SC_PAGESIZE)], 0);
+	ck_assert_int_eq(mapped[sysconf(_SC_PAGESIZE) + 5], 0);
+	ck_assert_int_eq(mapped[0], 'f');
+	ck_assert_int_eq(happened, 1);
+}
+END_TEST
+
+START_TEST(test_it_is_told_once_it_has_happened)
+{
+	char text[512] = "";
+	FILE *saved = stderr;
+
+	stderr = fmemopen(text, sizeof(text), "w");
+	cut_files_tell(&report);
+	fflush(stderr);
+	ck_assert_str_eq(text, "");
+	happened = 1;
+	cut_files_tell(&report);
+	fclose(stderr);
+	stderr = saved;
+	ck_assert_ptr_nonnull(strstr(text, "cut short"));
+}
+END_TEST
+
+/* Sent by somebody, it is no page of a file. */
+START_TEST(test_other_bus_errors_kill)
+{
+	cut_files_endure();
+	raise(SIGBUS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cut-files");
+	TCase *tests = tcase_create("cut-files");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, test_pages_that_are_gone_read_as_zeros);
+	tcase_add_test(tests, test_it_is_told_once_it_has_happened);
+	tcase_add_test_raise_signal(tests, test_other_bus_errors_kill, SIGBUS);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
