@@ -10,7 +10,7 @@
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
-#define SAMPLE_TIME_OFFSET 32
+#define SAMPLE_PID_OFFSET 24
 #define TRAILER_BYTES 32 /* of other records: pid and tid, time, cpu, identifier */
 
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
@@ -97,6 +97,15 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 	       (!recorder->stop_ns || time_ns <= recorder->stop_ns);
 }
 
+/*
+ * A child that is born while the last snapshots are taken has none, and is left out: its calls, which may come from
+ * another ring before its birth does, as well.
+ */
+static bool is_too_late(const struct recorder *recorder, pid_t pid)
+{
+	return recorder->closed && !known_processes_find(&recorder->processes, pid);
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -104,12 +113,15 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	struct drain_sample sample;
 	const uint64_t *index;
 	uint64_t time_ns;
+	pid_t pid;
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
-	bytes_skip(&bytes, SAMPLE_TIME_OFFSET - SAMPLE_ID_OFFSET - 8);
+	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
+	pid = (pid_t)bytes_u32(&bytes);
+	bytes_u32(&bytes); /* tid */
 	time_ns = bytes_u64(&bytes);
-	if (!index || !is_recorded(recorder, time_ns))
+	if (!index || !is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
 		return NULL; /* without an event: of a thread given up while attaching */
 	event = &recorder->events.items.items[*index];
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
@@ -157,8 +169,9 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 {
 	pid_t pid = (pid_t)bytes_u32(&fork);
+	bool child = pid != (pid_t)bytes_u32(&fork);
 
-	return recorder->options->no_inherit && pid != (pid_t)bytes_u32(&fork);
+	return child && (recorder->options->no_inherit || is_too_late(recorder, pid));
 }
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
@@ -214,13 +227,16 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
+	pid_t pid, tid;
 	bool counted;
-	pid_t tid;
 
-	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES + 4u);
+	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES);
+	pid = (pid_t)bytes_u32(&trailer);
 	tid = (pid_t)bytes_u32(&trailer);
 	time_ns = bytes_u64(&trailer);
 	if (recorder->stop_ns && time_ns > recorder->stop_ns)
+		return NULL;
+	if (header->type != PERF_RECORD_LOST && is_too_late(recorder, pid))
 		return NULL;
 	counted = is_recorded(recorder, time_ns);
 	bytes_skip(&bytes, sizeof(*header));

@@ -284,6 +284,7 @@ void loop_stop(struct recorder *recorder)
 {
 	known_processes_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
+	recorder->closed = true;
 	take_last_snapshots(recorder);
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
 	cut_off(recorder);

@@ -59,6 +59,7 @@ struct recorder {
 	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	uint64_t round_bytes;	 /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
+	bool closed;		      /* processes that are not known yet are not recorded any more */
 	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
