@@ -31,8 +31,9 @@ static void add_account(struct grouping *grouping, const struct account *account
 	group->allocated_count += account->allocated_count;
 	group->freed_bytes += account->freed_bytes;
 	group->freed_count += account->freed_count;
+	/* Bytes of lost calls have no count, but lack a stack. */
 	grouping->report->completeness.stacks_by_end[rows_stack_end(grouping->rows, account)] +=
-	    account->allocated_count;
+	    account->allocated_count ? account->allocated_count : account->allocated_bytes > 0;
 }
 
 /* What the ledger and the rows know of each group. */

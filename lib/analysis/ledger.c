@@ -480,12 +480,11 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	if (error)
 		return error;
 	account = &ledger->accounts.items[number];
-	if (mapped) {
+	/* How many calls it took nobody knows. */
+	if (mapped)
 		account->allocated_bytes += bytes;
-		account->allocated_count++;
-	} else {
+	else
 		account->freed_bytes += bytes;
-	}
 	change_unfreed(ledger, account, ledger->now_ns, mapped ? bytes : -bytes);
 	return NULL;
 }

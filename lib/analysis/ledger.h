@@ -135,7 +135,8 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
 				       uint32_t stack) MMT_MUST_CHECK;
 
-/* Bytes that a repair found mapped (`stack` stands for calls that were lost), or that such bytes went. */
+/* Bytes that a repair found mapped (`stack` stands for calls that were lost), or that such bytes went. They have bytes,
+ * but no counts. */
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes,
 			       bool mapped) MMT_MUST_CHECK;
 

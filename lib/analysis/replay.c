@@ -360,6 +360,18 @@ static bool is_of_ended_process(const struct replay *replay, const struct event 
 	return process && process->ended;
 }
 
+/* By whom is not told. */
+static void replay_lost(struct replay *replay, uint64_t count)
+{
+	replay->lost_events += count;
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->ended)
+			space_lost(process->space);
+	}
+}
+
 static struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
@@ -376,7 +388,7 @@ static struct mmt_error *replay_threadless(struct replay *replay, const struct e
 	case EVENT_NEW_TASK:
 		return processes_new_task(replay->processes, event->new_task.tid, event->new_task.clone_flags);
 	case EVENT_LOST:
-		replay->lost_events += event->lost.count;
+		replay_lost(replay, event->lost.count);
 		return NULL;
 	case EVENT_OTHER:
 		return NULL;

@@ -250,11 +250,16 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	struct space_attributes attributes = {.protection = space_calls_protection(space, PROT_READ | PROT_WRITE),
 					      .heap = true};
 	const struct space_witness *witness;
+	struct space_call grower = *call;
 
 	if (space_calls_failed(call) || !top)
 		return true;
+	if (space->break_moved && top > old) {
+		grower.birth = BIRTH_UNKNOWN;
+		space->counts.repaired_bytes += top - old;
+	}
 	space->break_known = true;
-	space->snapshot.told_break = false;
+	space->break_moved = space->snapshot.told_break = false;
 	space->program_break = top;
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
@@ -266,7 +271,7 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	if (witness)
 		space_calls_take_witness(&attributes, witness, range.start);
 	return space_guards_place(space, call, range.start, range.end, &attributes) &&
-	       space_calls_bear(space, call, &range, &attributes);
+	       space_calls_bear(space, &grower, &range, &attributes);
 }
 
 struct new_offset {
@@ -387,9 +392,21 @@ static void become_as_seen(void *context, struct space_interval *interval)
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
+/* Of what has no call the kernel makes stacks grow; the rest may be a lost call's. */
+static uint32_t birth_of_missing(struct space *space, const struct space_interval *missing)
+{
+	const struct space_interval *above = space_find(space, missing->end);
+
+	if (!space->lossy || missing->attributes.stack ||
+	    (above && (above->attributes.growsdown || above->attributes.stack)))
+		return BIRTH_KERNEL;
+	space->counts.repaired_bytes += missing->end - missing->start;
+	return BIRTH_UNKNOWN;
+}
+
 static bool add_missing(struct space *space, const struct space_witness *witness)
 {
-	struct space_interval interval = {.birth = BIRTH_KERNEL};
+	struct space_interval interval = {0};
 	struct space_witness seen = *witness;
 	uint64_t position = witness->start;
 
@@ -406,6 +423,7 @@ static bool add_missing(struct space *space, const struct space_witness *witness
 		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
 		interval.attributes.protection &= PROTECTIONS;
 		interval.commit = space_edit_commit(&interval.attributes);
+		interval.birth = birth_of_missing(space, &interval);
 		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
 			return false;
 	}

@@ -2,6 +2,7 @@
 #include "model/space-doubt.h"
 
 #include "model/space-edit.h"
+#include "model/space-guards.h"
 
 #define LATE_NS 1000000000ULL /* a call in flight while its page was read returns within this time */
 #define READING UINT64_MAX    /* instead of a time: the read at work */
@@ -125,7 +126,7 @@ static void forget_attributes(void *context, struct space_interval *interval)
 	interval->commit = COMMIT_NONE;
 }
 
-/* Mapped or not: it is not known as what. */
+/* Mapped or not: it is not known as what. What a release in flight took is known. */
 static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
@@ -138,7 +139,9 @@ static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
 
 		node = intervals_within(&space->mapped, position, end);
 		free_range.end = node ? node->interval.start : end;
-		if (free_range.start < free_range.end && !intervals_insert(&space->unknown, &free_range, 0))
+		if (free_range.start < free_range.end &&
+		    !space_guards_wait_for(space, free_range.start, free_range.end) &&
+		    !intervals_insert(&space->unknown, &free_range, 0))
 			return false;
 	}
 	return true;

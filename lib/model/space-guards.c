@@ -237,6 +237,17 @@ bool space_guards_release(struct space *space, const struct space_call *call, ui
 	return done;
 }
 
+bool space_guards_wait_for(const struct space *space, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < space->guards.count; i++) {
+		const struct range *range = &space->guards.items[i].range;
+
+		if (range->start < end && range->end > start)
+			return true;
+	}
+	return false;
+}
+
 void space_guards_expire(struct space *space, uint64_t now_ns)
 {
 	while (space->guards.count && now_ns > space->guards.items[0].time_ns &&

@@ -31,6 +31,9 @@ bool space_guards_release(struct space *space, const struct space_call *call, ui
 /* Whether `call` was on its way when `thread` mapped something that a guard was made for, at `time_ns`. */
 bool space_guards_in_flight(const struct space *space, int32_t thread, uint64_t time_ns, const struct space_call *call);
 
+/* Whether a release in flight is waited for that took something of [start, end). */
+bool space_guards_wait_for(const struct space *space, uint64_t start, uint64_t end);
+
 /* Before a call is applied: give up guards that waited for too long. */
 void space_guards_expire(struct space *space, uint64_t now_ns);
 /* After it. */

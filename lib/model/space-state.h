@@ -58,7 +58,9 @@ struct space {
 	struct space_counts counts;
 	uint64_t code_generation;
 
+	bool lossy; /* calls were lost since exec */
 	bool break_known;
+	bool break_moved;	/* perhaps, by a call that was lost */
 	uint64_t program_break; /* page aligned */
 	bool read_implies_exec; /* the process's personality, learnt from witnesses */
 

@@ -67,7 +67,9 @@ static bool copy_space(const struct space *space, struct space *copy)
 {
 	struct interval_node *node;
 
+	copy->lossy = space->lossy;
 	copy->break_known = space->break_known;
+	copy->break_moved = space->break_moved;
 	copy->program_break = space->program_break;
 	copy->read_implies_exec = space->read_implies_exec;
 	copy->described = space->described;
@@ -117,11 +119,17 @@ void space_release(struct space *space)
 void space_exec(struct space *space)
 {
 	space_release(space);
-	space->break_known = false;
+	space->lossy = space->break_known = space->break_moved = false;
 	space->read_implies_exec = false;
 	space->described = true;
 	space->snapshot.open = false;
 	space->check = (struct space_check){0};
+}
+
+void space_lost(struct space *space)
+{
+	space->lossy = true;
+	space->break_moved = space->break_known;
 }
 
 bool space_is_described(const struct space *space)

@@ -151,10 +151,14 @@ struct mmt_error *space_fork(const struct space *space, struct space **space_ret
 /* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). */
 void space_exec(struct space *space);
 
+/* Calls up to here may be missing. What only a witness tells of may be theirs from here on, and is born as
+ * BIRTH_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
+void space_lost(struct space *space);
+
 /* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 
-/* An MMAP2 record that belongs to no call: adds what the model lacks, as BIRTH_KERNEL. */
+/* An MMAP2 record that belongs to no call: adds what the model lacks, as BIRTH_KERNEL (but see space_lost()). */
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
 
 /*

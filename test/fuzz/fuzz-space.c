@@ -130,6 +130,8 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 	case 11:
 		return space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, *now_ns);
 	case 12:
+		if (bytes_u8(input) & 1)
+			space_lost(space);
 		return space_snapshot_end(space, *now_ns);
 	case 13:
 		if (bytes_u8(input) & 1)

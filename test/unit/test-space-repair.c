@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the kernel's maps find wrong, and what was lost: repaired and told as such. */
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "support/space-calls.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+
+static const struct space_attributes anonymous = {.protection = RW};
+static struct driver driver;
+
+static void setup(void)
+{
+	driver_init(&driver);
+}
+
+static void teardown(void)
+{
+	driver_deinit(&driver);
+}
+
+static void begin_check(void)
+{
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_CHECK, 0, driver.now_ns));
+}
+
+static void end(void)
+{
+	const char *why = "";
+
+	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns += 1000));
+	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
+}
+
+static uint64_t repaired(void)
+{
+	return space_counts(driver.space).repaired_bytes;
+}
+
+static void expect_model_of_the_kernel(const char *text)
+{
+	const char *why = "";
+
+	ck_assert_str_eq(driver_show(&driver), text);
+	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
+}
+
+START_TEST(finish_makes_the_model_what_the_last_check_read)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map(&driver, 20, 4, RW, 0);
+	driver_map_file(&driver, 30, 4, PROT_READ, 7, 0);
+	begin_check();
+	driver_line(&driver, 11, 5, anonymous);			   /* 10 is gone, 14 and 15 are new */
+	driver_line(&driver, 20, 2, (struct space_attributes){0}); /* other protections */
+	driver_line(&driver, 22, 2, (struct space_attributes){.protection = PROT_READ});
+	driver_line(
+	    &driver, 30, 4,
+	    (struct space_attributes){
+		.protection = PROT_READ, .device_major = 8, .device_minor = 1, .inode = 77, .file_offset = 9 * PAGE});
+	end();
+	ck_assert_uint_eq(repaired(), 0);
+	space_finish(driver.space);
+	expect_model_of_the_kernel("11-14 rw #3, 14-16 rw u, 20-22 - #4, 22-24 r #4, 30-34 r+9 u");
+	ck_assert_uint_eq(repaired(), 11 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 11 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
+	/* 10 and the file's four pages. */
+	ck_assert_uint_eq(driver.told.released_by_none, 5 * PAGE);
+	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 6 * PAGE);
+	space_finish(driver.space);
+	ck_assert_uint_eq(repaired(), 11 * PAGE);
+}
+END_TEST
+
+START_TEST(repair_waits_for_calls_in_flight)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin_check();
+	driver_line(&driver, 20, 4, anonymous);
+	driver_line(&driver, 30, 1, anonymous);
+	end();
+	/* Both took effect before the maps were read. */
+	driver.now_ns += 20000000;
+	driver_unmap(&driver, 10, 4);
+	driver_map(&driver, 20, 4, RW, 0);
+	expect_model_of_the_kernel("20-24 rw #5");
+	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 8 * PAGE);
+	driver.now_ns += 600000000;
+	driver_map(&driver, 50, 1, RW, 0);
+	expect_model_of_the_kernel("20-24 rw #5, 30-31 rw u, 50-51 rw #6");
+	ck_assert_uint_eq(repaired(), PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+}
+END_TEST
+
+/* A thread that waits for a processor returns long after; snapshots come every 100 ms. */
+START_TEST(release_in_flight_over_several_checks)
+{
+	uint32_t birth = driver_map(&driver, 10, 4, RW, 0);
+
+	for (int i = 0; i < 4; i++) {
+		begin_check();
+		driver_line(&driver, 50, 1, anonymous);
+		end();
+		driver.now_ns += 100000000;
+		driver.thread = 2;
+		driver_map(&driver, 60 + i, 1, PROT_READ, 0);
+		driver_unmap(&driver, 60 + i, 1);
+	}
+	expect_model_of_the_kernel("10-14 rw #3");
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	driver_map(&driver, 50, 1, RW, 0);
+	expect_model_of_the_kernel("50-51 rw #13");
+	ck_assert_uint_eq(driver.told.released[birth], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released_by_none, 0);
+	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+}
+END_TEST
+
+START_TEST(difference_of_several_checks_is_repaired_in_time)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	for (int i = 0; i < 6; i++) {
+		begin_check();
+		driver_line(&driver, 10, 2, anonymous);
+		end();
+		ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 2 * PAGE);
+		expect_model_of_the_kernel("10-14 rw #3");
+		driver.now_ns += 90000000;
+	}
+	begin_check();
+	expect_model_of_the_kernel("10-12 rw #3");
+	driver_line(&driver, 10, 2, anonymous);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(repaired(), 2 * PAGE);
+}
+END_TEST
+
+START_TEST(next_check_that_agrees_settles_a_difference)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin_check();
+	driver_line(&driver, 10, 2, anonymous);
+	end();
+	begin_check();
+	driver_line(&driver, 10, 4, anonymous);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-14 rw #3");
+	ck_assert_uint_eq(repaired(), 0);
+}
+END_TEST
+
+START_TEST(call_that_returns_after_its_effect_was_repaired_is_not_counted)
+{
+	begin_check();
+	driver_line(&driver, 20, 4, anonymous);
+	end();
+	driver.now_ns += 600000000;
+	driver_map(&driver, 50, 1, RW, 0);
+	ck_assert_uint_eq(repaired(), 4 * PAGE);
+	driver.now_ns += 100000000;
+	driver.thread = 2;
+	driver_map(&driver, 20, 4, RW, 0);
+	expect_model_of_the_kernel("20-24 rw #4, 50-51 rw #3");
+	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 20, 4);
+	expect_model_of_the_kernel("50-51 rw #3");
+}
+END_TEST
+
+START_TEST(guard_over_a_page_that_is_repaired_keeps_its_release)
+{
+	/* Thread 1's munmap is in flight: thread 2 has the place already, and the check sees that it is right. */
+	uint32_t old = driver_map(&driver, 10, 4, RW, 0);
+
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	begin_check();
+	driver_line(&driver, 10, 3, (struct space_attributes){.protection = PROT_READ});
+	end();
+	driver.now_ns += 600000000;
+	driver_map(&driver, 50, 1, RW, 0);
+	expect_model_of_the_kernel("10-13 r #4, 50-51 rw #5");
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	expect_model_of_the_kernel("10-13 r #4, 50-51 rw #5");
+	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+	ck_assert_uint_eq(repaired(), PAGE);
+}
+END_TEST
+
+START_TEST(move_and_mprotect_of_a_mapping_whose_call_was_lost)
+{
+	begin_check();
+	driver_line(&driver, 10, 4, anonymous);
+	driver_line(&driver, 20, 4, anonymous);
+	end();
+	driver_remap(&driver, 10, 4, 4, MREMAP_MAYMOVE, 30);
+	driver_protect(&driver, 21, 1, PROT_READ);
+	space_finish(driver.space);
+	expect_model_of_the_kernel("20-21 rw u, 21-22 r u, 22-24 rw u, 30-34 rw u");
+	ck_assert_uint_eq(repaired(), 8 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 8 * PAGE);
+}
+END_TEST
+
+START_TEST(repair_of_protection_keeps_the_birth)
+{
+	driver_map(&driver, 10, 4, PROT_NONE, 0);
+	driver_protect(&driver, 10, 2, RW);
+	begin_check();
+	driver_line(&driver, 10, 1, (struct space_attributes){.protection = PROT_READ});
+	driver_line(&driver, 11, 1, (struct space_attributes){0});
+	driver_line(&driver, 12, 2, anonymous);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-11 r #3/#4, 11-12 - #3, 12-14 rw #3");
+	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 3 * PAGE);
+	ck_assert_uint_eq(driver.told.released_by_none, 0);
+}
+END_TEST
+
+START_TEST(check_that_never_ends_repairs_nothing_and_keeps_the_one_before)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin_check();
+	driver_line(&driver, 10, 4, anonymous);
+	end();
+	begin_check();
+	driver_line(&driver, 50, 4, anonymous);
+	ck_assert(space_check_result(driver.space).done);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mappings, 1);
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-14 rw #3");
+	ck_assert_uint_eq(repaired(), 0);
+}
+END_TEST
+
+START_TEST(end_of_the_process_is_no_difference_to_repair)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin_check();
+	end();
+	space_end(driver.space, driver.now_ns + 1000000);
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-14 rw #3");
+	/* Long before the end it is one. */
+	begin_check();
+	end();
+	space_end(driver.space, driver.now_ns + 300000000);
+	expect_model_of_the_kernel("");
+	ck_assert_uint_eq(repaired(), 4 * PAGE);
+}
+END_TEST
+
+START_TEST(check_fills_in_what_the_model_could_not_know)
+{
+	const struct space_attributes stack = {.protection = RW, .stack = true};
+
+	driver_witness(&driver, 30, 2, stack);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	begin_check();
+	driver_line(
+	    &driver, 10, 2,
+	    (struct space_attributes){.protection = PROT_READ, .device_major = 8, .inode = 5, .file_offset = 3 * PAGE});
+	driver_line(&driver, 25, 7, stack);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-12 r+3 #3, 25-32 rw k");
+	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 5);
+	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+}
+END_TEST
+
+static void witness_alone(uint64_t page, uint64_t pages, struct space_attributes attributes)
+{
+	driver_witness(&driver, page, pages, attributes);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+}
+
+START_TEST(lost_call_whose_witness_came_is_not_the_kernels_work)
+{
+	const struct space_attributes stack = {.protection = RW, .stack = true};
+
+	witness_alone(10, 4, anonymous);
+	witness_alone(40, 2, stack);
+	space_lost(driver.space);
+	driver_witness(&driver, 20, 4, anonymous);
+	driver_witness(&driver, 38, 2, stack);
+	driver_map(&driver, 30, 1, PROT_READ, 0);
+	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u, 30-31 r #3, 38-42 rw k");
+	ck_assert_uint_eq(repaired(), 4 * PAGE);
+	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 4 * PAGE);
+	/* The next program is mapped by the kernel. */
+	space_exec(driver.space);
+	witness_alone(20, 4, anonymous);
+	expect_model_of_the_kernel("20-24 rw k");
+}
+END_TEST
+
+START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
+{
+	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	space_lost(driver.space);
+	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	expect_model_of_the_kernel("10-12 rw #4, 12-15 rw u, 15-16 rw #6");
+	ck_assert_uint_eq(repaired(), 3 * PAGE);
+	space_lost(driver.space);
+	driver_call(&driver, SPACE_BRK, 14 * PAGE, 14 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	expect_model_of_the_kernel("10-12 rw #4, 12-14 rw u, 14-15 rw #8");
+}
+END_TEST
+
+/* Its bytes are gone, and told so once; what came in their place stays whose it is. */
+START_TEST(lost_release_of_what_is_mapped_anew)
+{
+	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
+
+	driver_map(&driver, 20, 4, RW, 0);
+	space_lost(driver.space);
+	new = driver_map(&driver, 10, 4, RW, 0);
+	driver.now_ns += 600000000;
+	begin_check();
+	driver_line(&driver, 10, 4, anonymous);
+	driver_line(&driver, 20, 4, anonymous);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-14 rw #5, 20-24 rw #4");
+	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[new], 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(repaired(), 0);
+}
+END_TEST
+
+START_TEST(lost_release_move_and_replacement_are_repaired)
+{
+	uint32_t released = driver_map(&driver, 10, 4, RW, 0), moved = driver_map(&driver, 20, 4, RW, 0);
+	uint32_t replaced = driver_map(&driver, 30, 4, RW, 0), kept = driver_map(&driver, 40, 4, RW, 0);
+	const struct space_attributes file = {.protection = RW, .device_major = 8, .inode = 5};
+
+	space_lost(driver.space);
+	begin_check();
+	driver_line(&driver, 31, 2, file);
+	driver_line(&driver, 40, 4, anonymous);
+	driver_line(&driver, 50, 4, anonymous); /* from 20 */
+	end();
+	/* Of the lost ones' bytes only those are released that were theirs. */
+	driver.now_ns += 600000000;
+	driver_unmap(&driver, 50, 2);
+	expect_model_of_the_kernel("31-33 rw+0 u, 40-44 rw #6, 52-54 rw u");
+	ck_assert_uint_eq(driver.told.released[released], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[moved], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[replaced], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[kept], 0);
+	ck_assert_uint_eq(driver.told.released_by_none, 12 * PAGE);
+	ck_assert_uint_eq(driver.told.released[BIRTH_UNKNOWN], 2 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 16 * PAGE);
+	ck_assert_uint_eq(repaired(), 16 * PAGE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("space: repairs");
+	TCase *known = tcase_create("known");
+	SRunner *runner = srunner_create(suite);
+	int failures;
+
+	tcase_add_checked_fixture(known, setup, teardown);
+	tcase_add_test(known, finish_makes_the_model_what_the_last_check_read);
+	tcase_add_test(known, repair_waits_for_calls_in_flight);
+	tcase_add_test(known, release_in_flight_over_several_checks);
+	tcase_add_test(known, difference_of_several_checks_is_repaired_in_time);
+	tcase_add_test(known, next_check_that_agrees_settles_a_difference);
+	tcase_add_test(known, call_that_returns_after_its_effect_was_repaired_is_not_counted);
+	tcase_add_test(known, guard_over_a_page_that_is_repaired_keeps_its_release);
+	tcase_add_test(known, move_and_mprotect_of_a_mapping_whose_call_was_lost);
+	tcase_add_test(known, repair_of_protection_keeps_the_birth);
+	tcase_add_test(known, check_that_never_ends_repairs_nothing_and_keeps_the_one_before);
+	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
+	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
+	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
+	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
+	tcase_add_test(known, lost_release_move_and_replacement_are_repaired);
+	suite_add_tcase(suite, known);
+	srunner_run_all(runner, CK_NORMAL);
+	failures = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
