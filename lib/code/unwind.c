@@ -116,17 +116,22 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 	return state->callbacks->follows_call(state->callbacks->context, return_address);
 }
 
-/* A frame has been left: `caller` are the registers of the next one. */
-static void enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
-			 enum unwind_origin origin)
+/* A frame has been left: the registers are those of the next one. */
+static void enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
 {
-	memcpy(state->registers, caller, sizeof(state->registers));
 	state->address = address;
 	state->is_return_address = true;
 	state->doubtful = false;
 	state->stack_pointer_is_bound = false;
 	state->origin = (uint8_t)origin;
 	state->slot = slot;
+}
+
+static void enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
+			 enum unwind_origin origin)
+{
+	memcpy(state->registers, caller, sizeof(state->registers));
+	enter_frame(state, address, slot, origin);
 }
 
 /* Why a value could not be used. */
@@ -214,23 +219,28 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 	return (struct unwind_value){0};
 }
 
-/* The registers of the caller; `caller` is zeroed. */
-static void find_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
-			   struct unwind_value caller[UNWIND_REGISTERS])
+/*
+ * Turn the registers into the caller's. All rules are about the registers as they were: what they give is stored only
+ * when the last one has been applied.
+ */
+static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
 {
 	const struct unwind_rules *rules = state->rules;
+	struct unwind_value restored[CFI_REGISTERS];
 	uint64_t ignored;
 
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (rules->preserved >> i & 1)
-			caller[i] = state->registers[i];
-	}
-	caller[rules->stack_pointer] = derived_value(cfa);
 	for (unsigned i = 0; i < row->rule_count; i++)
-		caller[row->rules[i].number] = apply_rule(state, &row->rules[i], cfa, &ignored);
+		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (!(rules->preserved >> i & 1))
+			state->registers[i].state = UNWIND_VALUE_LOST;
+	}
+	state->registers[rules->stack_pointer] = derived_value(cfa);
+	for (unsigned i = 0; i < row->rule_count; i++)
+		state->registers[row->rules[i].number] = restored[i];
 	/* What the link register holds after the return is where that went, not where the caller will return to. */
 	if (!rules->return_address_pushed)
-		caller[rules->link_register] = (struct unwind_value){0};
+		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
 }
 
 static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
@@ -241,7 +251,7 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 	*slot_ret = 0;
 	if (rule)
 		return apply_rule(state, rule, cfa, slot_ret);
-	/* Still in the link register: lost in a frame that has called another, see find_registers(). */
+	/* Still in the link register: lost in a frame that has called another, see restore_registers(). */
 	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
 		return state->registers[row->return_column];
 	return (struct unwind_value){0};
@@ -298,7 +308,6 @@ static enum step step_by_expressions(struct unwind_state *state, const struct cf
 
 static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
 {
-	struct unwind_value caller[UNWIND_REGISTERS] = {0};
 	struct unwind_value return_address;
 	uint64_t cfa, slot, address;
 	enum step step;
@@ -319,8 +328,8 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 	}
 	if (!address)
 		return STEP_ENTRY;
-	find_registers(state, row, cfa, caller);
-	enter_caller(state, caller, address, slot, UNWIND_BY_CFI);
+	restore_registers(state, row, cfa);
+	enter_frame(state, address, slot, UNWIND_BY_CFI);
 	return STEP_DONE;
 }
 
