@@ -81,14 +81,16 @@ recording=$directory/mmtrace.data
 
 # On another machine: a root that has the tool alone.
 if unshare --mount true 2>/dev/null; then
-	mkdir -p machine/tmp
+	mkdir -p machine/proc
 	cp "$MMTRACE" machine/mmtrace
 	cp packed/generated machine/
 	for library in $(ldd "$MMTRACE" | grep -o '/[^ ]*'); do
 		mkdir -p "machine/$(dirname "$library")"
 		cp -L "$library" "machine/$library"
 	done
-	LD_LIBRARY_PATH= chroot machine /mmtrace report --json --limit 0 generated >machine.json || fail "report on another machine"
+	# Sanitizers cannot do without /proc.
+	unshare --mount bash -c 'mount -t proc proc machine/proc && chroot machine /mmtrace report --json --limit 0 generated' \
+		>machine.json || fail "report on another machine"
 	(cd packed && "$MMTRACE" report --json --limit 0 generated) | cmp - machine.json || fail "another report elsewhere"
 fi
 
