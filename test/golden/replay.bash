@@ -5,6 +5,7 @@ set -u
 export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1 COLUMNS=120
 unset DEBUGINFOD_URLS MMTRACE_PAGER PAGER
 
+recordings=$SOURCE/test/data
 program_directory=/tmp/mmtrace-golden
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
@@ -37,6 +38,6 @@ for_each_golden() {
 replay() {
 	local name=$1
 	shift
-	(cd "$SOURCE/test/data" && "$MMTRACE" "$@") >"$directory/$name" 2>&1
+	(cd "$recordings" && "$MMTRACE" "$@") >"$directory/$name" 2>&1
 	echo "status $?" >>"$directory/$name"
 }
