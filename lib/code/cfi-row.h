@@ -56,6 +56,7 @@ struct cfi_row {
 	uint8_t return_column; /* number of the register that holds, or stands for, the return address */
 	bool signal_frame;
 	bool has_expressions; /* needs more than what is here: see expressions.h */
+	bool deduced;	      /* from the instructions, where no table says anything */
 };
 
 /* The rule about register `number`; NULL: none. */

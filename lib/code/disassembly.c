@@ -100,6 +100,157 @@ size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, si
 	return size - left;
 }
 
+/* DWARF number of a 64-bit general register or a part of it. */
+static uint8_t number_of(unsigned reg)
+{
+	static const struct {
+		uint16_t first[5];
+		uint8_t number;
+	} registers[] = {
+	    {{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH}, 0},
+	    {{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH}, 1},
+	    {{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH}, 2},
+	    {{X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH}, 3},
+	    {{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL}, 4},
+	    {{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL}, 5},
+	    {{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL}, 6},
+	    {{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL}, 7},
+	    {{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B}, 8},
+	    {{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B}, 9},
+	    {{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B}, 10},
+	    {{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B}, 11},
+	    {{X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B}, 12},
+	    {{X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B}, 13},
+	    {{X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B}, 14},
+	    {{X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B}, 15},
+	};
+
+	for (size_t i = 0; reg && i < sizeof(registers) / sizeof(registers[0]); i++) {
+		for (size_t j = 0; j < 5; j++) {
+			if (registers[i].first[j] == reg)
+				return registers[i].number;
+		}
+	}
+	return INSTRUCTION_NO_REGISTER;
+}
+
+static uint32_t written_registers(struct disassembly *disassembly)
+{
+	cs_regs read, written;
+	uint8_t read_count = 0, written_count = 0;
+	uint32_t all = 0;
+
+	if (cs_regs_access(disassembly->handle, disassembly->instruction, read, &read_count, written, &written_count) !=
+	    CS_ERR_OK)
+		return UINT32_MAX;
+	for (size_t i = 0; i < written_count; i++) {
+		uint8_t number = number_of(written[i]);
+
+		if (number != INSTRUCTION_NO_REGISTER)
+			all |= 1u << number;
+	}
+	return all;
+}
+
+enum { FRAME_POINTER = 6, STACK_POINTER = 7 };
+
+/* Operand `index` is this register. */
+static bool is_register(const cs_x86 *x86, unsigned index, uint8_t number)
+{
+	return x86->op_count > index && x86->operands[index].type == X86_OP_REG &&
+	       number_of(x86->operands[index].reg) == number;
+}
+
+/* Operand 1 is memory at this register plus *offset_ret. */
+static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
+{
+	const cs_x86_op *operand = &x86->operands[1];
+
+	if (x86->op_count != 2 || operand->type != X86_OP_MEM || operand->mem.base != reg || operand->mem.index ||
+	    operand->mem.segment || operand->mem.disp != (int32_t)operand->mem.disp)
+		return false;
+	*offset_ret = (int32_t)operand->mem.disp;
+	return true;
+}
+
+/* Instructions that set the stack pointer, and those that read it into a register. */
+static enum instruction_kind stack_kind(const cs_insn *instruction, struct instruction *decoded)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+	bool to_stack_pointer = is_register(x86, 0, STACK_POINTER);
+	int64_t immediate =
+	    x86->op_count == 2 && x86->operands[1].type == X86_OP_IMM ? x86->operands[1].imm : INT64_MAX;
+
+	if (to_stack_pointer && (instruction->id == X86_INS_ADD || instruction->id == X86_INS_SUB) &&
+	    immediate > -INT32_MAX && immediate < INT32_MAX) {
+		decoded->amount = (int32_t)(instruction->id == X86_INS_ADD ? immediate : -immediate);
+		return INSTRUCTION_ADD;
+	}
+	if (to_stack_pointer && instruction->id == X86_INS_LEA && is_memory_at(x86, X86_REG_RSP, &decoded->amount))
+		return INSTRUCTION_ADD;
+	if (to_stack_pointer && ((instruction->id == X86_INS_LEA && is_memory_at(x86, X86_REG_RBP, &decoded->amount)) ||
+				 (instruction->id == X86_INS_MOV && is_register(x86, 1, FRAME_POINTER))))
+		return INSTRUCTION_FRAME;
+	if (instruction->id == X86_INS_MOV && x86->op_count == 2 && x86->operands[0].type == X86_OP_REG &&
+	    x86->operands[0].size == 8 && is_memory_at(x86, X86_REG_RSP, &decoded->amount)) {
+		decoded->reg = number_of(x86->operands[0].reg);
+		return INSTRUCTION_LOAD;
+	}
+	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
+}
+
+static enum instruction_kind kind_of(struct disassembly *disassembly, struct instruction *decoded)
+{
+	const cs_insn *instruction = disassembly->instruction;
+	const cs_x86 *x86 = &instruction->detail->x86;
+	bool direct = x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM;
+
+	switch (instruction->id) {
+	case X86_INS_PUSH:
+	case X86_INS_POP:
+		if (x86->operands[0].size != 8)
+			return INSTRUCTION_END;
+		if (x86->operands[0].type == X86_OP_REG)
+			decoded->reg = number_of(x86->operands[0].reg);
+		if (decoded->reg == STACK_POINTER)
+			return INSTRUCTION_END;
+		return instruction->id == X86_INS_PUSH ? INSTRUCTION_PUSH : INSTRUCTION_POP;
+	case X86_INS_LEAVE:
+		return INSTRUCTION_LEAVE;
+	case X86_INS_NOP:
+		return INSTRUCTION_PADDING;
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		return INSTRUCTION_END;
+	default:
+		break;
+	}
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL))
+		return INSTRUCTION_CALL;
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_RET))
+		return x86->op_count ? INSTRUCTION_END : INSTRUCTION_RETURN;
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_JUMP)) {
+		decoded->target = direct ? (uint64_t)x86->operands[0].imm : 0;
+		if (instruction->id == X86_INS_JMP)
+			return direct ? INSTRUCTION_JUMP : INSTRUCTION_END;
+		return direct ? INSTRUCTION_BRANCH : INSTRUCTION_END;
+	}
+	return stack_kind(instruction, decoded);
+}
+
+void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			struct instruction *instruction_ret)
+{
+	*instruction_ret = (struct instruction){.kind = INSTRUCTION_END, .reg = INSTRUCTION_NO_REGISTER};
+	if (disassembly->machine != EM_X86_64 || !disassembly->handle ||
+	    !cs_disasm_iter(disassembly->handle, &code, &size, &address, disassembly->instruction))
+		return;
+	instruction_ret->size = (uint8_t)disassembly->instruction->size;
+	instruction_ret->written = written_registers(disassembly);
+	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
+}
+
 unsigned disassembly_library_version(void)
 {
 	int major = 0, minor = 0;

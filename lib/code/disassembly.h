@@ -29,6 +29,38 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			char text[DISASSEMBLY_TEXT]);
 
+/* What an instruction means for the stack and for what runs next. */
+enum instruction_kind {
+	INSTRUCTION_OTHER,
+	INSTRUCTION_CALL,
+	INSTRUCTION_RETURN,
+	INSTRUCTION_JUMP,    /* to `target` */
+	INSTRUCTION_BRANCH,  /* to `target` or on */
+	INSTRUCTION_PUSH,    /* `reg` */
+	INSTRUCTION_POP,     /* `reg` */
+	INSTRUCTION_LOAD,    /* `reg` from the stack pointer + `amount` */
+	INSTRUCTION_ADD,     /* `amount` to the stack pointer */
+	INSTRUCTION_LEAVE,   /* the stack pointer becomes the frame pointer, which is then popped */
+	INSTRUCTION_FRAME,   /* the stack pointer becomes the frame pointer + `amount` */
+	INSTRUCTION_PADDING, /* does nothing */
+	INSTRUCTION_END,     /* nothing is known to follow, or of the stack pointer */
+};
+
+#define INSTRUCTION_NO_REGISTER 0xff
+
+struct instruction {
+	uint8_t kind;	  /* enum instruction_kind */
+	uint8_t size;	  /* bytes */
+	uint8_t reg;	  /* DWARF number; INSTRUCTION_NO_REGISTER: none that matters */
+	uint32_t written; /* general registers that change, by DWARF number */
+	int32_t amount;
+	uint64_t target;
+};
+
+/* The first instruction of these bytes, which are at `address`. INSTRUCTION_END when it cannot be told. */
+void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			struct instruction *instruction_ret);
+
 /* Major version times 256 plus minor version. */
 unsigned disassembly_library_version(void);
 

@@ -10,6 +10,7 @@
 #include "code/cfi.h"
 #include "code/disassembly.h"
 #include "code/elf-file.h"
+#include "code/epilogue.h"
 #include "code/stubs.h"
 #include "code/symbols.h"
 
@@ -25,6 +26,7 @@ struct program {
 	struct map calls;  /* address -> answer of program_follows_call() */
 	struct map places; /* address and whether it is a return address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
+	VECTOR(struct epilogue *) epilogues; /* that their rows belong to */
 };
 
 struct programs {
@@ -65,6 +67,9 @@ static void program_destroy(struct program *program)
 	map_deinit(&program->calls);
 	map_deinit(&program->places);
 	vector_deinit(&program->known_places);
+	for (size_t i = 0; i < program->epilogues.count; i++)
+		free(program->epilogues.items[i]);
+	vector_deinit(&program->epilogues);
 	free(program->path);
 	free(program);
 }
@@ -245,6 +250,29 @@ enum code_stub program_stub(struct program *program, uint64_t address, bool is_r
 	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
 }
 
+static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	const struct program *program = context;
+
+	return elf_file_code_at(&program->file, address, size, code_ret);
+}
+
+/* Where no table describes the code. */
+static const struct cfi_row *deduce_row(struct program *program, uint64_t address, bool is_return_address)
+{
+	struct epilogue *epilogue;
+
+	if (program->file.state != PROGRAM_READABLE)
+		return NULL;
+	epilogue = malloc(sizeof(*epilogue));
+	if (epilogue &&
+	    epilogue_find(program->programs->disassembly, read_code, program, address, is_return_address, epilogue) &&
+	    vector_push(&program->epilogues, epilogue))
+		return epilogue_row(epilogue);
+	free(epilogue);
+	return NULL;
+}
+
 struct code_place program_place(struct program *program, uint64_t address, bool is_return_address)
 {
 	uint64_t key = address << 1 | is_return_address;
@@ -254,6 +282,8 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 	if (known)
 		return program->known_places.items[*known];
 	place.row = program_cfi(program, address - is_return_address);
+	if (!place.row)
+		place.row = deduce_row(program, address, is_return_address);
 	if (is_return_address)
 		place.stub = stub_by_code(program, address);
 	if (place.stub == CODE_STUB_NONE && program->file.is_go)

@@ -7,6 +7,9 @@
 #include "code/expressions.h"
 #include "code/unwind-state.h"
 
+/* What code that never returns keeps on the stack, at most. */
+#define ENTRY_WORDS 128
+
 enum step {
 	STEP_DONE,
 	STEP_ENTRY,
@@ -326,6 +329,8 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 		state->wanted = slot;
 		return failed_value(&return_address);
 	}
+	if (row->deduced && unwind_follows_call(state, address) == 0)
+		return STEP_NO_DATA;
 	if (!address)
 		return STEP_ENTRY;
 	restore_registers(state, row, cfa);
@@ -425,16 +430,57 @@ static enum step step_by_link_register(struct unwind_state *state)
 	return STEP_DONE;
 }
 
+static bool is_entry(const struct unwind_state *state, uint64_t return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct code_place place;
+
+	unwind_find(state, return_address, true, &place);
+	return place.stub == CODE_STUB_ENTRY ||
+	       (callbacks->find_stub &&
+		callbacks->find_stub(callbacks->context, return_address, true) == CODE_STUB_ENTRY);
+}
+
+/*
+ * Code that never returns, because it ends the thread when what it calls returns: no instruction tells where its return
+ * address is. But when the first word that may be one leads to the entry of a thread, it is.
+ */
+static enum step step_to_entry(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	uint64_t place, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
+		return STEP_NO_DATA;
+	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += rules->word) {
+		if (!unwind_use_address(state, unwind_load(state, place), &address))
+			return STEP_NO_DATA;
+		if (unwind_follows_call(state, address) != 1)
+			continue;
+		if (!is_entry(state, address))
+			return STEP_NO_DATA;
+		caller[rules->stack_pointer] = derived_value(place + rules->word);
+		enter_caller(state, caller, address, place, UNWIND_BY_STUB);
+		return STEP_DONE;
+	}
+	return STEP_NO_DATA;
+}
+
 static enum step step_without_cfi(struct unwind_state *state)
 {
-	if (!state->is_return_address) {
-		enum step step =
-		    state->rules->return_address_pushed ? step_by_stack_pointer(state) : step_by_link_register(state);
+	enum step step;
 
+	if (!state->is_return_address) {
+		step =
+		    state->rules->return_address_pushed ? step_by_stack_pointer(state) : step_by_link_register(state);
 		if (step == STEP_DONE)
 			return step;
 	}
-	return step_by_frame_pointer(state);
+	step = step_by_frame_pointer(state);
+	return step == STEP_NO_DATA && state->is_return_address && state->rules->return_address_pushed
+		   ? step_to_entry(state)
+		   : step;
 }
 
 /* CPython calls through code that it generates; newer versions give it a frame pointer. */
@@ -480,7 +526,13 @@ static enum step step(struct unwind_state *state, const struct code_place *place
 	case CODE_STUB_NONE:
 		break;
 	}
-	return place->row ? step_by_cfi(state, place->row) : step_without_cfi(state);
+	if (place->row) {
+		enum step step = step_by_cfi(state, place->row);
+
+		if (step != STEP_NO_DATA || !place->row->deduced)
+			return step;
+	}
+	return step_without_cfi(state);
 }
 
 static enum unwind_end end_of_steps(const struct unwind_state *state, enum step last)

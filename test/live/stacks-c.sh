@@ -8,25 +8,6 @@ need_perf
 rounds=100
 sources=("$stack_sources/program.c" "$stage_source")
 
-# Every path of program.c, with the calls that come through it in one round and in its thread.
-expect_c_stacks() {
-	local mapped='mmap<leak_mmap' allocated='mmap<...</malloc$/<leak_malloc' outer='one_round<main<...<_start'
-	expect_stack $rounds "...<leak_syscall<$outer"
-	expect_stack $rounds "leak_instruction<$outer"
-	expect_stack $rounds "$allocated<$outer"
-	expect_stack $rounds "$mapped<$outer"
-	expect_stack $rounds "$mapped<with_alloca<$outer"
-	expect_stack $rounds "$mapped<with_alignment<$outer"
-	expect_stack $rounds "$allocated<with_alignment_and_alloca<$outer"
-	expect_stack $rounds "$mapped<with_large_frame<$outer"
-	expect_stack $rounds "$mapped<with_arguments<$outer"
-	expect_stack $rounds "$mapped<compare<...<by_callback<$outer"
-	expect_stack $rounds "$mapped<by_inlined<$outer"
-	expect_stack $rounds "$mapped<by_recursion<by_recursion<by_recursion<by_recursion<by_recursion<by_recursion<$outer"
-	expect_stack 1 "$mapped<thread<start_thread<*"
-	expect_stack 1 "$mapped<leave_thread<by_last_call<thread<start_thread<*"
-}
-
 # c_case NAME COMPILER OPTION...
 c_case() {
 	local name=$1
@@ -35,7 +16,7 @@ c_case() {
 	build_program "$@" -o "$name" "${stack_options[@]}" "${sources[@]}" -pthread
 	record_stacks "./$name" --exit $rounds
 	expect_whole_stacks $((12 * rounds))
-	expect_c_stacks
+	expect_c_stacks $rounds 'mmap<...</malloc$/'
 }
 
 shapes() {

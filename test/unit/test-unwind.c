@@ -495,6 +495,38 @@ START_TEST(test_entry_known_by_name)
 }
 END_TEST
 
+/* What it keeps on the stack is not known, but the entry is when it is seen. */
+START_TEST(test_code_that_never_returns)
+{
+	start_at(LEAF, 0);
+	words[0] = NO_CFI + 2;
+	words[1] = words[2] = 7; /* no return addresses */
+	words[3] = NAMED_ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, NO_CFI + 2, NAMED_ENTRY + 2);
+	/* Something else may lie in between. */
+	words[2] = PLAIN + 2;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, LEAF, NO_CFI + 2);
+}
+END_TEST
+
+/* A row read off the instructions holds as long as it leads to a call. */
+START_TEST(test_deduced_row)
+{
+	row_of(LOSES_RBP)->deduced = true;
+	start_at(LOSES_RBP, place(4));
+	words[0] = PLAIN + 2;
+	words[2] = ENTRY + 4;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LOSES_RBP, PLAIN + 2, ENTRY + 4);
+	words[0] = PLAIN + 1;
+	words[5] = ENTRY + 4;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LOSES_RBP, ENTRY + 4);
+}
+END_TEST
+
 START_TEST(test_python_trampoline)
 {
 	/* It pads its frame; the frame pointer is whatever the interpreter keeps there. */
@@ -923,6 +955,8 @@ int main(void)
 	tcase_add_test(by_hand, test_coroutine);
 	tcase_add_test(by_hand, test_function_that_changes_stacks);
 	tcase_add_test(by_hand, test_entry_known_by_name);
+	tcase_add_test(by_hand, test_code_that_never_returns);
+	tcase_add_test(by_hand, test_deduced_row);
 	tcase_add_test(by_hand, test_python_trampoline);
 	tcase_add_test(by_hand, test_depth_limit);
 	tcase_add_test(by_hand, test_end_of_the_copy);

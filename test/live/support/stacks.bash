@@ -64,3 +64,23 @@ expect_stack() {
 build_native_library() {
 	build_program gcc -shared -fPIC "${stack_options[@]}" -o "$directory/libnative.so" "$stack_sources/native.c"
 }
+
+# expect_c_stacks CALLS PATTERN: every path of program.c, with the calls that come through it in $rounds rounds and in its
+# thread; through leak_malloc so many calls by such functions.
+expect_c_stacks() {
+	local mapped='mmap<leak_mmap' allocated="$2<leak_malloc" outer='one_round<main<...<_start'
+	expect_stack $rounds "...<leak_syscall<$outer"
+	expect_stack $rounds "leak_instruction<$outer"
+	expect_stack "$1" "$allocated<$outer"
+	expect_stack $rounds "$mapped<$outer"
+	expect_stack $rounds "$mapped<with_alloca<$outer"
+	expect_stack $rounds "$mapped<with_alignment<$outer"
+	expect_stack "$1" "$allocated<with_alignment_and_alloca<$outer"
+	expect_stack $rounds "$mapped<with_large_frame<$outer"
+	expect_stack $rounds "$mapped<with_arguments<$outer"
+	expect_stack $rounds "$mapped<compare<...<by_callback<$outer"
+	expect_stack $rounds "$mapped<by_inlined<$outer"
+	expect_stack $rounds "$mapped<by_recursion<by_recursion<by_recursion<by_recursion<by_recursion<by_recursion<$outer"
+	expect_stack 1 "$mapped<thread<*"
+	expect_stack 1 "$mapped<leave_thread<by_last_call<thread<*"
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/epilogue.h"
+
+enum {
+	FRAME_POINTER = 6,
+	STACK_POINTER = 7,
+	RETURN_COLUMN = 16,
+	WORD = 8,
+	INSTRUCTIONS_MAX = 1000, /* on all paths together */
+	PATHS_MAX = 16,		 /* waiting at once */
+	STORED_MAX = 16,	 /* words pushed and not popped */
+};
+
+/* Registers that a function must restore. */
+#define PRESERVED (1u << 3 | 1u << FRAME_POINTER | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+
+/* A place on the stack: register at the start + offset. */
+struct place {
+	uint8_t base; /* STACK_POINTER or FRAME_POINTER, with their values at the start */
+	int32_t offset;
+};
+
+enum content_kind {
+	CONTENT_INITIAL, /* as it was at the start */
+	CONTENT_SAVED,	 /* the word that was in `place` at the start */
+	CONTENT_UNKNOWN,
+};
+
+struct content {
+	uint8_t kind; /* enum content_kind */
+	struct place place;
+};
+
+struct path {
+	uint64_t address;
+	bool after_call;
+	struct place stack_pointer;
+	struct content registers[EPILOGUE_REGISTERS];
+	struct {
+		struct place place;
+		struct content content;
+	} stored[STORED_MAX]; /* by instructions since the start */
+	unsigned stored_count;
+};
+
+struct search {
+	struct path waiting[PATHS_MAX];
+	unsigned waiting_count;
+	uint64_t visited[INSTRUCTIONS_MAX];
+	unsigned visited_count;
+};
+
+static bool same_place(struct place left, struct place right)
+{
+	return left.base == right.base && left.offset == right.offset;
+}
+
+static struct content content_at(const struct path *path, struct place place)
+{
+	for (unsigned i = path->stored_count; i-- > 0;) {
+		if (same_place(path->stored[i].place, place))
+			return path->stored[i].content;
+	}
+	return (struct content){.kind = CONTENT_SAVED, .place = place};
+}
+
+static void set_register(struct path *path, uint8_t number, struct content content)
+{
+	if (number < EPILOGUE_REGISTERS)
+		path->registers[number] = content;
+}
+
+static bool push(struct path *path, uint8_t number)
+{
+	path->stack_pointer.offset -= WORD;
+	if (path->stored_count == STORED_MAX)
+		return false;
+	path->stored[path->stored_count].place = path->stack_pointer;
+	path->stored[path->stored_count++].content =
+	    number < EPILOGUE_REGISTERS ? path->registers[number] : (struct content){.kind = CONTENT_UNKNOWN};
+	return true;
+}
+
+static void pop(struct path *path, uint8_t number)
+{
+	set_register(path, number, content_at(path, path->stack_pointer));
+	if (path->stored_count && same_place(path->stored[path->stored_count - 1].place, path->stack_pointer))
+		path->stored_count--;
+	path->stack_pointer.offset += WORD;
+}
+
+/* The stack pointer becomes what the frame pointer is, plus `amount`. */
+static bool take_frame_pointer(struct path *path, int32_t amount)
+{
+	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL)
+		return false;
+	path->stack_pointer = (struct place){.base = FRAME_POINTER, .offset = amount};
+	return true;
+}
+
+/* False: the path cannot be followed further. */
+static bool apply(struct path *path, const struct instruction *instruction)
+{
+	struct place place = path->stack_pointer;
+
+	switch ((enum instruction_kind)instruction->kind) {
+	case INSTRUCTION_PUSH:
+		return push(path, instruction->reg);
+	case INSTRUCTION_POP:
+		pop(path, instruction->reg);
+		return true;
+	case INSTRUCTION_LOAD:
+		place.offset += instruction->amount;
+		set_register(path, instruction->reg, content_at(path, place));
+		return true;
+	case INSTRUCTION_ADD:
+		path->stack_pointer.offset += instruction->amount;
+		return instruction->amount > -(1 << 20) && instruction->amount < 1 << 20;
+	case INSTRUCTION_LEAVE:
+		if (!take_frame_pointer(path, 0))
+			return false;
+		pop(path, FRAME_POINTER);
+		return true;
+	case INSTRUCTION_FRAME:
+		return take_frame_pointer(path, instruction->amount);
+	case INSTRUCTION_OTHER:
+		for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+			if (instruction->written >> i & 1)
+				path->registers[i] = (struct content){.kind = CONTENT_UNKNOWN};
+		}
+		return true;
+	case INSTRUCTION_PADDING:
+		/* Between functions: the call before it does not return. */
+		return !path->after_call;
+	case INSTRUCTION_CALL:
+	case INSTRUCTION_JUMP:
+	case INSTRUCTION_BRANCH:
+		return true;
+	case INSTRUCTION_RETURN:
+	case INSTRUCTION_END:
+		break;
+	}
+	return false;
+}
+
+static bool visit(struct search *search, uint64_t address)
+{
+	for (unsigned i = 0; i < search->visited_count; i++) {
+		if (search->visited[i] == address)
+			return false;
+	}
+	if (search->visited_count == INSTRUCTIONS_MAX)
+		return false;
+	search->visited[search->visited_count++] = address;
+	return true;
+}
+
+/* True: the path ends with a return. */
+static bool follow(struct search *search, struct path *path, struct disassembly *disassembly, epilogue_read *read,
+		   void *context)
+{
+	while (visit(search, path->address)) {
+		const uint8_t *code = NULL;
+		size_t size = read(context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+		struct instruction instruction;
+
+		if (!size)
+			return false;
+		disassembly_decode(disassembly, code, size, path->address, &instruction);
+		if (instruction.kind == INSTRUCTION_RETURN)
+			return true;
+		if (!apply(path, &instruction))
+			return false;
+		path->after_call = instruction.kind == INSTRUCTION_CALL;
+		path->address += instruction.size;
+		if (instruction.kind == INSTRUCTION_BRANCH && search->waiting_count < PATHS_MAX) {
+			search->waiting[search->waiting_count] = *path;
+			search->waiting[search->waiting_count++].address = instruction.target;
+		}
+		if (instruction.kind == INSTRUCTION_JUMP)
+			path->address = instruction.target;
+	}
+	return false;
+}
+
+/* The row of a path that has come to its return. False: it cannot be one. */
+static bool describe(const struct path *path, struct epilogue *epilogue)
+{
+	struct cfi_row *row = &epilogue->row;
+
+	if (path->stack_pointer.base == STACK_POINTER && path->stack_pointer.offset < 0)
+		return false;
+	*row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
+				.cfa_register = path->stack_pointer.base,
+				.cfa_offset = path->stack_pointer.offset + WORD,
+				.return_column = RETURN_COLUMN,
+				.deduced = true};
+	for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+		const struct content *content = &path->registers[i];
+		struct cfi_rule rule = {.number = i, .kind = CFI_RULE_UNDEFINED};
+
+		if (!(PRESERVED >> i & 1) || content->kind == CONTENT_INITIAL)
+			continue;
+		if (content->kind == CONTENT_SAVED) {
+			rule.kind = CFI_RULE_AT_REGISTER;
+			rule.reg = content->place.base;
+			rule.offset = content->place.offset;
+		}
+		epilogue->rules[row->rule_count++] = rule;
+	}
+	epilogue->rules[row->rule_count++] =
+	    (struct cfi_rule){.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -WORD};
+	return true;
+}
+
+bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
+		   bool is_return_address, struct epilogue *epilogue_ret)
+{
+	struct search search = {.waiting_count = 1};
+
+	search.waiting[0] = (struct path){
+	    .address = address, .after_call = is_return_address, .stack_pointer = {.base = STACK_POINTER}};
+	while (search.waiting_count) {
+		struct path path = search.waiting[--search.waiting_count];
+
+		if (follow(&search, &path, disassembly, read, context) && describe(&path, epilogue_ret))
+			return true;
+	}
+	return false;
+}
+
+const struct cfi_row *epilogue_row(struct epilogue *epilogue)
+{
+	epilogue->row.rules = epilogue->rules;
+	return &epilogue->row;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The row of an address that no unwind table describes, read off the instructions: whatever path they take, what the
+ * function does to the stack pointer before it returns tells where the return address is, and what it restores tells
+ * where the registers are saved. So neither the function's beginning need be known, nor its name.
+ */
+#ifndef CODE_EPILOGUE_H
+#define CODE_EPILOGUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/cfi-row.h"
+#include "code/disassembly.h"
+
+#define EPILOGUE_REGISTERS 16
+
+struct epilogue {
+	struct cfi_row row; /* its rules are those below: valid at this place only, see epilogue_row() */
+	struct cfi_rule rules[EPILOGUE_REGISTERS + 1];
+};
+
+/* At most `size` bytes of code at `address`, *code_ret valid until the next call; 0: none. */
+typedef size_t epilogue_read(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
+
+/* False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only). */
+bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
+		   bool is_return_address, struct epilogue *epilogue_ret);
+
+/* The row, wherever the epilogue has been copied to. */
+const struct cfi_row *epilogue_row(struct epilogue *epilogue);
+
+#endif

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Whole stacks of C on musl, whose own code has neither unwind tables nor frame pointers.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
+
+need_perf
+command -v musl-gcc >/dev/null || skip "no musl-gcc is installed"
+rounds=200
+# Debian's musl is stripped: what starts threads has no symbol of its own.
+stack_entries+='|^[^@]*@libc[.]so$'
+for linking in dynamic static; do
+	echo $linking
+	options=()
+	[ $linking = dynamic ] || options=(-static)
+	build_program musl-gcc "${options[@]}" -o "$linking" "${stack_options[@]}" "$stack_sources/program.c" "$stage_source"
+	record_stacks "./$linking" --exit $rounds
+	expect_whole_stacks $((12 * rounds))
+	expect_c_stacks $rounds+ '...'
+done

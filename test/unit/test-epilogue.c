@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/epilogue.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+
+enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16, CODE_MAX = 48 };
+#define START 0x400000ULL
+
+struct restored {
+	uint8_t number, kind, reg;
+	int32_t offset;
+};
+
+static const struct {
+	const char *title;
+	uint8_t code[CODE_MAX];
+	size_t size;
+	bool found;
+	uint8_t cfa_register;
+	int32_t cfa_offset;
+	struct restored restored[2];
+} cases[] = {
+    {"return", {0xc3}, 1, true, RSP, 8, {{0}}},
+    /* test; add rsp, 0x28; pop rbx; pop r12; ret */
+    {"pops",
+     {0x48, 0x85, 0xc0, 0x48, 0x83, 0xc4, 0x28, 0x5b, 0x41, 0x5c, 0xc3},
+     11,
+     true,
+     RSP,
+     0x40,
+     {{RBX, CFI_RULE_AT_REGISTER, RSP, 0x28}, {R12, CFI_RULE_AT_REGISTER, RSP, 0x30}}},
+    {"leave", {0xc9, 0xc3}, 2, true, RBP, 16, {{RBP, CFI_RULE_AT_REGISTER, RBP, 0}}},
+    /* lea rsp, [rbp - 8]; pop rbx; pop rbp; ret */
+    {"from the frame pointer",
+     {0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3},
+     7,
+     true,
+     RBP,
+     16,
+     {{RBX, CFI_RULE_AT_REGISTER, RBP, -8}, {RBP, CFI_RULE_AT_REGISTER, RBP, 0}}},
+    /* mov rbp, [rsp + 0x38]; add rsp, 0x40; ret */
+    {"loads",
+     {0x48, 0x8b, 0x6c, 0x24, 0x38, 0x48, 0x83, 0xc4, 0x40, 0xc3},
+     10,
+     true,
+     RSP,
+     0x48,
+     {{RBP, CFI_RULE_AT_REGISTER, RSP, 0x38}}},
+    /* mov ebx, 1; ret */
+    {"lost", {0xbb, 1, 0, 0, 0, 0xc3}, 6, true, RSP, 8, {{RBX, CFI_RULE_UNDEFINED, 0, 0}}},
+    /* push 1; push 2; call; add rsp, 16; pop rbp; ret */
+    {"arguments",
+     {0x6a, 1, 0x6a, 2, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3},
+     15,
+     true,
+     RSP,
+     16,
+     {{RBP, CFI_RULE_AT_REGISTER, RSP, 0}}},
+    /* pop rbx; jmp to: push rbx; mov ebx, 1; pop rbx; ret */
+    {"ends with a jump to a function",
+     {0x5b, 0xeb, 1, 0xcc, 0x53, 0xbb, 1, 0, 0, 0, 0x5b, 0xc3},
+     12,
+     true,
+     RSP,
+     16,
+     {{RBX, CFI_RULE_AT_REGISTER, RSP, 0}}},
+    /* jne to the return; call; padding; pop rbp; ret */
+    {"the other path does not return",
+     {0x75, 7, 0xe8, 0, 0, 0, 0, 0x66, 0x90, 0x5d, 0xc3},
+     11,
+     true,
+     RSP,
+     16,
+     {{RBP, CFI_RULE_AT_REGISTER, RSP, 0}}},
+    {"never returns", {0xe8, 0, 0, 0, 0, 0x0f, 0x1f, 0, 0xc3}, 9, false, 0, 0, {{0}}},
+    {"runs in a circle", {0x90, 0xeb, 0xfd}, 3, false, 0, 0, {{0}}},
+    {"goes on beyond the code", {0x48, 0x85, 0xc0}, 3, false, 0, 0, {{0}}},
+    {"no instruction", {0x06, 0xc3}, 2, false, 0, 0, {{0}}},
+    /* and rsp, -16; ret */
+    {"stack pointer not followed", {0x48, 0x83, 0xe4, 0xf0, 0xc3}, 5, false, 0, 0, {{0}}},
+    /* mov rbp, rax; leave; ret */
+    {"frame pointer lost", {0x48, 0x89, 0xc5, 0xc9, 0xc3}, 5, false, 0, 0, {{0}}},
+    /* push rbp; ret: jumps, in effect */
+    {"returns to what it pushed", {0x55, 0xc3}, 2, false, 0, 0, {{0}}},
+    {"trap", {0x0f, 0x0b, 0xc3}, 3, false, 0, 0, {{0}}},
+    /* jmp rax */
+    {"leaves to an unknown place", {0xff, 0xe0, 0xc3}, 3, false, 0, 0, {{0}}},
+};
+
+static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	int index = *(const int *)context;
+	size_t offset = address - START;
+
+	if (offset >= cases[index].size)
+		return 0;
+	*code_ret = cases[index].code + offset;
+	return size < cases[index].size - offset ? size : cases[index].size - offset;
+}
+
+START_TEST(test_rows)
+{
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+	const struct cfi_row *row;
+	unsigned expected = 0;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert_msg(epilogue_find(disassembly, read_code, &_i, START, false, &epilogue) == cases[_i].found, "%s",
+		      cases[_i].title);
+	disassembly_destroy(disassembly);
+	if (!cases[_i].found)
+		return;
+	row = epilogue_row(&epilogue);
+	ck_assert(row->deduced);
+	ck_assert_uint_eq(row->cfa_kind, CFI_CFA_REGISTER);
+	ck_assert_uint_eq(row->cfa_register, cases[_i].cfa_register);
+	ck_assert_int_eq(row->cfa_offset, cases[_i].cfa_offset);
+	for (size_t i = 0; i < 2 && cases[_i].restored[i].number; i++) {
+		const struct restored *restored = &cases[_i].restored[i];
+		const struct cfi_rule *rule = cfi_row_rule(row, restored->number);
+
+		ck_assert_ptr_nonnull(rule);
+		ck_assert_uint_eq(rule->kind, restored->kind);
+		ck_assert_uint_eq(rule->reg, restored->reg);
+		ck_assert_int_eq(rule->offset, restored->offset);
+		expected++;
+	}
+	ck_assert_uint_eq(row->rule_count, expected + 1);
+	ck_assert_uint_eq(row->return_column, RIP);
+	ck_assert_int_eq(cfi_row_rule(row, RIP)->kind, CFI_RULE_OFFSET);
+	ck_assert_int_eq(cfi_row_rule(row, RIP)->offset, -8);
+}
+END_TEST
+
+static size_t read_padding(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	static const uint8_t code[] = {0x66, 0x90, 0x5b, 0xc3}; /* nop; pop rbx; ret */
+	size_t offset = address - START;
+
+	(void)context;
+	*code_ret = code + offset;
+	return offset < sizeof(code) ? (size < sizeof(code) - offset ? size : sizeof(code) - offset) : 0;
+}
+
+/* After a call, padding says that it does not return; elsewhere it is just passed. Other machines are not followed. */
+START_TEST(test_padding)
+{
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, false, &epilogue));
+	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, true, &epilogue));
+	disassembly_destroy(disassembly);
+	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
+	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, false, &epilogue));
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("epilogue");
+	TCase *tests = tcase_create("epilogue");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
+	tcase_add_test(tests, test_padding);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
