@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Programs that are replaced while they run, or gone when the report is made, are in the recording.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+program=$directory/program
+
+expect_names() {
+	expect_true_report
+	expect_workload_answer yes
+	expect_json '.completeness.lacks == []'
+}
+
+# Replaced by another program after it was started, as by an update; nothing is copied of what is still there.
+cp "$workloads/jit-code" "$program"
+start_command "$program"
+cp "$workloads/noleak" "$directory/other"
+mv "$directory/other" "$program"
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+report_json
+expect_names
+replaced=$(stat -c %s "$recording")
+
+# Everything, for another machine: the C library is as large as all the rest.
+cp "$workloads/jit-code" "$program"
+start_command "$program"
+start_recording -p "$pid" --images all
+let_work
+stop_recording
+let_end
+rm "$program"
+report_json
+expect_names
+[ "$(stat -c %s "$recording")" -gt $((replaced + 300000)) ] || fail "--images all copies no library"
+
+# A program that is where it was is not copied.
+start_workload jit-code
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+report_json
+expect_names
+[ "$(stat -c %s "$recording")" -lt "$replaced" ] || fail "a program was copied without need"
