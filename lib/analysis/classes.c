@@ -9,6 +9,8 @@
 
 #define CLASS_BITS 3
 
+#define KIND_RANGE (1u << CLASS_BITS) /* of anonymous memory */
+
 _Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
 
 const char *mmt_class_name(enum mmt_class memory_class)
@@ -53,9 +55,9 @@ static bool is_anonymous(const struct space_attributes *attributes, const char *
 	       !attributes->device_minor;
 }
 
-static bool is_reservation(const struct space_interval *interval)
+static bool is_range(const struct space_interval *interval)
 {
-	return !interval->attributes.protection && interval->attributes.noreserve && !interval->attributes.shared &&
+	return !interval->attributes.protection && !interval->attributes.shared &&
 	       interval->end - interval->start >= RESERVATION_BYTES;
 }
 
@@ -81,7 +83,7 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 		return MMT_CLASS_JIT;
 	if (attributes->shared)
 		return MMT_CLASS_SHM;
-	return is_reservation(interval) ? MMT_CLASS_GC_RESERVE : MMT_CLASS_ANON;
+	return is_range(interval) && attributes->noreserve ? MMT_CLASS_GC_RESERVE : MMT_CLASS_ANON;
 }
 
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern)
@@ -103,9 +105,11 @@ enum mmt_class classes_find(const char *word)
 	return kind;
 }
 
-uint32_t classes_kind(enum mmt_class memory_class, uint32_t path)
+uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval)
 {
-	return (memory_class == MMT_CLASS_FILE ? path << CLASS_BITS : 0) | memory_class;
+	if (memory_class == MMT_CLASS_FILE)
+		return interval->attributes.path << CLASS_BITS | memory_class;
+	return memory_class | (memory_class == MMT_CLASS_ANON && is_range(interval) ? KIND_RANGE : 0);
 }
 
 enum mmt_class classes_kind_class(uint32_t kind)
@@ -115,5 +119,10 @@ enum mmt_class classes_kind_class(uint32_t kind)
 
 uint32_t classes_kind_path(uint32_t kind)
 {
-	return kind >> CLASS_BITS;
+	return classes_kind_class(kind) == MMT_CLASS_FILE ? kind >> CLASS_BITS : 0;
+}
+
+bool classes_kind_is_range(uint32_t kind)
+{
+	return classes_kind_class(kind) == MMT_CLASS_ANON && kind & KIND_RANGE;
 }

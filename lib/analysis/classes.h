@@ -4,6 +4,7 @@
 #ifndef ANALYSIS_CLASSES_H
 #define ANALYSIS_CLASSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <mmtrace/report.h>
@@ -20,8 +21,11 @@ enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_patter
 enum mmt_class classes_find(const char *word);
 
 /* The kinds of the ledger: a class, and for files which one (number of the path). */
-uint32_t classes_kind(enum mmt_class memory_class, uint32_t path);
+uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval);
 enum mmt_class classes_kind_class(uint32_t kind);
 uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
+/* Anonymous, mapped without access rights and as large as the range of a managed heap: its stack tells whether it is
+ * one. */
+bool classes_kind_is_range(uint32_t kind);
 
 #endif

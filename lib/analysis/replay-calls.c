@@ -233,7 +233,7 @@ static uint32_t kind_of(const struct replay *replay, const struct space_interval
 	enum mmt_class class =
 	    classes_of_interval(interval, code_view_path_name(replay->code, interval->attributes.path));
 
-	return classes_kind(class, interval->attributes.path);
+	return classes_kind(class, interval);
 }
 
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)

@@ -261,6 +261,17 @@ static bool is_wanted(const struct rows *rows, const struct account *account, en
 	return !rows->options->classes || rows->options->classes >> memory_class & 1;
 }
 
+/* Not every runtime maps its heap's range with MAP_NORESERVE. */
+static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enum mmt_class *memory_class)
+{
+	const struct mmt_frame *frames = rows->frames.items;
+	size_t count = rows->frames.count;
+
+	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
+		*memory_class = MMT_CLASS_GC_RESERVE;
+	return patterns_find(frames, count, *memory_class);
+}
+
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
 {
 	struct rows *rows = context;
@@ -271,7 +282,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 
 	if (error)
 		return error;
-	stack.pattern = patterns_find(rows->frames.items, rows->frames.count, memory_class);
+	stack.pattern = find_pattern(rows, account->kind, &memory_class);
 	stack.hidden_frame_count = hide_frames(rows);
 	memory_class = classes_with_pattern(memory_class, stack.pattern);
 	if (!map_put(&rows->facts, fact_key(account), (uint64_t)stack.stack_end << 8 | memory_class))

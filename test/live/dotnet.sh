@@ -45,3 +45,21 @@ tr '\n' ' ' <"$directory/report.txt" |
 	cat "$directory/report.txt" >&2
 	fail "the text does not show the leak"
 }
+
+# From its start, by class: the heap's address range, code written in one place and run in another, stacks of the
+# runtime's threads.
+mkfifo start.in
+exec 4<>start.in
+LD_LIBRARY_PATH="$workloads" "$MMTRACE" record -q -o "$recording" --duration 3s -m 32M -- \
+	dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll" <start.in >start.out 2>&1 || fail "record -- dotnet: $(cat start.out)"
+report_json --by class
+expect_true_report
+expect_check 0
+unfreed_of() {
+	echo "([.groups[] | select(.name == \"$1\") | .unfreed_bytes] | add // 0)"
+}
+expect_json "$(unfreed_of gc-reserve) > 1073741824"
+expect_json "$(unfreed_of jit) > 262144"
+expect_json "$(unfreed_of thread-stack) > 4 * 1048576"
+# Addresses alone: what is used of the heap is a small part.
+expect_json '.groups[] | select(.name == "gc-reserve") | .committed_bytes < 268435456 and .reserved_bytes > .committed_bytes'

@@ -10,6 +10,16 @@ for joined in "" joined; do
 	# Under pthread_create, one mapping a thread.
 	expect_json '[.groups[] | select(any(.frames[]; .function == "start_even" or .function == "start_odd"))] |
 		length > 0 and all(any(.frames[]; .function // "" | contains("pthread_create")))'
+	# They are told as what they are, and why they stay; beside them the C library needs a few bytes of the heap.
+	expect_json '[.groups[] | select(.class_bytes.heap == 0) |
+		select(any(.frames[]; .function == "start_even" or .function == "start_odd"))] |
+		all(.pattern == "thread-stack" and .class_bytes["thread-stack"] == .unfreed_bytes) and
+		([.[].unfreed_bytes] | add > 0)'
 done
 # Some were kept, most were not.
 expect_json '[.groups[] | select(.frames | any(.function == "start_even")) | .unfreed_count] | add | . > 0 and . < 300'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -q "a thread's stack: the C library keeps" report.txt || {
+	cat report.txt >&2
+	fail "the text does not say what keeps the stacks"
+}

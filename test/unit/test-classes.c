@@ -80,13 +80,24 @@ END_TEST
 /* Memory without a file is one account per stack, whatever name the kernel shows for it. */
 START_TEST(kinds)
 {
-	uint32_t kind = classes_kind(MMT_CLASS_FILE, 70000);
+	struct space_interval interval = {.end = 256 * MIB, .attributes.path = 70000};
+	uint32_t kind = classes_kind(MMT_CLASS_FILE, &interval);
 
 	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_FILE);
 	ck_assert_uint_eq(classes_kind_path(kind), 70000);
-	kind = classes_kind(MMT_CLASS_GC_RESERVE, 12);
+	ck_assert(!classes_kind_is_range(kind));
+	kind = classes_kind(MMT_CLASS_GC_RESERVE, &interval);
 	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_GC_RESERVE);
 	ck_assert_uint_eq(classes_kind_path(kind), 0);
+	/* Large and inaccessible: its stack may tell more. */
+	kind = classes_kind(MMT_CLASS_ANON, &interval);
+	ck_assert_int_eq(classes_kind_class(kind), MMT_CLASS_ANON);
+	ck_assert_uint_eq(classes_kind_path(kind), 0);
+	ck_assert(classes_kind_is_range(kind));
+	interval.attributes.protection = RW;
+	ck_assert(!classes_kind_is_range(classes_kind(MMT_CLASS_ANON, &interval)));
+	interval = (struct space_interval){.end = 31 * MIB};
+	ck_assert(!classes_kind_is_range(classes_kind(MMT_CLASS_ANON, &interval)));
 }
 END_TEST
 
