@@ -11,7 +11,7 @@ if [ -z "${IN_NAMESPACE:-}" ]; then
 		echo "SKIPPED: no namespace can be made" >&2
 		exit 77
 	}
-	IN_NAMESPACE=1 exec unshare -pf --mount-proc "$0"
+	IN_NAMESPACE=1 exec unshare -pf --mount-proc bash "$0"
 fi
 source "$SOURCE/test/live/support/recording.bash"
 source "$SOURCE/test/live/support/relay.bash"

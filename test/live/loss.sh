@@ -34,3 +34,52 @@ expect_json ".completeness.lost_events == $lost"
 "$MMTRACE" report --check --no-pager -i "$recording" >/dev/null 2>&1
 status=$?
 [ $status = 1 ] || fail "--check of a recording with losses: status $status"
+
+# What was lost is known beforehand: how many calls, and what they left mapped or released.
+let_go_on() {
+	echo >&3
+	wait_until "the workload to say $1" workload_said "$1"
+}
+start_workload overflow
+start_recording -m 8K -p "$pid"
+let_go_on first
+sleep 0.5 # until this is in the file
+kill -STOP "$recorder"
+let_go_on over
+kill -CONT "$recorder"
+sleep 0.5 # until there is room in the rings
+let_go_on 'done'
+stop_recording
+read -r made_mmap made_munmap unseen released < <(awk '/^made/ { print $3, $5, $7, $9 }' "$directory/workload.out")
+report_json
+"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+
+# attribute_lost NAME ROLE: as the file has it.
+attribute_lost() {
+	awk -v name="$1" -v role="role $2," \
+		'/^# attribute/ && index($0, "name \"" name "\",") && index($0, role) { print $NF }' "$directory/dump.out"
+}
+for call in mmap munmap; do
+	made=made_$call
+	recorded=$(grep -c " call event=syscalls:sys_exit_$call $call(" "$directory/dump.out")
+	lost=$(attribute_lost "syscalls:sys_exit_$call" truth)
+	[ "$lost" -gt 1000 ] || fail "only $lost $call events were lost"
+	[ $((recorded + lost)) = "${!made}" ] ||
+		fail "$call: $recorded recorded and $lost lost are not the ${!made} calls that were made"
+done
+all_lost=$(awk '/^# attribute/ && / role (truth|new-task|side-band|lock),/ { sum += $NF } END { print sum }' "$directory/dump.out")
+expect_json ".completeness.lost_events == $all_lost"
+tr -d , <"$directory/record.log" | grep -q "; $all_lost lost" || {
+	cat "$directory/record.log" >&2
+	fail "the summary does not say that $all_lost events were lost"
+}
+
+# The end is the kernel's, and says what it took for that; what nobody is known to have mapped is nobody's.
+expect_json '.processes | all(.checked and .wrong_bytes == .repaired_bytes)'
+expect_json ".completeness.repaired_by_loss and .completeness.repaired_bytes == $((unseen + released))"
+expect_json "[.groups[] | select(.lost) | .unfreed_bytes] | add == $unseen"
+expect_workload_answer yes
+expect_json "[.groups[] | select(.lost | not)
+	| select([.frames[].function] | index(\"map_first\") or index(\"map_last\") | not) | .unfreed_bytes] | add // 0 | . == 0"
+expect_check 1
+let_end

@@ -28,12 +28,17 @@ static void wait_for_line(void)
 		;
 }
 
-void stage_begin(const struct stage *stage)
+void stage_pause(const struct stage *stage, const char *word)
 {
 	if (stage->exit_by_itself)
 		return;
-	dprintf(STDOUT_FILENO, "ready\n");
+	dprintf(STDOUT_FILENO, "%s\n", word);
 	wait_for_line();
+}
+
+void stage_begin(const struct stage *stage)
+{
+	stage_pause(stage, "ready");
 }
 
 void stage_expect(const char *format, ...)

@@ -23,6 +23,9 @@ struct stage stage_open(int argc, char **argv);
 /* Prints "ready" and waits. */
 void stage_begin(const struct stage *stage);
 
+/* In between: prints the word and waits. */
+void stage_pause(const struct stage *stage, const char *word);
+
 /* One line "expect ..." in printf's manner. */
 void stage_expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
