@@ -8,7 +8,7 @@
 #include "code/unwind-state.h"
 
 /* What code that never returns keeps on the stack, at most. */
-#define ENTRY_WORDS 128
+#define ENTRY_WORDS 16
 
 enum step {
 	STEP_DONE,
@@ -449,9 +449,11 @@ static enum step step_to_entry(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct code_place code;
 	uint64_t place, address;
 
-	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
+	if (unwind_find(state, state->address, true, &code) != CODE_NATIVE ||
+	    !unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
 		return STEP_NO_DATA;
 	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += rules->word) {
 		if (!unwind_use_address(state, unwind_load(state, place), &address))
