@@ -19,7 +19,8 @@ struct recorder;
 struct noted_jitdump {
 	pid_t pid, namespace_pid;
 	uint64_t inode;
-	int fd; /* -1: left out */
+	int fd;		    /* -1: left out */
+	uint64_t in_pieces; /* see name-pieces.h */
 };
 
 struct jitdump_notes {

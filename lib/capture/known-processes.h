@@ -33,6 +33,7 @@ struct known_process {
 	uid_t owner;
 	uint64_t started_realtime_ns;
 	uint64_t map_looked_at_ns;
+	uint64_t map_in_pieces, map_pieces_ns; /* see name-pieces.h */
 	struct perf_map_copy perf_map;
 
 	/* What it is asked for, see ask-runtime.h. */

@@ -11,6 +11,7 @@
 #include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/in-flight.h"
+#include "capture/name-pieces.h"
 #include "capture/perf-maps.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"
@@ -160,6 +161,7 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 /* Once a second: what is seen becomes safe. */
 static void keep_safe(struct recorder *recorder)
 {
+	name_pieces_write(recorder);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 }

@@ -203,6 +203,28 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 	return NULL;
 }
 
+int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret)
+{
+	char name[32];
+	int fd;
+
+	*refused_ret = NULL;
+	if (process->tmp_directory < 0)
+		return -1;
+	format_name(process, name);
+	fd = open_map(process->tmp_directory, name);
+	if (fd < 0 && errno == ELOOP)
+		*refused_ret = "it is a symbolic link";
+	else if (fd < 0 && errno == EXDEV)
+		*refused_ret = "another file is mounted there";
+	else if (fd >= 0 && fstat(fd, status) == 0)
+		*refused_ret = refuse_file(process, status);
+	if (fd < 0 || !*refused_ret)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 {
 	struct known_process *process = &recorder->processes.items.items[index];
@@ -213,18 +235,10 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 	pid_t pid = process->pid;
 	char name[32];
 
-	if (process->tmp_directory < 0)
+	fd = perf_maps_open(process, &status, &refused);
+	if (fd < 0 && !refused)
 		return NULL;
 	format_name(process, name);
-	fd = open_map(process->tmp_directory, name);
-	if (fd < 0 && errno == ELOOP)
-		refused = "it is a symbolic link";
-	else if (fd < 0 && errno == EXDEV)
-		refused = "another file is mounted there";
-	else if (fd < 0 || fstat(fd, &status) < 0)
-		return NULL;
-	else
-		refused = refuse_file(process, &status);
 	if (!refused && status.st_size) {
 		add_growth(process, clock_now_ns(), (uint64_t)status.st_size);
 		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);

@@ -22,6 +22,9 @@ const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t
  * tells why. Never waits. */
 int target_file_open(int directory, const char *path);
 
+/* The perf map of a process, opened; -1: none, or it must not be taken, which *refused_ret says. */
+int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret);
+
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
  * moved to another root. */
 void perf_maps_watch(struct known_process *process, uint64_t now_ns);

@@ -56,6 +56,7 @@ struct recorder {
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	bool descriptors_told;
+	uint64_t piece_bytes;	 /* see name-pieces.h */
 	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	uint64_t round_bytes;	 /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;

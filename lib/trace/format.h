@@ -75,6 +75,16 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
 #define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
 
+/*
+ * What names a killed recorder's stacks rides in the data, too, in pieces: PERF_RECORD_TEXT_POKE records for user
+ * space, which perf passes over. u64 zero, u16 zero, u16 size, then that many bytes: u32 enum name_piece, i32 pid, i32
+ * namespace pid, u32 zero, u64 time of the look before, u64 time, u64 offset in the file, and the bytes there.
+ */
+#define RECORD_TEXT_POKE 20
+#define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
+#define NAME_PIECE_FIXED_BYTES 40
+enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS };
+
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */
 #define LIMIT_ATTRIBUTES 4096

@@ -9,6 +9,7 @@
 #include "trace/decode.h"
 #include "trace/layout.h"
 #include "trace/metadata.h"
+#include "trace/name-pieces.h"
 #include "trace/order.h"
 #include "trace/recording-file.h"
 #include "trace/records.h"
@@ -40,6 +41,8 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
 		error = metadata_load(&reader->metadata, reader->file);
 	if (!error)
 		error = layouts_create(reader->file, &reader->layouts);
+	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
+		error = name_pieces_read(reader->file, &reader->layouts, &reader->metadata.values);
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)

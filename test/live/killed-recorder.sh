@@ -18,3 +18,42 @@ expect_workload_answer no
 grep -qi incomplete "$directory/report.txt" || fail "the report does not say that it is incomplete"
 "$MMTRACE" dump -i "$recording" >"$directory/dump.txt" 2>"$directory/dump.log" || fail "dump: $(cat "$directory/dump.log")"
 [ "$(grep -c ' call event=syscalls:sys_exit_mmap ' "$directory/dump.txt")" = 200 ] || fail "dump does not show the 200 calls"
+
+# Names survive too: perf map, jitdump and build-ids go into the data once a second.
+killed_case() {
+	start_workload "$1"
+	start_recording -p "$pid"
+	let_work
+	wait_until "the names to be written" has_names
+	{ kill -9 "$recorder" && wait "$recorder"; } 2>/dev/null
+	let_end
+	rm -f "/tmp/perf-$pid.map" "jit-$pid.dump"
+	report_json
+	expect_json '.completeness.incomplete and (.completeness.damaged | not)'
+	expect_workload_answer no
+	expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$"))] | length >= 2'
+}
+
+# What was done is in the file, with the names of the last second.
+has_names() {
+	"$MMTRACE" report --json --limit 0 -i "$recording" 2>/dev/null |
+		jq -e '[.groups[].frames[] | select(.function // "" | test("Inner$|Moved$"))] | length >= '"$names"
+}
+has_pieces() {
+	"$MMTRACE" dump -i "$recording" 2>/dev/null | grep -q 'record=TEXT_POKE'
+}
+
+names=2 killed_case jit-code
+names=4 killed_case jitdump
+
+# Another build in the program's place is not taken for the recorded one.
+cp "$workloads/leak-anon" program
+start_command ./program 20 4096
+start_recording -p "$pid"
+let_work
+wait_until "the build-ids to be written" has_pieces
+{ kill -9 "$recorder" && wait "$recorder"; } 2>/dev/null
+let_end
+cp "$workloads/noleak" program
+report_json
+expect_json '.completeness.incomplete and (.completeness.lacks | any(test("/program is another build")))'

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/name-pieces.h"
+
+#include <linux/perf_event.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/clock.h"
+#include "capture/perf-maps.h"
+#include "trace/format.h"
+
+#define PIECE_BYTES 32768u
+#define ROUND_BYTES (4u << 20) /* of one file at a time: the rings wait */
+
+struct piece {
+	enum name_piece kind;
+	pid_t pid, namespace_pid;
+	uint64_t looked_ns, now_ns, offset;
+};
+
+/* With the time of the youngest record, so that it is no younger than what the rings still hold. */
+static void append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes, size_t size)
+{
+	uint64_t time_ns = recorder->last_ns ? recorder->last_ns : recorder->start_ns;
+	struct buffer record;
+
+	buffer_init(&record, UINT16_MAX);
+	buffer_put_u32(&record, RECORD_TEXT_POKE);
+	buffer_put_u16(&record, PERF_RECORD_MISC_USER);
+	buffer_put_u16(&record, 0); /* size: below */
+	buffer_put_u64(&record, 0);
+	buffer_put_u16(&record, 0);
+	buffer_put_u16(&record, (uint16_t)(NAME_PIECE_FIXED_BYTES + size));
+	buffer_put_u32(&record, piece->kind);
+	buffer_put_u32(&record, (uint32_t)piece->pid);
+	buffer_put_u32(&record, (uint32_t)piece->namespace_pid);
+	buffer_put_u32(&record, 0);
+	buffer_put_u64(&record, piece->looked_ns);
+	buffer_put_u64(&record, piece->now_ns);
+	buffer_put_u64(&record, piece->offset);
+	buffer_put(&record, bytes, size);
+	buffer_align(&record, 8);
+	buffer_put_u32(&record, (uint32_t)piece->pid);
+	buffer_put_u32(&record, (uint32_t)piece->pid);
+	buffer_put_u64(&record, time_ns);
+	buffer_put_u64(&record, 0); /* cpu */
+	buffer_put_u64(&record, NAME_PIECE_ID);
+	if (!record.error && record.size <= UINT16_MAX) {
+		buffer_patch_u16(&record, 6, (uint16_t)record.size);
+		recorder_append(recorder, record.data, record.size, time_ns);
+		recorder->piece_bytes += size;
+	}
+	buffer_deinit(&record);
+}
+
+/* From `piece->offset` to `size` of the file; returns how far it came. */
+static uint64_t append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size)
+{
+	uint64_t first = piece.offset;
+	uint8_t bytes[PIECE_BYTES];
+
+	while (piece.offset < size && piece.offset - first < ROUND_BYTES &&
+	       recorder->piece_bytes < NAME_PIECES_BYTES_MAX) {
+		uint64_t left = size - piece.offset;
+		ssize_t count = pread(fd, bytes, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)piece.offset);
+
+		if (count <= 0)
+			break;
+		append_piece(recorder, &piece, bytes, (size_t)count);
+		piece.offset += (uint64_t)count;
+	}
+	return piece.offset;
+}
+
+static void write_perf_map(struct recorder *recorder, struct known_process *process)
+{
+	struct piece piece = {NAME_PIECE_PERF_MAP,    process->pid,	 process->namespace_pid,
+			      process->map_pieces_ns, clock_now_ns(), process->map_in_pieces};
+	const char *refused;
+	struct stat status;
+	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+
+	if (fd < 0)
+		return;
+	/* Begun anew. */
+	if ((uint64_t)status.st_size < piece.offset)
+		piece.offset = 0;
+	process->map_in_pieces = append_file(recorder, piece, fd, (uint64_t)status.st_size);
+	process->map_pieces_ns = piece.now_ns;
+}
+
+static void write_jitdump(struct recorder *recorder, struct noted_jitdump *note)
+{
+	struct piece piece = {NAME_PIECE_JITDUMP, note->pid,	  note->namespace_pid, 0,
+			      clock_now_ns(),  note->in_pieces};
+	struct stat status;
+
+	if (note->fd >= 0 && fstat(note->fd, &status) == 0)
+		note->in_pieces = append_file(recorder, piece, note->fd, (uint64_t)status.st_size);
+}
+
+static void write_build_ids(struct recorder *recorder)
+{
+	struct build_id_notes *notes = &recorder->build_ids;
+	const struct piece piece = {.kind = NAME_PIECE_BUILD_IDS, .now_ns = clock_now_ns()};
+
+	for (; notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
+		const struct build_ids one = {
+		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
+		struct buffer bytes;
+
+		buffer_init(&bytes, PIECE_BYTES);
+		build_ids_encode(&one, &bytes);
+		if (!bytes.error && bytes.size)
+			append_piece(recorder, &piece, bytes.data, bytes.size);
+		buffer_deinit(&bytes);
+	}
+}
+
+void name_pieces_write(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		write_perf_map(recorder, &recorder->processes.items.items[i]);
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++)
+		write_jitdump(recorder, &recorder->jitdumps.items.items[i]);
+	write_build_ids(recorder);
+}

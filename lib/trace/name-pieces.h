@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Perf maps, jitdumps and build-ids from the pieces among the records: for files that have no end. */
+#ifndef TRACE_NAME_PIECES_H
+#define TRACE_NAME_PIECES_H
+
+#include "base/error.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/recording-file.h"
+
+/* Adds to what `values` has. Pieces that do not fit together end what they belong to. */
+struct mmt_error *name_pieces_read(const struct recording_file *file, const struct layouts *layouts,
+				   struct reader_metadata *values) MMT_MUST_CHECK;
+
+#endif
