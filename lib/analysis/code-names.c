@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Names of frames, and what is known of the code that they are in. */
+#include <string.h>
+
+#include "analysis/code-view-state.h"
+#include "analysis/jit-names.h"
+#include "code/perf-map.h"
+
+struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (!state->looked_up)
+		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
+	state->looked_up = true;
+	return state->jit_names;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
+			   struct mmt_frame *frame)
+{
+	char normalised[1024];
+	struct jit_name name;
+
+	if (!key->generated)
+		return false;
+	name = jit_names_describe(view->processes.items[key->process].jit_names, key->generated,
+				  address - key->is_return_address);
+	perf_map_normalise(name.name, normalised, sizeof(normalised));
+	frame->kind = MMT_FRAME_JIT;
+	frame->module = "[jit]";
+	frame->raw_function = name.name;
+	frame->function = arena_string(arena, normalised);
+	frame->source_file = name.source_file;
+	frame->source_line = name.source_line;
+	return true;
+}
+
+static size_t name_native(struct code_view *view, const struct frame_key *key,
+			  struct program_frame functions[PROGRAM_INLINE_MAX])
+{
+	struct program *program = key->image == NO_IMAGE ? NULL : mapped_programs_open(&view->mapped, key->image);
+
+	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
+
+	/* No call was there to return behind: a signal's trampoline, or what a coroutine is made to return to. */
+	if (count && !functions[0].function && key->is_return_address &&
+	    program_follows_call(program, key->address) == 0)
+		count = program_names(program, key->address, functions);
+	return count;
+}
+
+static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame *common,
+				     const struct program_frame *functions, size_t count)
+{
+	struct mmt_frame *frames = arena_alloc(arena, count, sizeof(*frames));
+
+	for (size_t i = 0; frames && i < count; i++) {
+		frames[i] = *common;
+		frames[i].function = functions[i].function;
+		frames[i].raw_function = functions[i].raw_function;
+		frames[i].source_file = functions[i].source_file;
+		frames[i].source_line = functions[i].source_line;
+		frames[i].inlined = functions[i].inlined;
+	}
+	return frames;
+}
+
+static struct mmt_frame *name_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+				    struct arena *arena, size_t *count_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address};
+	size_t count = 0;
+
+	if (key->image != NO_IMAGE) {
+		frame.module_path = arena_string(arena, mapped_programs_image_path(&view->mapped, key->image));
+		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
+	}
+	if (key->kind == MMT_FRAME_NATIVE)
+		frame.module_offset = key->address;
+	if (key->readable)
+		count = name_native(view, key, functions);
+	if (count) {
+		*count_ret = count;
+		return copy_frames(arena, &frame, functions, count);
+	}
+	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
+		frame.module = "[jit]";
+	functions[0] = (struct program_frame){.function = frame.function,
+					      .raw_function = frame.raw_function,
+					      .source_file = frame.source_file,
+					      .source_line = frame.source_line};
+	*count_ret = 1;
+	return copy_frames(arena, &frame, functions, 1);
+}
+
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+				  const struct mmt_frame **frames_ret, size_t *count_ret)
+{
+	struct frame_names *names = &view->names.items[frame];
+
+	if (!names->frames) {
+		struct frame_key key;
+
+		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+		names->frames = name_frame(view, &key, names->address, arena, &names->count);
+		if (!names->frames)
+			return &error_no_memory;
+	}
+	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
+		view->processes.items[names->process].unnamed = true;
+	*frames_ret = names->frames;
+	*count_ret = names->count;
+	return NULL;
+}
+
+static bool frame_key(const struct code_view *view, uint32_t frame, struct frame_key *key)
+{
+	const void *stored = frame < view->frames.count ? intern_get(&view->frames, frame, NULL) : NULL;
+
+	if (stored)
+		memcpy(key, stored, sizeof(*key));
+	return stored;
+}
+
+bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
+{
+	struct listed_code *code = &code_ret->code;
+	struct frame_key key;
+
+	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
+	if (!frame_key(view, frame, &key))
+		return false;
+	code->site = key.address;
+	code->is_return_address = key.is_return_address;
+	if (key.readable) {
+		code->size =
+		    program_code(mapped_programs_open(&view->mapped, key.image), key.address - key.is_return_address,
+				 &code->address, &code->begins_with_instruction, &code->bytes);
+	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
+		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated,
+							  key.address - key.is_return_address);
+
+		code->bytes = name.code;
+		code->size = name.code_size;
+		code->address = name.start;
+		code->begins_with_instruction = true;
+	}
+	return code->size;
+}
+
+const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct frame_key key;
+	struct jit_name name;
+
+	*line_ret = 0;
+	if (!frame_key(view, frame, &key))
+		return NULL;
+	if (key.readable) {
+		(void)program_names(mapped_programs_open(&view->mapped, key.image), address, functions);
+		*line_ret = functions[0].source_line;
+		return functions[0].source_file;
+	}
+	if (!key.generated || key.kind != MMT_FRAME_JIT)
+		return NULL;
+	name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated, address);
+	*line_ret = name.source_line;
+	return name.source_file;
+}
+
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
+{
+	if (view->metadata->packed)
+		return code_view_resolved_unusable(view, position, state_ret);
+	return mapped_programs_unusable(&view->mapped, position, state_ret);
+}
+
+struct generated_code code_view_generated(struct code_view *view, uint32_t process)
+{
+	struct generated_code generated = {0};
+	const struct jit_names *names;
+
+	if (process >= view->processes.count)
+		return generated;
+	generated.runtime = view->processes.items[process].runtime;
+	generated.unnamed = view->processes.items[process].unnamed;
+	if (view->processes.items[process].resolved) {
+		generated.names = code_view_resolved_names(view, process);
+		return generated;
+	}
+	names = code_view_jit_names(view, process);
+	if (names)
+		generated.names = jit_names_state(names);
+	return generated;
+}

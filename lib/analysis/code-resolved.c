@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Packed recordings: stacks and names as they were found out when it was packed. */
+#include "analysis/code-view-state.h"
+
+static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
+				      bool demangle)
+{
+	struct mmt_frame frame = {.kind = name->kind,
+				  .inlined = name->inlined,
+				  .doubtful = name->doubtful,
+				  .function = resolved_stacks_text(stacks, name->function),
+				  .raw_function = resolved_stacks_text(stacks, name->raw_function),
+				  .module = resolved_stacks_text(stacks, name->module),
+				  .module_path = resolved_stacks_text(stacks, name->module_path),
+				  .source_file = resolved_stacks_text(stacks, name->source_file),
+				  .source_line = name->source_line,
+				  .address = name->address,
+				  .module_offset = name->module_offset};
+
+	if (!demangle && frame.kind == MMT_FRAME_NATIVE)
+		frame.function = frame.raw_function;
+	return frame;
+}
+
+static struct mmt_error *take_resolved_frames(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_frame *frames = arena_alloc(&view->arena, stacks->names.count, sizeof(*frames));
+
+	if (!frames)
+		return &error_no_memory;
+	for (size_t i = 0; i < stacks->names.count; i++)
+		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		const struct resolved_frame *frame = &stacks->frames.items[i];
+		struct frame_names names = {.frames = frames + frame->first_name,
+					    .count = frame->name_count,
+					    .address = frames[frame->first_name].address,
+					    .process = frame->process};
+
+		if (!vector_push(&view->names, names))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_error *error = take_resolved_frames(view, demangle);
+
+	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
+		const struct resolved_stack *stack = &stacks->stacks.items[i];
+		uint32_t end = stack->end == RESOLVED_END_LOST ? STACK_END_LOST : stack->end;
+		uint32_t number = STACKS_NONE;
+
+		if (end > STACK_END_LOST)
+			end = MMT_STACK_END_INVALID;
+		number =
+		    stacks_put(&view->stacks, stacks->stack_frames.items + stack->first_frame, stack->frame_count, end);
+		if (number == STACKS_NONE || !vector_push(&view->resolved, number))
+			error = &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
+		const struct resolved_process *resolved = &stacks->processes.items[i];
+		const char *runtime = resolved_stacks_text(stacks, resolved->runtime);
+		struct process_state *state = vector_append(&view->processes);
+
+		if (!state)
+			return &error_no_memory;
+		state->resolved = resolved;
+		state->runtime = runtime ? runtimes_find(runtime) : NULL;
+	}
+	return error;
+}
+
+const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_program *program;
+
+	if (*position >= stacks->programs.count)
+		return NULL;
+	program = &stacks->programs.items[(*position)++];
+	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_CHANGED
+			 ? (enum program_state)program->state
+			 : PROGRAM_BROKEN;
+	return resolved_stacks_text(stacks, program->path);
+}
+
+struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
+{
+	const struct resolved_process *process = view->processes.items[index].resolved;
+
+	return (struct jit_names_state){
+	    .has_perf_map = process->has_perf_map,
+	    .has_jitdump = process->has_jitdump,
+	    .dropped_lines = process->dropped_lines,
+	    .other_clock = process->other_clock,
+	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	};
+}

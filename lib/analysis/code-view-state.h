@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the code view share: code-view.c unwinds, code-names.c names, code-resolved.c reads the tables of
+ * packed recordings. Nobody else includes this. */
+#ifndef ANALYSIS_CODE_VIEW_STATE_H
+#define ANALYSIS_CODE_VIEW_STATE_H
+
+#include "analysis/code-view.h"
+#include "analysis/mapped-programs.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/unwind.h"
+#include "model/stacks.h"
+
+#define STACK_END_LOST MMT_STACK_END_KINDS
+
+/* Identity of a frame; interned, so without padding. */
+struct frame_key {
+	uint64_t address; /* native: in the file's numbering; else in the process */
+	uint32_t image;	  /* NO_IMAGE: nothing is mapped there */
+	uint32_t process; /* index; 0 for native frames, which processes share */
+	uint8_t kind;	  /* enum mmt_frame_kind */
+	uint8_t is_return_address;
+	uint8_t doubtful;
+	uint8_t readable;   /* native: `address` is an ELF address, else a file offset */
+	uint32_t generated; /* number of jit_names_find() */
+};
+
+struct frame_names {
+	const struct mmt_frame *frames; /* NULL: not asked for yet */
+	size_t count;
+	uint64_t address; /* in the process where the frame was first seen */
+	uint32_t process; /* index */
+};
+
+struct process_state {
+	int32_t pid;
+	bool looked_up;
+	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
+	bool unnamed;		     /* has frames that a perf map would have named */
+	const struct runtime *runtime;
+	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
+	const struct resolved_process *resolved; /* of a packed recording; else NULL */
+};
+
+struct code_view {
+	const struct reader_metadata *metadata;
+	const struct unwind_rules *rules;
+	struct mapped_programs mapped;
+	struct unwind_memo *memo;
+	VECTOR(struct process_state) processes;
+	struct intern generations;
+	struct intern frames;
+	VECTOR(struct frame_names) names;
+	struct stacks stacks;
+	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
+	struct arena arena;	     /* of the names in their table */
+	struct unwind_result result; /* scratch: too large for the C stack */
+};
+
+/* Read when the first frame in generated code is met. NULL: without memory for it there are no names. */
+struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
+
+/* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
+struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
+
+/* As code_view_unusable() and code_view_generated(), from the tables. */
+const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret);
+struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t process);
+
+#endif
