@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Any bytes are call frame information: the first says of what kind (.eh_frame, .debug_frame, a whole ELF file), the
- * rest is compiled to a table, every row of which must be found and make sense.
+ * rest is compiled to a table, every row of which must be found and make sense; rows with expressions are stepped.
  */
+#include <elf.h>
 #include <libelf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "code/cfi.h"
+#include "code/expressions.h"
 
 #define ADDRESS 0x400000
 #define ROWS_MAX 100000
@@ -19,6 +21,23 @@ static void require(int condition)
 {
 	if (!condition)
 		abort();
+}
+
+/* A stack that is its own addresses, so that every pointer leads somewhere. */
+static bool read_word(void *context, uint64_t address, uint64_t *word_ret)
+{
+	(void)context;
+	*word_ret = address + 64;
+	return true;
+}
+
+static void run_expressions(const struct cfi_row *row)
+{
+	struct expressions_registers registers = {.known = (1ULL << 17) - 1}, caller;
+
+	for (size_t i = 0; i < 17; i++)
+		registers.values[i] = 0x7ffe00000000 + i * 4096;
+	(void)expressions_step(EM_X86_64, row, ADDRESS, read_word, NULL, &registers, &caller);
 }
 
 static void check_row(const struct cfi_row *row)
@@ -37,6 +56,8 @@ static void check_row(const struct cfi_row *row)
 		if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
 			require(row->expressions[rule->offset].bytes != NULL);
 	}
+	if (row->has_expressions)
+		run_expressions(row);
 }
 
 static void check_table(const struct cfi_rows *rows, size_t size)
