@@ -67,3 +67,32 @@ expect_record 0 -q -- true
 # The command gets its own signals, stdin and end; stopping record early does not kill it with status 0 in silence.
 echo line | "$MMTRACE" record -o "$recording" -- cat >"$directory/record.out" 2>/dev/null
 [ "$(cat "$directory/record.out")" = line ] || fail "the command does not get stdin"
+
+# Ctrl-C while it attaches to many threads: at once, with nothing left behind.
+is_attaching() {
+	[ "$(find "/proc/$recorder/fd" 2>/dev/null | wc -l)" -gt 500 ]
+}
+start_workload sleepers 300
+rm -f "$recording"*
+env --default-signal=INT "$MMTRACE" record -o "$recording" -p "$pid" 2>"$directory/record.log" 3>&- &
+recorder=$!
+processes+=("$recorder")
+wait_until "mmtrace record to attach" is_attaching
+kill -INT "$recorder"
+wait "$recorder"
+status=$?
+[ $status = 130 ] || fail "status $status of a recorder stopped while attaching: $(cat "$directory/record.log")"
+grep -q 'stopped while attaching' "$directory/record.log" || fail "it does not say so: $(cat "$directory/record.log")"
+compgen -G "$recording*" >/dev/null && fail "it left a file: $(ls "$directory")"
+
+# More of it while it stops changes nothing.
+start_recording -p "$pid"
+for i in 1 2 3; do
+	kill -INT "$recorder"
+	sleep 0.01
+done
+wait "$recorder" || fail "record ended with status $? after several signals: $(cat "$directory/record.log")"
+report_json
+expect_true_report
+expect_check 0
+kill -9 "$pid"
