@@ -14,6 +14,7 @@ struct processes {
 	struct map latest;		 /* pid -> index of its last process */
 	struct map live;		 /* tid -> struct thread * */
 	struct map forked_from;		 /* index of a process -> index of the one that forked it */
+	struct process *undecided;	 /* just forked: whether it shares or copies the space, its flags will tell */
 	struct intern names;		 /* 0 is "" */
 };
 
@@ -93,8 +94,48 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	return NULL;
 }
 
-static struct mmt_error *add_process(struct processes *processes, int32_t pid, const struct process *parent,
-				     uint64_t time_ns, struct process **process_ret)
+static void share_space(struct process *process, struct process *origin)
+{
+	process->space = origin->space;
+	process->borrows_space = true;
+	process->next_sharer = origin->next_sharer;
+	origin->next_sharer = process;
+}
+
+/* Use the space no longer. What is left of an owner's goes to the next of those who share it. */
+static void leave_space(struct process *process)
+{
+	struct process *heir = process->next_sharer, *before = heir;
+
+	if (heir == process)
+		return;
+	while (before->next_sharer != process)
+		before = before->next_sharer;
+	before->next_sharer = heir;
+	process->next_sharer = process;
+	if (process->borrows_space)
+		return;
+	process->borrows_space = true;
+	heir->borrows_space = false;
+}
+
+/* Something else happens: no flags will come, so the space was copied. */
+static struct mmt_error *settle_fork(struct processes *processes)
+{
+	struct process *process = processes->undecided;
+	const uint64_t *origin;
+
+	if (!process)
+		return NULL;
+	processes->undecided = NULL;
+	origin = map_get(&processes->forked_from, process->index);
+	leave_space(process);
+	return give_space(processes, process, processes->all.items[*origin]->space);
+}
+
+/* With a parent it shares that one's space. */
+static struct mmt_error *add_process(struct processes *processes, int32_t pid, struct process *parent, uint64_t time_ns,
+				     struct process **process_ret)
 {
 	struct process *process = calloc(1, sizeof(*process));
 	struct mmt_error *error;
@@ -111,7 +152,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, c
 		process->recorded = parent->recorded;
 		process->name = parent->name;
 	}
-	error = give_space(processes, process, parent ? parent->space : NULL);
+	error = parent ? NULL : give_space(processes, process, NULL);
 	if (error) {
 		free(process);
 		return error;
@@ -121,6 +162,8 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, c
 		free(process);
 		return &error_no_memory;
 	}
+	if (parent)
+		share_space(process, parent);
 	if (!map_put(&processes->latest, (uint32_t)pid, process->index))
 		return &error_no_memory;
 	*process_ret = process;
@@ -146,31 +189,6 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 	process->ended_ns = UINT64_MAX;
 	*thread_ret = thread;
 	return NULL;
-}
-
-static void share_space(struct process *process, struct process *origin)
-{
-	process->space = origin->space;
-	process->borrows_space = true;
-	process->next_sharer = origin->next_sharer;
-	origin->next_sharer = process;
-}
-
-/* Use the space no longer. What is left of an owner's goes to the next of those who share it. */
-static void leave_space(struct process *process)
-{
-	struct process *heir = process->next_sharer, *before = heir;
-
-	if (heir == process)
-		return;
-	while (before->next_sharer != process)
-		before = before->next_sharer;
-	before->next_sharer = heir;
-	process->next_sharer = process;
-	if (process->borrows_space)
-		return;
-	process->borrows_space = true;
-	heir->borrows_space = false;
 }
 
 static void end_process(struct process *process, uint64_t time_ns)
@@ -206,7 +224,7 @@ static void end_threads(struct processes *processes, const struct process *proce
 	}
 }
 
-struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
+static struct mmt_error *find_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
 {
 	struct thread *thread = find_live(processes, tid);
 	struct process *process;
@@ -227,6 +245,13 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 			return error;
 	}
 	return add_thread(processes, process, tid, thread_ret);
+}
+
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
+{
+	struct mmt_error *error = settle_fork(processes);
+
+	return error ? error : find_thread(processes, pid, tid, thread_ret);
 }
 
 static struct mmt_error *exec_process(struct processes *processes, struct process *process)
@@ -272,7 +297,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 		*process_ret = old;
 		return NULL;
 	}
-	error = processes_thread(processes, parent_pid, parent_tid, &parent_thread);
+	error = find_thread(processes, parent_pid, parent_tid, &parent_thread);
 	if (error)
 		return error;
 	if (old && !old->ended) {
@@ -283,7 +308,10 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 	error = add_process(processes, pid, parent, time_ns, process_ret);
 	if (error)
 		return error;
-	return map_put(&processes->forked_from, (*process_ret)->index, parent->index) ? NULL : &error_no_memory;
+	if (!map_put(&processes->forked_from, (*process_ret)->index, parent->index))
+		return &error_no_memory;
+	processes->undecided = *process_ret;
+	return NULL;
 }
 
 struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32_t tid, int32_t parent_pid,
@@ -291,8 +319,10 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 {
 	struct thread *thread, *parent;
 	struct process *process;
-	struct mmt_error *error;
+	struct mmt_error *error = settle_fork(processes);
 
+	if (error)
+		return error;
 	if (pid != parent_pid) {
 		error = fork_process(processes, pid, parent_pid, parent_tid, time_ns, &process);
 		if (error)
@@ -301,7 +331,7 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 	thread = find_live(processes, tid);
 	if (thread && processes->all.items[thread->process]->pid == pid && time_ns && pid == parent_pid)
 		end_thread(processes, thread, time_ns);
-	error = processes_thread(processes, pid, tid, &thread);
+	error = find_thread(processes, pid, tid, &thread);
 	if (error)
 		return error;
 	parent = find_live(processes, parent_tid);
@@ -316,6 +346,12 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	struct process *process = thread ? processes->all.items[thread->process] : NULL;
 	const uint64_t *origin;
 
+	if (process && process == processes->undecided) {
+		if (!(clone_flags & CLONE_VM))
+			return settle_fork(processes);
+		processes->undecided = NULL;
+		return NULL;
+	}
 	if (!process || process->pid != tid || process->borrows_space || !(clone_flags & CLONE_VM) ||
 	    (clone_flags & CLONE_THREAD))
 		return NULL;
@@ -329,9 +365,12 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 
 struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns)
 {
+	struct mmt_error *error = settle_fork(processes);
 	struct thread *thread = find_live(processes, tid);
 	struct process *process = processes_find(processes, pid);
 
+	if (error)
+		return error;
 	if (thread) {
 		end_thread(processes, thread, time_ns);
 	} else if (process && !process->ended && !process->live_threads) {

@@ -59,6 +59,8 @@ struct process *processes_find(const struct processes *processes, int32_t pid);
 
 struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
 				 uint64_t time_ns) MMT_MUST_CHECK;
+/* Of a new process the flags tell whether it shares the space or has got a copy of it; a copy is made as soon as anything
+ * else happens to any thread. */
 struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32_t tid, int32_t parent_pid,
 				 int32_t parent_tid, uint64_t time_ns) MMT_MUST_CHECK;
 /* task_newtask for a thread just announced by processes_fork(). */

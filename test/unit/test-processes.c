@@ -137,6 +137,49 @@ START_TEST(vfork_borrows_the_space_until_exec)
 }
 END_TEST
 
+/* A vfork of a process with very many mappings must cost nothing. */
+START_TEST(vfork_copies_nothing)
+{
+	const struct process *child;
+
+	map(100, 10, 5);
+	ck_assert_ptr_null(processes_fork(processes, 200, 200, 100, 100, 10));
+	child = processes_find(processes, 200);
+	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
+	ck_assert_ptr_null(processes_new_task(processes, 200, CLONE_VM | CLONE_VFORK));
+	ck_assert_uint_eq(born[child->index], 0);
+	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
+	exec_task(200, 200, 12);
+	exit_task(200, 200, 13);
+	ck_assert_ptr_nonnull(space_find(processes_find(processes, 100)->space, 10 * PAGE));
+}
+END_TEST
+
+/* Files of plain perf have no clone flags, and other threads' events may come before them. */
+START_TEST(fork_is_a_copy_as_soon_as_anything_else_happens)
+{
+	const struct process *child, *other;
+
+	map(100, 10, 5);
+	ck_assert_ptr_null(processes_fork(processes, 200, 200, 100, 100, 10));
+	thread_of(100, 100);
+	child = processes_find(processes, 200);
+	ck_assert_ptr_ne(child->space, processes_find(processes, 100)->space);
+	ck_assert_uint_eq(born[child->index], PAGE);
+	/* Flags that come late. */
+	ck_assert_ptr_null(processes_new_task(processes, 200, CLONE_VM | CLONE_VFORK));
+	ck_assert_ptr_eq(child->space, processes_find(processes, 100)->space);
+	/* Another fork, and an exit. */
+	ck_assert_ptr_null(processes_fork(processes, 300, 300, 100, 100, 20));
+	ck_assert_ptr_null(processes_fork(processes, 400, 400, 100, 100, 21));
+	other = processes_find(processes, 300);
+	ck_assert(!other->borrows_space);
+	exit_task(300, 300, 22);
+	ck_assert(!processes_find(processes, 400)->borrows_space);
+	ck_assert_uint_eq(space_counts(processes_find(processes, 400)->space).before_bytes, PAGE);
+}
+END_TEST
+
 START_TEST(exec_of_the_owner_leaves_the_space_to_the_borrower)
 {
 	struct process *child, *parent = processes_find(processes, 100);
@@ -426,6 +469,8 @@ int main(void)
 	tcase_add_test(life, threads_share_and_the_last_one_ends_the_process);
 	tcase_add_test(life, fork_copies_the_space);
 	tcase_add_test(life, vfork_borrows_the_space_until_exec);
+	tcase_add_test(life, vfork_copies_nothing);
+	tcase_add_test(life, fork_is_a_copy_as_soon_as_anything_else_happens);
 	tcase_add_test(life, exec_of_the_owner_leaves_the_space_to_the_borrower);
 	tcase_add_test(life, exec_from_a_thread_ends_the_others);
 	tcase_add_test(life, pid_used_again_is_another_process);
