@@ -170,6 +170,7 @@ static const enum mmt_event_count count_kinds[CALL_KINDS] = {
     [CALL_SHMAT] = MMT_COUNT_SHMAT,
     [CALL_SHMDT] = MMT_COUNT_SHMDT,
     [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
+    [CALL_IO_SETUP] = MMT_COUNT_OTHER_CALLS,
     [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
     [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
     [CALL_MSEAL] = MMT_COUNT_OTHER_CALLS,
@@ -185,6 +186,7 @@ static const enum space_call_kind space_kinds[CALL_KINDS] = {
     [CALL_SHMAT] = SPACE_SHMAT,
     [CALL_SHMDT] = SPACE_SHMDT,
     [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
+    [CALL_IO_SETUP] = SPACE_IO_SETUP,
     [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
     [CALL_MADVISE] = SPACE_MADVISE,
     [CALL_MSEAL] = SPACE_MSEAL,
@@ -208,6 +210,7 @@ static uint64_t asked_bytes(const struct event *event)
 		return arguments[2];
 	case CALL_SHMAT:
 	case CALL_SHMDT:
+	case CALL_IO_SETUP:
 	case CALL_IO_DESTROY:
 		return 0;
 	default:

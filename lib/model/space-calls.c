@@ -354,6 +354,8 @@ static bool apply(struct space *space, const struct space_call *call)
 		return apply_remap_file_pages(space, call);
 	case SPACE_IO_DESTROY:
 		return space_rings_destroy(space, call);
+	case SPACE_IO_SETUP:
+		return space_rings_setup(space, call);
 	case SPACE_MADVISE:
 		return apply_madvise(space, call);
 	case SPACE_MSEAL:
@@ -368,7 +370,7 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 
 	/* The kernel tells of nothing these do: it is a stack's growth before. */
 	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
-	    call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE || call->kind == SPACE_MSEAL)
+	    call->kind == SPACE_IO_SETUP || call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE || call->kind == SPACE_MSEAL)
 		return false;
 	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
 		start = (uint64_t)call->result;

@@ -38,6 +38,7 @@ bool space_mremap_apply(struct space *space, const struct space_call *call);
 bool space_mprotect_apply(struct space *space, const struct space_call *call);
 bool space_shm_attach(struct space *space, const struct space_call *call);
 bool space_shm_detach(struct space *space, const struct space_call *call);
+bool space_rings_setup(struct space *space, const struct space_call *call);
 bool space_rings_destroy(struct space *space, const struct space_call *call);
 
 /* A piece of a ring has been moved to `piece`: the context goes by this address from now on. */

@@ -44,14 +44,16 @@ static bool same_attributes(const struct space_attributes *left, const struct sp
 	       left->file_offset == right->file_offset && left->path == right->path;
 }
 
+bool space_edit_continues(const struct space_interval *left, const struct space_interval *right)
+{
+	struct space_attributes continued = space_edit_advance(&left->attributes, left->end - left->start);
+
+	return left->end == right->start && same_attributes(&continued, &right->attributes);
+}
+
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
 {
-	struct space_attributes continued;
-
-	if (left->end != right->start || left->birth != right->birth || left->commit != right->commit)
-		return false;
-	continued = space_edit_advance(&left->attributes, left->end - left->start);
-	return same_attributes(&continued, &right->attributes);
+	return left->birth == right->birth && left->commit == right->commit && space_edit_continues(left, right);
 }
 
 static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)

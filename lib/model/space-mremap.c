@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <errno.h>
 #include <sys/mman.h>
 
 #include "model/space-calls.h"
 #include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-guards.h"
+#include "model/space-mremap.h"
 #include "model/space-repair.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
 #define HUGE_PAGE_BYTES (2ULL << 20)
-
-struct remap {
-	uint64_t source, target;
-	uint64_t old_bytes, new_bytes; /* whole pages */
-	bool fixed, keep_source;
-	/* At their old addresses; the observer knows of `moved`, not of `fresh`. */
-	pieces moved, fresh;
-};
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -204,65 +196,26 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 	return remap->new_bytes <= kept || grow(space, call, remap->target + kept, remap->target + remap->new_bytes);
 }
 
-/* Where the first mapping of the source ends. */
-static uint64_t first_end(const struct space *space, const struct remap *remap)
+static bool release_range(struct space *space, const struct space_call *call, const struct range *range)
 {
-	const struct space_interval *first = space_find(space, remap->source);
-	uint64_t end = remap->source + remap->old_bytes;
-
-	return !first ? remap->source : first->end < end ? first->end : end;
+	return space_edit_touch(space, range->start, range->end) &&
+	       space_edit_release(space, range->start, range->end, call);
 }
 
-/*
- * A move to a given place that failed. The kernel unmaps the target first, and finds only then that the limit of the
- * address space (ENOMEM) forbids the move. Several mappings are moved one after the other up to one that may only be
- * moved alone (EFAULT): an attached segment.
- */
 static bool apply_failed(struct space *space, const struct space_call *call, struct remap *remap)
 {
-	uint64_t position = remap->source, end = remap->source + remap->old_bytes;
-	const struct space_interval *interval;
+	struct failed_move failed;
 
-	if (!remap->fixed)
+	if (!space_mremap_may_change(call, remap))
 		return true;
-	/* A second view placed over its own source: the source is gone when it is looked for. */
-	if (!remap->old_bytes) {
-		interval = space_find(space, position);
-		if (call->result != -EFAULT || !interval || !interval->attributes.shared || position < remap->target ||
-		    position >= remap->target + remap->new_bytes)
-			return true;
-		return space_edit_touch(space, remap->target, remap->target + remap->new_bytes) &&
-		       space_edit_release(space, remap->target, remap->target + remap->new_bytes, call);
-	}
-	if (call->result == -ENOMEM) {
-		uint64_t bytes = remap->new_bytes;
-
-		/* Growth is checked before as well: which check it was cannot be told. */
-		if (bytes > remap->old_bytes) {
-			space->counts.ambiguous++;
-			return true;
-		}
-
-		if (remap->old_bytes == bytes && first_end(space, remap) < end) {
-			bytes = first_end(space, remap) - remap->source;
-			space->counts.ambiguous++;
-		}
-		return space_edit_touch(space, remap->target, remap->target + bytes) &&
-		       space_edit_release(space, remap->target, remap->target + bytes, call);
-	}
-	if (call->result != -EFAULT || remap->old_bytes != remap->new_bytes || !space_find(space, position))
-		return true;
-	while ((interval = space_next(space, position)) && interval->start < end && !interval->attributes.shm)
-		position = interval->end;
-	if (!interval || interval->start >= end) {
-		/* Another one that may only be moved alone: which of them cannot be told. */
-		space->counts.ambiguous += first_end(space, remap) < end;
-		return true;
-	}
-	if (interval->start <= remap->source)
-		return true;
-	remap->old_bytes = remap->new_bytes = interval->start - remap->source;
-	return move_pieces(space, call, remap);
+	if (!space_doubt_undo(space, call, remap->source, remap->source + remap->old_bytes))
+		return false;
+	failed = space_mremap_failed(space, call, remap);
+	space->counts.ambiguous += !failed.certain;
+	if (!release_range(space, call, &failed.cleared) || !release_range(space, call, &failed.shortened))
+		return false;
+	remap->old_bytes = remap->new_bytes = failed.moved;
+	return !failed.moved || move_pieces(space, call, remap);
 }
 
 static bool apply(struct space *space, const struct space_call *call, struct remap *remap)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The rings of aio contexts. io_setup maps them, which an MMAP2 record shows at the moment it happens; io_destroy
- * unmaps them long before it returns (it waits for all processors), so that meanwhile others may have got their place.
+ * The rings of aio contexts. io_setup maps them, which an MMAP2 record shows at the moment it happens, and unmaps them
+ * again when it fails; io_destroy unmaps them long before it returns (it waits for all processors), so that meanwhile
+ * others may have got their place.
  */
 #include <string.h>
 
@@ -14,6 +15,12 @@ static bool has_ring(const struct space *space, const struct space_witness *witn
 	const struct space_interval *held = space_find(space, witness->start);
 
 	return held && held->attributes.ring && held->attributes.inode == witness->attributes.inode;
+}
+
+static void remove_ring(struct space *space, struct ring *ring)
+{
+	space->rings.count--;
+	memmove(ring, ring + 1, (size_t)(space->rings.items + space->rings.count - ring) * sizeof(*ring));
 }
 
 static bool make_ring(struct space *space, const struct space_witness *witness, const struct space_call *setup)
@@ -30,7 +37,7 @@ static bool make_ring(struct space *space, const struct space_witness *witness, 
 					  .commit = space_edit_commit(&witness->attributes)};
 
 	if (space->rings.count == RINGS_MAXIMUM)
-		memmove(space->rings.items, space->rings.items + 1, --space->rings.count * sizeof(*space->rings.items));
+		remove_ring(space, space->rings.items);
 	return vector_push(&space->rings, ring) &&
 	       space_guards_place(space, setup, witness->start, witness->end, &witness->attributes) &&
 	       space_edit_touch(space, witness->start, witness->end) && space_edit_bear(space, &interval);
@@ -61,22 +68,30 @@ void space_rings_move(struct space *space, const struct space_interval *piece)
 
 /*
  * The ring that `call` destroys. Several were at its address when others came there before the calls that destroy them
- * returned: it is the youngest that was there when the call began.
+ * returned: it is one that was there when the call began. Or the program has unmapped a ring itself and got another
+ * context at the same address: the kernel then goes by what it reads there.
  */
-static struct ring *find_ring(const struct space *space, const struct space_call *call)
+static struct ring *find_ring(struct space *space, const struct space_call *call)
 {
-	struct ring *found = NULL;
+	const struct space_interval *held = space_find(space, call->arguments[0]);
+	struct ring *found = NULL, *late = NULL;
+	bool doubtful = false;
 
 	for (size_t i = space->rings.count; i > 0; i--) {
 		struct ring *ring = &space->rings.items[i - 1];
 
 		if (ring->start != call->arguments[0])
 			continue;
-		found = ring;
-		if (!space_guards_in_flight(space, ring->maker, ring->made_ns, call))
-			break;
+		late = ring;
+		if (space_guards_in_flight(space, ring->maker, ring->made_ns, call))
+			continue;
+		doubtful = found != NULL;
+		if (!found || (held && held->attributes.ring && held->attributes.inode == ring->inode))
+			found = ring;
 	}
-	return found;
+	if (doubtful && !(held && held->attributes.ring && held->attributes.inode == found->inode))
+		space->counts.ambiguous++;
+	return found ? found : late;
 }
 
 static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
@@ -91,18 +106,37 @@ static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* One that fails has made a ring all the same, and unmapped it again: where the system has too many contexts. */
+bool space_rings_setup(struct space *space, const struct space_call *call)
+{
+	for (size_t i = space->rings.count; i > 0; i--) {
+		struct ring *ring = &space->rings.items[i - 1];
+		uint64_t start = ring->start, end = start + ring->bytes;
+
+		if (ring->settled || ring->maker != call->thread)
+			continue;
+		ring->settled = true;
+		if (!space_calls_failed(call))
+			return true;
+		remove_ring(space, ring);
+		return space_guards_release(space, call, start, end);
+	}
+	return true;
+}
+
 /* The context's number is the address of its ring. One that was there before the recording is taken to be whole. */
 bool space_rings_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
-	struct ring *ring = find_ring(space, call);
 	uint64_t start = call->arguments[0], end;
+	struct ring *ring;
 
 	if (call->result != 0)
 		return true;
+	ring = find_ring(space, call);
 	if (ring) {
 		end = start + ring->bytes;
-		memmove(ring, ring + 1, (size_t)(space->rings.items + --space->rings.count - ring) * sizeof(*ring));
+		remove_ring(space, ring);
 	} else if (held && held->start == start && held->attributes.ring) {
 		end = held->end;
 	} else {

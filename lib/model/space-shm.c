@@ -53,6 +53,17 @@ static bool same_attachment(const struct space_attributes *left, const struct sp
 	       (left->attachment == right->attachment || !left->attachment || !right->attachment);
 }
 
+/* To the end of the kernel's mapping: what mremap has grown is another's birth, but the same mapping. */
+static void extend(const struct space *space, struct space_interval *piece)
+{
+	struct space_interval last = *piece;
+	const struct space_interval *next;
+
+	while ((next = space_find(space, last.end)) && space_edit_continues(&last, next))
+		last = *next;
+	piece->end = last.end;
+}
+
 /* What is sealed stays, and the call succeeds all the same. */
 static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
 {
@@ -77,11 +88,13 @@ bool space_shm_detach(struct space *space, const struct space_call *call)
 	if (!node)
 		return true;
 	first = node->interval;
+	extend(space, &first);
 	end = first.attributes.segment_pages ? base + first.attributes.segment_pages * space->page_bytes : UINT64_MAX;
 	if (!detach_piece(space, call, &first))
 		return false;
 	for (position = first.end; (node = intervals_next(&space->mapped, position)); position = piece.end) {
 		piece = node->interval;
+		extend(space, &piece);
 		if (piece.end > end)
 			break;
 		if (fits(&piece, base) && same_attachment(&piece.attributes, &first.attributes) &&

@@ -51,6 +51,8 @@ static void complete_interval(void *context, struct space_interval *interval)
 	known->stack |= told.stack;
 	known->heap |= told.heap;
 	known->shm |= told.shm;
+	known->ring |= told.ring;
+	known->zero |= told.zero;
 }
 
 /* Whether the model's interval needs nothing but details to be what the kernel says. */
@@ -90,8 +92,8 @@ static bool define_missing(struct space *space, const struct stretch *stretch, u
 	return space_edit_bear(space, &interval);
 }
 
-/* [start, end) is a part of the model's `held`. What a call has made is not given up for one reading, which may have
- * seen the effect of a call in flight. */
+/* [start, end) is a part of the model's `held`. What a call has made, io_setup too, is not given up for one reading,
+ * which may have seen the effect of a call in flight. */
 static bool define_held(struct space *space, const struct stretch *stretch, const struct space_interval *held,
 			uint64_t start, uint64_t end)
 {
@@ -103,7 +105,7 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 			return false;
 		return space_edit_change(space, start, end, complete_interval, &part);
 	}
-	if (before.birth >= BIRTH_UNKNOWN)
+	if (before.birth >= BIRTH_UNKNOWN || before.attributes.ring)
 		return differ(space, stretch, start, end, false);
 	return space_doubt_add(space, DOUBT_HELD, start, end, &before) && space_edit_release(space, start, end, NULL) &&
 	       define_missing(space, stretch, start, end);

@@ -29,6 +29,7 @@ struct ring {
 	uint64_t inode;
 	uint64_t made_ns;
 	int32_t maker; /* thread */
+	bool settled;  /* its io_setup has returned */
 };
 
 #define RINGS_MAXIMUM 1024

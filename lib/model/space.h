@@ -73,6 +73,7 @@ enum space_call_kind {
 	SPACE_SHMAT,
 	SPACE_SHMDT,
 	SPACE_REMAP_FILE_PAGES,
+	SPACE_IO_SETUP,
 	SPACE_IO_DESTROY,
 	SPACE_MADVISE, /* MADV_DONTFORK and MADV_DOFORK; others change nothing */
 	SPACE_MSEAL,
@@ -162,8 +163,8 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
 
 /*
- * An MMAP2 record of a ring, by `thread`. io_setup makes rings and is no call of the model: a ring that the model does
- * not have is one now, at a place that the kernel chose; false in *new_ret: the record belongs to some other call.
+ * An MMAP2 record of a ring, by `thread`. A ring that the model does not have has just been made by io_setup, at a place
+ * that the kernel chose; false in *new_ret: the record belongs to some other call.
  */
 struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
 				     uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;

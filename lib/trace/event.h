@@ -36,6 +36,7 @@ enum call {
 	CALL_SHMAT,
 	CALL_SHMDT,
 	CALL_REMAP_FILE_PAGES,
+	CALL_IO_SETUP,
 	CALL_IO_DESTROY,
 	CALL_MADVISE, /* MADV_DONTFORK and MADV_DOFORK alone, taken at the entry: complete without an exit */
 	CALL_MSEAL,

@@ -112,15 +112,28 @@ static void require_valid(const struct space *space)
 	abort();
 }
 
+static struct mmt_error *witness_ring(struct space *space, struct bytes *input, uint64_t now_ns)
+{
+	struct space_witness witness = take_witness(input);
+	bool made;
+
+	witness.attributes.ring = true;
+	return space_witness_ring(space, &witness, bytes_u8(input) & 3, now_ns, &made);
+}
+
 static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *birth)
 {
-	uint8_t kind = bytes_u8(input) % 18;
+	static const enum space_call_kind common_calls[] = {SPACE_MMAP,	 SPACE_MUNMAP,		 SPACE_MREMAP,
+							    SPACE_BRK,	 SPACE_MPROTECT,	 SPACE_SHMAT,
+							    SPACE_SHMDT, SPACE_REMAP_FILE_PAGES, SPACE_IO_DESTROY};
+	static const enum space_call_kind other_calls[] = {SPACE_MADVISE, SPACE_MSEAL, SPACE_IO_SETUP};
+	uint8_t kind = bytes_u8(input) % 18, choice;
 	struct space_witness witness;
 	struct space *copy = NULL;
 	struct mmt_error *error;
 
-	if (kind <= SPACE_IO_DESTROY)
-		return apply_call(space, input, kind, now_ns, birth);
+	if (kind < sizeof(common_calls) / sizeof(common_calls[0]))
+		return apply_call(space, input, common_calls[kind], now_ns, birth);
 	switch (kind) {
 	case 9:
 		witness = take_witness(input);
@@ -134,10 +147,12 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 			space_lost(space);
 		return space_snapshot_end(space, *now_ns);
 	case 13:
-		if (bytes_u8(input) & 1)
-			space_exec(space);
-		else
-			return apply_call(space, input, SPACE_MADVISE, now_ns, birth);
+		choice = bytes_u8(input) % 5;
+		if (choice < 3)
+			return apply_call(space, input, other_calls[choice], now_ns, birth);
+		if (choice == 3)
+			return witness_ring(space, input, *now_ns);
+		space_exec(space);
 		return NULL;
 	case 14:
 		error = space_fork(space, &copy);

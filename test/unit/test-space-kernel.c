@@ -207,7 +207,7 @@ static void start_run(struct run *run, uint32_t seed)
 	run->arena = (uint64_t)child_call(&run->child, SPACE_MMAP, 0, (ARENA_PAGES + 32) * PAGE, PROT_NONE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
 	for (size_t i = 0; i < sizeof(run->rings) / sizeof(*run->rings); i++)
-		run->rings[i] = child_io_setup(&run->child);
+		run->rings[i] = child_io_setup(&run->child, 1);
 	child_call(&run->child, SPACE_MUNMAP, run->arena, (ARENA_PAGES + 32) * PAGE, 0, 0, 0, 0);
 	child_compare(&run->child, 0);
 }

@@ -188,6 +188,110 @@ START_TEST(mremap_fixed_moves_several_mappings_at_once)
 }
 END_TEST
 
+/* Before 6.17 no kernel moves several mappings. */
+static bool moves_several(void)
+{
+	int64_t result;
+
+	map(0, 1, RW);
+	map(2, 1, RW);
+	result = child_call(&child, SPACE_MREMAP, at(0), 3 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(4), 0);
+	unmap(0, 8);
+	return result >= 0;
+}
+
+static void move_several(int64_t expected, uint64_t page, uint64_t pages, int more_flags, uint64_t target_page)
+{
+	remap(expected, page, pages, pages, MREMAP_MAYMOVE | MREMAP_FIXED | more_flags, target_page);
+	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
+}
+
+START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
+{
+	int64_t zero = child_syscall(&child, SYS_open, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0, 0, 0, 0);
+
+	if (!moves_several())
+		return;
+	map(10, 2, RW);
+	expect((int64_t)at(14), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(14), 0, 0, 0, 0);
+	map(20, 2, PROT_READ);
+	map(40, 20, PROT_READ | PROT_EXEC);
+	move_several(-EFAULT, 10, 12, 0, 40);
+	ck_assert_ptr_null(space_find(child.space, at(10)));
+	/* As the first of several it keeps all from being moved; alone it may be. */
+	move_several(-EFAULT, 14, 8, 0, 44);
+	move_several((int64_t)at(44), 14, 5, 0, 44);
+	map_file(70, 2, RW, MAP_PRIVATE, child.files[0], 3);
+	map_file(72, 2, RW, MAP_PRIVATE, (int)zero, 5);
+	move_several(-EFAULT, 70, 4, MREMAP_DONTUNMAP, 50);
+	move_several(-EFAULT, 72, 4, 0, 50);
+	/* A gap comes first. */
+	map(80, 2, RW);
+	move_several(-EFAULT, 78, 4, 0, 50);
+}
+END_TEST
+
+START_TEST(move_of_several_stops_at_a_seal)
+{
+	if (!moves_several())
+		return;
+	map(10, 2, RW);
+	map(14, 2, PROT_READ);
+	map(40, 20, PROT_READ | PROT_EXEC);
+	expect(0, SPACE_MSEAL, at(15), PAGE, 0, 0, 0, 0);
+	move_several(-EPERM, 10, 6, 0, 40);
+	ck_assert_ptr_null(space_find(child.space, at(14)));
+	ck_assert_ptr_nonnull(space_find(child.space, at(15)));
+	/* One in the way of the second. */
+	map(20, 2, RW);
+	map(24, 2, PROT_READ);
+	expect(0, SPACE_MSEAL, at(55), PAGE, 0, 0, 0, 0);
+	move_several(-EPERM, 20, 6, 0, 50);
+	/* And of the first. */
+	move_several(-EPERM, 24, 2, 0, 55);
+}
+END_TEST
+
+/* A ring of two pages: its context goes by the one that was moved last. */
+START_TEST(ring_whose_context_is_gone_cannot_be_moved)
+{
+	uint64_t context = child_io_setup(&child, 100);
+	int64_t result;
+
+	ck_assert_uint_ne(context, 0);
+	map(50, 20, PROT_READ);
+	expect((int64_t)at(12), SPACE_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
+	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(55), 0);
+	ck_assert_ptr_nonnull(space_find(child.space, at(55)));
+	expect(0, SPACE_IO_DESTROY, at(12), 0, 0, 0, 0, 0);
+	/* The first page is left, and where it was to go there is room now. */
+	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(55), 0);
+	ck_assert_ptr_null(space_find(child.space, at(55)));
+	ck_assert_ptr_nonnull(space_find(child.space, context));
+	if (!moves_several())
+		return;
+	result = (int64_t)(context - PAGE);
+	expect(result, SPACE_MMAP, context - PAGE, PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	expect(-EINVAL, SPACE_MREMAP, context - PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(60), 0);
+	ck_assert_ptr_null(space_find(child.space, context - PAGE));
+	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
+	ck_assert_ptr_null(space_find(child.space, at(61)));
+	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
+}
+END_TEST
+
+START_TEST(move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped)
+{
+	map(10, 4, RW);
+	map(40, 4, PROT_READ);
+	if (child_call(&child, SPACE_MSEAL, at(13), PAGE, 0, 0, 0, 0) != 0)
+		return; /* before 6.10 */
+	remap(-EPERM, 10, 4, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
+}
+END_TEST
+
 START_TEST(mremap_dontunmap_leaves_its_source)
 {
 	uint32_t birth;
@@ -379,6 +483,12 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
 	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(19)));
+	/* What has grown is one mapping with what it has grown from, and one that begins within may end beyond. */
+	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	remap((int64_t)at(50), 50, 5, 8, MREMAP_MAYMOVE, 50);
+	map(50, 4, RW);
+	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_find(child.space, at(56)));
 	/* Also when it is none of the segment's. */
 	expect((int64_t)at(30), SPACE_SHMAT, segment, at(30), 0, 0, 0, 0);
 	map(32, 4, RW);
@@ -431,7 +541,7 @@ END_TEST
 
 START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
 {
-	uint64_t context = child_io_setup(&child);
+	uint64_t context = child_io_setup(&child, 100);
 
 	ck_assert_uint_ne(context, 0);
 	child_compare(&child, ++step);
@@ -444,7 +554,7 @@ END_TEST
 
 START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
 {
-	uint64_t context = child_io_setup(&child);
+	uint64_t context = child_io_setup(&child, 100);
 
 	ck_assert_uint_ne(context, 0);
 	if (child_call(&child, SPACE_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)
@@ -547,6 +657,10 @@ int main(void)
 	tcase_add_test(rules, mremap_fixed_over_several_targets);
 	tcase_add_test(rules, mremap_fixed_shrinks_to_its_target);
 	tcase_add_test(rules, mremap_fixed_moves_several_mappings_at_once);
+	tcase_add_test(rules, move_of_several_stops_at_what_may_only_be_moved_alone);
+	tcase_add_test(rules, move_of_several_stops_at_a_seal);
+	tcase_add_test(rules, ring_whose_context_is_gone_cannot_be_moved);
+	tcase_add_test(rules, move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped);
 	tcase_add_test(rules, mremap_dontunmap_leaves_its_source);
 	tcase_add_test(rules, mremap_of_old_size_0_makes_a_second_view);
 	tcase_add_test(rules, mremap_fixed_that_fails_at_the_limit_has_unmapped_its_target);

@@ -412,12 +412,47 @@ START_TEST(io_destroy_unmaps_the_ring)
 }
 END_TEST
 
+/* The system had too many contexts: its ring was there for a moment, and the next is another's. */
+START_TEST(io_setup_that_fails_has_unmapped_its_ring)
+{
+	make_ring(10, 2, 6);
+	driver_call(&driver, SPACE_IO_SETUP, 0, 100, 0, 0, 0, 0, 0);
+	make_ring(8, 2, 7);
+	driver.thread = 2;
+	make_ring(8, 1, 8);
+	driver.thread = 1;
+	driver_call(&driver, SPACE_IO_SETUP, -EAGAIN, 100, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 k");
+	/* Refused before any ring was made. */
+	driver_call(&driver, SPACE_IO_SETUP, -EINVAL, 0, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 k");
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+}
+END_TEST
+
 START_TEST(io_destroy_unmaps_what_lies_where_the_ring_was)
 {
 	make_ring(10, 3, 6);
 	driver_map(&driver, 11, 4, PROT_READ, MAP_FIXED);
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "13-15 r #3");
+}
+END_TEST
+
+/* The program has unmapped a ring, and another context got its place: the kernel reads there whose it is. */
+START_TEST(io_destroy_goes_by_the_ring_that_is_there)
+{
+	make_ring(10, 2, 6);
+	driver_unmap(&driver, 10, 2);
+	make_ring(10, 3, 7);
+	driver_map(&driver, 12, 4, PROT_READ, MAP_FIXED);
+	destroy_ring(10);
+	ck_assert_str_eq(driver_show(&driver), "13-16 r #4");
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
+	make_ring(10, 1, 8);
+	driver_map(&driver, 10, 1, RW, MAP_FIXED);
+	destroy_ring(10);
+	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 1);
 }
 END_TEST
 
@@ -743,6 +778,8 @@ int main(void)
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);
 	tcase_add_test(calls, ring_in_the_place_of_one_being_destroyed_stays);
 	tcase_add_test(calls, what_cannot_be_told_counts_as_ambiguous);
+	tcase_add_test(calls, io_destroy_goes_by_the_ring_that_is_there);
+	tcase_add_test(calls, io_setup_that_fails_has_unmapped_its_ring);
 	tcase_add_test(calls, io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing);
 	tcase_add_test(calls, ring_is_there_whatever_call_comes_next);
 	tcase_add_test(calls, younger_of_two_rings_at_one_address_destroyed_first);

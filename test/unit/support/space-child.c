@@ -43,6 +43,7 @@ static const long numbers[] = {
     [SPACE_SHMAT] = SYS_shmat,
     [SPACE_SHMDT] = SYS_shmdt,
     [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
+    [SPACE_IO_SETUP] = SYS_io_setup,
     [SPACE_IO_DESTROY] = SYS_io_destroy,
     [SPACE_MADVISE] = SYS_madvise,
     [SPACE_MSEAL] = 462,
@@ -303,10 +304,10 @@ uint64_t child_file_offset(struct child *child, uint64_t address)
 	return 0;
 }
 
-uint64_t child_io_setup(struct child *child)
+uint64_t child_io_setup(struct child *child, uint64_t events)
 {
 	static struct space_witness lines[LINES_MAXIMUM];
-	const struct request request = {SYS_io_setup, {1, (uint64_t)(uintptr_t)&aio_context}};
+	const struct request request = {SYS_io_setup, {events, (uint64_t)(uintptr_t)&aio_context}};
 	struct answer answer = ask(child, &request);
 	size_t count = read_maps(child, lines);
 

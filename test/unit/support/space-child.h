@@ -42,8 +42,8 @@ void child_witness(struct child *child, uint64_t address);
 int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		      uint64_t a5);
 
-/* Make an aio context; 0 when the kernel refuses. */
-uint64_t child_io_setup(struct child *child);
+/* Make an aio context for so many events (100: a ring of two pages); 0 when the kernel refuses. */
+uint64_t child_io_setup(struct child *child, uint64_t events);
 
 /* Let the child's address space grow by `bytes` from now, or without limit. */
 void child_limit(struct child *child, bool limit, uint64_t bytes);
