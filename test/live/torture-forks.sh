@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Random memory calls of processes that fork at random moments: at every checkpoint the model equals the kernel's maps.
-# What is left out here is in test/torture.
 source "$SOURCE/test/live/support/recording.bash"
 source "$SOURCE/test/live/support/torture.bash"
 
 need_perf
-torture_case forks 1 30 2000 without=remap-several without=map-zero-private without=io-setup
+torture_case forks 1 30 2000

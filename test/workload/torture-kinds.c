@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "support/stage.h"
@@ -94,26 +95,44 @@ static size_t ring_pages(aio_context_t ring)
 
 bool torture_setup_io(struct torture_worker *worker)
 {
-	uint64_t *context = &worker->contexts[torture_random(worker, TORTURE_CONTEXTS)];
+	size_t i = torture_random(worker, TORTURE_CONTEXTS);
 	aio_context_t made = 0;
 
-	if (*context)
+	if (worker->contexts[i])
 		return false;
 	if (syscall(SYS_io_setup, 1 + torture_random(worker, 300), &made) == -1)
 		return true;
-	*context = made;
+	worker->contexts[i] = made;
+	worker->context_headers[i] = *(const uint64_t *)made;
 	if (!worker->exact)
 		torture_give(worker, (struct torture_range){.start = made, .pages = ring_pages(made)});
 	return false;
 }
 
+/*
+ * The kernel tells contexts by what it reads at their address. Where something else lies by now it may find any other,
+ * even one whose ring was unmapped there before.
+ */
+static bool is_intact(uint64_t context, uint64_t header)
+{
+	uint64_t found;
+	struct iovec to = {.iov_base = &found, .iov_len = sizeof(found)};
+	struct iovec from = {.iov_base = (void *)(uintptr_t)context, .iov_len = sizeof(found)};
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof(found) && found == header;
+}
+
+static bool destroy_context(struct torture_worker *worker, size_t i)
+{
+	uint64_t made = worker->contexts[i];
+
+	worker->contexts[i] = 0;
+	return made && is_intact(made, worker->context_headers[i]) && syscall(SYS_io_destroy, made) == -1;
+}
+
 bool torture_destroy_io(struct torture_worker *worker)
 {
-	uint64_t *context = &worker->contexts[torture_random(worker, TORTURE_CONTEXTS)];
-	uint64_t made = *context;
-
-	*context = 0;
-	return made && syscall(SYS_io_destroy, made) == -1;
+	return destroy_context(worker, torture_random(worker, TORTURE_CONTEXTS));
 }
 
 bool torture_advise(struct torture_worker *worker)
@@ -289,10 +308,8 @@ void torture_worker_open(struct torture_worker *worker, uint64_t seed, uintptr_t
 
 void torture_worker_close(struct torture_worker *worker)
 {
-	for (size_t i = 0; i < TORTURE_CONTEXTS; i++) {
-		if (worker->contexts[i])
-			syscall(SYS_io_destroy, worker->contexts[i]);
-	}
+	for (size_t i = 0; i < TORTURE_CONTEXTS; i++)
+		destroy_context(worker, i);
 	if (worker->huge)
 		syscall(SYS_munmap, worker->huge, worker->huge_bytes);
 	while (worker->range_count) {

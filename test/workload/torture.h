@@ -51,9 +51,10 @@ struct torture_worker {
 	size_t range_count;
 	int segments[TORTURE_SEGMENTS];
 	size_t segment_pages[TORTURE_SEGMENTS];
-	uintptr_t attached[TORTURE_ADDRESSES]; /* where segments are, or were */
-	uint64_t contexts[TORTURE_CONTEXTS];   /* of io_setup; 0: none */
-	uintptr_t huge;			       /* a mapping of huge pages; 0: none */
+	uintptr_t attached[TORTURE_ADDRESSES];	    /* where segments are, or were */
+	uint64_t contexts[TORTURE_CONTEXTS];	    /* of io_setup; 0: none */
+	uint64_t context_headers[TORTURE_CONTEXTS]; /* what their rings begin with: their number and size */
+	uintptr_t huge;				    /* a mapping of huge pages; 0: none */
 	size_t huge_bytes;
 };
 
