@@ -11,7 +11,8 @@
 #include "base/cleanup.h"
 #include "trace/calls.h"
 
-#define LACKS_MAX 16
+#define LACKS_MAX 32
+#define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
 
 struct lacks {
 	struct arena *arena;
@@ -149,11 +150,20 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 		"was changed after it was recorded and has no build-id that tells whether it is the same",
 	};
 	enum program_state state;
-	size_t position = 0;
+	size_t position = 0, count = 0;
 	const char *path;
 
-	while ((path = code_view_unusable(replay->code, &position, &state)))
-		add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
+	while ((path = code_view_unusable(replay->code, &position, &state))) {
+		if (++count <= PROGRAMS_NAMED)
+			add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path,
+				 reasons[state]);
+	}
+	if (count > PROGRAMS_NAMED)
+		add_lack(lacks, "%zu more program files cannot be used either", count - PROGRAMS_NAMED);
+	if (count)
+		add_lack(lacks,
+			 "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
+			 "or recorded with --images all");
 }
 
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,

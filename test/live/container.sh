@@ -83,6 +83,7 @@ wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.
 [ "$(stat -c %s "$recording")" -lt "$size" ] || fail "--images none copied something"
 report_json
 expect_json "[.completeness.lacks[] | select(contains(\"$program is another build\"))] | length == 1"
+expect_json '[.completeness.lacks[] | select(contains("mmtrace pack"))] | length == 1'
 expect_json '[.groups[].frames[] | select(.function // "" | test("native_allocate|^main"))] | length == 0'
 
 # The recorder inside as well: numbers are those of the namespace. The map stands in the common /tmp.
