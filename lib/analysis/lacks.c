@@ -116,6 +116,21 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 		add_lack(lacks, "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }
 
+/* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
+static void find_skipped_frames(const struct replay *replay, int32_t pid, const struct runtime *runtime,
+				struct lacks *lacks)
+{
+	const char *command_line = replay->metadata->command_line;
+
+	if (!runtime || !runtime->frame_pointers || (command_line && strstr(command_line, runtime->frame_pointers)))
+		return;
+	add_lack(lacks,
+		 "not known whether process %" PRId32
+		 " (%s) was started with %s: without it, callers of compiled methods are "
+		 "missing from its stacks",
+		 pid, runtime->label, runtime->frame_pointers);
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
@@ -123,6 +138,7 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
 
 		find_poor_names(pid, &code.names, lacks);
+		find_skipped_frames(replay, pid, code.runtime, lacks);
 		if (!code.unnamed)
 			continue;
 		if (code.names.has_perf_map || code.names.has_jitdump)

@@ -7,9 +7,10 @@
 #include "model/space.h"
 
 struct runtime {
-	const char *name;   /* a word for documents: "dotnet" */
-	const char *label;  /* for people: ".NET" */
-	const char *advice; /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
+	const char *name;	    /* a word for documents: "dotnet" */
+	const char *label;	    /* for people: ".NET" */
+	const char *advice;	    /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
+	const char *frame_pointers; /* option without which its code keeps none; NULL: it does, or none makes it */
 };
 
 /* NULL: the file is none of a runtime that is known. */

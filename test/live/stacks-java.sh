@@ -51,3 +51,10 @@ expect_compiled $((rounds - 10))
 # As it comes: every tier in one stack.
 java_case 'all tiers'
 expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"
+expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+
+# Without the option stacks are not what they seem, and the report says so and what to do.
+record_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -XX:+UnlockDiagnosticVMOptions \
+	-XX:+DumpPerfMapAtExit Program 10
+expect_json 'any(.completeness.lacks[]; contains("was started with -XX:+PreserveFramePointer: without it"))'
+"$MMTRACE" report --no-pager -i "$recording" | tr '\n' ' ' | grep -q 'PreserveFramePointer' || fail "the text does not say so"
