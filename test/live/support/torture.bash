@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by test/live/torture-*.sh and test/torture, after recording.bash.
 
-# torture_start: how the recording begins. "command" has shown differences at the first checkpoint now and then, in the
-# snapshot after exec; "attach" has not.
+# torture_start: how the recording begins, "attach" or "command".
 torture_start=attach
 
 record_command() {
@@ -37,8 +36,11 @@ torture_record() {
 	grep '^torture ' "$directory/workload.out" || fail "the torture program said nothing"
 }
 
-# torture_case MODE ...: records and compares at every checkpoint.
+# torture_case MODE ...: records and compares at every checkpoint, attached to it before it begins and from its exec on.
 torture_case() {
-	torture_record "$@"
-	"$BUILD/test/torture-check" "$recording" "$directory" || fail "the model differs from the kernel"
+	for torture_start in attach command; do
+		torture_record "$@"
+		"$BUILD/test/torture-check" "$recording" "$directory" ||
+			fail "the model differs from the kernel ($torture_start)"
+	done
 }
