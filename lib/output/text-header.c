@@ -169,6 +169,7 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 	put_events(text, report);
 	put_stacks(text, &report->completeness);
 	text_window(text, report);
+	text_choice(text, report);
 	put_repair(text, &report->completeness);
 	if (one_line_of_checks)
 		text_checks_line(text, report);

@@ -36,16 +36,20 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 static void put_sums(struct text *text, const struct mmt_report *report)
 {
 	text->indent = 0;
-	put_sum(text, "unfreed in this recording", report->unfreed_bytes);
+	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
 	put_part_bytes(text, "committed", report->committed_bytes);
 	put_part_bytes(text, "reserved", report->reserved_bytes);
 	put_part_bytes(text, "resident", report->resident_bytes);
 	text_end_line(text);
-	put_sum(text, "mapped in this recording", report->allocated_bytes);
+	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
 	put_part_bytes(text, "freed again", report->freed_bytes);
 	text_end_line(text);
 	put_sum(text, "mapped before it began", report->before_bytes);
 	text_end_line(text);
+	if (report->younger_bytes) {
+		put_sum(text, "too young to count", report->younger_bytes);
+		text_end_line(text);
+	}
 	if (report->ended_bytes) {
 		put_sum(text, "in processes that ended", report->ended_bytes);
 		text_end_line(text);

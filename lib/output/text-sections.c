@@ -16,6 +16,34 @@ static const char *format_since(const struct mmt_report *report, uint64_t ns, ch
 	return mmt_format_duration(ns > report->start_ns ? ns - report->start_ns : 0, text);
 }
 
+static void put_classes(struct text *text, const struct mmt_report *report)
+{
+	const char *separator = "  only memory of class ";
+
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		if (!(report->classes >> kind & 1))
+			continue;
+		text_put(text, TEXT_STRONG, separator);
+		text_put(text, TEXT_STRONG, mmt_class_name((enum mmt_class)kind));
+		separator = ", ";
+	}
+	text_end_line(text);
+}
+
+void text_choice(struct text *text, const struct mmt_report *report)
+{
+	char count[MMT_SIZE_TEXT];
+
+	if (report->classes)
+		put_classes(text, report);
+	if (!report->left_out_process_count)
+		return;
+	text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
+		    text_plural(report->process_count, "process", "processes"),
+		    mmt_format_count(report->left_out_process_count, count));
+	text_end_line(text);
+}
+
 void text_window(struct text *text, const struct mmt_report *report)
 {
 	char from[MMT_SIZE_TEXT], births_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];

@@ -8,6 +8,9 @@
 /* The part of the recording that was asked for. */
 void text_window(struct text *text, const struct mmt_report *report);
 
+/* The classes and processes that were asked for. */
+void text_choice(struct text *text, const struct mmt_report *report);
+
 /* Who holds how much, when there is more than one process. */
 void text_processes(struct text *text, const struct mmt_report *report);
 

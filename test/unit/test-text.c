@@ -200,6 +200,27 @@ START_TEST(differs_from_kernel)
 }
 END_TEST
 
+/* A part is never taken for the whole. */
+START_TEST(what_was_asked_for)
+{
+	struct mmt_report report = sample_report();
+	char *text = render(&report, &(struct mmt_text_options){0});
+
+	ck_assert_ptr_null(strstr(text, "  only "));
+	free(text);
+	report.classes = 1u << MMT_CLASS_FILE | 1u << MMT_CLASS_HEAP;
+	report.left_out_process_count = 1200;
+	report.windowed = true;
+	report.younger_bytes = 8192;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  only memory of class file, heap\n  only the process asked for; 1,200 left out\n");
+	ASSERT_HAS(text, "\nunfreed in this window    ");
+	ASSERT_HAS(text, "\nmapped in this window     ");
+	ASSERT_HAS(text, "\ntoo young to count           8.00 KiB\n");
+	free(text);
+}
+END_TEST
+
 /* Who holds how much: the first eight, and a line for the rest. */
 START_TEST(table_of_processes)
 {
@@ -637,6 +658,7 @@ int main(void)
 	tcase_add_test(cases, warnings_come_first);
 	tcase_add_test(cases, differs_from_kernel);
 	tcase_add_test(cases, table_of_processes);
+	tcase_add_test(cases, what_was_asked_for);
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, parts_given_back);
