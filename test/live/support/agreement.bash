@@ -59,7 +59,8 @@ need_agreement() {
 
 # agreement_build PROGRAM: sets $agreement_command; fails with $missing when a compiler is not installed.
 # Not coroutines of C++: gdb takes what runs when one is resumed for inlined into the function that starts it.
-agreement_programs=(c c-static-pie c-static c-stripped c++ contexts libraries interrupted rust)
+# Not interrupted.c: under gdb its timer leaves it no time.
+agreement_programs=(c c-static-pie c-static c-stripped c++ contexts libraries rust)
 agreement_build() {
 	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
 	case $1 in
@@ -75,7 +76,7 @@ agreement_build() {
 	c-static) build_program gcc -static -o "$1" "${c[@]}" ;;
 	c-stripped) build_program gcc -s -o "$1" "${c[@]}" ;;
 	c++) build_cxx "$1" ;;
-	contexts | interrupted) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/$1.c" "$stage_source" ;;
+	contexts) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
 	libraries)
 		build_native_library
 		build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/$1.c" "$stage_source" -ldl

@@ -43,7 +43,7 @@ def watch(output):
 for setting in ("pagination off", "confirm off", "backtrace past-main on", "backtrace past-entry on",
                 "debuginfod enabled off", "backtrace limit 500"):
     gdb.execute("set " + setting)
-gdb.execute("handle SIGUSR1 SIGUSR2 SIGILL SIGALRM SIG32 SIG33 nostop noprint pass", to_string=True)
+gdb.execute("handle SIGUSR1 SIGUSR2 SIGILL SIG32 SIG33 nostop noprint pass", to_string=True)
 gdb.execute("catch syscall mmap", to_string=True)
 with open(os.environ["BACKTRACES"], "w", encoding="utf-8") as file:
     watch(file)
