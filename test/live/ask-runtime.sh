@@ -97,6 +97,8 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 		sleep 1.5
 		process=$(cat "/proc/$outer/task/$outer/children")
 		process=${process// /}
+		# A change of user forgets that it should die with its parent.
+		processes+=("$process")
 		"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p "$process" 2>record.log ||
 			fail "record -p: $(cat record.log)"
 		report_json
