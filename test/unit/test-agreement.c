@@ -4,8 +4,9 @@
 #include <check.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "support/run-suite.h"
 
 static const char *const stored[] = {"data/leak.data", "data/more.data", "data/perf.data", "data/troubled.data"};
 
@@ -208,8 +209,6 @@ int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("agreement");
 	TCase *tcase = tcase_create("agreement");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 120);
 	if (argc > 1) {
@@ -218,8 +217,5 @@ int main(int argc, char **argv)
 	}
 	tcase_add_loop_test(tcase, figures_agree, 0, recording_count);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

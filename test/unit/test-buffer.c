@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "support/run-suite.h"
 
 START_TEST(little_endian_and_patched)
 {
@@ -111,8 +111,6 @@ int main(void)
 {
 	Suite *suite = suite_create("buffer");
 	TCase *tcase = tcase_create("buffer");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, little_endian_and_patched);
 	tcase_add_test(tcase, maximum_is_kept_and_told);
@@ -120,9 +118,5 @@ int main(void)
 	tcase_add_test(tcase, vector_grows);
 	tcase_add_test(tcase, error_carries_context);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

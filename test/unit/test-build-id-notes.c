@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "capture/build-id-notes.h"
+#include "support/run-suite.h"
 
 /* A file with one segment of two notes: another vendor's, then the build-id. */
 struct image {
@@ -131,8 +132,6 @@ int main(void)
 {
 	TCase *notes = tcase_create("notes");
 	Suite *suite = suite_create("build-id-notes");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(notes, found_behind_another_note);
 	tcase_add_test(notes, truncated_anywhere);
@@ -140,8 +139,5 @@ int main(void)
 	tcase_add_test(notes, vdso_of_this_process);
 	tcase_add_test(notes, each_file_once);
 	suite_add_tcase(suite, notes);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

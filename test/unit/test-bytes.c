@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 
 #include "base/bytes.h"
+#include "support/run-suite.h"
 
 static const uint8_t numbers[] = {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
 				  0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f};
@@ -101,8 +101,6 @@ int main(void)
 {
 	Suite *suite = suite_create("bytes");
 	TCase *cases = tcase_create("cursor");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(cases, reads_little_endian_without_alignment);
 	tcase_add_test(cases, stays_failed_and_names_the_first_place);
@@ -111,9 +109,5 @@ int main(void)
 	tcase_add_test(cases, counts_are_held_against_limit_and_data);
 	tcase_add_test(cases, aligns_from_the_start_and_stops_at_the_end);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include "code/cfi.h"
 #include "code/program.h"
 #include "support/cfi-oracle.h"
+#include "support/run-suite.h"
 
 static const char *const columns[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 				      "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
@@ -326,8 +327,6 @@ int main(void)
 {
 	Suite *suite = suite_create("cfi");
 	TCase *tests = tcase_create("cfi");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_rows_of_the_c_library);
@@ -338,9 +337,5 @@ int main(void)
 	tcase_add_test(tests, test_expressions);
 	tcase_add_test(tests, test_outside_of_all_rows);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

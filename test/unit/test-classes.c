@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "analysis/classes.h"
+#include "support/run-suite.h"
 
 #define MIB (1024ull * 1024)
 #define RW (PROT_READ | PROT_WRITE)
@@ -105,16 +105,11 @@ int main(void)
 {
 	Suite *suite = suite_create("classes");
 	TCase *tcase = tcase_create("classes");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, class_of_interval, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_test(tcase, stacks_have_a_say);
 	tcase_add_test(tcase, words);
 	tcase_add_test(tcase, kinds);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

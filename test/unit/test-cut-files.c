@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 /* What is tested has no header that a test may include. */
 #include "../../cmd/cut-files.c"
 #include "../../cmd/message.c"
+#include "support/run-suite.h"
 
 static const struct command report = {.name = "report"};
 
@@ -72,16 +72,10 @@ int main(void)
 {
 	Suite *suite = suite_create("cut-files");
 	TCase *tests = tcase_create("cut-files");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, test_pages_that_are_gone_read_as_zeros);
 	tcase_add_test(tests, test_it_is_told_once_it_has_happened);
 	tcase_add_test_raise_signal(tests, test_other_bus_errors_kill, SIGBUS);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Matching the stacks of two recordings. */
 #include <check.h>
-#include <stdlib.h>
 
 #include <mmtrace/diff.h>
+
+#include "support/run-suite.h"
 
 #define FRAME(name, at)                                                                                                \
 	{                                                                                                              \
@@ -135,8 +136,6 @@ int main(void)
 {
 	Suite *suite = suite_create("diff");
 	TCase *tcase = tcase_create("diff");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, addresses_do_not_matter);
 	tcase_add_test(tcase, every_kind_of_change);
@@ -144,9 +143,5 @@ int main(void)
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

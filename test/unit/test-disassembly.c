@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/disassembly.h"
+#include "support/run-suite.h"
 
 #include <check.h>
 #include <elf.h>
-#include <stdlib.h>
 
 static const struct {
 	uint8_t code[16];
@@ -53,15 +53,9 @@ int main(void)
 {
 	Suite *suite = suite_create("disassembly");
 	TCase *tests = tcase_create("disassembly");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tests, test_x86_64, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_other_machines);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

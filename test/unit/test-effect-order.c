@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/effect-order.h"
+#include "support/run-suite.h"
 
 #define SPACE_A 0xffff888000001000ULL
 #define SPACE_B 0xffff888000002000ULL
@@ -698,8 +699,6 @@ int main(void)
 {
 	Suite *suite = suite_create("effect-order");
 	TCase *tests = tcase_create("effect-order");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, a_call_takes_effect_at_its_lock);
@@ -731,8 +730,5 @@ int main(void)
 	tcase_add_test(tests, equal_times_keep_their_order);
 	tcase_add_loop_test(tests, random_events_come_out_in_order, 0, 20);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "support/recording-builder.h"
+#include "support/run-suite.h"
 
 enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 
@@ -208,8 +209,6 @@ int main(void)
 {
 	Suite *suite = suite_create("ended");
 	TCase *tcase = tcase_create("ended");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, create, destroy);
@@ -217,8 +216,5 @@ int main(void)
 	tcase_add_test(tcase, ended_processes_that_are_asked_for);
 	tcase_add_test(tcase, ended_children_cost_little);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/epilogue.h"
+#include "support/run-suite.h"
 
 #include <check.h>
 #include <elf.h>
-#include <stdlib.h>
 
 enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16, CODE_MAX = 48 };
 #define START 0x400000ULL
@@ -166,15 +166,9 @@ int main(void)
 {
 	Suite *suite = suite_create("epilogue");
 	TCase *tests = tcase_create("epilogue");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_padding);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

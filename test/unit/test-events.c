@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "capture/events.h"
+#include "support/run-suite.h"
 #include "trace/calls.h"
 
 static char directory[64];
@@ -198,8 +199,6 @@ int main(void)
 {
 	Suite *suite = suite_create("events");
 	TCase *tests = tcase_create("events");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, every_call_has_its_truth);
@@ -209,8 +208,5 @@ int main(void)
 	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
 	tcase_add_test(tests, without_children_threads_are_inherited_still);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

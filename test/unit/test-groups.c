@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/groups.h"
+#include "support/run-suite.h"
 
 START_TEST(figures_that_agree)
 {
@@ -33,14 +33,9 @@ int main(void)
 {
 	Suite *suite = suite_create("groups");
 	TCase *tcase = tcase_create("groups");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, figures_that_agree);
 	tcase_add_test(tcase, figures_that_do_not);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

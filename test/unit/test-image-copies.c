@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/run-suite.h"
 #include "trace/compress.h"
 #include "trace/image-copies.h"
 
@@ -139,16 +140,11 @@ int main(void)
 {
 	Suite *suite = suite_create("image-copies");
 	TCase *tests = tcase_create("image-copies");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, round_trip);
 	tcase_add_test(tests, cut_anywhere);
 	tcase_add_test(tests, copy_of_another_size);
 	tcase_add_test(tests, of_a_newer_version);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

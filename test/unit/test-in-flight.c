@@ -2,12 +2,12 @@
 /* Threads that may not have returned from a call yet. */
 #include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/in-flight.h"
+#include "support/run-suite.h"
 
 #define TRIES 30000 /* of a millisecond */
 
@@ -90,8 +90,6 @@ int main(void)
 {
 	Suite *suite = suite_create("in flight");
 	TCase *tests = tcase_create("threads");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(tests, NULL, teardown);
 	tcase_set_timeout(tests, 120);
@@ -99,8 +97,5 @@ int main(void)
 	tcase_add_test(tests, busy_thread_has_returned_when_it_has_run);
 	tcase_add_test(tests, thread_that_has_ended_is_not_waited_for);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

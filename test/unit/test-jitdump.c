@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "support/run-suite.h"
 
 #define NO_END UINT64_MAX
 
@@ -355,8 +356,6 @@ int main(void)
 {
 	Suite *suite = suite_create("jitdump");
 	TCase *tests = tcase_create("jitdump");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
@@ -369,9 +368,5 @@ int main(void)
 	tcase_add_test(tests, test_other_clock);
 	tcase_add_test(tests, test_what_is_no_jitdump);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

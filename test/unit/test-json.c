@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/run-suite.h"
 #include "support/sample-report.h"
 
 static json_t *load(char *text)
@@ -214,8 +215,6 @@ int main(void)
 {
 	Suite *suite = suite_create("json");
 	TCase *cases = tcase_create("json");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(cases, report_fields);
 	tcase_add_test(cases, fields_of_commits_and_threads);
@@ -224,8 +223,5 @@ int main(void)
 	tcase_add_test(cases, limit);
 	tcase_add_test(cases, diff);
 	suite_add_tcase(suite, cases);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/ledger.h"
 #include "model/space.h"
+#include "support/run-suite.h"
 
 static struct ledger ledger;
 
@@ -408,8 +409,6 @@ int main(void)
 {
 	Suite *suite = suite_create("ledger");
 	TCase *tcase = tcase_create("ledger");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, partial_release_is_not_a_free);
@@ -428,9 +427,5 @@ int main(void)
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "support/run-suite.h"
 
 /* push rbp; mov rbp, rsp; sub rsp, 16; movabs rax, 0x5090909090909090; call rax; leave; ret; nop * 20 */
 static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0xb8, 0x90, 0x90, 0x90, 0x90,
@@ -157,8 +158,6 @@ int main(void)
 {
 	Suite *suite = suite_create("listing");
 	TCase *tests = tcase_create("listing");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
@@ -170,9 +169,5 @@ int main(void)
 	tcase_add_test(tests, test_aarch64);
 	tcase_add_test(tests, test_noise);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

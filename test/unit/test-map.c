@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "support/run-suite.h"
 
 #define MANY 20000u
 
@@ -110,8 +110,6 @@ int main(void)
 {
 	Suite *suite = suite_create("map");
 	TCase *cases = tcase_create("map and intern");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(cases, keeps_gives_and_replaces);
 	tcase_add_test(cases, removes_and_stays_small);
@@ -119,9 +117,5 @@ int main(void)
 	tcase_add_test(cases, equal_bytes_have_one_id);
 	tcase_add_test(cases, interned_bytes_survive_growth);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "support/recording-builder.h"
+#include "support/run-suite.h"
 #include "trace/format.h"
 #include "trace/reader.h"
 
@@ -191,8 +192,6 @@ int main(void)
 {
 	Suite *suite = suite_create("name-pieces");
 	TCase *tests = tcase_create("name-pieces");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
@@ -203,9 +202,5 @@ int main(void)
 	tcase_add_test(tests, test_lies);
 	tcase_add_test(tests, test_finished);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

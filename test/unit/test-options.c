@@ -8,6 +8,7 @@
 #include "../../cmd/options-help.c"
 #include "../../cmd/options.c"
 #include "../../cmd/values.c"
+#include "support/run-suite.h"
 
 static const char *const usage[] = {"[OPTIONS] FILE", NULL};
 static const struct command command = {.name = "test", .usage = usage, .about = "About."};
@@ -246,8 +247,6 @@ int main(void)
 {
 	Suite *suite = suite_create("options");
 	TCase *cases = tcase_create("options");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(cases, every_kind);
 	tcase_add_test(cases, order_of_arguments);
@@ -259,8 +258,5 @@ int main(void)
 	tcase_add_test(cases, shares_and_classes);
 	tcase_add_test(cases, distances);
 	suite_add_tcase(suite, cases);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

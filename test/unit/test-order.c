@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 
+#include "support/run-suite.h"
 #include "trace/order.h"
 
 static struct order *order;
@@ -128,8 +128,6 @@ int main(void)
 {
 	Suite *suite = suite_create("order");
 	TCase *cases = tcase_create("rounds");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, a_round_releases_what_the_one_before_had);
@@ -138,9 +136,5 @@ int main(void)
 	tcase_add_test(cases, late_records_are_counted);
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/ordered-bits.h"
+#include "support/run-suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -58,15 +59,9 @@ int main(void)
 {
 	Suite *suite = suite_create("ordered-bits");
 	TCase *tests = tcase_create("ordered-bits");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, test_like_an_array, 0, sizeof(limits) / sizeof(*limits));
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/origin.h"
 #include "analysis/patterns.h"
+#include "support/run-suite.h"
 
 #define FRAMES_MAX 8
 
@@ -105,15 +106,10 @@ int main(void)
 {
 	Suite *suite = suite_create("patterns");
 	TCase *tcase = tcase_create("patterns");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, pattern_of_stack, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_test(tcase, every_pattern_is_explained);
 	tcase_add_test(tcase, origin);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/perf-map.h"
+#include "support/run-suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -311,8 +312,6 @@ int main(void)
 {
 	Suite *suite = suite_create("perf-map");
 	TCase *tests = tcase_create("perf-map");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, test_variant, 0, sizeof(variants) / sizeof(*variants));
@@ -325,9 +324,5 @@ int main(void)
 	tcase_add_test(tests, test_a_megabyte_of_noise);
 	tcase_add_loop_test(tests, test_normalise, 0, sizeof(names) / sizeof(*names));
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "model/processes.h"
+#include "support/run-suite.h"
 
 #define PAGE 4096ULL
 
@@ -462,8 +463,6 @@ int main(void)
 {
 	Suite *suite = suite_create("processes");
 	TCase *life = tcase_create("life");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(life, setup, teardown);
 	tcase_add_test(life, threads_share_and_the_last_one_ends_the_process);
@@ -488,8 +487,5 @@ int main(void)
 	tcase_add_test(life, tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost);
 	tcase_add_test(life, fork_told_again_makes_no_second_process);
 	suite_add_tcase(suite, life);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "capture/procmaps.h"
+#include "support/run-suite.h"
 
 static bool parse(const char *text, struct procmaps_line *line)
 {
@@ -114,8 +115,6 @@ int main(void)
 {
 	TCase *lines = tcase_create("lines");
 	Suite *suite = suite_create("procmaps");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(lines, file_mapping);
 	tcase_add_test(lines, anonymous_mapping);
@@ -124,8 +123,5 @@ int main(void)
 	tcase_add_test(lines, wrong_lines);
 	tcase_add_test(lines, own_maps);
 	suite_add_tcase(suite, lines);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "support/run-suite.h"
 
 static struct programs *programs;
 static char directory[64];
@@ -402,8 +403,6 @@ int main(void)
 {
 	Suite *suite = suite_create("program");
 	TCase *tests = tcase_create("program");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
@@ -421,9 +420,5 @@ int main(void)
 	tcase_add_test(tests, test_call_sites);
 	tcase_add_test(tests, test_vdso);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "support/recording-builder.h"
+#include "support/run-suite.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -785,8 +786,6 @@ int main(void)
 {
 	Suite *suite = suite_create("recording");
 	TCase *cases = tcase_create("files");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(cases, 120);
 	tcase_add_checked_fixture(cases, create, destroy);
@@ -809,9 +808,5 @@ int main(void)
 	tcase_add_test(cases, links_and_directories_are_no_targets);
 	tcase_add_test(cases, perf_reads_it);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which pages are in memory, of this process. */
 #include <check.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "capture/residency.h"
+#include "support/run-suite.h"
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)
 {
@@ -68,15 +68,9 @@ int main(void)
 {
 	Suite *suite = suite_create("residency");
 	TCase *cases = tcase_create("pages");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
 	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

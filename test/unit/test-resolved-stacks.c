@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "support/run-suite.h"
 #include "trace/resolved-stacks.h"
 
 /* Two frames, the first with an inlined function; a stack of both, and one that stands for lost calls. */
@@ -163,15 +164,10 @@ int main(void)
 {
 	Suite *suite = suite_create("resolved-stacks");
 	TCase *tests = tcase_create("resolved-stacks");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, all_of_it);
 	tcase_add_test(tests, numbers_that_lead_nowhere);
 	tcase_add_test(tests, cut_anywhere);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

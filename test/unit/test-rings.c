@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "capture/drain.h"
 #include "capture/rings.h"
+#include "support/run-suite.h"
 
 #define PAGE 4096
 
@@ -176,8 +177,6 @@ int main(void)
 {
 	TCase *rings = tcase_create("rings");
 	Suite *suite = suite_create("rings");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(rings, division);
 	tcase_add_test(rings, sample_layout);
@@ -185,8 +184,5 @@ int main(void)
 	tcase_add_test(rings, wrapped_record);
 	tcase_add_test(rings, impossible_record);
 	suite_add_tcase(suite, rings);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/runtimes.h"
+#include "support/run-suite.h"
 
 START_TEST(files_of_runtimes)
 {
@@ -53,14 +54,9 @@ int main(void)
 {
 	Suite *suite = suite_create("runtimes");
 	TCase *tests = tcase_create("runtimes");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, files_of_runtimes);
 	tcase_add_test(tests, by_word);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

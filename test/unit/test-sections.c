@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "support/run-suite.h"
 #include "trace/format.h"
 #include "trace/sections.h"
 
@@ -241,8 +241,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sections");
 	TCase *cases = tcase_create("round trips");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, information_comes_back);
@@ -253,9 +251,5 @@ int main(void)
 	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
 	tcase_add_test(cases, build_ids_come_back);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "support/run-suite.h"
 #include "support/space-child.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -252,15 +253,10 @@ int main(void)
 {
 	Suite *suite = suite_create("space against the kernel");
 	TCase *random = tcase_create("random");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_set_timeout(random, 60);
 	tcase_add_loop_test(random, every_call_at_random, 1, 5);
 	tcase_add_loop_test(random, sealed_and_limited, 101, 103);
 	suite_add_tcase(suite, random);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

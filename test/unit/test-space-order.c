@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Calls that return in another order than they took effect. */
 #include <check.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
+#include "support/run-suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -234,8 +234,6 @@ int main(void)
 {
 	Suite *suite = suite_create("space: order");
 	TCase *known = tcase_create("known");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_test(known, release_in_flight_spares_what_took_its_place);
@@ -253,8 +251,5 @@ int main(void)
 	tcase_add_test(known, old_snapshot_bytes_in_the_way_are_a_conflict);
 	tcase_add_test(known, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
 	suite_add_tcase(suite, known);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

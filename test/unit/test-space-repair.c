@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the kernel's maps find wrong, and what was lost: repaired and told as such. */
 #include <check.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
+#include "support/run-suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -385,8 +385,6 @@ int main(void)
 {
 	Suite *suite = suite_create("space: repairs");
 	TCase *known = tcase_create("known");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_test(known, finish_makes_the_model_what_the_last_check_read);
@@ -406,8 +404,5 @@ int main(void)
 	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
 	tcase_add_test(known, lost_release_move_and_replacement_are_repaired);
 	suite_add_tcase(suite, known);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -3,12 +3,12 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "support/run-suite.h"
 #include "support/space-child.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -645,8 +645,6 @@ int main(void)
 {
 	Suite *suite = suite_create("space: rules");
 	TCase *rules = tcase_create("rules");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(rules, setup, teardown);
 	tcase_add_test(rules, munmap_over_several_mappings_and_holes);
@@ -688,8 +686,5 @@ int main(void)
 	tcase_add_test(rules, hugetlb_memfd_is_rounded_without_map_hugetlb);
 	tcase_add_test(rules, madvise_changes_no_page);
 	suite_add_tcase(suite, rules);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

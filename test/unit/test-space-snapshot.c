@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The kernel's maps: defining what is unknown, checking. */
 #include <check.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
+#include "support/run-suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -394,8 +394,6 @@ int main(void)
 	Suite *suite = suite_create("space: snapshots");
 	TCase *known = tcase_create("known");
 	TCase *attached = tcase_create("attached");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_checked_fixture(attached, setup_unknown, teardown);
@@ -423,8 +421,5 @@ int main(void)
 	tcase_add_test(attached, heap_line_tells_the_break);
 	suite_add_tcase(suite, known);
 	suite_add_tcase(suite, attached);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "model/space.h"
+#include "support/run-suite.h"
 
 #define PAGE 4096ULL
 #define BASE 0x100000000000ULL
@@ -108,17 +109,11 @@ int main(void)
 {
 	Suite *suite = suite_create("space-torture");
 	TCase *tests = tcase_create("differences");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, test_map_refused_with_eio_leaves_a_hole);
 	tcase_add_test(tests, test_unmap_part_of_what_the_kernel_has_just_made);
 	tcase_add_test(tests, test_failed_move_of_what_the_kernel_has_just_made);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "support/run-suite.h"
 #include "support/space-calls.h"
 
 #define RW (PROT_READ | PROT_WRITE)
@@ -731,8 +732,6 @@ int main(void)
 {
 	Suite *suite = suite_create("space");
 	TCase *calls = tcase_create("calls");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_checked_fixture(calls, setup, teardown);
 	tcase_add_test(calls, mmap_is_born_and_munmap_releases);
@@ -790,8 +789,5 @@ int main(void)
 	tcase_add_test(calls, shmdt_leaves_shared_memory_that_is_no_segment);
 	tcase_add_test(calls, shmdt_of_sealed_pages_leaves_them);
 	suite_add_tcase(suite, calls);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

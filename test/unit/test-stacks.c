@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
-#include <stdlib.h>
 
 #include "model/stacks.h"
+#include "support/run-suite.h"
 
 START_TEST(equal_stacks_have_equal_numbers)
 {
@@ -50,14 +50,9 @@ int main(void)
 {
 	Suite *suite = suite_create("stacks");
 	TCase *interned = tcase_create("interned");
-	SRunner *runner = srunner_create(suite);
-	int failures;
 
 	tcase_add_test(interned, equal_stacks_have_equal_numbers);
 	tcase_add_test(interned, empty_and_very_deep_stacks);
 	suite_add_tcase(suite, interned);
-	srunner_run_all(runner, CK_NORMAL);
-	failures = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

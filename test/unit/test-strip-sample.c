@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "support/run-suite.h"
 #include "trace/strip-sample.h"
 
 #define SECRET 0x5ec2e75ec2e75ec2ULL
@@ -172,16 +173,11 @@ int main(void)
 {
 	Suite *suite = suite_create("strip-sample");
 	TCase *tests = tcase_create("strip-sample");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, a_call);
 	tcase_add_test(tests, another_sample);
 	tcase_add_test(tests, twice);
 	tcase_add_test(tests, unknown_fields);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/run-suite.h"
 #include "support/sample-report.h"
 
 static char *render(const struct mmt_report *report, const struct mmt_text_options *options)
@@ -647,8 +648,6 @@ int main(void)
 {
 	Suite *suite = suite_create("text");
 	TCase *cases = tcase_create("text");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(cases, first_screen);
 	tcase_add_test(cases, frames);
@@ -673,8 +672,5 @@ int main(void)
 	tcase_add_test(cases, formats);
 	tcase_add_test(cases, diff);
 	suite_add_tcase(suite, cases);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

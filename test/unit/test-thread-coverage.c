@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which threads have the event set, while their numbers are given out again. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "capture/thread-coverage.h"
+#include "support/run-suite.h"
 
 static struct thread_coverage coverage;
 
@@ -88,8 +88,6 @@ int main(void)
 {
 	TCase *cases = tcase_create("thread-coverage");
 	Suite *suite = suite_create("thread-coverage");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(cases, NULL, teardown);
 	tcase_add_test(cases, only_threads_that_had_begun_are_meant);
@@ -97,8 +95,5 @@ int main(void)
 	tcase_add_test(cases, births_tell_threads_of_one_number_apart);
 	tcase_add_test(cases, who_is_born_later_is_born_with_the_set);
 	suite_add_tcase(suite, cases);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

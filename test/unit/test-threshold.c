@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "support/run-suite.h"
 #include "support/sample-report.h"
 
 /* The tool is no library: what decides its exit status is compiled in. */
@@ -68,14 +69,9 @@ int main(void)
 {
 	Suite *suite = suite_create("threshold");
 	TCase *cases = tcase_create("threshold");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(cases, growth);
 	tcase_add_loop_test(cases, broken_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	suite_add_tcase(suite, cases);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/run-suite.h"
 #include "trace/calls.h"
 #include "trace/format.h"
 #include "trace/tracepoint.h"
@@ -144,8 +145,6 @@ int main(void)
 {
 	Suite *suite = suite_create("tracepoint");
 	TCase *cases = tcase_create("formats");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(cases, formats_come_back);
 	tcase_add_test(cases, cut_formats_are_errors);
@@ -154,9 +153,5 @@ int main(void)
 	tcase_add_test(cases, garbage_has_no_fields);
 	tcase_add_test(cases, calls_are_known_by_their_tracepoints);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -2,10 +2,10 @@
 /* The rules of aarch64 on stacks written by hand, whatever the host is. */
 #include <check.h>
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "code/unwind.h"
+#include "support/run-suite.h"
 
 enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
 
@@ -231,8 +231,6 @@ int main(void)
 {
 	Suite *suite = suite_create("unwind-aarch64");
 	TCase *tests = tcase_create("stacks by hand");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_test(tests, test_leaf_and_frames);
@@ -243,9 +241,5 @@ int main(void)
 	tcase_add_test(tests, test_signal_frame);
 	tcase_add_test(tests, test_end_of_the_copy);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

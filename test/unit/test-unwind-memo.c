@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code/unwind.h"
+#include "support/run-suite.h"
 
 /* Code of the imaginary process: generated code with frame pointers, called by an entry; a leaf with CFI. */
 #define LEAF 0x400000ULL  /* CFA = rsp + 8 */
@@ -253,8 +254,6 @@ int main(void)
 {
 	Suite *suite = suite_create("unwind-memo");
 	TCase *tests = tcase_create("unwind-memo");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, test_equal_stacks_hit);
@@ -264,9 +263,5 @@ int main(void)
 	tcase_add_test(tests, test_bounded);
 	tcase_add_test(tests, test_no_registers);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 
 #include "code/program.h"
 #include "code/unwind.h"
+#include "support/run-suite.h"
 
 /* ---- stacks written by hand ---- */
 
@@ -930,8 +931,6 @@ int main(void)
 	Suite *suite = suite_create("unwind");
 	TCase *by_hand = tcase_create("stacks by hand");
 	TCase *live = tcase_create("own stack");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(by_hand, set_up, NULL);
 	tcase_add_test(by_hand, test_cfi_to_the_entry);
@@ -972,9 +971,5 @@ int main(void)
 	tcase_set_timeout(live, 60);
 	tcase_add_test(live, test_same_as_other_unwinders);
 	suite_add_tcase(suite, live);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

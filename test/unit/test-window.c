@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/window.h"
+#include "support/run-suite.h"
 
 #define SECOND 1000000000ull
 #define START (5 * SECOND)
@@ -90,15 +91,10 @@ int main(void)
 {
 	Suite *suite = suite_create("window");
 	TCase *tcase = tcase_create("window");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	setenv("TZ", "UTC", 1);
 	tcase_add_loop_test(tcase, windows, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_loop_test(tcase, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
