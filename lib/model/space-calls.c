@@ -274,6 +274,13 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	       space_calls_bear(space, &grower, &range, &attributes);
 }
 
+bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	return space_doubt_change(space, start, end, change, context) &&
+	       space_edit_change(space, start, end, change, context);
+}
+
 struct new_offset {
 	uint64_t start, file_offset;
 };
@@ -296,9 +303,8 @@ static bool apply_remap_file_pages(struct space *space, const struct space_call 
 
 	if (call->result != 0 || !space_calls_range(space, offset.start, call->arguments[1] & ~mask, &range))
 		return true;
-	return space_doubt_change(space, range.start, range.end) &&
-	       space_snapshot_touch(space, range.start, range.end) &&
-	       space_edit_change(space, range.start, range.end, change_offset, &offset);
+	return space_snapshot_touch(space, range.start, range.end) &&
+	       space_calls_change(space, range.start, range.end, change_offset, &offset);
 }
 
 static void change_dontfork(void *context, struct space_interval *interval)
@@ -315,7 +321,7 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 	if ((!dontfork && call->arguments[2] != MADV_DOFORK) || (call->result != 0 && call->result != -ENOMEM) ||
 	    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
 		return true;
-	return space_edit_change(space, range.start, range.end, change_dontfork, &dontfork);
+	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
 }
 
 static void seal(void *context, struct space_interval *interval)
@@ -330,7 +336,7 @@ static bool apply_mseal(struct space *space, const struct space_call *call)
 	struct range range;
 
 	return call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range) ||
-	       space_edit_change(space, range.start, range.end, seal, NULL);
+	       space_calls_change(space, range.start, range.end, seal, NULL);
 }
 
 static bool apply(struct space *space, const struct space_call *call)
@@ -370,7 +376,8 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 
 	/* The kernel tells of nothing these do: it is a stack's growth before. */
 	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
-	    call->kind == SPACE_IO_SETUP || call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE || call->kind == SPACE_MSEAL)
+	    call->kind == SPACE_IO_SETUP || call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE ||
+	    call->kind == SPACE_MSEAL)
 		return false;
 	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
 		start = (uint64_t)call->result;

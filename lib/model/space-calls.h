@@ -19,6 +19,10 @@ const struct space_witness *space_calls_witness(const struct space *space, const
 bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
 		      const struct space_attributes *attributes);
 
+/* A call changes mappings and leaves them in place: as space_edit_change(). */
+bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context);
+
 /* The protection the process gets when it asks for `protection`. */
 uint32_t space_calls_protection(const struct space *space, uint64_t protection);
 

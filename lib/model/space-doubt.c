@@ -80,12 +80,30 @@ bool space_doubt_settle(struct space *space, uint64_t start, uint64_t end)
 	return intervals_cut(&space->doubts, start, end);
 }
 
-bool space_doubt_change(struct space *space, uint64_t start, uint64_t end)
+/* What was held changes with what the model has now. Where nothing was, the call has found something all the same. */
+static struct space_interval changed(const struct space_interval *doubt,
+				     void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	struct space_interval part = *doubt, held = {.start = part.start, .end = part.end, .birth = part.commit};
+
+	if (part.birth != DOUBT_HELD) {
+		part.birth = DOUBT_UNKNOWN;
+		return part;
+	}
+	held.attributes = space_edit_advance(&part.attributes, part.start);
+	held.commit = space_edit_commit(&held.attributes);
+	change(context, &held);
+	part.attributes = space_edit_advance(&held.attributes, -part.start);
+	return part;
+}
+
+bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context)
 {
 	struct interval_node *node;
 
 	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
-		struct space_interval part = {.start = node->interval.start, .end = node->interval.end};
+		struct space_interval part = node->interval;
 		uint64_t time_ns = node->time_ns;
 
 		if (part.start < start)
@@ -93,9 +111,9 @@ bool space_doubt_change(struct space *space, uint64_t start, uint64_t end)
 		if (part.end > end)
 			part.end = end;
 		position = part.end;
-		if (node->interval.birth == DOUBT_UNKNOWN)
+		if (part.birth == DOUBT_UNKNOWN)
 			continue;
-		part.birth = DOUBT_UNKNOWN;
+		part = changed(&part, change, context);
 		if (!intervals_cut(&space->doubts, part.start, part.end) ||
 		    !intervals_insert(&space->doubts, &part, time_ns))
 			return false;

@@ -31,8 +31,9 @@ void space_doubt_close(struct space *space, uint64_t start, uint64_t end, uint64
 /* A call has settled [start, end). */
 bool space_doubt_settle(struct space *space, uint64_t start, uint64_t end);
 
-/* A call has changed the mappings of [start, end), which stay: what they were before is no longer right. */
-bool space_doubt_change(struct space *space, uint64_t start, uint64_t end);
+/* A call has changed the mappings of [start, end), which stay: what they were before is changed with them. */
+bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context);
 
 /* The call is going to move [start, end): what it may have moved before the reading is put back. */
 bool space_doubt_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "model/space-calls.h"
-#include "model/space-doubt.h"
 #include "model/space-edit.h"
 #include "model/space-repair.h"
 #include "model/space-snapshot.h"
@@ -39,7 +38,7 @@ static bool protect(struct space *space, const struct space_call *call, uint64_t
 	if (change.commit < COMMIT_WITH_BIRTH)
 		change.commit = COMMIT_WITH_BIRTH;
 
-	return start >= end || (space_edit_change(space, start, end, change_protection, &change));
+	return start >= end || space_calls_change(space, start, end, change_protection, &change);
 }
 
 /* The end of what is mapped without a gap from `start`, at most `end`. */
@@ -104,6 +103,5 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 		if (end > changed_end)
 			changed_end = end;
 	}
-	return range.start >= changed_end || (space_doubt_change(space, range.start, changed_end) &&
-					      space_snapshot_touch(space, range.start, changed_end));
+	return range.start >= changed_end || space_snapshot_touch(space, range.start, changed_end);
 }

@@ -208,6 +208,28 @@ START_TEST(fork_while_a_line_is_read)
 }
 END_TEST
 
+/* What the line shows is of a time after the copy; the calls that have returned are of the time before. */
+START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
+{
+	const struct space_attributes readable = {.protection = PROT_READ};
+	struct driver child = driver;
+
+	driver_witness(&driver, 40, 8, anonymous);
+	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
+	driver.witness_count = 0;
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 40, 8, readable);
+	driver_protect(&driver, 42, 2, PROT_EXEC);
+	driver_call(&driver, SPACE_MADVISE, 0, 46 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), "40-42 r b, 42-44 x b, 44-46 r b, 46-47 r b, 47-48 r b");
+	ck_assert_ptr_null(space_fork(driver.space, &child.space));
+	ck_assert_str_eq(driver_show(&child), "40-42 rw b, 42-44 x b, 44-46 rw b, 47-48 rw b");
+	ck_assert_uint_eq(space_counts(child.space).unknown_bytes, 0);
+	space_destroy(child.space);
+	end();
+}
+END_TEST
+
 /* More calls within one snapshot than can be listed one by one: none is forgotten. */
 START_TEST(many_calls_while_a_line_is_read)
 {
@@ -408,6 +430,7 @@ int main(void)
 	tcase_add_test(attached, move_of_a_thread_that_has_returned_since_takes_what_was_read);
 	tcase_add_test(attached, protection_changed_in_flight_keeps_the_rest_of_the_line);
 	tcase_add_test(known, fork_while_a_line_is_read);
+	tcase_add_test(known, fork_while_a_line_is_read_after_a_change_of_what_it_shows);
 	tcase_add_test(attached, many_calls_while_a_line_is_read);
 	tcase_add_test(known, exec_snapshot_cuts_what_the_loader_unmapped);
 	tcase_add_test(known, repair_is_counted);
