@@ -70,23 +70,33 @@ struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_sta
 	return vector_push(&state->witnesses, witness) ? count_witness(replay, state) : &error_no_memory;
 }
 
-/* What no call of the thread has claimed the kernel did by itself. */
-struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state)
+/* They still describe the call that may yet claim them. */
+static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct space *space = processes_at(replay->processes, thread->process)->space;
 
 	for (size_t i = 0; i < state->witnesses.count; i++) {
-		struct mmt_error *error = space_witness(space, &state->witnesses.items[i]);
+		struct space_witness *witness = &state->witnesses.items[i];
+		struct mmt_error *error = witness->told ? NULL : space_witness(space, witness);
 
 		if (error)
 			return error;
+		witness->told = true;
 	}
-	replay_witnesses_forget(replay, state);
 	return NULL;
 }
 
-struct mmt_error *replay_witnesses_flush_process(struct replay *replay, uint32_t process)
+struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state)
+{
+	struct mmt_error *error = tell(replay, state);
+
+	if (!error)
+		replay_witnesses_forget(replay, state);
+	return error;
+}
+
+struct mmt_error *replay_witnesses_tell_process(struct replay *replay, uint32_t process)
 {
 	if (process >= replay->witness_counts.count || !replay->witness_counts.items[process])
 		return NULL;
@@ -96,7 +106,7 @@ struct mmt_error *replay_witnesses_flush_process(struct replay *replay, uint32_t
 
 		if (replay->threads.items[state->number].process != process)
 			continue;
-		error = replay_witnesses_flush(replay, state);
+		error = tell(replay, state);
 		if (error)
 			return error;
 	}

@@ -16,8 +16,11 @@ struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_sta
 					const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
 void replay_witnesses_forget(struct replay *replay, struct thread_state *state);
 
-/* What no call of the thread, or of any thread of a process, has claimed the kernel did by itself. */
+/* What no call of the thread has claimed the kernel did by itself. */
 struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
-struct mmt_error *replay_witnesses_flush_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+
+/* What the process's threads have not claimed yet is in the kernel's maps all the same: it goes into the model, and
+ * still belongs to the call that may be in flight. */
+struct mmt_error *replay_witnesses_tell_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
 
 #endif

@@ -311,7 +311,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 
 	/* What the kernel made in the parent belongs into the copy. */
 	if (parent && event->task.pid != event->task.parent_pid) {
-		struct mmt_error *error = replay_witnesses_flush_process(replay, parent->index);
+		struct mmt_error *error = replay_witnesses_tell_process(replay, parent->index);
 
 		if (error)
 			return error;
@@ -332,7 +332,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *t
 		return NULL;
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
-		error = replay_witnesses_flush_process(replay, process->index);
+		error = replay_witnesses_tell_process(replay, process->index);
 		if (!error)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (error)

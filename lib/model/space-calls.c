@@ -459,7 +459,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		const struct space_witness *witness = &call->witnesses[i];
 
 		/* What the thread's stack did before the call. */
-		if (!concerns(call, witness) && space_calls_valid_witness(space, witness))
+		if (!witness->told && !concerns(call, witness) && space_calls_valid_witness(space, witness))
 			done = add_missing(space, witness);
 	}
 	done = done && apply(space, call) && space_guards_note(space, call);

@@ -84,6 +84,7 @@ enum space_call_kind {
 struct space_witness {
 	uint64_t start, end;
 	struct space_attributes attributes; /* file_offset belongs to `start` */
+	bool told;			    /* by space_witness(), before its call: it only describes */
 };
 
 struct space_call {
@@ -163,8 +164,8 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
 
 /*
- * An MMAP2 record of a ring, by `thread`. A ring that the model does not have has just been made by io_setup, at a place
- * that the kernel chose; false in *new_ret: the record belongs to some other call.
+ * An MMAP2 record of a ring, by `thread`. A ring that the model does not have has just been made by io_setup, at a
+ * place that the kernel chose; false in *new_ret: the record belongs to some other call.
  */
 struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
 				     uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Two halves of one thing, a call's mapping record or its stack dump, with other events between them. */
+#include <check.h>
+#include <mmtrace/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "support/recording-builder.h"
+#include "support/run-suite.h"
+
+enum { PID = 100, OTHER = 101, CHILD = 200 };
+
+#define MEBIBYTE (1ull << 20)
+#define ADDRESS 0x10000000000ull
+
+static char directory[64], path[80];
+static struct recording_builder *builder;
+
+static const struct event_mapping file = {.start = ADDRESS,
+					  .length = MEBIBYTE,
+					  .device_major = 8,
+					  .device_minor = 1,
+					  .inode = 77,
+					  .protection = PROT_READ,
+					  .flags = MAP_PRIVATE,
+					  .path = "/data/file"};
+
+static void create(void)
+{
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.data", directory);
+	builder = builder_create(path);
+	builder_comm(builder, 1000, PID, PID, "program");
+	builder_comm(builder, 1000, PID, OTHER, "other");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, NULL, 0);
+}
+
+static void destroy(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+static struct mmt_report *report_by(enum mmt_group_by by)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	builder_round(builder);
+	builder_finish(builder, 100000);
+	mmt_report_options_init(&options);
+	options.input = path;
+	options.by = by;
+	error = mmt_report_create(&options, &report);
+	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	return report;
+}
+
+static void map_file(uint64_t time_ns)
+{
+	const uint64_t caller = 0x401000;
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .time_ns = time_ns,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE, 3, 0},
+						     .result = ADDRESS,
+						     .callchain = &caller,
+						     .callchain_count = 1});
+}
+
+static void check_file(void)
+{
+	struct mmt_report *report = report_by(MMT_BY_FILE);
+
+	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_str_eq(report->groups[0].name, "/data/file");
+	ck_assert_uint_eq(report->groups[0].unfreed_bytes, MEBIBYTE);
+	mmt_report_destroy(report);
+}
+
+START_TEST(snapshot_before_the_call_returns)
+{
+	builder_mapping(builder, 2000, PID, PID, &file);
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, 3000, PID, &file, 1);
+	map_file(4000);
+	check_file();
+}
+END_TEST
+
+START_TEST(fork_before_the_call_returns)
+{
+	builder_mapping(builder, 2000, PID, PID, &file);
+	builder_fork(builder, 3000, CHILD, CHILD, PID, OTHER);
+	map_file(4000);
+	check_file();
+}
+END_TEST
+
+/* A stack's growth that a snapshot has been told of is not told again with the thread's next call. */
+START_TEST(what_a_snapshot_was_told_is_not_told_again)
+{
+	const struct event_mapping stack = {.start = ADDRESS,
+					    .length = MEBIBYTE,
+					    .protection = PROT_READ | PROT_WRITE,
+					    .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					    .path = "[stack]"};
+	struct mmt_report *report;
+
+	builder_mapping(builder, 2000, PID, PID, &stack);
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, 3000, PID, &stack, 1);
+	builder_munmap_exit(builder, 4000, PID, OTHER, ADDRESS, MEBIBYTE);
+	builder_munmap_exit(builder, 5000, PID, PID, 2 * ADDRESS, MEBIBYTE);
+	builder_snapshot(builder, SNAPSHOT_STOP, 6000, PID, NULL, 0);
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->process_count, 1);
+	ck_assert(report->processes[0].checked);
+	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("replay");
+	TCase *halves = tcase_create("mapping records");
+
+	tcase_add_checked_fixture(halves, create, destroy);
+	tcase_add_test(halves, snapshot_before_the_call_returns);
+	tcase_add_test(halves, fork_before_the_call_returns);
+	tcase_add_test(halves, what_a_snapshot_was_told_is_not_told_again);
+	suite_add_tcase(suite, halves);
+	return run_suite(suite);
+}
