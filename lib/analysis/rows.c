@@ -35,29 +35,6 @@ bool rows_selects(const struct rows *rows, const struct process *process)
 	return !rows->options->pids;
 }
 
-/* The functions in which threads begin: a frame-pointer chain that reaches one has reached the end. */
-static bool is_entry_function(const char *function)
-{
-	static const char *const entries[] = {
-	    "_start",  "__libc_start_main", "__libc_start_call_main", "start_thread", "clone", "clone3",
-	    "__clone", "__clone3",	    "_dl_start_user"};
-
-	for (size_t i = 0; function && i < sizeof(entries) / sizeof(*entries); i++) {
-		if (!strcmp(function, entries[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool reaches_entry(const struct rows *rows)
-{
-	for (size_t i = 0; i < rows->frames.count; i++) {
-		if (rows->frames.items[i].doubtful)
-			return false;
-	}
-	return rows->frames.count && is_entry_function(rows->frames.items[rows->frames.count - 1].function);
-}
-
 /* Names of a stack into the scratch vectors. */
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
@@ -82,8 +59,6 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 			rows->frames.items[rows->frames.count - 1].code = numbers[i] + 1;
 		}
 	}
-	if (*end_ret != MMT_STACK_END_ENTRY && reaches_entry(rows))
-		*end_ret = MMT_STACK_END_ENTRY;
 	return NULL;
 }
 

@@ -46,10 +46,12 @@ enum code_stub stubs_by_name(const char *function)
 	} names[] = {
 	    {"_start", CODE_STUB_ENTRY},
 	    {"_dlstart", CODE_STUB_ENTRY},
+	    {"_dl_start_user", CODE_STUB_ENTRY},
 	    {"clone", CODE_STUB_ENTRY},
 	    {"__clone", CODE_STUB_ENTRY},
 	    {"clone3", CODE_STUB_ENTRY},
 	    {"__clone3", CODE_STUB_ENTRY},
+	    {"start_thread", CODE_STUB_THREAD_START},
 	    {"__start_context", CODE_STUB_COROUTINE},
 	    {"runtime.rt0_go", CODE_STUB_ENTRY},
 	    {"runtime.goexit", CODE_STUB_ENTRY},

@@ -82,15 +82,25 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 	*continuation_ret = (struct continuation){.next = 1};
 }
 
-static enum unwind_end end_of_callchain(struct unwind_state *state)
+/*
+ * How a stack ends whose last frames are the callchain's. The kernel stops where the frame pointer is no more, often in
+ * the C library, a few frames before the function that nothing has called. Only that one is the end, or the one that
+ * threads are known by.
+ */
+static enum unwind_end end_of_callchain(const struct unwind_state *state)
 {
+	const struct unwind_callbacks *callbacks = state->callbacks;
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
 	struct code_place place = {0};
+	enum code_stub stub;
 
 	if (state->rules)
 		unwind_find(state, last->address, last->is_return_address, &place);
-	if (place.stub == CODE_STUB_ENTRY || (place.row && cfi_row_is_outermost(place.row)))
+	stub = place.stub;
+	if (stub == CODE_STUB_NONE && callbacks->find_stub)
+		stub = callbacks->find_stub(callbacks->context, last->address, last->is_return_address);
+	if (stub == CODE_STUB_ENTRY || stub == CODE_STUB_THREAD_START || (place.row && cfi_row_is_outermost(place.row)))
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
 }

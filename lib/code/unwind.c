@@ -526,6 +526,7 @@ static enum step step(struct unwind_state *state, const struct code_place *place
 			return step_by_python_trampoline(state);
 		break;
 	case CODE_STUB_NONE:
+	case CODE_STUB_THREAD_START:
 		break;
 	}
 	if (place->row) {

@@ -668,6 +668,21 @@ START_TEST(test_chain_with_garbage_stops)
 }
 END_TEST
 
+START_TEST(test_chain_to_an_entry_known_by_name)
+{
+	start_at(LEAF, place(20));
+	words[0] = JIT + 2;
+	CHAIN(LEAF, JIT + 4, NAMED_ENTRY + 2);
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, JIT + 4, NAMED_ENTRY + 2);
+	/* Only there: what it has called is not where the thread begins. */
+	CHAIN(LEAF, NAMED_ENTRY + 2, JIT + 4);
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, JIT + 2, NAMED_ENTRY + 2, JIT + 4);
+}
+END_TEST
+
 START_TEST(test_full_chain_is_cut)
 {
 	start_at(LEAF, place(20));
@@ -963,6 +978,7 @@ int main(void)
 	tcase_add_test(by_hand, test_splice_repeats_no_frame);
 	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
 	tcase_add_test(by_hand, test_splice_by_address);
+	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
 	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
 	tcase_add_test(by_hand, test_chain_with_garbage_stops);
 	tcase_add_test(by_hand, test_full_chain_is_cut);
