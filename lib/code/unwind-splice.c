@@ -84,8 +84,7 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 
 /*
  * How a stack ends whose last frames are the callchain's. The kernel stops where the frame pointer is no more, often in
- * the C library, a few frames before the function that nothing has called. Only that one is the end, or the one that
- * threads are known by.
+ * the C library, a few frames before the function that nothing has called: only that one is the entry.
  */
 static enum unwind_end end_of_callchain(const struct unwind_state *state)
 {

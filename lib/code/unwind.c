@@ -611,6 +611,24 @@ static enum unwind_end recognise_end(const struct unwind_state *state, enum unwi
 	}
 }
 
+/*
+ * Threads are known by the function that their entry calls. A stack that has come there is whole, even where the copy
+ * or the callchain ends.
+ */
+static enum unwind_end recognise_thread(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	bool is_cut = result->end == UNWIND_END_DUMP_EXHAUSTED || result->end == UNWIND_END_CALLCHAIN;
+
+	if (!is_cut || !result->frame_count || !state->callbacks->find_stub)
+		return result->end;
+	return state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address) ==
+		       CODE_STUB_THREAD_START
+		   ? UNWIND_END_ENTRY
+		   : result->end;
+}
+
 /* Whether the kernel's callchain may know more. */
 static bool is_open_end(enum unwind_end end)
 {
@@ -630,6 +648,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->end = UNWIND_END_NOT_RECORDED;
 	if (input->callchain_count && (!have_registers || !input->stack_size)) {
 		unwind_callchain(&state);
+		result->end = recognise_thread(&state);
 		return;
 	}
 	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
@@ -642,6 +661,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->end = recognise_end(&state, walk_stack(&state));
 	if (is_open_end(result->end) && input->callchain_count > 1)
 		unwind_splice(&state);
+	result->end = recognise_thread(&state);
 }
 
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)

@@ -38,7 +38,8 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define CONTEXT 0x40c000ULL   /* __start_context */
 #define SWITCH 0x40d000ULL    /* leaves its caller on another stack */
 #define NAMED_ENTRY 0x40e000ULL
-#define LAST NAMED_ENTRY
+#define THREAD_START 0x40f000ULL
+#define LAST THREAD_START
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
 #define PYTHON 0x902000ULL
@@ -78,7 +79,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		return CODE_OTHER;
 	if (page < PLAIN - 0x1000 || page > LAST)
 		return CODE_NONE;
-	if (page >= PLAIN && page <= LOSES_RBP && page != NO_CFI)
+	if ((page >= PLAIN && page <= LOSES_RBP && page != NO_CFI) || page == THREAD_START)
 		place_ret->row = row_of(page);
 	return CODE_NATIVE;
 }
@@ -86,7 +87,14 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
 {
 	(void)context;
-	return ((address - is_return_address) & ~0xfffULL) == NAMED_ENTRY ? CODE_STUB_ENTRY : CODE_STUB_NONE;
+	switch ((address - is_return_address) & ~0xfffULL) {
+	case NAMED_ENTRY:
+		return CODE_STUB_ENTRY;
+	case THREAD_START:
+		return CODE_STUB_THREAD_START;
+	default:
+		return CODE_STUB_NONE;
+	}
 }
 
 static int follows_call(void *context, uint64_t address)
@@ -144,6 +152,7 @@ static void set_up(void)
 	expressions[1] = (struct cfi_expression){.bytes = seven, .size = sizeof(seven)};
 	set_row(STUCK, RSP, 0);
 	set_row(LOSES_RBP, RSP, 8);
+	set_row(THREAD_START, RSP, 16);
 	add_rule(LOSES_RBP, RBP, CFI_RULE_UNDEFINED, 0, 0);
 	registers = (struct unwind_registers){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
 	registers.values[RSP] = STACK;
@@ -683,6 +692,28 @@ START_TEST(test_chain_to_an_entry_known_by_name)
 }
 END_TEST
 
+START_TEST(test_thread_known_by_what_its_entry_calls)
+{
+	start_at(LEAF, 0);
+	words[0] = PLAIN + 2;
+	words[2] = THREAD_START + 2;
+	words[4] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2, ENTRY + 2);
+	/* The copy ends in its frame. */
+	input.stack_size = 32;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, THREAD_START + 2);
+	input.stack_size = 16;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF, PLAIN + 2);
+	CHAIN(LEAF, JIT + 2, THREAD_START + 2);
+	input.stack_size = 0;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
+}
+END_TEST
+
 START_TEST(test_full_chain_is_cut)
 {
 	start_at(LEAF, place(20));
@@ -979,6 +1010,7 @@ int main(void)
 	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
 	tcase_add_test(by_hand, test_splice_by_address);
 	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
+	tcase_add_test(by_hand, test_thread_known_by_what_its_entry_calls);
 	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
 	tcase_add_test(by_hand, test_chain_with_garbage_stops);
 	tcase_add_test(by_hand, test_full_chain_is_cut);
