@@ -243,12 +243,14 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 static const char *const image_words[] = {
     [MMT_IMAGES_MISSING] = "missing", [MMT_IMAGES_ALL] = "all", [MMT_IMAGES_NONE] = "none", NULL};
 
+static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE] = "none", NULL};
+
 int cmd_record(const struct command *command, int argc, char **argv)
 {
 	struct mmt_record_options options;
 	struct value_pids pids = {0};
 	bool quiet = false, pack = false;
-	int first = 0, status, images = MMT_IMAGES_MISSING;
+	int first = 0, status, images = MMT_IMAGES_MISSING, code = MMT_CODE_ALL;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
@@ -273,6 +275,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "images", CHOICE, &images, "missing|all|none",
 		   "which program files are copied into the recording: missing are those of containers",
 		   .choices = image_words),
+	    OPTION(0, "code", CHOICE, &code, "all|none",
+		   "whether generated code is copied into the recording: stacks of code without frame pointers need it",
+		   .choices = code_words),
 	    OPTION(0, "pack", FLAG, &pack, NULL,
 		   "when recording has ended, name every stack and leave out what they were made from; see `mmtrace "
 		   "pack`"),
@@ -284,6 +289,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	mmt_record_options_init(&options);
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
 	options.images = (enum mmt_images)images;
+	options.code = (enum mmt_code)code;
 	if (status < 0)
 		status = check_arguments(command, &options, &pids, argv + first);
 	if (status < 0)

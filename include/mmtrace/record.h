@@ -28,6 +28,12 @@ enum mmt_images {
 	MMT_IMAGES_NONE,
 };
 
+/* Whether the bytes of generated code are copied into the recording; at most 64 MiB of them. */
+enum mmt_code {
+	MMT_CODE_ALL, /* of the processes that live when recording ends */
+	MMT_CODE_NONE,
+};
+
 #define MMT_STACK_DUMP_BYTES_DEFAULT 8192
 #define MMT_STACK_DUMP_BYTES_MAX 65280
 
@@ -54,6 +60,7 @@ struct mmt_record_options {
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
 	uint64_t snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
 	enum mmt_images images;
+	enum mmt_code code;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that does */
 	int stop_fd;               /* recording stops when this becomes readable; -1: none */
 

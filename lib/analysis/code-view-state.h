@@ -5,6 +5,7 @@
 #define ANALYSIS_CODE_VIEW_STATE_H
 
 #include "analysis/code-view.h"
+#include "analysis/copied-code.h"
 #include "analysis/mapped-programs.h"
 #include "base/arena.h"
 #include "base/map.h"
@@ -37,7 +38,9 @@ struct process_state {
 	int32_t pid;
 	bool looked_up;
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
-	bool unnamed;		     /* has frames that a perf map would have named */
+	bool code_looked_up;
+	struct copied_code *copied_code; /* NULL: not looked up, none recorded, or out of memory */
+	bool unnamed;			 /* has frames that a perf map would have named */
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
 	const struct resolved_process *resolved; /* of a packed recording; else NULL */

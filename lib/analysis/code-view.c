@@ -43,8 +43,10 @@ void code_view_destroy(struct code_view *view)
 {
 	if (!view)
 		return;
-	for (size_t i = 0; i < view->processes.count; i++)
+	for (size_t i = 0; i < view->processes.count; i++) {
 		jit_names_destroy(view->processes.items[i].jit_names);
+		copied_code_destroy(view->processes.items[i].copied_code);
+	}
 	vector_deinit(&view->processes);
 	vector_deinit(&view->names);
 	vector_deinit(&view->resolved);
@@ -93,8 +95,21 @@ static const struct cfi_row *find_generated_row(struct lookup *lookup, uint64_t 
 		      : NULL;
 }
 
+/* The recorded bytes of the process's generated code; NULL: none. */
+static struct copied_code *find_copied_code(struct lookup *lookup)
+{
+	struct code_view *view = lookup->view;
+	struct process_state *state = &view->processes.items[lookup->process->index];
+
+	if (!state->code_looked_up)
+		mmt_error_destroy(
+		    copied_code_create(view->metadata, view->mapped.programs, state->pid, &state->copied_code));
+	state->code_looked_up = true;
+	return state->copied_code;
+}
+
 /* As program_follows_call(), for code that the runtime has written down. */
-static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
+static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 {
 	uint32_t number = find_generated(lookup, return_address - 1);
 	struct jit_name name;
@@ -108,6 +123,14 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 	if (!name.code || before > name.code_size)
 		return -1;
 	return programs_ends_with_call(lookup->view->mapped.programs, name.code, (size_t)before);
+}
+
+/* What the runtime has written down is of the right time. */
+static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
+{
+	int answer = written_follows_call(lookup, return_address);
+
+	return answer < 0 ? copied_code_follows_call(find_copied_code(lookup), return_address) : answer;
 }
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -128,9 +151,12 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	place_ret->row = find_generated_row(lookup, address - is_return_address);
 	if (place_ret->row)
 		return CODE_NATIVE;
-	if (is_return_address && is_python_trampoline(lookup, address - 1))
+	if (is_return_address && is_python_trampoline(lookup, address - 1)) {
 		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
-	return CODE_OTHER;
+		return CODE_OTHER;
+	}
+	place_ret->row = copied_code_row(find_copied_code(lookup), address, is_return_address);
+	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
 }
 
 static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
@@ -196,7 +222,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	}
 	key->image = mapped_programs_image(&view->mapped, &interval->attributes);
 	key->readable = mapped_programs_find(&view->mapped, interval, address, &key->address) != NULL;
-	if (!key->readable && mapped_programs_is_generated(code_view_path_name(view, interval->attributes.path))) {
+	if (!key->readable && code_copies_is_generated(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
 		key->generated = find_generated(lookup, address);
 		key->process = process->index;

@@ -172,13 +172,6 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
-bool mapped_programs_is_generated(const char *path)
-{
-	return !strncmp(path, "//anon", 6) || !strncmp(path, "/memfd:", 7) || !strncmp(path, "[anon", 5) ||
-	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5) ||
-	       !strcmp(path, "[heap]") || !strcmp(path, "");
-}
-
 /* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
 static enum program_state unusable_state(const struct mapped_programs *mapped, size_t image)
 {
@@ -186,7 +179,7 @@ static enum program_state unusable_state(const struct mapped_programs *mapped, s
 	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
 	enum program_state state;
 
-	if (!program || mapped_programs_is_generated(path) || path[0] != '/')
+	if (!program || code_copies_is_generated(path) || path[0] != '/')
 		return PROGRAM_READABLE;
 	state = program_state(program);
 	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;

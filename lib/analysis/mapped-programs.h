@@ -53,9 +53,6 @@ struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t im
 struct program *mapped_programs_find(struct mapped_programs *mapped, const struct space_interval *interval,
 				     uint64_t address, uint64_t *file_address_ret);
 
-/* Names that the kernel gives to memory which is no program file. */
-bool mapped_programs_is_generated(const char *path);
-
 /* As code_view_unusable(). */
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
 				     enum program_state *state_ret);

@@ -10,6 +10,7 @@
 #include "capture/ask-runtime.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/generated-code.h"
 #include "capture/in-flight.h"
 #include "capture/name-pieces.h"
 #include "capture/perf-maps.h"
@@ -296,6 +297,8 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
 		ask_runtime_clean_up(&recorder->processes.items.items[i]);
 	}
+	if (recorder->options->code == MMT_CODE_ALL)
+		recorder_keep_failure(recorder, generated_code_copy(recorder));
 	recorder_keep_failure(recorder,
 			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
 }

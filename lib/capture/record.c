@@ -69,6 +69,7 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->final_ranges.count; i++)
 		vector_deinit(&recorder->final_ranges.items[i].ranges);
 	vector_deinit(&recorder->final_ranges);
+	code_copies_deinit(&recorder->code);
 	vector_deinit(&recorder->lost_before);
 	vector_deinit(&recorder->lost);
 	mmt_error_destroy(recorder->failure);

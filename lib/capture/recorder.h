@@ -21,12 +21,14 @@
 #include "capture/procmaps.h"
 #include "capture/rings.h"
 #include "trace/architecture.h"
+#include "trace/code-copies.h"
 #include "trace/sections.h"
 #include "trace/writer.h"
 
-/* A mapping of the last snapshot, for residency. */
+/* A mapping of the last snapshot, for residency and generated code. */
 struct mapped_range {
 	uint64_t start, end;
+	bool generated; /* executable, but no program file */
 };
 
 struct process_ranges {
@@ -47,6 +49,8 @@ struct recorder {
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
 	struct kept_images images;
+	struct code_copies code;
+	uint64_t code_bytes;			    /* in it: at most CODE_BYTES_MAX */
 	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
 	uint32_t callchain_limit;
 

@@ -104,7 +104,8 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		return NULL;
 	}
 	if (reading->ranges && line.protection != PROT_NONE) {
-		struct mapped_range range = {line.start, line.end};
+		struct mapped_range range = {line.start, line.end,
+					     line.protection & PROT_EXEC && code_copies_is_generated(line.path)};
 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;

@@ -105,6 +105,16 @@ static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *
 	return error || !buffer->size ? error : recorder_add_section(recorder, FEATURE_MMTRACE_JITDUMPS, buffer);
 }
 
+static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buffer)
+{
+	struct mmt_error *error;
+
+	if (!recorder->code.processes.count)
+		return NULL;
+	error = code_copies_encode(&recorder->code, buffer);
+	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
+}
+
 static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
 {
 	struct mmt_error *error;
@@ -144,6 +154,7 @@ void tail_add(struct recorder *recorder, const uint64_t *lost)
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
 	warn_left_out(recorder, "jitdumps are", add_jitdumps(recorder, &buffer), &buffer);
 	warn_left_out(recorder, "perf maps are", add_perf_maps(recorder, &buffer), &buffer);
+	warn_left_out(recorder, "generated code is", add_code(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
 	warn_left_out(recorder, "copies of programs are", add_images(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));

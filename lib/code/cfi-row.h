@@ -57,6 +57,7 @@ struct cfi_row {
 	bool signal_frame;
 	bool has_expressions; /* needs more than what is here: see expressions.h */
 	bool deduced;	      /* from the instructions, where no table says anything */
+	bool unsure;	      /* the instructions may have been others: only if it leads behind a call */
 };
 
 /* The rule about register `number`; NULL: none. */

@@ -329,8 +329,12 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 		state->wanted = slot;
 		return failed_value(&return_address);
 	}
-	if (row->deduced && unwind_follows_call(state, address) == 0)
-		return STEP_NO_DATA;
+	if (row->deduced) {
+		int call = unwind_follows_call(state, address);
+
+		if (call == 0 || (row->unsure && call < 0))
+			return STEP_NO_DATA;
+	}
 	if (!address)
 		return STEP_ENTRY;
 	restore_registers(state, row, cfa);
@@ -532,7 +536,7 @@ static enum step step(struct unwind_state *state, const struct code_place *place
 	if (place->row) {
 		enum step step = step_by_cfi(state, place->row);
 
-		if (step != STEP_NO_DATA || !place->row->deduced)
+		if (step == STEP_DONE || !place->row->deduced || (step != STEP_NO_DATA && !place->row->unsure))
 			return step;
 	}
 	return step_without_cfi(state);

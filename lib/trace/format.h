@@ -35,6 +35,7 @@ enum format_feature {
 	FEATURE_MMTRACE_IMAGES = 228,
 	FEATURE_MMTRACE_JITDUMPS = 229,
 	FEATURE_MMTRACE_STACKS = 230,
+	FEATURE_MMTRACE_CODE = 231,
 	FEATURE_BITS = 256,
 };
 
@@ -97,6 +98,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define LIMIT_PROCESSES (1u << 22)
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
 #define LIMIT_JITDUMP_BYTES (1u << 30)
+#define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30)
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
@@ -104,6 +106,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define PERF_MAPS_BYTES_MAX (256u << 20) /* what our recorder takes of all perf maps together */
 #define IMAGES_BYTES_MAX (256u << 20)	 /* ... and of program files */
 #define JITDUMPS_BYTES_MAX (256u << 20)	 /* and of all jitdumps */
+#define CODE_BYTES_MAX (64u << 20)	 /* and of generated code */
 #define FRAME_BYTES (256u << 10)	 /* what our writer puts into one compressed record at most */
 
 #endif

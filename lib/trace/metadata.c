@@ -20,6 +20,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_loss_deinit(&values->loss);
 	perf_map_copies_deinit(&values->perf_maps);
 	jitdump_copies_deinit(&values->jitdumps);
+	code_copies_deinit(&values->code);
 	recording_residency_deinit(&values->residency);
 	build_ids_deinit(&values->build_ids);
 	image_copies_deinit(&values->images);
@@ -266,6 +267,8 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		return perf_map_copies_decode(bytes, &values->perf_maps);
 	case FEATURE_MMTRACE_JITDUMPS:
 		return jitdump_copies_decode(bytes, &values->jitdumps);
+	case FEATURE_MMTRACE_CODE:
+		return code_copies_decode(bytes, &values->code);
 	case FEATURE_MMTRACE_STACKS:
 		values->packed = true;
 		return resolved_stacks_decode(bytes, &values->stacks);
@@ -287,9 +290,9 @@ static bool is_vital(enum format_feature feature)
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	static const enum format_feature features[] = {
-	    FEATURE_TRACING_DATA, FEATURE_BUILD_ID,	     FEATURE_SAMPLE_TIME,	FEATURE_MMTRACE_INFO,
-	    FEATURE_MMTRACE_LOSS, FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
-	    FEATURE_MMTRACE_STACKS};
+	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	  FEATURE_MMTRACE_INFO,
+	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
+	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		CLEANUP(free) uint8_t *data = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "trace/architecture.h"
+#include "trace/code-copies.h"
 #include "trace/event.h"
 #include "trace/image-copies.h"
 #include "trace/resolved-stacks.h"
@@ -34,6 +35,7 @@ struct reader_metadata {
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;
 	struct jitdump_copies jitdumps;
+	struct code_copies code;
 	bool has_residency;
 	struct recording_residency residency;
 	struct build_ids build_ids;

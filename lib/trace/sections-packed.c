@@ -13,8 +13,7 @@
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 
-/* Takes the content of `plain`. */
-static struct mmt_error *pack(struct buffer *plain, uint32_t version, struct buffer *buffer)
+struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer)
 {
 	struct compressor *compressor = NULL;
 	struct mmt_error *error = buffer_finish(plain);
@@ -31,7 +30,7 @@ static struct mmt_error *pack(struct buffer *plain, uint32_t version, struct buf
 	return error;
 }
 
-static struct mmt_error *unpack(struct bytes *bytes, uint32_t known, const char *what, struct buffer *plain)
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t known, const char *what, struct buffer *plain)
 {
 	struct decompressor *decompressor = NULL;
 	uint32_t version = bytes_u32(bytes);
@@ -83,7 +82,7 @@ struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, s
 		}
 		buffer_put(&plain, copy->text, copy->text_size);
 	}
-	return pack(&plain, PERF_MAPS_VERSION, buffer);
+	return sections_pack(&plain, PERF_MAPS_VERSION, buffer);
 }
 
 static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_copy *copy)
@@ -124,7 +123,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_co
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
-	error = unpack(bytes, PERF_MAPS_VERSION, what, &plain);
+	error = sections_unpack(bytes, PERF_MAPS_VERSION, what, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 20, LIMIT_PROCESSES);
@@ -164,7 +163,7 @@ struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, str
 		buffer_put_u64(&plain, copy->size);
 		buffer_put(&plain, copy->data, copy->size);
 	}
-	return pack(&plain, JITDUMPS_VERSION, buffer);
+	return sections_pack(&plain, JITDUMPS_VERSION, buffer);
 }
 
 static struct mmt_error *decode_jitdump(struct bytes *bytes, struct jitdump_copy *copy)
@@ -196,7 +195,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copi
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
-	error = unpack(bytes, JITDUMPS_VERSION, what, &plain);
+	error = sections_unpack(bytes, JITDUMPS_VERSION, what, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
@@ -238,7 +237,7 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 			buffer_put_u64(&plain, process->runs.items[j].end);
 		}
 	}
-	return pack(&plain, RESIDENCY_VERSION, buffer);
+	return sections_pack(&plain, RESIDENCY_VERSION, buffer);
 }
 
 static struct mmt_error *decode_residency(struct bytes *bytes, struct process_residency *process)
@@ -271,7 +270,7 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, struct recordi
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = unpack(bytes, RESIDENCY_VERSION, what, &plain);
+	error = sections_unpack(bytes, RESIDENCY_VERSION, what, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 8, LIMIT_PROCESSES);

@@ -88,6 +88,12 @@ struct recording_residency {
 	VECTOR(struct process_residency) processes;
 };
 
+/* Of the sections that are compressed: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
+struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
+/* `known`: the newest version; `plain` bounds what comes of it, and has to be deinitialised on error too. */
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t known, const char *what,
+				  struct buffer *plain) MMT_MUST_CHECK;
+
 void recording_info_deinit(struct recording_info *info);
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer);
 /* On error the value is deinitialised; likewise below. A version beyond ours is MMT_ERROR_UNSUPPORTED. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the recorded bytes of a process's generated code tell of it: how to unwind it, and where it calls. They were
+ * read when recording ended, so the code of a sample may have been another: every answer has to be checked against the
+ * stack.
+ */
+#ifndef ANALYSIS_COPIED_CODE_H
+#define ANALYSIS_COPIED_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "code/cfi-row.h"
+#include "code/program.h"
+#include "trace/reader.h"
+
+struct copied_code;
+
+/* Borrows both. *copied_ret is NULL when the recording has no code of the process. */
+struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
+				     struct copied_code **copied_ret) MMT_MUST_CHECK;
+/* Accepts NULL, as those below do. */
+void copied_code_destroy(struct copied_code *copied);
+
+/* The row of an address, or of the instruction before a return address: deduced and unsure; NULL: none. */
+const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address);
+
+/* As program_follows_call(). */
+int copied_code_follows_call(struct copied_code *copied, uint64_t return_address);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * FEATURE_MMTRACE_CODE: the bytes of generated code, as they were when recording ended. What was generated at a place
+ * before, and replaced or freed, is not among them.
+ */
+#ifndef TRACE_CODE_COPIES_H
+#define TRACE_CODE_COPIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/vector.h"
+
+/* Bytes one after the other. */
+struct code_run {
+	uint64_t start; /* address in the process */
+	size_t size;
+	size_t offset; /* in code_copies.bytes */
+};
+
+struct process_code {
+	int32_t pid;
+	VECTOR(struct code_run) runs; /* ascending, disjoint */
+};
+
+struct code_copies {
+	VECTOR(struct process_code) processes;
+	struct buffer bytes;
+};
+
+/* Names that the kernel gives to memory which is no program file: what is executable there has been generated. */
+bool code_copies_is_generated(const char *path);
+
+/* Accepts a zeroed value. */
+void code_copies_deinit(struct code_copies *copies);
+
+/* The next bytes of a process, into copies->bytes, which has been initialised; what lies below its last is left out. */
+struct mmt_error *code_copies_add(struct code_copies *copies, struct process_code *process, uint64_t start,
+				  const void *bytes, size_t size) MMT_MUST_CHECK;
+
+/* As the other sections that are compressed: see sections.h. */
+struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *code_copies_decode(struct bytes *bytes, struct code_copies *copies_ret) MMT_MUST_CHECK;
+
+/* NULL: none of that process. */
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid);
+
+/* At most `size` bytes from `address` on; their number, 0: none. Borrowed. */
+size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,
+		      size_t size, const uint8_t **code_ret);
+
+/* At most `size` bytes that end at `address`. */
+size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
+			  size_t size, const uint8_t **code_ret);
+
+#endif

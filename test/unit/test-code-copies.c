@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <string.h>
+
+#include "support/run-suite.h"
+#include "trace/code-copies.h"
+#include "trace/sections.h"
+
+static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};
+
+/* Of process 42 two runs, the first in two pieces; of process 43 nothing. */
+static struct code_copies make_copies(void)
+{
+	struct code_copies copies = {0};
+	struct process_code *process;
+
+	buffer_init(&copies.bytes, 1024);
+	process = vector_append(&copies.processes);
+	ck_assert_ptr_nonnull(process);
+	process->pid = 42;
+	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1000, first, 4));
+	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1004, first + 4, 2));
+	ck_assert_ptr_null(code_copies_add(&copies, process, 0x2000, second, sizeof(second)));
+	process = vector_append(&copies.processes);
+	ck_assert_ptr_nonnull(process);
+	process->pid = 43;
+	return copies;
+}
+
+static void encode(struct buffer *buffer)
+{
+	struct code_copies copies = make_copies();
+
+	buffer_init(buffer, 4096);
+	ck_assert_ptr_null(code_copies_encode(&copies, buffer));
+	code_copies_deinit(&copies);
+}
+
+START_TEST(round_trip)
+{
+	struct code_copies copies = {0};
+	const struct process_code *process;
+	const uint8_t *code;
+	struct buffer buffer;
+	struct bytes bytes;
+
+	encode(&buffer);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(code_copies_decode(&bytes, &copies));
+	ck_assert_uint_eq(copies.processes.count, 2);
+	process = code_copies_find(&copies, 42);
+	ck_assert_ptr_nonnull(process);
+	ck_assert_uint_eq(process->runs.count, 2);
+	ck_assert_uint_eq(code_copies_find(&copies, 43)->runs.count, 0);
+	ck_assert_ptr_null(code_copies_find(&copies, 44));
+
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x1001, 100, &code), 5);
+	ck_assert_mem_eq(code, first + 1, 5);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x2000, 2, &code), 2);
+	ck_assert_mem_eq(code, second, 2);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x1006, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0xfff, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x2003, 1, &code), 0);
+
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x1006, 100, &code), 6);
+	ck_assert_mem_eq(code, first, 6);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x2003, 2, &code), 2);
+	ck_assert_mem_eq(code, second + 1, 2);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x1000, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0, 1, &code), 0);
+	code_copies_deinit(&copies);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+START_TEST(cut_anywhere)
+{
+	struct buffer buffer;
+
+	encode(&buffer);
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct bytes bytes = bytes_over(buffer.data, size);
+		struct code_copies copies = {0};
+		struct mmt_error *error = code_copies_decode(&bytes, &copies);
+
+		ck_assert_ptr_nonnull(error);
+		ck_assert_uint_eq(copies.processes.count, 0);
+		mmt_error_destroy(error);
+	}
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+/* What comes out of order, or lies about its size, is refused. */
+START_TEST(lies)
+{
+	static const uint64_t runs[][4] = {
+	    {0x1000, 1, 0x1000, 1}, {0x2000, 1, 0x1000, 1},	     {0x1000, 1, UINT64_MAX, 1},
+	    {0x1000, 1, 0x2000, 2}, {0x1000, 1, 0x2000, UINT64_MAX},
+	};
+	struct buffer plain, buffer;
+	struct code_copies copies = {0};
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	buffer_init(&plain, 4096);
+	buffer_init(&buffer, 4096);
+	buffer_put_u32(&plain, 1);
+	buffer_put_u32(&plain, 42);
+	buffer_put_u32(&plain, 2);
+	for (int i = 0; i < 2; i++) {
+		buffer_put_u64(&plain, runs[_i][2 * i]);
+		buffer_put_u64(&plain, runs[_i][2 * i + 1]);
+		buffer_put_u8(&plain, 0xc3);
+	}
+	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = code_copies_decode(&bytes, &copies);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_uint_eq(copies.processes.count, 0);
+	mmt_error_destroy(error);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+/* Mappings that were read twice because they moved meanwhile. */
+START_TEST(overlaps_are_left_out)
+{
+	struct code_copies copies = make_copies();
+	struct process_code *process = &copies.processes.items[0];
+
+	ck_assert_ptr_null(code_copies_add(&copies, process, 0x2002, second, sizeof(second)));
+	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1000, second, sizeof(second)));
+	ck_assert_uint_eq(process->runs.count, 2);
+	ck_assert_uint_eq(copies.bytes.size, sizeof(first) + sizeof(second));
+	code_copies_deinit(&copies);
+}
+END_TEST
+
+START_TEST(of_a_newer_version)
+{
+	struct code_copies copies = {0};
+	struct buffer buffer;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	encode(&buffer);
+	buffer_patch_u32(&buffer, 0, 99);
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = code_copies_decode(&bytes, &copies);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	mmt_error_destroy(error);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("code-copies");
+	TCase *tests = tcase_create("code-copies");
+
+	tcase_add_test(tests, round_trip);
+	tcase_add_test(tests, cut_anywhere);
+	tcase_add_loop_test(tests, lies, 0, 5);
+	tcase_add_test(tests, overlaps_are_left_out);
+	tcase_add_test(tests, of_a_newer_version);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
