@@ -29,6 +29,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
+	row_changes_deinit(&ledger->changes);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
@@ -58,25 +59,84 @@ static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns,
 	row->change[elapsed / ledger->bucket_ns] += bytes;
 }
 
-static void change_row(struct ledger *ledger, uint32_t number, uint64_t time_ns, uint64_t bytes)
+static void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
 {
 	struct row *row = &ledger->rows.items[number];
 
-	add_change(ledger, row, time_ns, bytes);
-	row->unfreed_bytes += bytes;
-	if (row->unfreed_bytes > row->peak_bytes && (int64_t)bytes > 0) {
+	add_change(ledger, row, change->trend_ns, change->bytes);
+	row->unfreed_bytes += change->bytes;
+	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;
-		row->peak_ns = ledger->now_ns;
+		row->peak_ns = change->time_ns;
 	}
 }
 
-/* `bytes` modulo 2^64: a decrease is a large number. */
-static void change_unfreed(struct ledger *ledger, const struct account *account, uint64_t time_ns, uint64_t bytes)
+static void make_change(struct ledger *ledger, const struct row_change *change)
 {
-	if (account->row == LEDGER_NO_ROW)
+	if (change->row == LEDGER_NO_ROW)
 		return;
-	change_row(ledger, account->row, time_ns, bytes);
-	change_row(ledger, LEDGER_ROW_TOTAL, time_ns, bytes);
+	change_row(ledger, change->row, change);
+	change_row(ledger, LEDGER_ROW_TOTAL, change);
+}
+
+/* All changes before the first whose row is not known. */
+static void make_changes(struct ledger *ledger)
+{
+	const struct row_change *change;
+
+	while ((change = row_changes_first(&ledger->changes)) && !change->birth) {
+		make_change(ledger, change);
+		row_changes_remove_first(&ledger->changes);
+	}
+}
+
+static void tell_row(struct ledger *ledger, struct birth *birth, uint32_t row)
+{
+	row_changes_tell(&ledger->changes, birth->last_change, row);
+	birth->last_change = 0;
+	make_changes(ledger);
+}
+
+/* The first is waited for no longer. */
+static void limit_changes(struct ledger *ledger)
+{
+	struct birth *birth;
+
+	if (row_changes_count(&ledger->changes) <= ROW_CHANGES_MAXIMUM)
+		return;
+	birth = &ledger->births.items[row_changes_first(&ledger->changes)->birth - BIRTH_FIRST];
+	birth->unordered = true;
+	tell_row(ledger, birth, LEDGER_NO_ROW);
+}
+
+/* `bytes` modulo 2^64: a decrease is a large number. */
+static void change_unfreed(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
+{
+	const struct row_change change = {.time_ns = ledger->now_ns, .trend_ns = trend_ns, .bytes = bytes, .row = row};
+
+	if (row == LEDGER_NO_ROW)
+		return;
+	if (!row_changes_first(&ledger->changes))
+		make_change(ledger, &change);
+	else if (!row_changes_add(&ledger->changes, &change))
+		ledger->out_of_memory = true;
+	limit_changes(ledger);
+}
+
+/* The same of a birth whose stack is not told. */
+static void change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
+{
+	const struct row_change change = {.time_ns = ledger->now_ns,
+					  .trend_ns = trend_ns,
+					  .bytes = bytes,
+					  .previous = birth->last_change,
+					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
+
+	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
+		return;
+	birth->last_change = row_changes_add(&ledger->changes, &change);
+	ledger->out_of_memory |= !birth->last_change;
+	limit_changes(ledger);
 }
 
 static struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
@@ -187,6 +247,7 @@ void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t
 		birth->kind = kind;
 	birth->born_bytes += bytes;
 	birth->live_bytes += bytes;
+	change_waiting(ledger, birth, birth->time_ns, bytes);
 }
 
 static void release_early(struct birth *birth, uint64_t bytes, uint32_t releaser)
@@ -207,13 +268,14 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	birth->live_bytes -= bytes;
 	if (!birth->settled) {
 		release_early(birth, bytes, releaser);
+		change_waiting(ledger, birth, ledger->now_ns, -bytes);
 		return;
 	}
 	if (birth->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[birth->account];
 		account->freed_bytes += bytes;
 		account->freed_count += !birth->live_bytes;
-		change_unfreed(ledger, account, ledger->now_ns, -bytes);
+		change_unfreed(ledger, account->row, ledger->now_ns, -bytes);
 		if (account->row != LEDGER_NO_ROW) {
 			credit_release(ledger, birth->thread, releaser, bytes);
 			if (birth->thread < ledger->threads.count)
@@ -300,7 +362,9 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	account->allocated_count++;
 	account->freed_bytes += birth->born_bytes - birth->live_bytes;
 	account->freed_count += !birth->live_bytes;
-	change_unfreed(ledger, account, birth->time_ns, birth->live_bytes);
+	tell_row(ledger, birth, account->row);
+	if (birth->unordered)
+		change_unfreed(ledger, account->row, birth->time_ns, birth->live_bytes);
 }
 
 static void enter_thread(struct ledger *ledger, const struct birth *birth)
@@ -328,6 +392,8 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	part = birth->part;
 	birth->settled = true;
 	/* Nothing was born: all of it went to its part. */
+	if (!birth->born_bytes)
+		tell_row(ledger, birth, LEDGER_NO_ROW);
 	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
 		error = find_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)
@@ -380,6 +446,7 @@ static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t by
 
 	birth->born_bytes += bytes;
 	birth->live_bytes += bytes;
+	change_waiting(ledger, birth, birth->time_ns, bytes);
 	if (birth->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[birth->account];
@@ -387,7 +454,7 @@ static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t by
 	account->allocated_bytes += bytes;
 	account->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
 	account->freed_count += birth->born_bytes && !birth->live_bytes;
-	change_unfreed(ledger, account, birth->time_ns, bytes);
+	change_unfreed(ledger, account->row, birth->time_ns, bytes);
 	if (!thread)
 		return;
 	thread->allocated_bytes += bytes;
@@ -485,7 +552,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 		account->allocated_bytes += bytes;
 	else
 		account->freed_bytes += bytes;
-	change_unfreed(ledger, account, ledger->now_ns, mapped ? bytes : -bytes);
+	change_unfreed(ledger, account->row, ledger->now_ns, mapped ? bytes : -bytes);
 	return NULL;
 }
 

@@ -4,6 +4,8 @@
  * call that mapped something. A birth lives as long as any of its bytes, so memory follows what is mapped and how many
  * different accounts and threads there are, not the length of the recording.
  *
+ * A birth's bytes count from its call, in rows and their peaks too, although the row is known only with the stack.
+ *
  * The window: births outside [from_ns, births_to_ns) belong to no account.
  */
 #ifndef ANALYSIS_LEDGER_H
@@ -12,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/row-changes.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -36,6 +39,8 @@ struct birth {
 	uint64_t born_bytes, live_bytes;
 	uint64_t early_self_bytes; /* of those released before the stack was told: by its own thread */
 	uint32_t early_releaser;   /* the last other thread that did so */
+	uint64_t last_change;	   /* number of its last row change that waits for its stack; 0: none */
+	bool unordered;		   /* its stack was waited for too long: its bytes come to their row when it is told */
 	bool settled;		   /* its stack is told */
 	bool in_use;
 };
@@ -87,6 +92,7 @@ struct ledger {
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
 	VECTOR(struct row) rows;
+	struct row_changes changes; /* of rows, behind the first whose row is not known */
 	VECTOR(uint32_t)
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
 	VECTOR(struct failure) failures;

@@ -11,7 +11,7 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 
-enum { PID = 100, OTHER = 101, CHILD = 200 };
+enum { PID = 100, OTHER = 101, THIRD = 102, CHILD = 200 };
 
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
@@ -126,15 +126,63 @@ START_TEST(what_a_snapshot_was_told_is_not_told_again)
 }
 END_TEST
 
+/* Each with the stack of its own number. */
+static void add_mmap(bool dump, uint64_t time_ns, int32_t tid, uint64_t place)
+{
+	static const uint64_t stack[8];
+	const uint64_t caller = 0x401000 + 0x1000 * place;
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .dump = dump,
+						     .time_ns = time_ns,
+						     .pid = PID,
+						     .tid = tid,
+						     .arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+						     .result = (int64_t)(ADDRESS + place * MEBIBYTE),
+						     .callchain = &caller,
+						     .callchain_count = 1,
+						     .instruction_pointer = caller,
+						     .stack_pointer = 0x7fff0000,
+						     .frame_pointer = 0x7fff0100,
+						     .stack = stack,
+						     .stack_size = sizeof(stack)});
+}
+
+/* The first is gone before its own dump is there, the second too; all three were mapped at once. */
+START_TEST(peaks_of_threads_whose_dumps_come_late)
+{
+	struct mmt_report *report;
+
+	add_mmap(false, 2000, PID, 0);
+	add_mmap(true, 2100, PID, 0);
+	add_mmap(false, 3000, PID, 1);
+	add_mmap(false, 3100, OTHER, 2);
+	builder_munmap_exit(builder, 3200, PID, THIRD, ADDRESS, 3 * MEBIBYTE);
+	add_mmap(true, 3300, OTHER, 2);
+	add_mmap(true, 3400, PID, 1);
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->group_count, 3);
+	for (size_t i = 0; i < report->group_count; i++)
+		ck_assert_uint_eq(report->groups[i].peak_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->peak_bytes, 3 * MEBIBYTE);
+	ck_assert_uint_eq(report->peak_ns, 3100);
+	ck_assert_uint_eq(report->unfreed_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
-	TCase *halves = tcase_create("mapping records");
+	TCase *halves = tcase_create("mapping records"), *dumps = tcase_create("stack dumps");
 
 	tcase_add_checked_fixture(halves, create, destroy);
 	tcase_add_test(halves, snapshot_before_the_call_returns);
 	tcase_add_test(halves, fork_before_the_call_returns);
 	tcase_add_test(halves, what_a_snapshot_was_told_is_not_told_again);
 	suite_add_tcase(suite, halves);
+	tcase_add_checked_fixture(dumps, create, destroy);
+	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
+	suite_add_tcase(suite, dumps);
 	return run_suite(suite);
 }

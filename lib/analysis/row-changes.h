@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Changes of rows on their way: the row of a birth is known once its stack is told, which may be after other calls. So
+ * that peaks are those of the calls' order, a change waits until all before it have their row.
+ */
+#ifndef ANALYSIS_ROW_CHANGES_H
+#define ANALYSIS_ROW_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+
+/* So many changes wait for a stack at most. */
+#define ROW_CHANGES_MAXIMUM 100000
+
+struct row_change {
+	uint64_t time_ns;
+	uint64_t trend_ns; /* when it counts in the trend: an existing birth's bytes came with its call */
+	uint64_t bytes;	   /* modulo 2^64: a decrease is a large number */
+	uint64_t previous; /* number of the change before it that waits for the same birth; 0: none */
+	uint32_t birth;	   /* whose stack is not told; 0: the row is known */
+	uint32_t row;
+};
+
+/* Zero initialisation makes an empty one. */
+struct row_changes {
+	VECTOR(struct row_change) items; /* from old to new */
+	size_t first;			 /* those before it are done */
+	uint64_t done;			 /* how many were removed from `items` */
+};
+
+void row_changes_deinit(struct row_changes *changes);
+
+/* The oldest, valid until the next one is added; NULL: none. */
+const struct row_change *row_changes_first(const struct row_changes *changes);
+void row_changes_remove_first(struct row_changes *changes);
+
+/* The number of the new one, from 1; 0: out of memory. */
+uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change);
+
+/* A birth's row is known: `last` is the number of its last change. */
+void row_changes_tell(struct row_changes *changes, uint64_t last, uint32_t row);
+
+static inline size_t row_changes_count(const struct row_changes *changes)
+{
+	return changes->items.count - changes->first;
+}
+
+#endif
