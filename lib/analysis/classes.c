@@ -36,7 +36,7 @@ static bool starts_with(const char *text, const char *start)
 
 static bool is_stack(const struct space_attributes *attributes, const char *path)
 {
-	return attributes->stack || attributes->growsdown || starts_with(path, "[stack") ||
+	return attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||
 	       starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls");
 }
 

@@ -104,7 +104,7 @@ static struct space_attributes mmap_attributes(struct space *space, const struct
 	    .growsdown = flags & MAP_GROWSDOWN,
 	    .hugetlb = flags & MAP_HUGETLB,
 	    .noreserve = flags & MAP_NORESERVE,
-	    .stack = flags & MAP_STACK,
+	    .thread_stack = flags & MAP_STACK,
 	};
 
 	if (witness) {

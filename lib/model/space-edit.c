@@ -37,8 +37,9 @@ static bool same_attributes(const struct space_attributes *left, const struct sp
 	return left->protection == right->protection && left->shared == right->shared &&
 	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
 	       left->shm == right->shm && left->dontfork == right->dontfork && left->noreserve == right->noreserve &&
-	       left->stack == right->stack && left->unknown == right->unknown && left->zero == right->zero &&
-	       left->ring == right->ring && left->sealed == right->sealed && left->attachment == right->attachment &&
+	       left->stack == right->stack && left->thread_stack == right->thread_stack &&
+	       left->unknown == right->unknown && left->zero == right->zero && left->ring == right->ring &&
+	       left->sealed == right->sealed && left->attachment == right->attachment &&
 	       left->segment_pages == right->segment_pages && left->device_major == right->device_major &&
 	       left->device_minor == right->device_minor && left->inode == right->inode &&
 	       left->file_offset == right->file_offset && left->path == right->path;

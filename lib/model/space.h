@@ -36,13 +36,13 @@ struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	bool shared;
 	bool growsdown, hugetlb, noreserve; /* from the flags of the call; false for snapshots */
-	bool heap;  /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
-	bool stack; /* from the flags of the call; snapshots and witnesses: set it for "[stack]", which grows downwards
-		       unseen */
-	bool shm;   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
-	bool ring;  /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
-	bool zero;  /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when it
-		       is moved before the first page fault, which no event shows, so it is not compared */
+	bool heap;	   /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
+	bool stack;	   /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool thread_stack; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
+	bool shm;	   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
+	bool ring;	   /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
+	bool zero; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when it
+		      is moved before the first page fault, which no event shows, so it is not compared */
 	bool sealed;   /* mseal: refuses to be changed; not compared */
 	bool dontfork; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
 	bool unknown;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */

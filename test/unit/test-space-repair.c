@@ -315,6 +315,26 @@ START_TEST(lost_call_whose_witness_came_is_not_the_kernels_work)
 }
 END_TEST
 
+START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
+{
+	driver_map(&driver, 14, 2, RW, MAP_STACK);
+	driver_map(&driver, 44, 2, RW, MAP_STACK);
+	space_lost(driver.space);
+	driver_witness(&driver, 10, 4, anonymous);
+	driver_map(&driver, 30, 1, PROT_READ, 0);
+	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 44-46 rw #4");
+	begin_check();
+	driver_line(&driver, 10, 6, anonymous);
+	driver_line(&driver, 30, 1, (struct space_attributes){.protection = PROT_READ});
+	driver_line(&driver, 40, 6, anonymous);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 40-44 rw u, 44-46 rw #4");
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
+	ck_assert_uint_eq(repaired(), 8 * PAGE);
+}
+END_TEST
+
 START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 {
 	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
@@ -400,6 +420,7 @@ int main(void)
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
 	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
 	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
 	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
 	tcase_add_test(known, lost_release_move_and_replacement_are_repaired);
