@@ -15,6 +15,7 @@ struct processes {
 	struct map live;		 /* tid -> struct thread * */
 	struct map forked_from;		 /* index of a process -> index of the one that forked it */
 	struct process *undecided;	 /* just forked: whether it shares or copies the space, its flags will tell */
+	VECTOR(struct space *) retired;	 /* empty; processes that have ended may still name them */
 	struct intern names;		 /* 0 is "" */
 };
 
@@ -43,6 +44,9 @@ void processes_destroy(struct processes *processes)
 		free(processes->all.items[i]);
 	for (size_t i = 0; i < processes->threads.count; i++)
 		free(processes->threads.items[i]);
+	for (size_t i = 0; i < processes->retired.count; i++)
+		space_destroy(processes->retired.items[i]);
+	vector_deinit(&processes->retired);
 	vector_deinit(&processes->all);
 	vector_deinit(&processes->threads);
 	map_deinit(&processes->latest);
@@ -344,7 +348,8 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 {
 	struct thread *thread = find_live(processes, tid);
 	struct process *process = thread ? processes->all.items[thread->process] : NULL;
-	const uint64_t *origin;
+	struct process *origin;
+	const uint64_t *index;
 
 	if (process && process == processes->undecided) {
 		if (!(clone_flags & CLONE_VM))
@@ -352,14 +357,17 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 		processes->undecided = NULL;
 		return NULL;
 	}
-	if (!process || process->pid != tid || process->borrows_space || !(clone_flags & CLONE_VM) ||
-	    (clone_flags & CLONE_THREAD))
+	if (!process || process->pid != tid || process->borrows_space || process->next_sharer != process ||
+	    !(clone_flags & CLONE_VM) || (clone_flags & CLONE_THREAD))
 		return NULL;
-	origin = map_get(&processes->forked_from, process->index);
-	if (!origin)
+	index = map_get(&processes->forked_from, process->index);
+	origin = index ? processes->all.items[*index] : NULL;
+	if (!origin || origin->space == process->space)
 		return NULL;
-	space_destroy(process->space);
-	share_space(process, processes->all.items[*origin]);
+	if (!vector_push(&processes->retired, process->space))
+		return &error_no_memory;
+	space_release(process->space);
+	share_space(process, origin);
 	return NULL;
 }
 

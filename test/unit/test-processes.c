@@ -448,6 +448,44 @@ START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
 }
 END_TEST
 
+/* A thread group that shares its space cannot be new; a file may say so. */
+START_TEST(late_flags_take_no_space_that_others_share)
+{
+	struct space *space;
+
+	thread_of(1, 1);
+	fork_task(2, 2, 1, 1, 0, 10);
+	space = processes_find(processes, 2)->space;
+	fork_task(3, 3, 2, 2, CLONE_VM, 20);
+	map(2, 5, 30);
+	ck_assert_ptr_null(processes_new_task(processes, 2, CLONE_VM));
+	ck_assert_ptr_eq(processes_find(processes, 2)->space, space);
+	ck_assert_ptr_eq(processes_find(processes, 3)->space, space);
+	ck_assert_uint_eq(space_counts(processes_find(processes, 3)->space).mapped_bytes, PAGE);
+}
+END_TEST
+
+START_TEST(late_flags_leave_nobody_without_a_space)
+{
+	thread_of(1, 1);
+	/* The heir of the space, told once more whose it is. */
+	fork_task(2, 2, 1, 1, CLONE_VM, 10);
+	exit_task(1, 1, 20);
+	map(2, 5, 30);
+	ck_assert_ptr_null(processes_new_task(processes, 2, CLONE_VM));
+	ck_assert_uint_eq(space_counts(processes_find(processes, 2)->space).mapped_bytes, PAGE);
+	/* One that has ended, and comes back. */
+	fork_task(3, 3, 2, 2, 0, 40);
+	fork_task(4, 4, 3, 3, CLONE_VM, 50);
+	exit_task(4, 4, 60);
+	ck_assert_ptr_null(processes_new_task(processes, 3, CLONE_VM));
+	ck_assert_ptr_eq(processes_find(processes, 3)->space, processes_find(processes, 2)->space);
+	thread_of(4, 4);
+	map(4, 9, 70);
+	ck_assert_uint_eq(space_counts(processes_find(processes, 4)->space).mapped_bytes, PAGE);
+}
+END_TEST
+
 START_TEST(fork_told_again_makes_no_second_process)
 {
 	/* What perf makes up at its start for tasks it finds has the time 0. */
@@ -485,6 +523,8 @@ int main(void)
 	tcase_add_test(life, group_exit_in_any_order_ends_the_process_with_its_last_thread);
 	tcase_add_test(life, process_whose_fork_was_lost_is_not_described);
 	tcase_add_test(life, tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost);
+	tcase_add_test(life, late_flags_take_no_space_that_others_share);
+	tcase_add_test(life, late_flags_leave_nobody_without_a_space);
 	tcase_add_test(life, fork_told_again_makes_no_second_process);
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
