@@ -2,6 +2,7 @@
 #include "trace/calls.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 static const struct call_description descriptions[CALL_KINDS] = {
     [CALL_MMAP] = {.name = "mmap", .creates = true, .arguments = 6},
@@ -22,6 +23,15 @@ static const struct call_description descriptions[CALL_KINDS] = {
 const struct call_description *call_describe(enum call call)
 {
 	return &descriptions[call];
+}
+
+unsigned call_arguments_used(enum call call, const uint64_t arguments[6])
+{
+	unsigned used = (1u << descriptions[call].arguments) - 1;
+
+	if (call == CALL_MREMAP && !(arguments[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
+		used &= ~(1u << 4);
+	return used;
 }
 
 bool call_find(const char *tracepoint, enum call *call_ret, bool *enter_ret)

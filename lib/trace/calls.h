@@ -5,6 +5,7 @@
 #define TRACE_CALLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "trace/event.h"
 
@@ -17,6 +18,10 @@ struct call_description {
 };
 
 const struct call_description *call_describe(enum call call);
+
+/* Which arguments it takes there, a bit for each: mremap() reads its new address only with some flags. Where it does
+ * not, the register holds something else of the program. */
+unsigned call_arguments_used(enum call call, const uint64_t arguments[6]);
 
 /* Call of "sys_exit_NAME" or "sys_enter_NAME" (`enter_ret` says which); false: none of ours. */
 bool call_find(const char *tracepoint, enum call *call_ret, bool *enter_ret);

@@ -84,24 +84,28 @@ static void copy_raw(struct bytes *bytes, struct buffer *buffer)
 		buffer_put(buffer, raw, size);
 }
 
-static void copy_arguments(const struct perf_event_attr *attr, const struct architecture *architecture,
-			   unsigned argument_count, struct bytes *bytes, struct buffer *buffer)
+static void copy_arguments(const struct perf_event_attr *attr, const struct architecture *architecture, enum call call,
+			   struct bytes *bytes, struct buffer *buffer)
 {
-	uint64_t abi = bytes_u64(bytes);
+	uint64_t abi = bytes_u64(bytes), arguments[6] = {0};
+	unsigned used;
 
 	buffer_put_u64(buffer, abi);
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	for (unsigned i = 0; i < 64; i++) {
-		uint64_t value;
-		int argument;
+		int argument = find_argument(architecture, i);
+		uint64_t value = attr->sample_regs_user >> i & 1 ? bytes_u64(bytes) : 0;
 
-		if (!(attr->sample_regs_user >> i & 1))
-			continue;
-		value = bytes_u64(bytes);
-		argument = find_argument(architecture, i);
 		if (argument >= 0)
-			buffer_put_u64(buffer, (unsigned)argument < argument_count ? value : 0);
+			arguments[argument] = value;
+	}
+	used = call_arguments_used(call, arguments);
+	for (unsigned i = 0; i < 64; i++) {
+		int argument = find_argument(architecture, i);
+
+		if (argument >= 0 && attr->sample_regs_user >> i & 1)
+			buffer_put_u64(buffer, used >> argument & 1 ? arguments[argument] : 0);
 	}
 }
 
@@ -133,7 +137,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	if (attr->sample_type & PERF_SAMPLE_RAW)
 		copy_raw(&bytes, buffer);
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)
-		copy_arguments(attr, architecture, call_describe(call)->arguments, &bytes, buffer);
+		copy_arguments(attr, architecture, call, &bytes, buffer);
 	if (stack)
 		buffer_put_u64(buffer, stack->number);
 	if (!bytes_ok(&bytes))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "support/run-suite.h"
@@ -10,7 +11,7 @@
 #define REGISTERS_ALL 0xff07ffULL /* those of x86-64 below the segments */
 
 /* As the kernel writes a call's exit: every register and the stack hold the secret, arguments count from 1. */
-static void make_sample(const struct perf_event_attr *attr, struct buffer *buffer)
+static void make_sample_with(const struct perf_event_attr *attr, const uint64_t arguments[7], struct buffer *buffer)
 {
 	static const int argument_of[64] = {[5] = 1, [4] = 2, [3] = 3, [18] = 4, [16] = 5, [17] = 6};
 
@@ -30,7 +31,7 @@ static void make_sample(const struct perf_event_attr *attr, struct buffer *buffe
 	buffer_put_u64(buffer, PERF_SAMPLE_REGS_ABI_64);
 	for (unsigned i = 0; i < 64; i++) {
 		if (attr->sample_regs_user >> i & 1)
-			buffer_put_u64(buffer, argument_of[i] ? (uint64_t)argument_of[i] : SECRET);
+			buffer_put_u64(buffer, argument_of[i] ? arguments[argument_of[i]] : SECRET);
 	}
 	buffer_put_u64(buffer, 16); /* stack */
 	buffer_put_u64(buffer, SECRET);
@@ -38,6 +39,11 @@ static void make_sample(const struct perf_event_attr *attr, struct buffer *buffe
 	buffer_put_u64(buffer, 16);
 	buffer_patch_u16(buffer, 6, (uint16_t)buffer->size);
 	ck_assert_ptr_null(buffer->error);
+}
+
+static void make_sample(const struct perf_event_attr *attr, struct buffer *buffer)
+{
+	make_sample_with(attr, (const uint64_t[7]){0, 1, 2, 3, 4, 5, 6}, buffer);
 }
 
 static struct perf_event_attr make_attribute(void)
@@ -103,6 +109,34 @@ START_TEST(a_call)
 	ck_assert_uint_eq(bytes_left(&bytes), 0);
 	buffer_deinit(&buffer);
 	buffer_deinit(&sample);
+}
+END_TEST
+
+/* mremap() reads its new address only with these flags: without them the register holds anything. */
+START_TEST(new_address_of_mremap)
+{
+	static const struct {
+		uint64_t flags;
+		bool kept;
+	} cases[] = {{0, false},
+		     {MREMAP_MAYMOVE, false},
+		     {MREMAP_MAYMOVE | MREMAP_FIXED, true},
+		     {MREMAP_MAYMOVE | MREMAP_DONTUNMAP, true}};
+	const struct stripped_stack stack = {.number = 9};
+	const struct perf_event_attr attr = make_attribute();
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const uint64_t arguments[7] = {0, 0x1000, 0x2000, 0x3000, cases[i].flags, SECRET, 6};
+		struct buffer sample, buffer;
+
+		make_sample_with(&attr, arguments, &sample);
+		buffer_init(&buffer, 65536);
+		ck_assert_ptr_null(
+		    strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MREMAP, &stack, &buffer));
+		ck_assert_int_eq(holds_secret(&buffer), cases[i].kept);
+		buffer_deinit(&buffer);
+		buffer_deinit(&sample);
+	}
 }
 END_TEST
 
@@ -175,6 +209,7 @@ int main(void)
 	TCase *tests = tcase_create("strip-sample");
 
 	tcase_add_test(tests, a_call);
+	tcase_add_test(tests, new_address_of_mremap);
 	tcase_add_test(tests, another_sample);
 	tcase_add_test(tests, twice);
 	tcase_add_test(tests, unknown_fields);
