@@ -112,21 +112,45 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 }
 
 /*
- * The kernel's records and ours as they are; what only describes the file is made anew. Of stack dumps the time and the
+ * Records that tell of mappings, tasks and losses are kept as they are, and nothing else: other ones, now or of a later
+ * recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time and the
  * result of the call are left: a call counts from when its stack is told, and peaks shall be the same to the byte.
  */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
 {
-	if (event->record_type >= RECORD_HEADER_ATTR)
-		return NULL;
-	if (event->record_type != PERF_RECORD_SAMPLE)
+	switch (event->record_type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
 		return append(pack, event->record, event->record_size);
-	return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
+	case PERF_RECORD_SAMPLE:
+		return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* A recording without an end has them among its records. */
+static struct mmt_error *add_build_ids(struct pack *pack)
+{
+	struct buffer buffer;
+
+	if (!pack->metadata->build_ids.entries.count)
+		return NULL;
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	build_ids_encode(&pack->metadata->build_ids, &buffer);
+	return writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
 }
 
 static struct mmt_error *write_all(struct pack *pack)
 {
-	static const enum format_feature late[] = {FEATURE_BUILD_ID, FEATURE_SAMPLE_TIME, FEATURE_MMTRACE_LOSS,
+	static const enum format_feature late[] = {FEATURE_SAMPLE_TIME, FEATURE_MMTRACE_LOSS,
 						   FEATURE_MMTRACE_RESIDENCY};
 	struct mmt_error *error = add_head(pack);
 	bool end = false;
@@ -142,6 +166,8 @@ static struct mmt_error *write_all(struct pack *pack)
 	}
 	if (!error)
 		error = writer_end_round(pack->writer);
+	if (!error)
+		error = add_build_ids(pack);
 	if (!error)
 		error = copy_sections(pack, late, sizeof(late) / sizeof(*late));
 	if (!error)

@@ -79,6 +79,33 @@ report_json
 expect_json '.completeness.lacks | length > 0'
 recording=$directory/mmtrace.data
 
+# Neither the text of perf maps nor the code in jitdumps is kept, which a long recording has among its records, too.
+# expect_no_copies WORKLOAD TEXT...: each text is in the recording and not in the packed one.
+expect_no_copies() {
+	local workload=$1 text
+	shift
+	start_workload "$workload"
+	start_recording -p "$pid"
+	let_work
+	wait_until "pieces of the names among the records" has_pieces
+	stop_recording
+	for text; do
+		[ "$("$find_bytes" "$recording" "$text")" -ge 2 ] || fail "the recording of $workload does not hold '$text' twice"
+	done
+	let_end
+	pack_recording "$workload" 2
+	for text; do
+		[ "$("$find_bytes" "packed/$workload" "$text")" = 0 ] || fail "the packed $workload holds '$text'"
+	done
+}
+has_pieces() {
+	[ "$("$find_bytes" "$recording" "$piece")" -ge 1 ]
+}
+piece='16 DoublyInner'
+expect_no_copies jit-code '16 AnonymousInner' '16 DoublyOuter'
+piece=$'\xff\xd0\x48\x83\xc4\x18\xc3'
+expect_no_copies jitdump DTiJ "$piece"
+
 # On another machine: a root that has the tool alone.
 if unshare --mount true 2>/dev/null; then
 	mkdir -p machine/proc
