@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define NO_RECORD UINT32_MAX
+#define STATE_BITS 8 /* of enum program_state, in a key of `told` */
+
 /* A mapped file. Interned, so without padding. */
 struct image_key {
 	uint64_t inode;
@@ -19,6 +22,63 @@ static uint64_t recorded_until(const struct reader_metadata *metadata)
 	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
 }
 
+/* Puts a record before the others of its key, and tells which was the first until then. */
+static bool link_record(struct mapped_programs *mapped, const struct image_key *key, uint32_t record,
+			uint32_t *next_ret)
+{
+	uint32_t id = intern_put(&mapped->record_keys, key, sizeof(*key));
+
+	*next_ret = NO_RECORD;
+	if (id == INTERN_NONE)
+		return false;
+	if (id == mapped->first_records.count)
+		return vector_push(&mapped->first_records, record);
+	*next_ret = mapped->first_records.items[id];
+	mapped->first_records.items[id] = record;
+	return true;
+}
+
+/* From the last to the first, so that each key's records are found in their order. */
+static struct mmt_error *index_records(struct mapped_programs *mapped)
+{
+	const struct image_copies *copies = &mapped->metadata->images;
+
+	for (size_t i = 0; i < copies->images.count; i++) {
+		if (!vector_append(&mapped->record_links))
+			return &error_no_memory;
+	}
+	for (uint32_t i = (uint32_t)copies->images.count; i-- > 0;) {
+		const struct image_copy *record = &copies->images.items[i];
+		struct record_links *links = &mapped->record_links.items[i];
+		struct image_key file = {
+		    .inode = record->inode, .device_major = record->device_major, .device_minor = record->device_minor};
+		struct image_key named = {.inode = SPACE_INODE_UNKNOWN};
+		struct mmt_error *error = mapped_programs_path(mapped, record->path, &named.path);
+
+		if (error)
+			return error;
+		if (!link_record(mapped, &file, i, &links->next_of_file) ||
+		    !link_record(mapped, &named, i, &links->next_of_path))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *index_build_ids(struct mapped_programs *mapped)
+{
+	for (size_t i = mapped->metadata->build_ids.entries.count; i-- > 0;) {
+		uint32_t path;
+		struct mmt_error *error =
+		    mapped_programs_path(mapped, mapped->metadata->build_ids.entries.items[i].path, &path);
+
+		if (error)
+			return error;
+		if (!map_put(&mapped->build_ids, path, i))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const struct reader_metadata *metadata,
 				       bool demangle)
 {
@@ -29,12 +89,20 @@ struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const str
 	if (error)
 		return error;
 	programs_recorded_until(mapped->programs, recorded_until(metadata));
-	return mapped_programs_path(mapped, "", &unnamed);
+	error = mapped_programs_path(mapped, "", &unnamed);
+	if (!error)
+		error = index_records(mapped);
+	return error ? error : index_build_ids(mapped);
 }
 
 void mapped_programs_deinit(struct mapped_programs *mapped)
 {
 	vector_deinit(&mapped->image_states);
+	vector_deinit(&mapped->first_records);
+	vector_deinit(&mapped->record_links);
+	intern_deinit(&mapped->record_keys);
+	map_deinit(&mapped->build_ids);
+	map_deinit(&mapped->told);
 	intern_deinit(&mapped->paths);
 	intern_deinit(&mapped->images);
 	programs_destroy(mapped->programs);
@@ -55,15 +123,11 @@ const char *mapped_programs_path_name(const struct mapped_programs *mapped, uint
 	return intern_get(&mapped->paths, path, NULL);
 }
 
-static const struct build_id_entry *find_build_id(const struct mapped_programs *mapped, const char *path)
+static const struct build_id_entry *find_build_id(const struct mapped_programs *mapped, uint32_t path)
 {
-	for (size_t i = 0; i < mapped->metadata->build_ids.entries.count; i++) {
-		const struct build_id_entry *entry = &mapped->metadata->build_ids.entries.items[i];
+	const uint64_t *entry = map_get(&mapped->build_ids, path);
 
-		if (!strcmp(entry->path, path))
-			return entry;
-	}
-	return NULL;
+	return entry ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 }
 
 uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct space_attributes *attributes)
@@ -89,20 +153,54 @@ const char *mapped_programs_image_path(const struct mapped_programs *mapped, uin
 	return intern_get(&mapped->paths, key.path, NULL);
 }
 
-/* The next record of the same file, counted on in *position; without a known inode the path decides. NULL: no more. */
-static const struct image_copy *next_record(const struct mapped_programs *mapped, const struct image_key *key,
-					    const char *path, size_t *position)
+/* Where the records of one file, or of one path, begin. */
+static uint32_t first_record(const struct mapped_programs *mapped, const struct image_key *key)
 {
-	while (*position < mapped->metadata->images.images.count) {
-		const struct image_copy *record = &mapped->metadata->images.images.items[(*position)++];
+	uint32_t id = intern_find(&mapped->record_keys, key, sizeof(*key));
 
-		if (key->inode == SPACE_INODE_UNKNOWN
-			? !strcmp(record->path, path)
-			: record->inode == key->inode && record->device_major == key->device_major &&
-			      record->device_minor == key->device_minor)
-			return record;
+	return id == INTERN_NONE ? NO_RECORD : mapped->first_records.items[id];
+}
+
+static const struct image_copy *record_at(const struct mapped_programs *mapped, uint32_t record)
+{
+	return &mapped->metadata->images.images.items[record];
+}
+
+/* Without a known inode the path decides. */
+static uint32_t first_candidate(const struct mapped_programs *mapped, const struct image_key *key)
+{
+	struct image_key wanted = *key;
+
+	if (key->inode == SPACE_INODE_UNKNOWN)
+		wanted.device_major = wanted.device_minor = 0;
+	else
+		wanted.path = 0;
+	return first_record(mapped, &wanted);
+}
+
+static uint32_t next_candidate(const struct mapped_programs *mapped, const struct image_key *key, uint32_t record)
+{
+	const struct record_links *links = &mapped->record_links.items[record];
+
+	return key->inode == SPACE_INODE_UNKNOWN ? links->next_of_path : links->next_of_file;
+}
+
+/* What was recorded when this file was mapped under this path. */
+static const struct image_copy *own_record(const struct mapped_programs *mapped, const struct image_key *key,
+					   const char *path)
+{
+	for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
+		if (!strcmp(record_at(mapped, i)->path, path))
+			return record_at(mapped, i);
 	}
 	return NULL;
+}
+
+/* Once a file is gone its inode is given to another one: under another path only the build-id tells the same file. */
+static bool is_same_file(const struct image_copy *own, const struct image_copy *record)
+{
+	return record == own || (own->build_id_size && own->build_id_size == record->build_id_size &&
+				 !memcmp(own->build_id, record->build_id, own->build_id_size));
 }
 
 static struct program *open_copy(struct mapped_programs *mapped, const struct image_copy *record)
@@ -118,45 +216,87 @@ static struct program *open_copy(struct mapped_programs *mapped, const struct im
 	return program;
 }
 
+static struct program *open_record(struct mapped_programs *mapped, const struct image_copy *record)
+{
+	struct program *program = NULL;
+
+	mmt_error_destroy(programs_open(mapped->programs, record->path, record->build_id_size ? record->build_id : NULL,
+					record->build_id_size, &program));
+	return program;
+}
+
 /* The copy in the recording; else the first of the file's paths that leads to the recorded build. */
 static struct program *open_recorded(struct mapped_programs *mapped, const struct image_key *key, const char *path)
 {
-	const struct image_copy *record;
-	struct program *program = NULL;
+	const struct image_copy *own = own_record(mapped, key, path);
+	struct program *unusable = NULL;
 
-	for (size_t i = 0; (record = next_record(mapped, key, path, &i));) {
-		if (record->size && (program = open_copy(mapped, record)))
-			return program;
+	for (int copies = 1; own && copies >= 0; copies--) {
+		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
+			const struct image_copy *record = record_at(mapped, i);
+			struct program *program;
+
+			if (!is_same_file(own, record) || (copies && !record->size))
+				continue;
+			program = copies ? open_copy(mapped, record) : open_record(mapped, record);
+			if (program && program_state(program) == PROGRAM_READABLE)
+				return program;
+			if (program && !unusable)
+				unusable = program;
+		}
 	}
-	for (size_t i = 0; (record = next_record(mapped, key, path, &i));) {
-		mmt_error_destroy(programs_open(mapped->programs, record->path,
-						record->build_id_size ? record->build_id : NULL, record->build_id_size,
-						&program));
-		if (program && program_state(program) == PROGRAM_READABLE)
-			break;
-	}
+	return unusable;
+}
+
+/* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
+static enum program_state unusable_state(const struct program *program, const char *path)
+{
+	enum program_state state;
+
+	if (!program || code_copies_is_generated(path) || path[0] != '/')
+		return PROGRAM_READABLE;
+	state = program_state(program);
+	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
+}
+
+/* Each path is told once with each state. */
+static enum program_state state_to_tell(struct mapped_programs *mapped, const struct program *program, uint32_t path)
+{
+	enum program_state state = unusable_state(program, mapped_programs_path_name(mapped, path));
+	uint64_t key = (uint64_t)path << STATE_BITS | state;
+
+	if (state == PROGRAM_READABLE || map_get(&mapped->told, key))
+		return PROGRAM_READABLE;
+	(void)map_put(&mapped->told, key, 1);
+	return state;
+}
+
+/* Whatever the file has become; NULL: out of memory. */
+static struct program *open_image(struct mapped_programs *mapped, const struct image_key *key)
+{
+	const char *path = mapped_programs_path_name(mapped, key->path);
+	struct program *program = key->inode ? open_recorded(mapped, key, path) : NULL;
+	const struct build_id_entry *build_id;
+
+	if (program)
+		return program;
+	build_id = find_build_id(mapped, key->path);
+	mmt_error_destroy(programs_open(mapped->programs, path, build_id ? build_id->bytes : NULL,
+					build_id ? build_id->size : 0, &program));
 	return program;
 }
 
 struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
-	const struct build_id_entry *build_id;
 	struct image_key key;
-	const char *path;
 
 	if (state->opened)
 		return state->program;
 	state->opened = true;
 	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
-	path = intern_get(&mapped->paths, key.path, NULL);
-	if (key.inode)
-		state->program = open_recorded(mapped, &key, path);
-	if (state->program)
-		return state->program;
-	build_id = find_build_id(mapped, path);
-	mmt_error_destroy(programs_open(mapped->programs, path, build_id ? build_id->bytes : NULL,
-					build_id ? build_id->size : 0, &state->program));
+	state->program = open_image(mapped, &key);
+	state->to_tell = state_to_tell(mapped, state->program, key.path);
 	return state->program;
 }
 
@@ -172,40 +312,14 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
-/* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
-static enum program_state unusable_state(const struct mapped_programs *mapped, size_t image)
-{
-	const struct program *program = mapped->image_states.items[image].program;
-	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
-	enum program_state state;
-
-	if (!program || code_copies_is_generated(path) || path[0] != '/')
-		return PROGRAM_READABLE;
-	state = program_state(program);
-	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
-}
-
-/* An earlier image of the same path has told it already. */
-static bool is_told(const struct mapped_programs *mapped, size_t image, enum program_state state)
-{
-	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
-
-	for (size_t i = 0; i < image; i++) {
-		if (unusable_state(mapped, i) == state &&
-		    !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
-			return true;
-	}
-	return false;
-}
-
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
 				     enum program_state *state_ret)
 {
 	while (*position < mapped->image_states.count) {
 		size_t image = (*position)++;
 
-		*state_ret = unusable_state(mapped, image);
-		if (*state_ret != PROGRAM_READABLE && !is_told(mapped, image, *state_ret))
+		*state_ret = mapped->image_states.items[image].to_tell;
+		if (*state_ret != PROGRAM_READABLE)
 			return mapped_programs_image_path(mapped, (uint32_t)image);
 	}
 	return NULL;

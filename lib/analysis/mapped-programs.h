@@ -22,6 +22,12 @@
 struct image_state {
 	bool opened;
 	struct program *program;
+	enum program_state to_tell; /* PROGRAM_READABLE: nothing, or told with another image */
+};
+
+/* The records after this one, in the order of the recording. */
+struct record_links {
+	uint32_t next_of_file, next_of_path;
 };
 
 struct mapped_programs {
@@ -30,6 +36,11 @@ struct mapped_programs {
 	struct intern paths;
 	struct intern images;
 	VECTOR(struct image_state) image_states;
+	struct intern record_keys; /* of the recording's images: the file or the path */
+	VECTOR(uint32_t) first_records;
+	VECTOR(struct record_links) record_links;
+	struct map build_ids; /* path -> entry of the build-ids */
+	struct map told;      /* path and state */
 };
 
 /* Borrows the metadata. Zero the value before; deinitialise it on error too. */

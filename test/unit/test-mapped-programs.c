@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/mapped-programs.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "capture/build-id-notes.h"
+#include "support/run-suite.h"
+#include "trace/architecture.h"
+#include "trace/compress.h"
+
+#define IMAGES_MAX 4
+
+static const struct architecture architecture = {.elf_machine = EM_X86_64};
+static struct image_copy images[IMAGES_MAX];
+static struct reader_metadata metadata;
+static struct mapped_programs mapped;
+
+static void set_up(void)
+{
+	metadata = (struct reader_metadata){.architecture = &architecture};
+	mapped = (struct mapped_programs){0};
+	memset(images, 0, sizeof(images));
+}
+
+static void tear_down(void)
+{
+	mapped_programs_deinit(&mapped);
+}
+
+static void begin(size_t image_count)
+{
+	metadata.images.images.items = images;
+	metadata.images.images.count = image_count;
+	ck_assert_ptr_null(mapped_programs_init(&mapped, &metadata, true));
+}
+
+static struct program *open_mapped(const char *path, uint64_t inode)
+{
+	struct space_attributes attributes = {.device_major = 8, .inode = inode};
+
+	ck_assert_ptr_null(mapped_programs_path(&mapped, path, &attributes.path));
+	return mapped_programs_open(&mapped, mapped_programs_image(&mapped, &attributes));
+}
+
+/* The inode of a file that is gone was given to the next one. */
+START_TEST(inode_used_again)
+{
+	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
+	images[1] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/gone/second.so"};
+	begin(2);
+	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", 77)), PROGRAM_MISSING);
+	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", 77)), PROGRAM_READABLE);
+}
+END_TEST
+
+/* A build-id says that it is no other file, whatever the inode. */
+START_TEST(inode_used_again_with_build_ids)
+{
+	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
+	images[1] = (struct image_copy){
+	    .device_major = 8, .inode = 77, .path = (char *)"/gone/second.so", .build_id = {2}, .build_id_size = 20};
+	begin(2);
+	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", 77)), PROGRAM_MISSING);
+}
+END_TEST
+
+static uint8_t *read_own_program(size_t *size_ret)
+{
+	CLEANUP(fclose) FILE *stream = fopen("/proc/self/exe", "r");
+	struct stat status;
+	uint8_t *data;
+
+	ck_assert_int_eq(fstat(fileno(stream), &status), 0);
+	*size_ret = (size_t)status.st_size;
+	data = malloc(*size_ret);
+	ck_assert_uint_eq(fread(data, 1, *size_ret, stream), *size_ret);
+	return data;
+}
+
+/* A copy of the image, of these bytes, in a file of its own. */
+static struct recording_file keep_copy(struct image_copy *image, const void *data, size_t size)
+{
+	struct image_copies copies = {.images = {images, 1, 1}};
+	struct compressor *compressor = NULL;
+	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
+	struct buffer buffer;
+	size_t place;
+
+	buffer_init(&buffer, 1 << 24);
+	image_copies_encode_index(&copies, &buffer, &place);
+	image->offset = (uint32_t)buffer.size;
+	ck_assert_ptr_null(compressor_create(&compressor));
+	ck_assert_ptr_null(compressor_frame(compressor, data, size, &buffer));
+	compressor_destroy(compressor);
+	image->stored = (uint32_t)(buffer.size - image->offset);
+	image->size = size;
+	ck_assert_int_eq(pwrite(file.fd, buffer.data, buffer.size, 0), (ssize_t)buffer.size);
+	file.size = buffer.size;
+	file.sections[FEATURE_MMTRACE_IMAGES] = (struct file_section){.size = buffer.size, .present = true};
+	buffer_deinit(&buffer);
+	return file;
+}
+
+/* The same build under another path is the same file: it has the copy. Without build-ids it may be another one. */
+START_TEST(copy_under_another_path)
+{
+	size_t size;
+	CLEANUP(free) uint8_t *data = read_own_program(&size);
+	struct build_id_entry own = {0};
+	struct recording_file file;
+
+	ck_assert(build_id_notes_find(data, size, &own));
+	for (int i = 0; i < 2; i++) {
+		images[i] = (struct image_copy){.device_major = 8, .inode = 77, .build_id_size = own.size};
+		memcpy(images[i].build_id, own.bytes, own.size);
+		images[i + 2] = (struct image_copy){.device_major = 8, .inode = 78};
+	}
+	images[0].path = images[2].path = (char *)"/elsewhere/program";
+	images[1].path = images[3].path = (char *)"/gone/program";
+	file = keep_copy(&images[0], data, size);
+	images[2].offset = images[0].offset;
+	images[2].stored = images[0].stored;
+	images[2].size = images[0].size;
+	metadata.images.file = &file;
+	begin(4);
+	ck_assert_int_eq(program_state(open_mapped("/gone/program", 77)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_mapped("/elsewhere/program", 78)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_mapped("/gone/program", 78)), PROGRAM_MISSING);
+	close(file.fd);
+}
+END_TEST
+
+/* A file that is there is better than a copy that cannot be read. */
+START_TEST(damaged_copy)
+{
+	struct recording_file file;
+
+	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
+	file = keep_copy(&images[0], "no program at all", 17);
+	metadata.images.file = &file;
+	begin(1);
+	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", 77)), PROGRAM_READABLE);
+	close(file.fd);
+}
+END_TEST
+
+START_TEST(each_path_is_told_once)
+{
+	enum program_state state;
+	size_t position = 0;
+
+	begin(0);
+	(void)open_mapped("/gone/one.so", 5);
+	(void)open_mapped("/gone/one.so", 6);
+	(void)open_mapped("/proc/self/exe", 7);
+	(void)open_mapped("/gone/two.so", 8);
+	for (int again = 0; again < 2; again++) {
+		position = 0;
+		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state), "/gone/one.so");
+		ck_assert_int_eq(state, PROGRAM_MISSING);
+		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state), "/gone/two.so");
+		ck_assert_ptr_null(mapped_programs_unusable(&mapped, &position, &state));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mapped-programs");
+	TCase *tests = tcase_create("mapped-programs");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, inode_used_again);
+	tcase_add_test(tests, inode_used_again_with_build_ids);
+	tcase_add_test(tests, copy_under_another_path);
+	tcase_add_test(tests, damaged_copy);
+	tcase_add_test(tests, each_path_is_told_once);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
