@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/demangle.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/run-suite.h"
+
+static void expect(const char *mangled, const char *expected)
+{
+	char *text = demangle(mangled);
+
+	ck_assert_pstr_eq(text, expected);
+	free(text);
+}
+
+START_TEST(names)
+{
+	expect("_ZN3foo3barEiPKc", "foo::bar(int, char const*)");
+	expect("_Z3maxIiET_S0_S0_", "int max<int>(int, int)");
+	expect("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt");
+	expect("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+	expect("_RNvC7mycrateu8gdel_5qa", "mycrate::g\xc3\xb6"
+					  "del");
+	expect("main", NULL);
+	expect("_Z", NULL);
+	expect("", NULL);
+}
+END_TEST
+
+static void append_reference(char *name, unsigned number)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char reference[] = {'S', digits[number % 36], '_', '\0'};
+
+	ck_assert_uint_lt(number, 36);
+	strcat(name, reference);
+}
+
+/* Each pair is of two of the pair before: the text doubles with every five bytes. */
+START_TEST(doubling_names)
+{
+	char name[512] = "_Z1fI1AIiiE";
+
+	for (unsigned level = 0; level < 33; level++) {
+		append_reference(name, 0);
+		strcat(name, "I");
+		append_reference(name, 1 + level);
+		append_reference(name, 1 + level);
+		strcat(name, "E");
+	}
+	strcat(name, "EvT_");
+	expect(name, NULL);
+}
+END_TEST
+
+/* A reference to what begins at this place behind "_R", in base 62. */
+static void append_rust_reference(char *name, size_t place)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char reference[] = {'B', digits[(place - 1) / 62], digits[(place - 1) % 62], '_', '\0'};
+
+	ck_assert_uint_lt(place, 62 * 62);
+	strcat(name, reference);
+}
+
+/* The same in Rust's own mangling: each tuple is of two of the tuple before. */
+START_TEST(doubling_rust_names)
+{
+	char name[1024] = "_RINvC1a1fTllE";
+	size_t place = strlen("INvC1a1f");
+
+	for (unsigned level = 0; level < 40; level++) {
+		size_t next = strlen(name) - 2;
+
+		strcat(name, "T");
+		append_rust_reference(name, place);
+		append_rust_reference(name, place);
+		strcat(name, "E");
+		place = next;
+	}
+	strcat(name, "E");
+	expect(name, NULL);
+}
+END_TEST
+
+START_TEST(long_names)
+{
+	static char name[40000] = "_Z";
+
+	memset(name + 2, '9', sizeof(name) - 3);
+	expect(name, NULL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("demangle");
+	TCase *tests = tcase_create("demangle");
+
+	tcase_add_test(tests, names);
+	tcase_add_test(tests, doubling_names);
+	tcase_add_test(tests, doubling_rust_names);
+	tcase_add_test(tests, long_names);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
