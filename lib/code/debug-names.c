@@ -2,7 +2,9 @@
 #include "code/debug-names.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/vector.h"
@@ -17,6 +19,8 @@
 #define FUNCTION_RANGES_MAX (1u << 22)
 #define LOOKUP_RANGES_MAX (1u << 20)
 
+#define RANGE_BYTES_MIN 3 /* of a range in any form that DWARF has */
+
 struct function_range {
 	uint64_t start, end;
 	Dwarf_Off offset; /* of the function's entry */
@@ -26,6 +30,7 @@ struct unit {
 	Dwarf_Die lines;  /* has the line table */
 	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
 	bool indexed;
+	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
 };
 
@@ -37,6 +42,7 @@ struct unit_range {
 struct debug_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
+	uint64_t ranges_left;		  /* that the file can still describe */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -53,13 +59,36 @@ static bool add_unit(struct debug_names *names, const struct unit *unit)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+	while (names->ranges_left && (offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+		names->ranges_left--;
 		range.start = start;
 		range.end = end;
 		if (start < end && !vector_push(&names->ranges, range))
 			return false;
 	}
 	return vector_push(&names->units, *unit);
+}
+
+/* No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. */
+static uint64_t count_possible_ranges(Dwarf *dwarf)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *section = NULL;
+	uint64_t size = 0;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+		GElf_Shdr header;
+		const char *name;
+
+		if (gelf_getshdr(section, &header) && (name = elf_strptr(elf, names, header.sh_name)) &&
+		    strstr(name, "debug_") && (data = elf_getdata(section, NULL)))
+			size += data->d_size;
+	}
+	return size / RANGE_BYTES_MIN;
 }
 
 /*
@@ -75,6 +104,7 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 	if (!names)
 		return &error_no_memory;
+	names->ranges_left = count_possible_ranges(dwarf);
 	while (!dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes)) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
@@ -173,6 +203,10 @@ static bool add_functions(struct unit *unit, Dwarf_Die *parent, int level)
 	if (level > NESTING_MAX || dwarf_child(parent, &die))
 		return true;
 	do {
+		/* Only a wrong reference leads to an entry's own children once more, on every level. */
+		if (dwarf_dieoffset(&die) <= unit->last)
+			return true;
+		unit->last = dwarf_dieoffset(&die);
 		if (dwarf_tag(&die) == DW_TAG_subprogram && !add_function(unit, &die))
 			return false;
 		if (may_hold_functions(&die) && !add_functions(unit, &die, level + 1))
