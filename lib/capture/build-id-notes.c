@@ -2,7 +2,6 @@
 #include "capture/build-id-notes.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "capture/proc.h"
+#include "capture/regular-file.h"
 #include "trace/format.h"
 
 #define HEAD_BYTES 4096 /* where program headers are looked for */
@@ -168,7 +168,7 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 		path = NULL;
 		return -1;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = regular_file_open(path);
 	if (fd >= 0)
 		return fd;
 	free(TAKE(path));
@@ -176,10 +176,10 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 		path = NULL;
 		return -1;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = regular_file_open(path);
 	if (fd < 0) /* the process is gone: most share our root */
-		fd = open(wanted->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_ino != wanted->inode)) {
+		fd = regular_file_open(wanted->path);
+	if (fd >= 0 && (fstat(fd, &status) < 0 || status.st_ino != wanted->inode)) {
 		close(fd);
 		return -1;
 	}

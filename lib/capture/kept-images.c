@@ -2,7 +2,6 @@
 #include "capture/kept-images.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "base/cleanup.h"
 #include "capture/build-id-notes.h"
 #include "capture/known-processes.h"
+#include "capture/regular-file.h"
 #include "trace/compress.h"
 #include "trace/format.h"
 
@@ -46,7 +46,7 @@ static int open_by_path(const char *path)
 		plain = strndup(path, length - suffix);
 		path = plain;
 	}
-	return path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	return path ? regular_file_open(path) : -1;
 }
 
 /* Whether a report finds this very file, or the same build, by the path. */
@@ -56,7 +56,7 @@ static bool path_provides(const struct image_copy *image, const struct stat *sta
 	struct build_id_entry found = {0};
 	struct stat other;
 
-	if (fd < 0 || fstat(fd, &other) < 0 || !S_ISREG(other.st_mode))
+	if (fd < 0 || fstat(fd, &other) < 0)
 		return false;
 	if (other.st_dev == status->st_dev && other.st_ino == status->st_ino)
 		return true;

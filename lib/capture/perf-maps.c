@@ -15,6 +15,8 @@
 #include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
+#include "capture/regular-file.h"
+#include "capture/target-socket.h"
 #include "trace/format.h"
 
 #define PIECE_BYTES (1u << 20)	    /* the rings are looked after between two of these */
@@ -109,11 +111,8 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 
 void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 {
-	char path[64];
-	int directory;
+	int directory = known_processes_spare(target_directory_open(process->pid, "/tmp"));
 
-	snprintf(path, sizeof(path), "/proc/%d/root/tmp", proc_living_thread(process->pid));
-	directory = known_processes_spare(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (directory < 0)
 		return;
 	if (process->tmp_directory >= 0)
@@ -130,11 +129,11 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 int target_file_open(int directory, const char *path)
 {
 	struct open_how how = {
-	    .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 	    .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT,
 	};
 
-	return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	return regular_file_open_found((int)syscall(SYS_openat2, directory, path, &how, sizeof(how)));
 }
 
 /* The text is the target's: nothing may lead to a file that is not its own. */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Files whose path the target chose. Opening a device has effects and opening a FIFO may wait: what a path leads to is
+ * looked at before it is opened.
+ */
+#ifndef CAPTURE_REGULAR_FILE_H
+#define CAPTURE_REGULAR_FILE_H
+
+/* For reading; -1 and errno, EINVAL where the path leads to something else. Symbolic links are followed. */
+int regular_file_open(const char *path);
+
+/* The same for what an O_PATH descriptor (-1: none, errno is kept) stands for. Closes it. */
+int regular_file_open_found(int found);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/regular-file.h"
+#include "support/run-suite.h"
+
+static char directory[64], path[80], link_path[80];
+
+static void create(void)
+{
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/file", directory);
+	snprintf(link_path, sizeof(link_path), "%s/link", directory);
+	ck_assert_int_eq(symlink("file", link_path), 0);
+}
+
+static void destroy(void)
+{
+	unlink(path);
+	unlink(link_path);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+static void assert_refused(const char *name, int errno_value)
+{
+	errno = 0;
+	ck_assert_int_eq(regular_file_open(name), -1);
+	ck_assert_int_eq(errno, errno_value);
+}
+
+START_TEST(a_file_and_a_link_to_it)
+{
+	const char *const names[] = {path, link_path};
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	char text[8];
+
+	ck_assert_int_eq(write(fd, "inside", 6), 6);
+	close(fd);
+	for (size_t i = 0; i < 2; i++) {
+		fd = regular_file_open(names[i]);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(read(fd, text, sizeof(text)), 6);
+		ck_assert_mem_eq(text, "inside", 6);
+		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		close(fd);
+	}
+}
+END_TEST
+
+/* A FIFO without writer notices that somebody opened it: its writer would not be refused any more. */
+START_TEST(what_is_no_file_is_not_opened)
+{
+	assert_refused(path, ENOENT);
+	assert_refused(directory, EINVAL);
+	assert_refused("/dev/null", EINVAL);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	assert_refused(path, EINVAL);
+	assert_refused(link_path, EINVAL);
+	ck_assert_int_eq(open(path, O_WRONLY | O_NONBLOCK), -1);
+	ck_assert_int_eq(errno, ENXIO);
+	errno = ENOTDIR;
+	ck_assert_int_eq(regular_file_open_found(-1), -1);
+	ck_assert_int_eq(errno, ENOTDIR);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("regular-file");
+	TCase *tests = tcase_create("regular-file");
+
+	tcase_add_checked_fixture(tests, create, destroy);
+	tcase_add_test(tests, a_file_and_a_link_to_it);
+	tcase_add_test(tests, what_is_no_file_is_not_opened);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
