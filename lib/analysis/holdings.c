@@ -23,8 +23,28 @@ static bool is_wanted(const struct replay *replay, uint32_t kind)
 	return !replay->classes || replay->classes >> classes_kind_class(kind) & 1;
 }
 
-/* Bytes of no row: whose are they? */
-static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct holdings *holdings)
+static struct mmt_error *find_holdings(struct replay *replay, uint32_t process, struct holdings **holdings_ret)
+{
+	while (replay->holdings.count <= process) {
+		if (!vector_push(&replay->holdings, (struct holdings *)NULL))
+			return &error_no_memory;
+	}
+	*holdings_ret = replay->holdings.items[process];
+	if (*holdings_ret)
+		return NULL;
+	*holdings_ret = replay->holdings.items[process] = arena_alloc(&replay->arena, 1, sizeof(**holdings_ret));
+	return *holdings_ret ? NULL : &error_no_memory;
+}
+
+/* What is known of a space is its owner's. */
+static void keep_facts(const struct space *space, struct holdings *holdings)
+{
+	holdings->counts = space_counts(space);
+	holdings->check = space_check_result(space);
+}
+
+/* Bytes of no row: what are they? */
+static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct held_bytes *held)
 {
 	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
 	uint64_t bytes = interval->end - interval->start;
@@ -32,66 +52,98 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 	if (!is_wanted(replay, birth ? birth->kind : replay_calls_kind(replay, interval)))
 		return;
 	if (interval->birth == BIRTH_BEFORE)
-		holdings->inherited_bytes += bytes;
+		held->inherited += bytes;
 	else if (birth && birth->side == LEDGER_BEFORE)
-		holdings->older_bytes += bytes;
+		held->older += bytes;
 	else if (birth && birth->side == LEDGER_YOUNGER)
-		holdings->younger_bytes += bytes;
+		held->younger += bytes;
 }
 
-static void add_interval(const struct replay *replay, const struct process *process,
-			 const struct space_interval *interval, struct holdings *holdings)
+static void add_owned(const struct space_interval *interval, struct held_bytes *held)
 {
 	uint64_t bytes = interval->end - interval->start;
 
-	if (!holdings_owner(replay, process, interval)) {
-		add_unowned(replay, interval, holdings);
-		return;
-	}
-	holdings->unfreed_bytes += bytes;
+	held->unfreed += bytes;
 	if (interval->attributes.protection)
-		holdings->committed_bytes += bytes;
+		held->committed += bytes;
 	else
-		holdings->reserved_bytes += bytes;
+		held->reserved += bytes;
 }
 
-struct holdings holdings_of(const struct replay *replay, const struct process *process)
+/* Who mapped it; what was there before has nobody but the owner of the space. */
+static uint32_t find_holder(const struct replay *replay, const struct process *owner,
+			    const struct space_interval *interval, const struct account *account)
+{
+	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+
+	if (account)
+		return account->process;
+	return birth ? birth->process : owner->index;
+}
+
+/* To each process its part of a space. */
+static struct mmt_error *add_space(struct replay *replay, const struct process *owner, bool ended)
 {
 	const struct space_interval *interval;
-	struct holdings holdings = {0};
 
-	if (process->index < replay->ended.count && replay->ended.items[process->index])
-		return *replay->ended.items[process->index];
-	if (process->borrows_space)
-		return holdings;
-	holdings.counts = space_counts(process->space);
-	holdings.check = space_check_result(process->space);
-	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end)
-		add_interval(replay, process, interval, &holdings);
-	return holdings;
+	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
+		const struct account *account = holdings_owner(replay, owner, interval);
+		struct holdings *holdings;
+		struct held_bytes *held;
+		struct mmt_error *error =
+		    find_holdings(replay, find_holder(replay, owner, interval, account), &holdings);
+
+		if (error)
+			return error;
+		held = ended ? &holdings->ended : &holdings->now;
+		if (account)
+			add_owned(interval, held);
+		else
+			add_unowned(replay, interval, held);
+	}
+	return NULL;
 }
 
 struct mmt_error *holdings_release(struct replay *replay, const struct process *process)
 {
-	struct holdings *kept;
+	struct holdings *holdings;
+	struct mmt_error *error;
 
 	if (process->borrows_space)
 		return NULL;
-	while (replay->ended.count <= process->index) {
-		if (!vector_push(&replay->ended, (struct holdings *)NULL))
-			return &error_no_memory;
-	}
+	error = find_holdings(replay, process->index, &holdings);
+	if (error)
+		return error;
 	space_finish(process->space);
 	/* One that came back after its end, as a loss may make it look: the figures stay those of its first end. */
-	if (!replay->ended.items[process->index]) {
-		kept = arena_alloc(&replay->arena, 1, sizeof(*kept));
-		if (!kept)
-			return &error_no_memory;
-		*kept = holdings_of(replay, process);
-		kept->released = true;
-		replay->ended.items[process->index] = kept;
+	if (!holdings->released) {
+		keep_facts(process->space, holdings);
+		holdings->released = true;
+		error = add_space(replay, process, true);
 	}
 	replay->ledger.now_ns = process->ended_ns;
 	space_release(process->space);
+	return error;
+}
+
+struct mmt_error *holdings_sum(struct replay *replay)
+{
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+		struct holdings *holdings;
+		struct mmt_error *error = find_holdings(replay, process->index, &holdings);
+
+		if (!error && !process->borrows_space)
+			error = add_space(replay, process, false);
+		if (error)
+			return error;
+		if (!process->borrows_space && !holdings->released)
+			keep_facts(process->space, holdings);
+	}
 	return NULL;
+}
+
+const struct holdings *holdings_of(const struct replay *replay, const struct process *process)
+{
+	return replay->holdings.items[process->index];
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What one process holds of the memory that a report is about, and what it held when it ended. */
+/*
+ * What each process holds of the memory that a report is about, and what it held when it ended. Bytes are those of the
+ * process that mapped them, in whatever space they lie: processes may share one, and it may outlive who made it.
+ */
 #ifndef ANALYSIS_HOLDINGS_H
 #define ANALYSIS_HOLDINGS_H
 
@@ -12,25 +15,33 @@
 struct account;
 struct replay;
 
-struct holdings {
-	bool released; /* its memory has left the ledger: what follows is that of just before */
-	struct space_counts counts;
-	struct space_check check;
+struct held_bytes {
 	/* Of births in the window, in classes asked for. */
-	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
-	uint64_t inherited_bytes; /* mapped before the recording, or by the parent before the fork */
-	uint64_t older_bytes;	  /* mapped by calls before the window */
-	uint64_t younger_bytes;	  /* and by calls after the births that count */
+	uint64_t unfreed, committed, reserved;
+	uint64_t inherited; /* mapped before the recording, or by the parent before the fork */
+	uint64_t older;	    /* mapped by calls before the window */
+	uint64_t younger;   /* and by calls after the births that count */
 };
 
-/* The account that an interval's bytes belong to; NULL: they are in no row. */
+struct holdings {
+	bool released; /* the space of this process has left the ledger: what follows is that of just before */
+	struct space_counts counts;
+	struct space_check check;
+	struct held_bytes now;
+	struct held_bytes ended; /* in spaces that were released when their last process ended */
+};
+
+/* The account that an interval's bytes belong to; NULL: they are in no row. `process` owns the space. */
 const struct account *holdings_owner(const struct replay *replay, const struct process *process,
 				     const struct space_interval *interval);
 
-/* Nothing for a process that borrows its space, the kept figures for one that was released. */
-struct holdings holdings_of(const struct replay *replay, const struct process *process);
-
-/* The process has ended, and what it held is released with it, at that time: nobody's release. Its figures are kept. */
+/* The process has ended, and what its space held is released with it, at that time: nobody's release. The figures are
+ * kept. Nothing happens when it borrows the space. */
 struct mmt_error *holdings_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
+
+/* After the pass, once: add up what is there, so that holdings_of() can tell. */
+struct mmt_error *holdings_sum(struct replay *replay) MMT_MUST_CHECK;
+
+const struct holdings *holdings_of(const struct replay *replay, const struct process *process);
 
 #endif

@@ -219,7 +219,7 @@ void replay_deinit(struct replay *replay)
 	code_view_destroy(replay->code);
 	ledger_deinit(&replay->ledger);
 	map_deinit(&replay->survivors);
-	vector_deinit(&replay->ended);
+	vector_deinit(&replay->holdings);
 	arena_deinit(&replay->arena);
 	reader_close(replay->reader);
 	*replay = (struct replay){0};

@@ -81,7 +81,7 @@ struct replay {
 	 */
 	struct map survivors;
 	bool releases_ended;
-	VECTOR(struct holdings *) ended; /* by process: what it held when it was released; NULL: it was not */
+	VECTOR(struct holdings *) holdings; /* by process; NULL: nothing is known yet */
 	struct arena arena;
 };
 

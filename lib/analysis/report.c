@@ -104,7 +104,8 @@ static void describe_check(const struct report *report, struct space_check check
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
-	struct holdings holdings = holdings_of(&report->replay, process);
+	const struct holdings *holdings = holdings_of(&report->replay, process);
+	const struct held_bytes *now = &holdings->now, *ended = &holdings->ended;
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -113,31 +114,28 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .ended = process->ended,
 	    .threads = process->thread_count,
 	    .resident_bytes = sum_residency(&report->replay, process),
+	    .unfreed_bytes = now->unfreed + ended->unfreed,
+	    .committed_bytes = now->committed + ended->committed,
+	    .reserved_bytes = now->reserved + ended->reserved,
+	    .before_bytes = now->inherited + now->older + ended->inherited + ended->older,
 	};
 	if (!described->name)
 		return &error_no_memory;
+	report->result.ended_bytes += ended->unfreed;
+	/* What a child inherited is its parent's already. */
+	report->result.before_bytes += now->older + (process->parent_pid ? 0 : now->inherited);
+	report->result.younger_bytes += now->younger;
 	if (process->borrows_space)
 		return NULL;
-	described->unfreed_bytes = holdings.unfreed_bytes;
-	described->committed_bytes = holdings.committed_bytes;
-	described->reserved_bytes = holdings.reserved_bytes;
-	described->before_bytes = holdings.inherited_bytes + holdings.older_bytes;
-	described->unknown_bytes = holdings.counts.unknown_bytes;
-	described->repaired_bytes = holdings.counts.repaired_bytes;
-	describe_check(report, holdings.check, described);
-	report->result.completeness.ambiguous_events += holdings.counts.ambiguous;
-	report->result.completeness.repaired_bytes += holdings.counts.repaired_bytes;
-	if (holdings.released) {
-		report->result.ended_bytes += holdings.unfreed_bytes;
-		return NULL;
-	}
-	/* What a child inherited is its parent's already. */
-	report->result.before_bytes += holdings.older_bytes + (process->parent_pid ? 0 : holdings.inherited_bytes);
-	report->result.younger_bytes += holdings.younger_bytes;
+	described->unknown_bytes = holdings->counts.unknown_bytes;
+	described->repaired_bytes = holdings->counts.repaired_bytes;
+	describe_check(report, holdings->check, described);
+	report->result.completeness.ambiguous_events += holdings->counts.ambiguous;
+	report->result.completeness.repaired_bytes += holdings->counts.repaired_bytes;
 	return NULL;
 }
 
-/* A child of vfork or clone(CLONE_VM) is as right as the space it shares, while it does; its bytes are its owner's. */
+/* A child of vfork or clone(CLONE_VM) is as right as the space it shares, while it does. */
 static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
 {
 	struct space_check check = space_check_result(process->space);
@@ -292,6 +290,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 		error = describe_recording(report, options);
 	if (!error)
 		error = release_ended(report, options);
+	if (!error)
+		error = holdings_sum(&report->replay);
 	if (!error)
 		error = describe_processes(report, &processes);
 	if (error)

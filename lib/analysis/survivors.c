@@ -125,10 +125,11 @@ struct mmt_error *survivors_add(const struct replay *replay, const struct rows *
 {
 	struct mmt_error *error = NULL;
 
+	/* A space may hold bytes of any process that ever shared it: the rows know whose are asked for. */
 	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
-		if (!process->borrows_space && rows_selects(rows, process))
+		if (!process->borrows_space)
 			error = add_process(replay, rows, sums, process);
 	}
 	return error;

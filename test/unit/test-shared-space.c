@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Processes that share a space: each one's bytes are what it mapped, whoever owns the space and whoever is asked for.
+ */
+#include <check.h>
+#include <mmtrace/report.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "support/recording-builder.h"
+#include "support/run-suite.h"
+
+enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
+
+#define MEBIBYTE (1ull << 20)
+#define OWN_ADDRESS 0x10000000000ull
+#define SHARED_ADDRESS 0x20000000000ull
+#define OTHER_ADDRESS 0x30000000000ull
+
+static char directory[64], path[80];
+
+static void create(void)
+{
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.data", directory);
+}
+
+static void destroy(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+static void survive(struct recording_builder *builder, int32_t pid)
+{
+	struct recording_residency residency = {0};
+	struct process_residency *process = vector_append(&residency.processes);
+	struct buffer buffer;
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = pid;
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+}
+
+/* The owner maps 8 MiB, its sharer 16 MiB, of which it unmaps 1; another process 4 MiB. `first` ends before the second;
+ * `survivor`: lives on, 0: nobody does. */
+static void record(int32_t first, int32_t second, int32_t survivor)
+{
+	struct recording_builder *builder = builder_create(path);
+
+	builder_comm(builder, 1000, OWNER, OWNER, "owner");
+	builder_comm(builder, 1000, BYSTANDER, BYSTANDER, "bystander");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, OWNER, NULL, 0);
+	builder_snapshot(builder, SNAPSHOT_START, 1000, BYSTANDER, NULL, 0);
+	builder_mmap_exit(builder, 2000, BYSTANDER, BYSTANDER, OTHER_ADDRESS, 4 * MEBIBYTE, 0x403000);
+	builder_mmap_exit(builder, 2000, OWNER, OWNER, OWN_ADDRESS, 8 * MEBIBYTE, 0x401000);
+	builder_fork(builder, 3000, SHARER, SHARER, OWNER, OWNER);
+	builder_new_task(builder, 3000, OWNER, OWNER, SHARER, CLONE_VM);
+	builder_mmap_exit(builder, 4000, SHARER, SHARER, SHARED_ADDRESS, 16 * MEBIBYTE, 0x402000);
+	builder_munmap_exit(builder, 5000, SHARER, SHARER, SHARED_ADDRESS, MEBIBYTE);
+	builder_exit(builder, 6000, first, first);
+	if (second != survivor)
+		builder_exit(builder, 7000, second, second);
+	if (survivor != BYSTANDER)
+		builder_exit(builder, 8000, BYSTANDER, BYSTANDER);
+	builder_round(builder);
+	if (survivor)
+		survive(builder, survivor);
+	builder_finish(builder, 9000);
+}
+
+static struct mmt_report *report_of(const int32_t *pids, size_t pid_count, enum mmt_group_by by)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	mmt_report_options_init(&options);
+	options.input = path;
+	options.pids = pids;
+	options.pid_count = pid_count;
+	options.by = by;
+	error = mmt_report_create(&options, &report);
+	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	return report;
+}
+
+static uint64_t bytes_in_table(const struct mmt_report *report, int32_t pid)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].pid == pid)
+			return report->processes[i].unfreed_bytes;
+	}
+	ck_abort_msg("%d is not in the table", pid);
+}
+
+static uint64_t bytes_in_groups(const struct mmt_report *report, int32_t pid)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (report->groups[i].pid_count && report->groups[i].pids[0] == pid)
+			bytes += report->groups[i].unfreed_bytes;
+	}
+	return bytes;
+}
+
+static void check_alone(int32_t pid, uint64_t mebibytes)
+{
+	struct mmt_report *report = report_of(&pid, 1, MMT_BY_STACK);
+
+	ck_assert_uint_eq(report->process_count, 1);
+	ck_assert_uint_eq(report->unfreed_bytes, mebibytes * MEBIBYTE);
+	ck_assert_uint_eq(report->committed_bytes, mebibytes * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, pid), mebibytes * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+
+/* Asked for one by one or all together, and whether a row is a stack or a process. */
+static void check_everywhere(void)
+{
+	struct mmt_report *report = report_of(NULL, 0, MMT_BY_PROCESS);
+
+	ck_assert_uint_eq(report->unfreed_bytes, 27 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, OWNER), 8 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, SHARER), 15 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_groups(report, OWNER), 8 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_groups(report, SHARER), 15 * MEBIBYTE);
+	mmt_report_destroy(report);
+	check_alone(OWNER, 8);
+	check_alone(SHARER, 15);
+	check_alone(BYSTANDER, 4);
+}
+
+START_TEST(the_sharer_ends_first)
+{
+	record(SHARER, OWNER, 0);
+	check_everywhere();
+}
+END_TEST
+
+START_TEST(the_owner_ends_first)
+{
+	record(OWNER, SHARER, 0);
+	check_everywhere();
+}
+END_TEST
+
+/* What an ended process mapped in a space that is still there is unfreed. */
+START_TEST(one_outlives_the_other)
+{
+	static const int32_t lives[][2] = {{SHARER, OWNER}, {OWNER, SHARER}};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct mmt_report *report;
+
+		record(lives[i][0], lives[i][1], lives[i][1]);
+		report = report_of(NULL, 0, MMT_BY_STACK);
+		ck_assert_uint_eq(report->unfreed_bytes, 23 * MEBIBYTE);
+		ck_assert_uint_eq(report->ended_bytes, 4 * MEBIBYTE);
+		ck_assert_uint_eq(bytes_in_table(report, OWNER), 8 * MEBIBYTE);
+		ck_assert_uint_eq(bytes_in_table(report, SHARER), 15 * MEBIBYTE);
+		mmt_report_destroy(report);
+		check_alone(OWNER, 8);
+		check_alone(SHARER, 15);
+		unlink(path);
+	}
+}
+END_TEST
+
+/* The space goes with the last of them, and takes along what each had mapped in it. */
+START_TEST(both_end_while_another_lives)
+{
+	struct mmt_report *report;
+
+	record(OWNER, SHARER, BYSTANDER);
+	report = report_of(NULL, 0, MMT_BY_STACK);
+	ck_assert_uint_eq(report->unfreed_bytes, 4 * MEBIBYTE);
+	ck_assert_uint_eq(report->ended_bytes, 23 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, OWNER), 8 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, SHARER), 15 * MEBIBYTE);
+	mmt_report_destroy(report);
+	check_alone(OWNER, 8);
+	check_alone(SHARER, 15);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shared-space");
+	TCase *tcase = tcase_create("shared-space");
+
+	tcase_add_checked_fixture(tcase, create, destroy);
+	tcase_add_test(tcase, the_sharer_ends_first);
+	tcase_add_test(tcase, the_owner_ends_first);
+	tcase_add_test(tcase, one_outlives_the_other);
+	tcase_add_test(tcase, both_end_while_another_lives);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
