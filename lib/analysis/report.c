@@ -122,8 +122,10 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	if (!described->name)
 		return &error_no_memory;
 	report->result.ended_bytes += ended->unfreed;
-	/* What a child inherited is its parent's already. */
-	report->result.before_bytes += now->older + (process->parent_pid ? 0 : now->inherited);
+	report->result.before_bytes += now->older;
+	/* What a child inherited is its parent's, where the report is about that one too. */
+	if (!process->parent_pid || !rows_selects_pid(&report->rows, process->parent_pid))
+		report->result.before_bytes += now->inherited;
 	report->result.younger_bytes += now->younger;
 	if (process->borrows_space)
 		return NULL;

@@ -26,13 +26,18 @@ void rows_deinit(struct rows *rows)
 	vector_deinit(&rows->frame_names);
 }
 
-bool rows_selects(const struct rows *rows, const struct process *process)
+bool rows_selects_pid(const struct rows *rows, int32_t pid)
 {
 	for (size_t i = 0; i < rows->options->pid_count; i++) {
-		if (rows->options->pids[i] == process->pid)
+		if (rows->options->pids[i] == pid)
 			return true;
 	}
 	return !rows->options->pids;
+}
+
+bool rows_selects(const struct rows *rows, const struct process *process)
+{
+	return rows_selects_pid(rows, process->pid);
 }
 
 /* Names of a stack into the scratch vectors. */

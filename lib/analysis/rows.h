@@ -44,6 +44,7 @@ struct rows {
 void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena);
 void rows_deinit(struct rows *rows);
 
+bool rows_selects_pid(const struct rows *rows, int32_t pid);
 bool rows_selects(const struct rows *rows, const struct process *process);
 
 /* For the ledger; `context` is the rows. */

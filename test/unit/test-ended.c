@@ -183,6 +183,26 @@ START_TEST(ended_processes_that_are_asked_for)
 }
 END_TEST
 
+/* What a child inherited is its parent's, but not in a report that leaves the parent out. */
+START_TEST(what_a_child_inherited_counts_once)
+{
+	const int32_t pids[] = {FIRST_CHILD, PARENT};
+	struct mmt_report_options options;
+
+	record(1, 3, true);
+	mmt_report_options_init(&options);
+	options.input = path;
+	options.pids = pids;
+	for (options.pid_count = 1; options.pid_count <= 2; options.pid_count++) {
+		struct mmt_report *report = make_report(&options);
+
+		ck_assert_uint_eq(report->process_count, options.pid_count);
+		ck_assert_uint_eq(report->before_bytes, (options.pid_count == 1) * MEBIBYTE + 3 * 4096);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
 /* Bytes in use while the report is there. */
 static size_t bytes_for(unsigned children)
 {
@@ -214,6 +234,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, create, destroy);
 	tcase_add_test(tcase, one_child_at_a_time);
 	tcase_add_test(tcase, ended_processes_that_are_asked_for);
+	tcase_add_test(tcase, what_a_child_inherited_counts_once);
 	tcase_add_test(tcase, ended_children_cost_little);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
