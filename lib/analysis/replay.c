@@ -429,6 +429,16 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	}
 }
 
+struct mmt_error *replay_take_error(struct replay *replay)
+{
+	struct mmt_error *error = replay->observer_error;
+
+	replay->observer_error = NULL;
+	if (!error && replay->ledger.out_of_memory)
+		return &error_no_memory;
+	return error;
+}
+
 static struct mmt_error *finish(struct replay *replay)
 {
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
@@ -452,13 +462,7 @@ static struct mmt_error *finish(struct replay *replay)
 		replay->last_ns = replay->metadata->loss.stop_ns;
 	if (replay->last_ns > replay->window.to_ns)
 		replay->last_ns = replay->window.to_ns;
-	if (replay->observer_error) {
-		struct mmt_error *error = replay->observer_error;
-
-		replay->observer_error = NULL;
-		return error;
-	}
-	return replay->ledger.out_of_memory ? &error_no_memory : NULL;
+	return replay_take_error(replay);
 }
 
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
@@ -481,11 +485,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		replay->ledger.now_ns = event->time_ns;
 	}
 	error = replay_event(replay, event);
-	if (!error) {
-		error = replay->observer_error;
-		replay->observer_error = NULL;
-	}
-	return error;
+	return error ? error : replay_take_error(replay);
 }
 
 /* The next event in the order of effects, where the recording has locks, else in the order of time. */

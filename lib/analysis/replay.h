@@ -95,4 +95,7 @@ uint32_t replay_lost_kind(const struct replay *replay, const struct space_interv
 /* The whole pass. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;
 
+/* What observers could not return since the last time. */
+struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
+
 #endif

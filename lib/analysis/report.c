@@ -70,7 +70,7 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 		if (process->ended)
 			error = holdings_release(replay, process);
 	}
-	return error;
+	return error ? error : replay_take_error(replay);
 }
 
 static uint64_t sum_residency(const struct replay *replay, const struct process *process)
