@@ -172,6 +172,19 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 	return space_calls_bear(space, call, &range, &attributes);
 }
 
+/*
+ * Nothing was there: a snapshot has seen the target already, or the call that mapped the source is lost. Then the
+ * kernel has put something into the target that is none of what was there; what it is only its maps will tell.
+ */
+static bool moved_unseen(struct space *space, const struct space_call *call, const struct remap *remap)
+{
+	uint64_t end = remap->target + remap->new_bytes;
+
+	if (!remap->fixed || !space->lossy || !space_is_described(space) || space_calls_failed(call))
+		return true;
+	return space_edit_touch(space, remap->target, end) && space_edit_release(space, remap->target, end, call);
+}
+
 static bool move_pieces(struct space *space, const struct space_call *call, struct remap *remap)
 {
 	uint64_t kept = remap->old_bytes < remap->new_bytes ? remap->old_bytes : remap->new_bytes;
@@ -187,9 +200,8 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 		   !space_guards_take(space, call, remap->source, remap->source + kept, &remap->moved)) {
 		return false;
 	}
-	/* Nothing there: a snapshot has seen the target already. */
 	if (!remap->moved.count && !remap->fresh.count)
-		return true;
+		return moved_unseen(space, call, remap);
 	if (!clear_target(space, call, remap) || !put_pieces(space, remap, &remap->moved, false) ||
 	    !put_pieces(space, remap, &remap->fresh, true))
 		return false;

@@ -335,6 +335,22 @@ START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 }
 END_TEST
 
+START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
+{
+	driver_map(&driver, 20, 4, RW, 0);
+	space_lost(driver.space);
+	driver_call(&driver, SPACE_MREMAP, 21 * PAGE, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    21 * PAGE, 0);
+	expect_model_of_the_kernel("20-21 rw #3, 23-24 rw #3");
+	begin_check();
+	driver_line(&driver, 20, 4, anonymous);
+	end();
+	space_finish(driver.space);
+	expect_model_of_the_kernel("20-21 rw #3, 21-23 rw u, 23-24 rw #3");
+	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 2 * PAGE);
+}
+END_TEST
+
 START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 {
 	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
@@ -420,6 +436,7 @@ int main(void)
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
 	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
 	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
 	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
 	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
