@@ -13,21 +13,6 @@
 
 #define EARLY_SAMPLES_MAX 20000
 
-static bool same_sample(const struct replay *replay, const struct kept_sample *kept, const struct event *event)
-{
-	const struct architecture *architecture = replay->metadata->architecture;
-	const uint8_t numbers[] = {architecture->instruction_pointer, architecture->stack_pointer,
-				   architecture->frame_pointer};
-
-	if (!kept->present || kept->call != event->call.call || kept->result != event->call.result)
-		return false;
-	for (size_t i = 0; i < sizeof(numbers); i++) {
-		if (kept->stack.registers.values[numbers[i]] != event->call.stack.registers.values[numbers[i]])
-			return false;
-	}
-	return true;
-}
-
 /* The truth sample's callchain with the dump's registers and bytes, where there is a dump. */
 static struct event_stack join_stacks(const struct event_stack *truth, const struct event_stack *dump)
 {
@@ -147,7 +132,7 @@ static bool has_outcome(const struct outcome *outcome)
 static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
 					const struct outcome *outcome)
 {
-	bool dumped = same_sample(replay, &state->dump, event);
+	bool dumped = kept_sample_is_of(&state->dump, event);
 
 	state->dump.present = false;
 	if (!has_outcome(outcome))
@@ -289,7 +274,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		return NULL;
 	birth = ledger_birth(&replay->ledger, reserved->birth);
 	outcome->commit_kind = kind_after(replay, reserved, birth, event);
-	if (!can_unwind(replay, process) || (replay->has_dumps && !same_sample(replay, &state->dump, event))) {
+	if (!can_unwind(replay, process) || (replay->has_dumps && !kept_sample_is_of(&state->dump, event))) {
 		error = ledger_open_commit(&replay->ledger, &outcome->commit);
 		*commit_ret = outcome->commit;
 		return error;
@@ -406,7 +391,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 
 struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *state, const struct event *event)
 {
-	if (same_sample(replay, &state->call, event)) {
+	if (kept_sample_is_of(&state->call, event)) {
 		state->call.present = false;
 		return settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
 	}

@@ -31,6 +31,30 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 	return kept_sample_set_stack(kept, &event->call.stack);
 }
 
+static bool same_registers(const struct event_registers *left, const struct event_registers *right)
+{
+	for (unsigned i = 0; i < EVENT_REGISTERS; i++) {
+		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
+			return false;
+	}
+	return true;
+}
+
+/* As far as both were copied. */
+static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
+{
+	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
+
+	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
+}
+
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event)
+{
+	return kept->present && kept->call == event->call.call && kept->result == event->call.result &&
+	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
+	       same_bytes(&kept->stack, &event->call.stack);
+}
+
 void kept_sample_deinit(struct kept_sample *kept)
 {
 	vector_deinit(&kept->callchain);

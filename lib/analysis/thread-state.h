@@ -45,6 +45,9 @@ struct thread_state {
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
+/* Whether the event is the other sample of the same call: of two calls from one place, which are alike but for what is
+ * on the stack, one sample each may be lost. */
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event);
 void kept_sample_deinit(struct kept_sample *kept);
 
 /* Nothing is remembered any more; `number` stays. */

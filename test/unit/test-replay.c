@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/thread-state.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 
@@ -171,6 +172,49 @@ START_TEST(peaks_of_threads_whose_dumps_come_late)
 }
 END_TEST
 
+/* Two calls from the same place and depth, with the same result. */
+static struct event twin(uint64_t flags, const uint8_t *stack, size_t stack_size)
+{
+	struct event event = {.kind = EVENT_CALL, .call = {.call = CALL_MMAP, .result = (int64_t)ADDRESS}};
+	struct event_registers *registers = &event.call.stack.registers;
+
+	registers->known = 1U << 7 | 1U << 6 | 1U << 8 | 1U << 15;
+	registers->values[6] = 0x7fff0100;
+	registers->values[7] = 0x7fff0000;
+	registers->values[8] = flags;
+	registers->values[15] = 0x401000;
+	event.call.stack.bytes = stack;
+	event.call.stack.byte_count = stack_size;
+	return event;
+}
+
+START_TEST(dump_of_another_call_is_told_from_its_own)
+{
+	const uint8_t short_stack[4] = {1, 2, 3, 4}, long_stack[6] = {1, 2, 3, 4, 5, 6};
+	const uint8_t other_stack[6] = {1, 2, 9, 4, 5, 6};
+	const struct event truth = twin(MAP_PRIVATE, short_stack, sizeof(short_stack));
+	struct event dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
+	struct kept_sample kept = {0};
+
+	ck_assert_ptr_null(kept_sample_set(&kept, &truth));
+	ck_assert(kept_sample_is_of(&kept, &dump));
+	dump.call.stack.registers.known &= ~(1ULL << 8);
+	ck_assert(kept_sample_is_of(&kept, &dump));
+	dump = twin(MAP_SHARED, long_stack, sizeof(long_stack));
+	ck_assert(!kept_sample_is_of(&kept, &dump));
+	dump = twin(MAP_PRIVATE, other_stack, sizeof(other_stack));
+	ck_assert(!kept_sample_is_of(&kept, &dump));
+	/* The dump came first. */
+	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
+	ck_assert(!kept_sample_is_of(&kept, &truth));
+	dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
+	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
+	ck_assert(kept_sample_is_of(&kept, &truth));
+	kept_sample_deinit(&kept);
+	ck_assert(!kept_sample_is_of(&kept, &truth));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
@@ -183,6 +227,7 @@ int main(void)
 	suite_add_tcase(suite, halves);
 	tcase_add_checked_fixture(dumps, create, destroy);
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
+	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
 	suite_add_tcase(suite, dumps);
 	return run_suite(suite);
 }
