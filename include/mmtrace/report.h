@@ -265,8 +265,8 @@ struct mmt_report {
 	size_t hide_count;
 	bool exact_order;           /* recorded with lock events */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
-	uint64_t events[MMT_COUNT_KINDS];
-	uint64_t failed_calls;
+	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */
+	uint64_t failed_calls;      /* those of `failures` */
 	struct mmt_completeness completeness;
 	const struct mmt_process *processes;
 	size_t process_count;

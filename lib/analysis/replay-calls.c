@@ -350,7 +350,6 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	replay->applying_thread = state->number;
 	error = space_apply(process->space, &call);
 	replay_witnesses_forget(replay, state);
-	replay->failed_calls += outcome.failure.count;
 	if (!error)
 		error = note_code(replay, process->space, event);
 	if (!error)
@@ -377,13 +376,27 @@ static bool join_enter(struct replay *replay, struct thread_state *state, struct
 	return true;
 }
 
+static struct mmt_error *count_call(struct replay *replay, uint32_t process, const struct event *event)
+{
+	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
+		return NULL;
+	while (replay->call_counts.count <= process) {
+		if (!vector_append(&replay->call_counts))
+			return &error_no_memory;
+	}
+	replay->call_counts.items[process].calls[count_kinds[event->call.call]]++;
+	return NULL;
+}
+
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
 	struct mmt_error *error = replay_calls_settle_waiting(replay, state);
 
 	if (error)
 		return error;
-	replay->events[count_kinds[event->call.call]]++;
+	error = count_call(replay, replay->threads.items[state->number].process, event);
+	if (error)
+		return error;
 	if (!event->call.has_arguments && !join_enter(replay, state, event))
 		return NULL;
 	return apply_call(replay, state, event);

@@ -220,6 +220,7 @@ void replay_deinit(struct replay *replay)
 	ledger_deinit(&replay->ledger);
 	map_deinit(&replay->survivors);
 	vector_deinit(&replay->holdings);
+	vector_deinit(&replay->call_counts);
 	arena_deinit(&replay->arena);
 	reader_close(replay->reader);
 	*replay = (struct replay){0};

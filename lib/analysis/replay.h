@@ -40,6 +40,11 @@ struct observed;
 struct kept_sample;
 struct thread_state;
 
+/* By enum mmt_event_count; those of the window. */
+struct call_counts {
+	uint64_t calls[MMT_COUNT_KINDS];
+};
+
 struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
@@ -67,8 +72,7 @@ struct replay {
 	VECTOR(struct kept_sample *) early_samples;  /* calls of processes whose code is not known yet */
 
 	uint64_t first_ns, last_ns;
-	uint64_t events[MMT_COUNT_KINDS];
-	uint64_t failed_calls;
+	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct replay_watch watch;

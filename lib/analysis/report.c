@@ -192,6 +192,18 @@ static const char *const *copy_texts(struct arena *arena, const char *const *tex
 	return copies;
 }
 
+static void count_calls(struct report *report)
+{
+	for (size_t i = 0; i < report->replay.call_counts.count; i++) {
+		const struct call_counts *counts = &report->replay.call_counts.items[i];
+
+		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
+			continue;
+		for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+			report->result.events[kind] += counts->calls[kind];
+	}
+}
+
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
 {
 	const struct reader_metadata *metadata = report->replay.metadata;
@@ -227,8 +239,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
-	memcpy(result->events, report->replay.events, sizeof(result->events));
-	result->failed_calls = report->replay.failed_calls;
+	count_calls(report);
 	return NULL;
 }
 

@@ -174,6 +174,7 @@ struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *r
 
 		if (!rows_selects(rows, processes_at(replay->processes, failure->process)))
 			continue;
+		report->failed_calls += failure->count;
 		error = describe_failure(replay, rows, arena, failure, &failures[report->failure_count++]);
 		if (error)
 			return error;
