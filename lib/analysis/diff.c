@@ -31,6 +31,10 @@ const char *mmt_change_name(enum mmt_change change)
 static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
 {
 	matching->frame_names.count = 0;
+	/* Neither lost calls nor those whose stack was not recorded have frames: what no frame is called tells them
+	 * apart. */
+	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
+		return NAMES_NONE;
 	for (size_t i = 0; i < group->frame_count; i++) {
 		struct mmt_frame frame = group->frames[i];
 		uint32_t name;

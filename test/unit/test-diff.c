@@ -72,6 +72,27 @@ START_TEST(every_kind_of_change)
 }
 END_TEST
 
+/* Without a stack, but for different reasons: lost calls are not those whose stack was not recorded. */
+START_TEST(lost_calls_match_lost_calls)
+{
+	struct mmt_group before_groups[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
+	struct mmt_group after_groups[] = {{.id = 1, .unfreed_bytes = 8192}, {.id = 2, .unfreed_bytes = 4096}};
+	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);
+	struct mmt_diff *diff;
+
+	before_groups[0].lost = after_groups[1].lost = true;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_ptr_nonnull(diff->entries[i].before);
+		ck_assert_ptr_nonnull(diff->entries[i].after);
+		ck_assert_int_eq(diff->entries[i].before->lost, diff->entries[i].after->lost);
+	}
+	ck_assert_int_eq(diff->bytes, 0);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
 /* A stack that maps nothing but makes what others reserved accessible uses memory all the same. */
 START_TEST(commits_count_where_nothing_was_mapped)
 {
@@ -139,6 +160,7 @@ int main(void)
 
 	tcase_add_test(tcase, addresses_do_not_matter);
 	tcase_add_test(tcase, every_kind_of_change);
+	tcase_add_test(tcase, lost_calls_match_lost_calls);
 	tcase_add_test(tcase, commits_count_where_nothing_was_mapped);
 	tcase_add_test(tcase, shrunk_comes_last);
 	tcase_add_test(tcase, unnamed_code_is_matched_by_rank);
