@@ -69,6 +69,7 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		if (!state)
 			return &error_no_memory;
 		state->resolved = resolved;
+		state->unchecked_frames = resolved->unchecked_frames;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
 	return error;

@@ -125,12 +125,29 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 	return programs_ends_with_call(lookup->view->mapped.programs, name.code, (size_t)before);
 }
 
-/* What the runtime has written down is of the right time. */
+/* Java's interpreter calls with a return address that it takes from a table: no call is before it. */
+static bool is_interpreter(struct lookup *lookup, uint64_t address)
+{
+	uint32_t generated = find_generated(lookup, address);
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return generated && !strcmp(jit_names_describe(names, generated, address).name, "Interpreter");
+}
+
+/*
+ * What the runtime has written down is of the right time. What was read when recording ended may be other code, which
+ * proves a call where there is one, but no more.
+ */
 static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
 {
 	int answer = written_follows_call(lookup, return_address);
 
-	return answer < 0 ? copied_code_follows_call(find_copied_code(lookup), return_address) : answer;
+	if (answer >= 0)
+		return answer;
+	if (copied_code_follows_call(find_copied_code(lookup), return_address) == 1 ||
+	    is_interpreter(lookup, return_address - 1))
+		return 1;
+	return -1;
 }
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -295,6 +312,13 @@ static void doubt_caller_of_leaf(struct unwind_result *result)
 		result->frames[1].doubtful = true;
 }
 
+/* Whether the caller of a frame in generated code was found by frame pointer, and nothing tells that it keeps one. */
+static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
+{
+	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
+	       generated_follows_call(lookup, frame->address) < 0;
+}
+
 /* Turn the unwinder's addresses into frame numbers, and those into a stack number. */
 static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
 {
@@ -307,6 +331,9 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 		struct frame_key key;
 
 		describe_frame(lookup, process, frame, &key);
+		if (key.kind == MMT_FRAME_JIT && i + 1 < view->result.frame_count &&
+		    is_unchecked(lookup, frame, frame + 1))
+			view->processes.items[process->index].unchecked_frames = true;
 		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)
 			return error;

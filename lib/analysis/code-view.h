@@ -77,6 +77,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
+	bool unchecked_frames; /* some caller was found by frame pointer, in code whose bytes were not recorded */
 	struct jit_names_state names;
 };
 

@@ -58,7 +58,7 @@ static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t addre
 	struct epilogue *epilogue = malloc(sizeof(*epilogue));
 
 	if (epilogue && epilogue_find(programs_disassembly(copied->programs), read_code, copied, address,
-				      is_return_address, epilogue)) {
+				      is_return_address, true, epilogue)) {
 		epilogue->row.unsure = true;
 		return epilogue;
 	}

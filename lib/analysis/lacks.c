@@ -138,7 +138,8 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
 
 		find_poor_names(pid, &code.names, lacks);
-		find_skipped_frames(replay, pid, code.runtime, lacks);
+		if (code.unchecked_frames)
+			find_skipped_frames(replay, pid, code.runtime, lacks);
 		if (!code.unnamed)
 			continue;
 		if (code.names.has_perf_map || code.names.has_jitdump)

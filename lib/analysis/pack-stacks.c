@@ -154,6 +154,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
 						   .has_jitdump = code.names.has_jitdump,
 						   .other_clock = code.names.other_clock,
+						   .unchecked_frames = code.unchecked_frames,
 						   .dropped_lines = code.names.dropped_lines};
 
 		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||

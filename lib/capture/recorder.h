@@ -28,7 +28,7 @@
 /* A mapping of the last snapshot, for residency and generated code. */
 struct mapped_range {
 	uint64_t start, end;
-	bool generated; /* executable, but no program file */
+	bool generated; /* executable, see code_copies_is_wanted() */
 };
 
 struct process_ranges {

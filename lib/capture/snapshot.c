@@ -105,7 +105,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	}
 	if (reading->ranges && line.protection != PROT_NONE) {
 		struct mapped_range range = {line.start, line.end,
-					     line.protection & PROT_EXEC && code_copies_is_generated(line.path)};
+					     line.protection & PROT_EXEC && code_copies_is_wanted(line.path)};
 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;

@@ -199,6 +199,15 @@ static enum instruction_kind stack_kind(const cs_insn *instruction, struct instr
 	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
 }
 
+/* Through a pointer at a fixed place: a last call, whose callee returns to the caller. Tables of branches have an
+ * index. */
+static bool jumps_to_function(const cs_x86 *x86)
+{
+	const cs_x86_op *target = &x86->operands[0];
+
+	return target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID;
+}
+
 static enum instruction_kind kind_of(struct disassembly *disassembly, struct instruction *decoded)
 {
 	const cs_insn *instruction = disassembly->instruction;
@@ -233,7 +242,9 @@ static enum instruction_kind kind_of(struct disassembly *disassembly, struct ins
 	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_JUMP)) {
 		decoded->target = direct ? (uint64_t)x86->operands[0].imm : 0;
 		if (instruction->id == X86_INS_JMP)
-			return direct ? INSTRUCTION_JUMP : INSTRUCTION_END;
+			return direct			? INSTRUCTION_JUMP
+			       : jumps_to_function(x86) ? INSTRUCTION_RETURN
+							: INSTRUCTION_END;
 		return direct ? INSTRUCTION_BRANCH : INSTRUCTION_END;
 	}
 	return stack_kind(instruction, decoded);

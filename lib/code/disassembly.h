@@ -33,7 +33,7 @@ size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, si
 enum instruction_kind {
 	INSTRUCTION_OTHER,
 	INSTRUCTION_CALL,
-	INSTRUCTION_RETURN,
+	INSTRUCTION_RETURN,  /* or a last call: a jump through a pointer to another function */
 	INSTRUCTION_JUMP,    /* to `target` */
 	INSTRUCTION_BRANCH,  /* to `target` or on */
 	INSTRUCTION_PUSH,    /* `reg` */

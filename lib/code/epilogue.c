@@ -33,7 +33,7 @@ struct content {
 
 struct path {
 	uint64_t address;
-	bool after_call;
+	bool ends_at_padding; /* behind a call */
 	struct place stack_pointer;
 	struct content registers[EPILOGUE_REGISTERS];
 	struct {
@@ -44,6 +44,7 @@ struct path {
 };
 
 struct search {
+	bool pads_inside;
 	struct path waiting[PATHS_MAX];
 	unsigned waiting_count;
 	uint64_t visited[INSTRUCTIONS_MAX];
@@ -131,7 +132,7 @@ static bool apply(struct path *path, const struct instruction *instruction)
 		return true;
 	case INSTRUCTION_PADDING:
 		/* Between functions: the call before it does not return. */
-		return !path->after_call;
+		return !path->ends_at_padding;
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_JUMP:
 	case INSTRUCTION_BRANCH:
@@ -171,7 +172,7 @@ static bool follow(struct search *search, struct path *path, struct disassembly 
 			return true;
 		if (!apply(path, &instruction))
 			return false;
-		path->after_call = instruction.kind == INSTRUCTION_CALL;
+		path->ends_at_padding = instruction.kind == INSTRUCTION_CALL && !search->pads_inside;
 		path->address += instruction.size;
 		if (instruction.kind == INSTRUCTION_BRANCH && search->waiting_count < PATHS_MAX) {
 			search->waiting[search->waiting_count] = *path;
@@ -214,12 +215,13 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 }
 
 bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
-		   bool is_return_address, struct epilogue *epilogue_ret)
+		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret)
 {
-	struct search search = {.waiting_count = 1};
+	struct search search = {.pads_inside = pads_inside, .waiting_count = 1};
 
-	search.waiting[0] = (struct path){
-	    .address = address, .after_call = is_return_address, .stack_pointer = {.base = STACK_POINTER}};
+	search.waiting[0] = (struct path){.address = address,
+					  .ends_at_padding = is_return_address && !pads_inside,
+					  .stack_pointer = {.base = STACK_POINTER}};
 	while (search.waiting_count) {
 		struct path path = search.waiting[--search.waiting_count];
 

@@ -24,9 +24,14 @@ struct epilogue {
 /* At most `size` bytes of code at `address`, *code_ret valid until the next call; 0: none. */
 typedef size_t epilogue_read(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
 
-/* False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only). */
+/*
+ * `pads_inside`: padding behind a call may be inside a function, as compilers of Java align their calls; else such a
+ * call does not return.
+ *
+ * False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only).
+ */
 bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
-		   bool is_return_address, struct epilogue *epilogue_ret);
+		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret);
 
 /* The row, wherever the epilogue has been copied to. */
 const struct cfi_row *epilogue_row(struct epilogue *epilogue);

@@ -266,7 +266,8 @@ static const struct cfi_row *deduce_row(struct program *program, uint64_t addres
 		return NULL;
 	epilogue = malloc(sizeof(*epilogue));
 	if (epilogue &&
-	    epilogue_find(program->programs->disassembly, read_code, program, address, is_return_address, epilogue) &&
+	    epilogue_find(program->programs->disassembly, read_code, program, address, is_return_address, false,
+			  epilogue) &&
 	    vector_push(&program->epilogues, epilogue))
 		return epilogue_row(epilogue);
 	free(epilogue);

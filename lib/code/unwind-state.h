@@ -49,6 +49,7 @@ struct unwind_state {
 	uint64_t base; /* the stack pointer recorded: address of the copy's first byte */
 	struct unwind_value registers[UNWIND_REGISTERS];
 	uint64_t address;
+	uint64_t rejected; /* what a deduced row gave, and was not believed; 0: nothing */
 	bool is_return_address, doubtful;
 	uint8_t origin;
 	uint64_t slot;		     /* where `address` was read, 0: not from the stack */

@@ -332,8 +332,10 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 	if (row->deduced) {
 		int call = unwind_follows_call(state, address);
 
-		if (call == 0 || (row->unsure && call < 0))
+		if (call == 0 || (row->unsure && call < 0)) {
+			state->rejected = address;
 			return STEP_NO_DATA;
+		}
 	}
 	if (!address)
 		return STEP_ENTRY;
@@ -516,6 +518,8 @@ static enum step step_by_python_trampoline(struct unwind_state *state)
 
 static enum step step(struct unwind_state *state, const struct code_place *place)
 {
+	enum step last;
+
 	switch (place->stub) {
 	case CODE_STUB_SIGNAL_RETURN:
 		return step_by_signal_frame(state);
@@ -533,13 +537,18 @@ static enum step step(struct unwind_state *state, const struct code_place *place
 	case CODE_STUB_THREAD_START:
 		break;
 	}
-	if (place->row) {
-		enum step step = step_by_cfi(state, place->row);
-
-		if (step == STEP_DONE || !place->row->deduced || (step != STEP_NO_DATA && !place->row->unsure))
-			return step;
-	}
-	return step_without_cfi(state);
+	if (!place->row)
+		return step_without_cfi(state);
+	state->rejected = 0;
+	last = step_by_cfi(state, place->row);
+	if (last == STEP_DONE || !place->row->deduced || (last != STEP_NO_DATA && !place->row->unsure))
+		return last;
+	last = step_without_cfi(state);
+	/* Two answers, neither of which is proved. */
+	if (last == STEP_DONE && state->origin == UNWIND_BY_FRAME_POINTER && place->row->unsure && state->rejected &&
+	    state->rejected != state->address)
+		state->doubtful = true;
+	return last;
 }
 
 static enum unwind_end end_of_steps(const struct unwind_state *state, enum step last)

@@ -5,8 +5,9 @@
  *   1. where CFI describes the address, follow it; where it does not, a row deduced from the instructions (epilogue.h),
  * as long as that leads to a call;
  *   2. at a signal return trampoline, take the registers from the signal frame;
- *   3. elsewhere (JIT code): frame pointer; in the first frame without CFI whose frame pointer is not yet its own: the
- * return address at the stack pointer, or in the link register
+ *   3. elsewhere (JIT code): a row deduced from its recorded bytes, if that leads behind a call; else frame pointer; in
+ * the first frame without CFI whose frame pointer is not yet its own: the return address at the stack pointer, or in
+ * the link register
  *   4. when the copied stack ends, continue with the kernel's callchain after the last return address both have.
  */
 #ifndef CODE_UNWIND_H

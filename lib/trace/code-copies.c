@@ -17,6 +17,13 @@ bool code_copies_is_generated(const char *path)
 	       !strcmp(path, "[heap]") || !strcmp(path, "");
 }
 
+bool code_copies_is_wanted(const char *path)
+{
+	const char *suffix = strrchr(path, '.');
+
+	return code_copies_is_generated(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
+}
+
 void code_copies_deinit(struct code_copies *copies)
 {
 	for (size_t i = 0; i < copies->processes.count; i++)

@@ -35,6 +35,10 @@ struct code_copies {
 /* Names that the kernel gives to memory which is no program file: what is executable there has been generated. */
 bool code_copies_is_generated(const char *path);
 
+/* The same, and program files of .NET, whose precompiled code keeps no frame pointers either and has no unwind tables
+ * that are read. */
+bool code_copies_is_wanted(const char *path);
+
 /* Accepts a zeroed value. */
 void code_copies_deinit(struct code_copies *copies);
 

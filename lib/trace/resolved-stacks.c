@@ -19,6 +19,7 @@
 #define PROCESS_HAS_PERF_MAP 1u
 #define PROCESS_HAS_JITDUMP 2u
 #define PROCESS_OTHER_CLOCK 4u
+#define PROCESS_UNCHECKED_FRAMES 8u
 #define KINDS 3
 #define LIMIT_ITEMS (1u << 28)
 
@@ -97,7 +98,8 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 		buffer_put_u32(plain, process->runtime);
 		buffer_put_u32(plain, (process->has_perf_map ? PROCESS_HAS_PERF_MAP : 0) |
 					  (process->has_jitdump ? PROCESS_HAS_JITDUMP : 0) |
-					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0));
+					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0) |
+					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0));
 		buffer_put_u64(plain, process->dropped_lines);
 		buffer_put_u32(plain, process->jitdump_failure);
 	}
@@ -242,6 +244,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, struct resolved_stack
 		process.has_perf_map = flags & PROCESS_HAS_PERF_MAP;
 		process.has_jitdump = flags & PROCESS_HAS_JITDUMP;
 		process.other_clock = flags & PROCESS_OTHER_CLOCK;
+		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
 		process.dropped_lines = bytes_u64(bytes);
 		process.jitdump_failure = read_text_number(bytes, stacks);
 		if (!vector_push(&stacks->processes, process))

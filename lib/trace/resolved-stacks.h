@@ -43,6 +43,7 @@ struct resolved_process {
 	uint32_t runtime; /* text */
 	bool has_perf_map, has_jitdump;
 	bool other_clock;	  /* of the jitdump */
+	bool unchecked_frames;	  /* callers of its generated code were found by frame pointer alone */
 	uint64_t dropped_lines;	  /* of the perf map */
 	uint32_t jitdump_failure; /* text */
 };

@@ -15,31 +15,32 @@ stack_entries+="|^[?]@dotnet$"
 stack_bytes=65280
 rounds=60
 
-# dotnet_case TITLE [VARIABLE=VALUE]...
+# dotnet_case TITLE [VARIABLE=VALUE]...: optimised, a method that does little more than one call has no frame pointer of its
+# own. Where a pattern has "..." behind a method of ours is code of the runtime, which has no names.
 dotnet_case() {
 	local stub='mmap<native_leak<IL_STUB_PInvoke(native uint)<Stacks.Program::LeakByStub()'
-	# Where a pattern has "..." behind a method that does little more than one call: optimised, such a method has no
-	# frame pointer of its own, and a chain of frame pointers does not show its caller.
-	local outer='Stacks.Program::OneRound()<Stacks.Program::Main(string[])<...<coreclr_execute_assembly<...<?dotnet'
+	local round='Stacks.Program::OneRound()'
+	local outer="$round<Stacks.Program::Main(string[])<...<coreclr_execute_assembly<...<?dotnet"
 	echo "$1"
 	shift
-	record_stacks DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$directory" "$@" \
-		dotnet "$directory/program/bin/Release/net10.0/Stacks.dll" $rounds
+	record_living_stacks DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$directory" "$@" \
+		dotnet "$directory/program/bin/Release/net10.0/Stacks.dll" $rounds wait
 	expect_whole_stacks $((12 * rounds))
 	expect_stack $rounds "$stub<$outer"
 	expect_stack $rounds "mmap<native_leak<Stacks.Program::LeakDirectly()<$outer"
 	expect_stack $rounds "mmap<...<malloc<...<Stacks.Program::LeakByMarshal()<$outer"
-	expect_stack $rounds "$stub<Stacks.Program::CalledBack(int32)<...<$outer"
-	expect_stack $rounds "$stub</OneRound>b__/<...<$outer"
+	expect_stack $rounds "$stub<Stacks.Program::CalledBack(int32)<native_call<...<Stacks.Program::ByCallback()<$outer"
+	expect_stack $rounds "$stub</OneRound>b__/<Stacks.Program::ByDelegate(*<$outer"
 	expect_stack $rounds "$stub<Stacks.Program::Reflected()<...<Stacks.Program::ByReflection()<$outer"
 	expect_stack $rounds "$stub</Circle::Draw/<Stacks.Program::ByVirtual(*<$outer"
 	expect_stack $((2 * rounds)) "$stub<Stacks.Program::ByException()<...<$outer"
-	expect_stack $rounds "$stub<Stacks.Program::Filter()<...<$outer"
+	expect_stack $rounds "$stub<Stacks.Program::Filter()<Stacks.Program::ByException()<...<Stacks.Program::ByException()<$outer"
 	# Before it waits for the first time, and afterwards in a thread of the pool, where one first half was begun too.
 	expect_stack $rounds "$stub</ByAsync>d__.*::MoveNext/<...<Stacks.Program::ByAsync()<$outer"
 	expect_stack $((rounds + 2)) "$stub</ByAsync>d__.*::MoveNext/<...<start_thread<*"
 	# In a thread of its own.
-	expect_stack 1 "$stub<Stacks.Program::OneRound()<...<start_thread<*"
+	expect_stack 1 "$stub<$round<...<start_thread<*"
+	expect_stack 1 "$stub</OneRound>b__/<Stacks.Program::ByDelegate(*<$round<...<start_thread<*"
 }
 
 dotnet_case 'W^X, tiers'

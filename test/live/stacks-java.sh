@@ -53,7 +53,18 @@ java_case 'all tiers'
 expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"
 expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
 
-# Without the option stacks are not what they seem, and the report says so and what to do.
+# Without the option a chain of frame pointers leads past compiled methods. Where the recording has their code, their
+# instructions tell the callers: the same stacks as above, and nothing to say. Code that was replaced since is not there;
+# such a stack says that it ends.
+living_options=(--ask-runtime)
+record_living_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -Xcomp -XX:-Inline \
+	-XX:-TieredCompilation Program $rounds wait
+expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
+expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
+expect_compiled $((rounds - 10))
+expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+
+# Of a program that has ended there is no code: the report says so and what to do.
 record_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -XX:+UnlockDiagnosticVMOptions \
 	-XX:+DumpPerfMapAtExit Program 10
 expect_json 'any(.completeness.lacks[]; contains("was started with -XX:+PreserveFramePointer: without it"))'

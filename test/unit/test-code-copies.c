@@ -156,6 +156,16 @@ START_TEST(of_a_newer_version)
 }
 END_TEST
 
+START_TEST(names)
+{
+	ck_assert(code_copies_is_generated("//anon") && code_copies_is_wanted("//anon"));
+	ck_assert(code_copies_is_generated("/memfd:doublemapper (deleted)"));
+	ck_assert(!code_copies_is_generated("/lib/libc.so.6") && !code_copies_is_wanted("/lib/libc.so.6"));
+	ck_assert(!code_copies_is_generated("/app/A.dll") && code_copies_is_wanted("/app/A.dll"));
+	ck_assert(!code_copies_is_wanted("/app.dll/program"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("code-copies");
@@ -165,6 +175,7 @@ int main(void)
 	tcase_add_test(tests, cut_anywhere);
 	tcase_add_loop_test(tests, lies, 0, 5);
 	tcase_add_test(tests, overlaps_are_left_out);
+	tcase_add_test(tests, names);
 	tcase_add_test(tests, of_a_newer_version);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -31,6 +31,10 @@ static const struct {
      RSP,
      0x40,
      {{RBX, CFI_RULE_AT_REGISTER, RSP, 0x28}, {R12, CFI_RULE_AT_REGISTER, RSP, 0x30}}},
+    /* add rsp, 8; jmp [rip] */
+    {"last call", {0x48, 0x83, 0xc4, 8, 0xff, 0x25, 0, 0, 0, 0}, 10, true, RSP, 16, {{0}}},
+    /* jmp [rax * 8] */
+    {"table", {0xff, 0x24, 0xc5, 0, 0, 0, 0}, 7, false, 0, 0, {{0}}},
     {"leave", {0xc9, 0xc3}, 2, true, RBP, 16, {{RBP, CFI_RULE_AT_REGISTER, RBP, 0}}},
     /* lea rsp, [rbp - 8]; pop rbx; pop rbp; ret */
     {"from the frame pointer",
@@ -108,8 +112,8 @@ START_TEST(test_rows)
 	unsigned expected = 0;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert_msg(epilogue_find(disassembly, read_code, &_i, START, false, &epilogue) == cases[_i].found, "%s",
-		      cases[_i].title);
+	ck_assert_msg(epilogue_find(disassembly, read_code, &_i, START, false, false, &epilogue) == cases[_i].found,
+		      "%s", cases[_i].title);
 	disassembly_destroy(disassembly);
 	if (!cases[_i].found)
 		return;
@@ -152,12 +156,14 @@ START_TEST(test_padding)
 	struct epilogue epilogue;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, false, &epilogue));
+	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, false, false, &epilogue));
 	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
-	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, true, &epilogue));
+	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, true, false, &epilogue));
+	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, true, true, &epilogue));
+	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
-	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, false, &epilogue));
+	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, false, false, &epilogue));
 	disassembly_destroy(disassembly);
 }
 END_TEST

@@ -31,6 +31,21 @@ record_stacks() {
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
+# Options of `record` for those below.
+living_options=()
+
+# record_living_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of a program that waits for us before its work
+# and after it, so that its generated code can be had.
+record_living_stacks() {
+	start_command env "$@"
+	start_recording -q -m 256M -g "dwarf,$stack_bytes" "${living_options[@]}" -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	let_end
+	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
+}
+
 ask_stacks() {
 	jq -r -L "$support" "$@" "$directory/report.json" || fail "jq could not read the report"
 }

@@ -97,10 +97,18 @@ class Program {
 			oneRound(shape, method);
 	}
 
+	static void await(String word) throws Exception {
+		System.out.println(word);
+		System.in.read();
+	}
+
 	public static void main(String[] arguments) throws Exception {
 		int count = Integer.parseInt(arguments[0]);
+		boolean waits = arguments.length > 1;
 
 		System.loadLibrary("native");
+		if (waits)
+			await("ready");
 		rounds(count);
 		Thread thread = new Thread(() -> {
 			try {
@@ -111,5 +119,7 @@ class Program {
 		});
 		thread.start();
 		thread.join();
+		if (waits)
+			await("done");
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks mapped through every kind of code that .NET generates: calls with and without an IL stub, callbacks from native
 // code, delegates, reflection, generic virtual methods, exception filters and finally blocks, asynchronous methods,
-// threads; first unoptimised, then, as the rounds go on, optimised. Stacks ROUNDS
+// threads; first unoptimised, then, as the rounds go on, optimised. Stacks ROUNDS [wait]: for a line before and after.
 using System;
 using System.Reflection;
 using System.Runtime.CompilerServices;
@@ -169,7 +169,10 @@ internal static class Program
     private static void Main(string[] arguments)
     {
         int rounds = arguments.Length > 0 ? int.Parse(arguments[0]) : 1;
+        bool waits = arguments.Length > 1;
 
+        if (waits)
+            Wait("ready");
         for (int i = 0; i < rounds; i++)
         {
             OneRound();
@@ -180,5 +183,13 @@ internal static class Program
         var thread = new Thread(OneRound);
         thread.Start();
         thread.Join();
+        if (waits)
+            Wait("done");
+    }
+
+    private static void Wait(string word)
+    {
+        Console.WriteLine(word);
+        Console.OpenStandardInput().ReadByte();
     }
 }
