@@ -52,6 +52,7 @@ struct code_view {
 	const struct unwind_rules *rules;
 	struct mapped_programs mapped;
 	struct unwind_memo *memo;
+	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
 	struct intern generations;
 	struct intern frames;

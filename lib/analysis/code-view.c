@@ -29,6 +29,8 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	error = mapped_programs_init(&view->mapped, metadata, demangle);
 	if (!error)
 		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+	if (!error)
+		error = unwind_places_create(&view->places);
 	if (!error && metadata->packed)
 		error = code_view_take_resolved(view, demangle);
 	if (error) {
@@ -55,6 +57,7 @@ void code_view_destroy(struct code_view *view)
 	intern_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
 	unwind_memo_destroy(view->memo);
+	unwind_places_destroy(view->places);
 	mapped_programs_deinit(&view->mapped);
 	free(view);
 }
@@ -400,6 +403,8 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	error = put_process(view, process);
 	if (error)
 		return error;
+	callbacks.places = view->places;
+	callbacks.generation = generation + 1;
 	unwind(view->rules, &input, &callbacks, &view->result);
 	if (!input.stack_size)
 		doubt_caller_of_leaf(&view->result);

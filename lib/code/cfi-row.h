@@ -63,7 +63,8 @@ struct cfi_row {
 /* The rule about register `number`; NULL: none. */
 static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, unsigned number)
 {
-	for (unsigned i = 0; i < row->rule_count; i++) {
+	/* It is most often the return address, which has the highest number. */
+	for (unsigned i = row->rule_count; i-- > 0;) {
 		if (row->rules[i].number == number)
 			return &row->rules[i];
 	}

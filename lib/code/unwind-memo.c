@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Unwinding is a function of the values it reads, one after the other, and each value decides what is read next. So all
- * stacks seen form a tree: a node says what to read, the value leads to the next node, a leaf is a stack. Nodes are
- * found by a hash of the way to them; because hashes can be equal by chance, a leaf is compared with everything it was
- * made from.
+ * stacks seen form a tree, of which only the places are kept where stacks differ: a branch says what to read there, the
+ * value leads to the next branch or to the one stack left, which is compared with everything it was made from. Whatever
+ * the way led to, that comparison decides.
  */
 #include "code/unwind.h"
 
@@ -16,8 +16,7 @@
 
 #define READS_PER_STACK 64 /* on average, at most */
 
-#define NODE_LEAF (1ULL << 63)	  /* the rest: index of the entry */
-#define NODE_ADDRESS (1ULL << 32) /* read a code address; else a pointer. The rest: offset as in struct unwind_read */
+#define NODE_BRANCH (1ULL << 63) /* the rest: index of the branch; else that of an entry */
 
 struct entry {
 	uint64_t generation, address;
@@ -27,12 +26,21 @@ struct entry {
 	uint8_t flags;
 };
 
+/* Entries that read the same up to here, and then differ. */
+struct branch {
+	size_t entry; /* one of them */
+	size_t depth; /* number of the read that differs */
+	uint32_t offset;
+	bool is_address; /* see read_again() */
+};
+
 struct unwind_memo {
 	size_t limit;
 	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
-	struct map nodes;
+	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
 	struct intern callchains;
 	VECTOR(struct entry) entries;
+	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
 };
 
@@ -56,9 +64,10 @@ struct mmt_error *unwind_memo_create(size_t limit, struct unwind_memo **memo_ret
 
 static void forget_all(struct unwind_memo *memo)
 {
-	map_deinit(&memo->nodes);
+	map_deinit(&memo->ways);
 	intern_deinit(&memo->callchains);
 	vector_deinit(&memo->entries);
+	vector_deinit(&memo->branches);
 	vector_deinit(&memo->reads);
 }
 
@@ -127,16 +136,21 @@ static struct unwind_read read_again(const struct unwind_input *input, uint64_t 
 	return read;
 }
 
-static uint64_t hash_read(uint64_t hash, const struct unwind_read *read)
+static uint64_t hash_way(size_t branch, const struct unwind_read *read)
 {
-	return mix(mix(hash, (uint64_t)read->kind << 32 | read->offset), read->value);
+	return mix(mix(mix(NODE_BRANCH, branch), read->kind), read->value);
+}
+
+static bool is_same_start(const struct entry *entry, const struct start *start)
+{
+	return entry->generation == start->generation && entry->address == start->address &&
+	       entry->callchain == start->callchain && entry->flags == start->flags;
 }
 
 static bool matches(const struct unwind_memo *memo, const struct entry *entry, const struct start *start,
 		    const struct unwind_input *input)
 {
-	if (entry->generation != start->generation || entry->address != start->address ||
-	    entry->callchain != start->callchain || entry->flags != start->flags)
+	if (!is_same_start(entry, start))
 		return false;
 	for (size_t i = 0; i < entry->read_count; i++) {
 		const struct unwind_read *read = &memo->reads.items[entry->read_start + i];
@@ -152,30 +166,25 @@ static bool matches(const struct unwind_memo *memo, const struct entry *entry, c
 bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 		     uint32_t *value_ret)
 {
+	const struct entry *entry;
+	const uint64_t *node;
 	struct start start;
-	uint64_t hash;
 
 	if (!memo->rules || !describe_start(memo, generation, input, &start))
 		return false;
-	hash = hash_start(&start);
-	for (size_t i = 0; i <= UNWIND_READS_MAX; i++) {
-		const uint64_t *node = map_get(&memo->nodes, hash);
-		struct unwind_read read;
+	node = map_get(&memo->ways, hash_start(&start));
+	while (node && *node & NODE_BRANCH) {
+		size_t index = *node & ~NODE_BRANCH;
+		const struct branch *branch = &memo->branches.items[index];
+		struct unwind_read read = read_again(input, start.stack_pointer, branch->offset, branch->is_address);
 
-		if (!node)
-			return false;
-		if (*node & NODE_LEAF) {
-			const struct entry *entry = &memo->entries.items[*node & ~NODE_LEAF];
-
-			if (!matches(memo, entry, &start, input))
-				return false;
-			*value_ret = entry->value;
-			return true;
-		}
-		read = read_again(input, start.stack_pointer, (uint32_t)*node, *node & NODE_ADDRESS);
-		hash = hash_read(hash, &read);
+		node = map_get(&memo->ways, hash_way(index, &read));
 	}
-	return false;
+	entry = node ? &memo->entries.items[*node] : NULL;
+	if (!entry || !matches(memo, entry, &start, input))
+		return false;
+	*value_ret = entry->value;
+	return true;
 }
 
 /* Room for one more, by forgetting if need be. */
@@ -184,17 +193,131 @@ static void make_room(struct unwind_memo *memo, const struct unwind_result *resu
 	size_t reads = memo->limit * READS_PER_STACK;
 
 	if (memo->rules != result->rules || memo->entries.count >= memo->limit ||
-	    memo->reads.count + result->read_count > reads || memo->nodes.count + result->read_count > reads)
+	    memo->reads.count + result->read_count > reads)
 		forget_all(memo);
 	memo->rules = result->rules;
+}
+
+/* False: out of memory. */
+static bool add_entry(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+		      uint32_t value)
+{
+	struct entry entry = {.generation = start->generation,
+			      .address = start->address,
+			      .callchain = start->callchain,
+			      .value = value,
+			      .read_start = memo->reads.count,
+			      .read_count = result->read_count,
+			      .flags = start->flags};
+
+	for (size_t i = 0; i < result->read_count; i++) {
+		if (!vector_push(&memo->reads, result->reads[i]))
+			return false;
+	}
+	return vector_push(&memo->entries, entry);
+}
+
+/* How far the way down that a new stack takes leads, but not below the read number `depth`. */
+struct descent {
+	uint64_t way;  /* its last part: key of the node, or where that is missing */
+	uint64_t node; /* valid unless `is_open` */
+	size_t branch; /* the last one passed; valid if `passed` */
+	bool is_open, passed;
+};
+
+static struct descent descend(const struct unwind_memo *memo, const struct start *start,
+			      const struct unwind_result *result, size_t depth)
+{
+	struct descent descent = {.way = hash_start(start)};
+
+	for (;;) {
+		const uint64_t *node = map_get(&memo->ways, descent.way);
+		const struct branch *branch;
+
+		descent.is_open = !node;
+		descent.node = node ? *node : 0;
+		if (!node || !(*node & NODE_BRANCH))
+			return descent;
+		branch = &memo->branches.items[*node & ~NODE_BRANCH];
+		if (branch->depth >= depth || branch->depth >= result->read_count)
+			return descent;
+		descent.passed = true;
+		descent.branch = *node & ~NODE_BRANCH;
+		descent.way = hash_way(descent.branch, &result->reads[branch->depth]);
+	}
+}
+
+/* Number of the first read in which a stack differs from an entry. */
+static size_t first_difference(const struct unwind_memo *memo, const struct entry *entry,
+			       const struct unwind_result *result)
+{
+	const struct unwind_read *reads = memo->reads.items + entry->read_start;
+	size_t i = 0;
+
+	while (i < entry->read_count && i < result->read_count && reads[i].offset == result->reads[i].offset &&
+	       reads[i].kind == result->reads[i].kind && reads[i].value == result->reads[i].value)
+		i++;
+	return i;
+}
+
+/* The entry with which a new stack has most in common. */
+static size_t nearest_entry(const struct unwind_memo *memo, const struct descent *descent)
+{
+	if (descent->is_open)
+		return memo->branches.items[descent->branch].entry;
+	return descent->node & NODE_BRANCH ? memo->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
+}
+
+/* Let the way of `descent` fork at read number `depth`: to where it led, and to the new entry. */
+static void fork_way(struct unwind_memo *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
+		     size_t depth)
+{
+	const struct unwind_read *old = &memo->reads.items[memo->entries.items[old_entry].read_start + depth];
+	const struct unwind_read *new = &memo->reads.items[memo->entries.items[new_entry].read_start + depth];
+	struct branch branch = {.entry = old_entry, .depth = depth, .offset = old->offset};
+	size_t index = memo->branches.count;
+
+	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
+	/* In this order nothing becomes unreachable when memory runs out. */
+	if (vector_push(&memo->branches, branch) && map_put(&memo->ways, hash_way(index, old), descent->node) &&
+	    map_put(&memo->ways, hash_way(index, new), new_entry))
+		(void)map_put(&memo->ways, descent->way, NODE_BRANCH | index);
+}
+
+/* Add a stack below what is there already. */
+static void insert(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+		   uint32_t value)
+{
+	struct descent descent = descend(memo, start, result, SIZE_MAX);
+	size_t nearest = nearest_entry(memo, &descent);
+	struct entry *entry = &memo->entries.items[nearest];
+	size_t depth = first_difference(memo, entry, result);
+
+	/* Hashes that are equal by chance: not remembered. */
+	if (!is_same_start(entry, start))
+		return;
+	if (depth == entry->read_count && depth == result->read_count) {
+		entry->value = value; /* the stack that is there */
+		return;
+	}
+	/* One that depends on less, or reads something else after the same values, cannot be: no function of them. */
+	if (depth == entry->read_count || depth == result->read_count ||
+	    memo->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
+		return;
+	descent = descend(memo, start, result, depth + 1);
+	if (!add_entry(memo, start, result, value))
+		return;
+	if (descent.is_open) {
+		(void)map_put(&memo->ways, descent.way, memo->entries.count - 1);
+		return;
+	}
+	fork_way(memo, &descent, nearest, memo->entries.count - 1, depth);
 }
 
 void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 		     const struct unwind_result *result, uint32_t value)
 {
-	struct entry entry = {.generation = generation, .value = value, .read_count = result->read_count};
 	struct start start;
-	uint64_t hash;
 
 	if (result->reads_overflow || !result->rules || !memo->limit)
 		return;
@@ -203,27 +326,8 @@ void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct
 		INTERN_NONE ||
 	    !describe_start(memo, generation, input, &start))
 		return;
-	entry.address = start.address;
-	entry.callchain = start.callchain;
-	entry.flags = start.flags;
-	entry.read_start = memo->reads.count;
-	for (size_t i = 0; i < result->read_count; i++) {
-		if (!vector_push(&memo->reads, result->reads[i]))
-			return;
-	}
-	if (!vector_push(&memo->entries, entry))
-		return;
-	hash = hash_start(&start);
-	for (size_t i = 0; i < result->read_count; i++) {
-		const struct unwind_read *read = &result->reads[i];
-		const uint64_t *node = map_get(&memo->nodes, hash);
-
-		/* A missing value is found either way: keep the way that also finds the value. */
-		if (!(node && read->kind == UNWIND_READ_MISSING && !(*node & NODE_LEAF) &&
-		      (uint32_t)*node == read->offset) &&
-		    !map_put(&memo->nodes, hash, read->offset | (read->kind == UNWIND_READ_ADDRESS ? NODE_ADDRESS : 0)))
-			return;
-		hash = hash_read(hash, read);
-	}
-	(void)map_put(&memo->nodes, hash, NODE_LEAF | (memo->entries.count - 1));
+	if (map_get(&memo->ways, hash_start(&start)))
+		insert(memo, &start, result, value);
+	else if (add_entry(memo, &start, result, value))
+		(void)map_put(&memo->ways, hash_start(&start), memo->entries.count - 1);
 }

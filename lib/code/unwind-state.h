@@ -16,7 +16,7 @@ struct unwind_rules {
 	uint8_t register_count;					   /* those that are followed: 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	uint64_t preserved; /* mask of the registers that a function leaves as they were */
-	uint8_t word;	    /* bytes; also the alignment of the stack pointer */
+	uint8_t word;	    /* bytes, 8; also the alignment of the stack pointer */
 	/* Call puts the return address at the stack pointer; else into the link register. */
 	bool return_address_pushed;
 	uint8_t link_register;
@@ -48,6 +48,8 @@ struct unwind_state {
 	struct unwind_result *result;
 	uint64_t base; /* the stack pointer recorded: address of the copy's first byte */
 	struct unwind_value registers[UNWIND_REGISTERS];
+	uint64_t live;	  /* mask of those that may not be lost */
+	uint64_t fetched; /* what of the copy is on its way to the processor: offset */
 	uint64_t address;
 	uint64_t rejected; /* what a deduced row gave, and was not believed; 0: nothing */
 	bool is_return_address, doubtful;

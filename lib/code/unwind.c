@@ -2,13 +2,18 @@
 #include "code/unwind.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "code/expressions.h"
+#include "code/unwind-places.h"
 #include "code/unwind-state.h"
 
 /* What code that never returns keeps on the stack, at most. */
 #define ENTRY_WORDS 16
+
+#define CACHE_LINE 64
+#define FETCH_AHEAD 1024 /* the next frames, most often */
 
 enum step {
 	STEP_DONE,
@@ -56,8 +61,8 @@ struct unwind_value unwind_load(const struct unwind_state *state, uint64_t addre
 	if (offset >= UNWIND_STACK_REACH)
 		return value;
 	value.source = (uint32_t)offset;
-	if (offset + state->rules->word <= state->input->stack_size) {
-		memcpy(&value.value, state->input->stack + offset, state->rules->word);
+	if (offset + sizeof(value.value) <= state->input->stack_size) {
+		memcpy(&value.value, state->input->stack + offset, sizeof(value.value));
 		value.state = UNWIND_VALUE_KNOWN;
 	}
 	return value;
@@ -105,18 +110,87 @@ bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
 	return true;
 }
 
+struct mmt_error *unwind_places_create(struct unwind_places **places_ret)
+{
+	*places_ret = calloc(1, sizeof(**places_ret));
+	return *places_ret ? NULL : &error_no_memory;
+}
+
+void unwind_places_destroy(struct unwind_places *places)
+{
+	free(places);
+}
+
+static enum code_kind ask_place(const struct unwind_callbacks *callbacks, uint64_t address, bool is_return_address,
+				struct code_place *place_ret)
+{
+	*place_ret = (struct code_place){0};
+	return callbacks->find(callbacks->context, address, is_return_address, place_ret);
+}
+
 enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
 			   struct code_place *place_ret)
 {
-	*place_ret = (struct code_place){0};
-	return state->callbacks->find(state->callbacks->context, address, is_return_address, place_ret);
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct unwind_known_place *known;
+
+	if (!callbacks->places)
+		return ask_place(callbacks, address, is_return_address, place_ret);
+	known = unwind_places_slot(callbacks->places, address, is_return_address);
+	if (!unwind_place_is(known, address, is_return_address, callbacks->generation)) {
+		enum code_kind kind = ask_place(callbacks, address, is_return_address, place_ret);
+
+		*known = (struct unwind_known_place){.address = address,
+						     .row = place_ret->row,
+						     .generation = callbacks->generation,
+						     .is_return_address = is_return_address,
+						     .kind = (uint8_t)kind,
+						     .stub = (uint8_t)place_ret->stub,
+						     .follows_call = UNWIND_CALL_NOT_ASKED};
+		return kind;
+	}
+	*place_ret = (struct code_place){.row = known->row, .stub = (enum code_stub)known->stub};
+	return (enum code_kind)known->kind;
 }
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
 {
-	if (!state->callbacks->follows_call)
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct unwind_known_place *known = NULL;
+	int answer;
+
+	if (!callbacks->follows_call)
 		return -1;
-	return state->callbacks->follows_call(state->callbacks->context, return_address);
+	if (callbacks->places) {
+		known = unwind_places_slot(callbacks->places, return_address, true);
+		if (!unwind_place_is(known, return_address, true, callbacks->generation))
+			known = NULL;
+		else if (known->follows_call != UNWIND_CALL_NOT_ASKED)
+			return known->follows_call;
+	}
+	answer = callbacks->follows_call(callbacks->context, return_address);
+	if (known)
+		known->follows_call = (int8_t)answer;
+	return answer;
+}
+
+/*
+ * A recording's bytes come from far: waiting for one word after the other took ten times as long as all the rest. So
+ * those of the next frames are on their way while this one is worked on.
+ */
+static void fetch_ahead(struct unwind_state *state)
+{
+	uint64_t place = state->registers[state->rules->stack_pointer].value - state->base;
+	size_t end = state->input->stack_size;
+
+	if (place >= end)
+		return;
+	if (end - place > FETCH_AHEAD)
+		end = place + FETCH_AHEAD;
+	if (state->fetched < place)
+		state->fetched = place & ~(uint64_t)(CACHE_LINE - 1);
+	for (; state->fetched < end; state->fetched += CACHE_LINE)
+		__builtin_prefetch(state->input->stack + state->fetched);
 }
 
 /* A frame has been left: the registers are those of the next one. */
@@ -128,12 +202,14 @@ static void enter_frame(struct unwind_state *state, uint64_t address, uint64_t s
 	state->stack_pointer_is_bound = false;
 	state->origin = (uint8_t)origin;
 	state->slot = slot;
+	fetch_ahead(state);
 }
 
 static void enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
 			 enum unwind_origin origin)
 {
 	memcpy(state->registers, caller, sizeof(state->registers));
+	state->live = UINT64_MAX;
 	enter_frame(state, address, slot, origin);
 }
 
@@ -229,28 +305,28 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
 {
 	const struct unwind_rules *rules = state->rules;
+	uint64_t followed = (1ULL << rules->register_count) - 1;
 	struct unwind_value restored[CFI_REGISTERS];
 	uint64_t ignored;
 
 	for (unsigned i = 0; i < row->rule_count; i++)
 		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (!(rules->preserved >> i & 1))
-			state->registers[i].state = UNWIND_VALUE_LOST;
-	}
+	for (uint64_t lost = state->live & followed & ~rules->preserved; lost; lost &= lost - 1)
+		state->registers[__builtin_ctzll(lost)].state = UNWIND_VALUE_LOST;
+	state->live = ~followed | rules->preserved | 1ULL << rules->stack_pointer;
 	state->registers[rules->stack_pointer] = derived_value(cfa);
-	for (unsigned i = 0; i < row->rule_count; i++)
+	for (unsigned i = 0; i < row->rule_count; i++) {
 		state->registers[row->rules[i].number] = restored[i];
+		state->live |= 1ULL << row->rules[i].number;
+	}
 	/* What the link register holds after the return is where that went, not where the caller will return to. */
 	if (!rules->return_address_pushed)
 		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
 }
 
-static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa,
-					       uint64_t *slot_ret)
+static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row,
+					       const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
 {
-	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
-
 	*slot_ret = 0;
 	if (rule)
 		return apply_rule(state, rule, cfa, slot_ret);
@@ -312,10 +388,11 @@ static enum step step_by_expressions(struct unwind_state *state, const struct cf
 static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
 {
 	struct unwind_value return_address;
+	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
 	uint64_t cfa, slot, address;
 	enum step step;
 
-	if (cfi_row_is_outermost(row))
+	if (rule && rule->kind == CFI_RULE_UNDEFINED)
 		return STEP_ENTRY;
 	if (row->signal_frame)
 		return step_by_signal_frame(state);
@@ -324,7 +401,7 @@ static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *r
 	step = find_cfa(state, row, &cfa);
 	if (step != STEP_DONE)
 		return step;
-	return_address = find_return_address(state, row, cfa, &slot);
+	return_address = find_return_address(state, row, rule, cfa, &slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
 		return failed_value(&return_address);
@@ -668,9 +745,11 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 		return;
 	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
 		state.registers[i] = unwind_register(input, i);
+	state.live = UINT64_MAX;
 	state.address = input->registers->values[rules->instruction_pointer];
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;
+	fetch_ahead(&state);
 	result->end = recognise_end(&state, walk_stack(&state));
 	if (is_open_end(result->end) && input->callchain_count > 1)
 		unwind_splice(&state);

@@ -46,9 +46,11 @@ enum code_stub {
 };
 
 struct code_place {
-	const struct cfi_row *row; /* of native code; NULL: no CFI. Valid until the unwinder is done */
+	const struct cfi_row *row; /* of native code; NULL: no CFI. Valid as long as the generation, see below */
 	enum code_stub stub;
 };
+
+struct unwind_places;
 
 struct unwind_callbacks {
 	/*
@@ -61,7 +63,14 @@ struct unwind_callbacks {
 	/* Whether the instruction before this return address is a call: 1 yes, 0 no, -1 cannot tell. May be NULL. */
 	int (*follows_call)(void *context, uint64_t return_address);
 	void *context;
+	/* Remembers the answers of `find` and `follows_call`, which are the same as long as `generation` is; NULL, or
+	 * generation 0: ask each time. */
+	struct unwind_places *places;
+	uint32_t generation;
 };
+
+struct mmt_error *unwind_places_create(struct unwind_places **places_ret) MMT_MUST_CHECK;
+void unwind_places_destroy(struct unwind_places *places);
 
 enum unwind_end {
 	UNWIND_END_ENTRY,
