@@ -9,6 +9,7 @@ enum {
 	INSTRUCTIONS_MAX = 1000, /* on all paths together */
 	PATHS_MAX = 16,		 /* waiting at once */
 	STORED_MAX = 16,	 /* words pushed and not popped */
+	AMOUNT_MAX = 1 << 20,	 /* bytes of one instruction: so sums of all stay small numbers */
 };
 
 /* Registers that a function must restore. */
@@ -90,10 +91,15 @@ static void pop(struct path *path, uint8_t number)
 	path->stack_pointer.offset += WORD;
 }
 
+static bool is_plausible(int32_t amount)
+{
+	return amount > -AMOUNT_MAX && amount < AMOUNT_MAX;
+}
+
 /* The stack pointer becomes what the frame pointer is, plus `amount`. */
 static bool take_frame_pointer(struct path *path, int32_t amount)
 {
-	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL)
+	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL || !is_plausible(amount))
 		return false;
 	path->stack_pointer = (struct place){.base = FRAME_POINTER, .offset = amount};
 	return true;
@@ -111,12 +117,16 @@ static bool apply(struct path *path, const struct instruction *instruction)
 		pop(path, instruction->reg);
 		return true;
 	case INSTRUCTION_LOAD:
+		if (!is_plausible(instruction->amount))
+			return false;
 		place.offset += instruction->amount;
 		set_register(path, instruction->reg, content_at(path, place));
 		return true;
 	case INSTRUCTION_ADD:
+		if (!is_plausible(instruction->amount))
+			return false;
 		path->stack_pointer.offset += instruction->amount;
-		return instruction->amount > -(1 << 20) && instruction->amount < 1 << 20;
+		return true;
 	case INSTRUCTION_LEAVE:
 		if (!take_frame_pointer(path, 0))
 			return false;

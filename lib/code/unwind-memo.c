@@ -153,6 +153,12 @@ static bool matches(const struct unwind_memo *memo, const struct entry *entry, c
 	if (!is_same_start(entry, start))
 		return false;
 	for (size_t i = 0; i < entry->read_count; i++) {
+		uint32_t offset = memo->reads.items[entry->read_start + i].offset;
+
+		if (offset < input->stack_size)
+			__builtin_prefetch(input->stack + offset);
+	}
+	for (size_t i = 0; i < entry->read_count; i++) {
 		const struct unwind_read *read = &memo->reads.items[entry->read_start + i];
 		struct unwind_read again =
 		    read_again(input, start->stack_pointer, read->offset, read->kind == UNWIND_READ_ADDRESS);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Any bytes are code: the first says where in the rest a row is wanted, and whether the address is a return address.
+ * What is deduced must be a row that the unwinder can use, after a bounded number of instructions.
+ */
+#include <elf.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/epilogue.h"
+
+#define ADDRESS 0x400000
+#define READS_MAX 1000 /* instructions that one search looks at */
+#define FRAME_MAX (1 << 30)
+
+enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_COLUMN = 16 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+struct code {
+	const uint8_t *bytes;
+	size_t size;
+	uint8_t *given; /* exactly as long as what was asked for: a read beyond it is found out */
+	unsigned reads;
+};
+
+static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	struct code *code = context;
+	uint64_t offset = address - ADDRESS;
+	size_t available;
+
+	require(++code->reads <= READS_MAX);
+	free(code->given);
+	code->given = NULL;
+	if (offset >= code->size)
+		return 0;
+	available = code->size - offset;
+	size = size < available ? size : available;
+	code->given = malloc(size);
+	require(code->given != NULL);
+	memcpy(code->given, code->bytes + offset, size);
+	*code_ret = code->given;
+	return size;
+}
+
+static int is_base(uint8_t number)
+{
+	return number == STACK_POINTER || number == FRAME_POINTER;
+}
+
+static void check_row(const struct cfi_row *row)
+{
+	const struct cfi_rule *last = &row->rules[row->rule_count - 1];
+
+	require(row->deduced && !row->has_expressions && !row->signal_frame);
+	require(row->cfa_kind == CFI_CFA_REGISTER && is_base(row->cfa_register));
+	require(row->cfa_offset > -FRAME_MAX && row->cfa_offset < FRAME_MAX);
+	require(row->cfa_register == FRAME_POINTER || row->cfa_offset > 0);
+	require(row->rule_count > 0 && row->rule_count <= EPILOGUE_REGISTERS + 1);
+	require(row->return_column == RETURN_COLUMN);
+	require(last->number == RETURN_COLUMN && last->kind == CFI_RULE_OFFSET && last->offset == -8);
+	for (size_t i = 0; i + 1 < row->rule_count; i++) {
+		const struct cfi_rule *rule = &row->rules[i];
+
+		require(rule->number < EPILOGUE_REGISTERS && rule->number < rule[1].number);
+		require(rule->kind == CFI_RULE_UNDEFINED || (rule->kind == CFI_RULE_AT_REGISTER && is_base(rule->reg)));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct disassembly *disassembly;
+	struct code code = {.bytes = data + 1, .size = size - 1};
+	struct epilogue epilogue;
+
+	if (size < 2)
+		return 0;
+	if (!disassembly)
+		require(disassembly_create(EM_X86_64, &disassembly) == NULL);
+	if (epilogue_find(disassembly, read_code, &code, ADDRESS + (data[0] >> 1), data[0] & 1, &epilogue))
+		check_row(epilogue_row(&epilogue));
+	free(code.given);
+	return 0;
+}
