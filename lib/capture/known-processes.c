@@ -15,6 +15,7 @@
 
 #define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, program files */
 #define LOOK_NS 1000000000ULL
+#define FORGET_NS 1000000000ULL /* by then its last records have been read */
 
 void known_processes_release(struct known_process *process)
 {
@@ -99,7 +100,39 @@ bool known_processes_update(struct known_processes *processes)
 
 		if (!process->ended)
 			process->ended = has_ended(process);
+		if (process->ended && !process->ended_ns)
+			process->ended_ns = clock_now_ns();
 		all_ended &= process->ended || !process->target;
 	}
 	return all_ended;
+}
+
+static bool can_be_forgotten(const struct known_process *process, uint64_t now_ns)
+{
+	return process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
+	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text;
+}
+
+void known_processes_forget_ended(struct known_processes *processes)
+{
+	uint64_t now_ns = clock_now_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+		uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)process->pid);
+		bool youngest = index && *index == i;
+
+		if (can_be_forgotten(process, now_ns)) {
+			if (youngest)
+				(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
+			vector_deinit(&process->perf_map.growth);
+			processes->forgotten++;
+			continue;
+		}
+		if (youngest)
+			*index = kept;
+		processes->items.items[kept++] = *process;
+	}
+	processes->items.count = kept;
 }

@@ -20,6 +20,7 @@ struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
 	bool ended;
+	uint64_t ended_ns;	  /* when that was noticed */
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */
 	uint64_t looked_after_ns; /* without a descriptor: when it was last seen to live */
 	bool snapshot_wanted;
@@ -46,6 +47,7 @@ struct known_process {
 struct known_processes {
 	VECTOR(struct known_process) items;
 	struct map index_of_pid; /* of the youngest process with this number */
+	uint64_t forgotten;	 /* how many there were besides */
 	bool descriptors_short;	 /* some process is recorded with less than is wanted */
 };
 
@@ -65,6 +67,12 @@ int known_processes_spare(int fd);
 
 /* Look whether processes have ended; true: every target has. */
 bool known_processes_update(struct known_processes *processes);
+
+/*
+ * Drop those of which nothing more is to come: not asked for, ended a while ago, released, without a perf map. Others
+ * move.
+ */
+void known_processes_forget_ended(struct known_processes *processes);
 
 /* Descriptors of an ended process are of no more use. */
 void known_processes_release(struct known_process *process);

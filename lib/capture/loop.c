@@ -14,30 +14,57 @@
 #include "capture/in-flight.h"
 #include "capture/name-pieces.h"
 #include "capture/perf-maps.h"
+#include "capture/proc.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
-#define RETURN_NS 30000000ULL	/* a release that had its effect before the last snapshot has returned after it */
-#define RETURN_NS_MAX SECOND_NS /* where its thread waits for a processor meanwhile */
-#define IN_FLIGHT_NS 1000000ULL /* from a record's time to its place in the ring, at most */
+#define RETURN_NS 30000000ULL	   /* a release that had its effect before the last snapshot has returned after it */
+#define RETURN_NS_MAX SECOND_NS	   /* where its thread waits for a processor meanwhile */
+#define END_NS_MAX (3 * SECOND_NS) /* for processes that are ending */
+#define IN_FLIGHT_NS 1000000ULL	   /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
+#define CHILDREN_SHARE 4 /* one part of so many of the time goes to first snapshots of children */
+#define CHILDREN_BUDGET_NS_MAX 200000000LL
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
+
+/*
+ * A process that forks all the time, and has much mapped, must not keep the recorder reading its children's maps: these
+ * may take a share of the time, and wait for it. Many will have ended by then.
+ */
+static bool children_have_time(struct recorder *recorder)
+{
+	uint64_t now_ns = clock_now_ns();
+	int64_t earned_ns = (int64_t)((now_ns - recorder->children_budget_at_ns) / CHILDREN_SHARE);
+
+	recorder->children_budget_at_ns = now_ns;
+	recorder->children_budget_ns += earned_ns;
+	if (recorder->children_budget_ns > CHILDREN_BUDGET_NS_MAX)
+		recorder->children_budget_ns = CHILDREN_BUDGET_NS_MAX;
+	return recorder->children_budget_ns > 0;
+}
 
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 {
 	struct known_process *process = &recorder->processes.items.items[index];
 	enum snapshot_kind kind = process->snapshot_kind;
+	uint64_t begin_ns = clock_now_ns();
+	struct mmt_error *error;
 
+	if (!process->ended && kind == SNAPSHOT_FIRST && !children_have_time(recorder))
+		return NULL;
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	perf_maps_watch(process, clock_now_ns());
+	perf_maps_watch(process, begin_ns);
 	/* May add processes, which moves them. */
-	return snapshot_take(recorder, process->pid, kind);
+	error = snapshot_take(recorder, process->pid, kind);
+	if (kind == SNAPSHOT_FIRST)
+		recorder->children_budget_ns -= (int64_t)(clock_now_ns() - begin_ns);
+	return error;
 }
 
 /* What an ended process leaves behind is copied at once. */
@@ -165,6 +192,7 @@ static void keep_safe(struct recorder *recorder)
 	name_pieces_write(recorder);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
+	known_processes_forget_ended(&recorder->processes);
 }
 
 /* From now, so that snapshots that take longer than the interval leave room for other work. */
@@ -268,6 +296,24 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	return error;
 }
 
+/* Whoever was at its end when the final snapshots were taken has none, or a part of one: its end must be recorded. */
+static struct mmt_error *wait_for_ends(struct recorder *recorder)
+{
+	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		pid_t pid = recorder->processes.items.items[i].pid;
+
+		if (recorder->processes.items.items[i].ended)
+			continue;
+		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
+		       clock_now_ns() < end_ns)
+			error = drain_for(recorder, MILLISECOND_NS);
+	}
+	return error;
+}
+
 /*
  * The events can only be switched off one after the other, and by then calls of some are recorded while those of others
  * are not. So all that is later than one moment is left out. A record bears the time before it is put into its ring:
@@ -292,6 +338,7 @@ void loop_stop(struct recorder *recorder)
 	recorder->closed = true;
 	take_last_snapshots(recorder);
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
+	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
 	recorder_end_round(recorder);
 	recorder_keep_failure(recorder, ask_runtimes_at_end(recorder));

@@ -257,6 +257,20 @@ bool proc_has_ended(pid_t pid)
 	return proc_is_zombie(pid) && find_living_thread(pid, &living) && !living;
 }
 
+bool proc_is_ending(pid_t pid)
+{
+	proc_pids threads = {0};
+	bool ending = proc_list_threads(pid, &threads, NULL) || (kill(pid, 0) < 0 && errno == ESRCH);
+
+	for (size_t i = 0; ending && i < threads.count; i++) {
+		struct proc_thread state;
+
+		ending = !proc_read_thread(pid, threads.items[i], &state) || state.exiting;
+	}
+	vector_deinit(&threads);
+	return ending;
+}
+
 pid_t proc_living_thread(pid_t pid)
 {
 	pid_t living;

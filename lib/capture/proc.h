@@ -27,6 +27,9 @@ bool proc_is_zombie(pid_t tid);
  * far. False where the kernel does not tell the time. */
 bool proc_is_at_work(pid_t tid, uint64_t *ran_ns_ret);
 
+/* Is every thread of it on its way out, if not gone? Their EXIT records come or have come. */
+bool proc_is_ending(pid_t pid);
+
 /* Has the whole process ended? A main thread may end before the others. Where it cannot be told: no. */
 bool proc_has_ended(pid_t pid);
 

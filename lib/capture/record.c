@@ -251,7 +251,7 @@ static void finish(struct recorder *recorder)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
-	recorder->summary.processes = recorder->processes.items.count;
+	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 
 static struct mmt_error *run(struct recorder *recorder)

@@ -64,6 +64,9 @@ struct recorder {
 	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	uint64_t round_bytes;	 /* appended since the round began */
 	uint64_t start_ns, start_realtime_ns;
+	/* Time that first snapshots of children may take, and since when it is as it is. */
+	int64_t children_budget_ns;
+	uint64_t children_budget_at_ns;
 	bool closed;		      /* processes that are not known yet are not recorded any more */
 	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;   /* of the records written; 0: none */

@@ -47,7 +47,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 	decoder->layouts = layouts;
 	decoder->metadata = metadata;
 	decoder->fields = calloc(layouts->count, sizeof(*decoder->fields));
-	decoder->callchain = calloc(LIMIT_CALLCHAIN, sizeof(*decoder->callchain));
+	decoder->callchain = malloc(LIMIT_CALLCHAIN * sizeof(*decoder->callchain));
 	if (!decoder->fields || !decoder->callchain) {
 		decoder_destroy(decoder);
 		return &error_no_memory;

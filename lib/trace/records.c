@@ -10,11 +10,12 @@
 #include "trace/compress.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
-#define WINDOW_BYTES (1u << 20) /* of the file in memory; larger than any record */
+#define WINDOW_BYTES (1u << 20) /* of the file in memory, at most; larger than any record */
 
 struct records {
 	const struct recording_file *file;
 	uint8_t *window;
+	size_t window_capacity; /* no more than there are data */
 	uint64_t window_offset; /* in the file */
 	size_t window_size;
 	uint64_t offset; /* of the next record in the file */
@@ -72,6 +73,7 @@ const char *record_type_name(uint32_t type)
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret)
 {
 	struct records *records = calloc(1, sizeof(*records));
+	uint64_t data_bytes = file->data_end - file->data_offset;
 	struct mmt_error *error;
 
 	if (!records)
@@ -79,7 +81,8 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 	records->file = file;
 	records->offset = file->data_offset;
 	buffer_init(&records->plain, LIMIT_FRAME_BYTES);
-	records->window = malloc(WINDOW_BYTES);
+	records->window_capacity = data_bytes < WINDOW_BYTES ? data_bytes : WINDOW_BYTES;
+	records->window = malloc(records->window_capacity ? records->window_capacity : 1);
 	error = records->window ? decompressor_create(&records->decompressor) : &error_no_memory;
 	if (error)
 		records_destroy(records);
@@ -115,7 +118,7 @@ static struct mmt_error *look_at(struct records *records, uint64_t offset, size_
 	if (wanted > left)
 		wanted = left;
 	if (offset < records->window_offset || offset + wanted > records->window_offset + records->window_size) {
-		size_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+		size_t size = left < records->window_capacity ? left : records->window_capacity;
 
 		records->window_size = 0;
 		error = recording_file_read(records->file, offset, records->window, size);

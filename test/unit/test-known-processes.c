@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Processes that end while they are recorded: when that is known, and when they are forgotten. */
+#include <check.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/known-processes.h"
+#include "capture/proc.h"
+#include "support/run-suite.h"
+
+static struct known_processes processes;
+
+static void destroy(void)
+{
+	known_processes_deinit(&processes);
+}
+
+static pid_t start(void)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	siginfo_t info;
+
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+/* As if it had ended long ago. */
+static void age(pid_t pid)
+{
+	known_processes_find(&processes, pid)->ended_ns = 1;
+}
+
+START_TEST(process_ends_before_it_is_waited_for)
+{
+	pid_t pid = start();
+
+	ck_assert(!proc_is_ending(pid));
+	ck_assert(!proc_has_ended(pid));
+	end(pid);
+	ck_assert(proc_is_ending(pid));
+	ck_assert(proc_has_ended(pid));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert(proc_is_ending(pid));
+	ck_assert(proc_has_ended(pid));
+}
+END_TEST
+
+START_TEST(ended_children_are_forgotten_and_others_found)
+{
+	pid_t target = start(), ended = start(), living = start();
+
+	ck_assert_ptr_nonnull(known_processes_add(&processes, target, true));
+	ck_assert_ptr_nonnull(known_processes_add(&processes, ended, false));
+	ck_assert_ptr_nonnull(known_processes_add(&processes, living, false));
+	end(ended);
+	end(target);
+	ck_assert(known_processes_update(&processes));
+	known_processes_forget_ended(&processes);
+	ck_assert_msg(processes.items.count == 3, "forgotten too early");
+	age(ended);
+	age(target);
+	known_processes_forget_ended(&processes);
+	ck_assert_msg(processes.items.count == 3, "forgotten with its descriptors open");
+	known_processes_release(known_processes_find(&processes, ended));
+	known_processes_release(known_processes_find(&processes, target));
+	known_processes_forget_ended(&processes);
+	ck_assert_uint_eq(processes.items.count, 2);
+	ck_assert_uint_eq(processes.forgotten, 1);
+	ck_assert_ptr_null(known_processes_find(&processes, ended));
+	ck_assert_int_eq(known_processes_find(&processes, target)->pid, target);
+	ck_assert_int_eq(known_processes_find(&processes, living)->pid, living);
+	ck_assert_int_eq(waitpid(ended, NULL, 0), ended);
+	ck_assert_int_eq(waitpid(target, NULL, 0), target);
+	end(living);
+	ck_assert_int_eq(waitpid(living, NULL, 0), living);
+}
+END_TEST
+
+/* The number is that of a younger process by now. */
+START_TEST(namesakes_are_told_apart)
+{
+	pid_t pid = start();
+
+	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+	known_processes_release(&processes.items.items[0]);
+	processes.items.items[0].ended = true;
+	processes.items.items[0].ended_ns = 1;
+	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+	known_processes_forget_ended(&processes);
+	ck_assert_uint_eq(processes.items.count, 1);
+	ck_assert(!processes.items.items[0].ended);
+	ck_assert_ptr_eq(known_processes_find(&processes, pid), &processes.items.items[0]);
+	end(pid);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+START_TEST(what_a_perf_map_belongs_to_is_kept)
+{
+	pid_t pid = start();
+	struct known_process *process = known_processes_add(&processes, pid, false);
+
+	ck_assert_ptr_nonnull(process);
+	process->perf_map.text = malloc(1);
+	end(pid);
+	ck_assert(known_processes_update(&processes));
+	known_processes_release(process);
+	age(pid);
+	known_processes_forget_ended(&processes);
+	ck_assert_uint_eq(processes.items.count, 1);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("known-processes");
+	TCase *cases = tcase_create("ends");
+
+	tcase_set_timeout(cases, 60);
+	tcase_add_checked_fixture(cases, NULL, destroy);
+	tcase_add_test(cases, process_ends_before_it_is_waited_for);
+	tcase_add_test(cases, ended_children_are_forgotten_and_others_found);
+	tcase_add_test(cases, namesakes_are_told_apart);
+	tcase_add_test(cases, what_a_perf_map_belongs_to_is_kept);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
