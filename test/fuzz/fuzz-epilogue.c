@@ -85,8 +85,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!disassembly)
 		require(disassembly_create(EM_X86_64, &disassembly) == NULL);
-	if (epilogue_find(disassembly, read_code, &code, ADDRESS + (data[0] >> 1), data[0] & 1, &epilogue))
-		check_row(epilogue_row(&epilogue));
+	for (int pads_inside = 0; pads_inside < 2; pads_inside++) {
+		code.reads = 0;
+		if (epilogue_find(disassembly, read_code, &code, ADDRESS + (data[0] >> 1), data[0] & 1, pads_inside,
+				  &epilogue))
+			check_row(epilogue_row(&epilogue));
+	}
 	free(code.given);
 	return 0;
 }
