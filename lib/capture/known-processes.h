@@ -16,6 +16,13 @@
 /* Of those that can be asked for a perf map. */
 enum known_runtime { RUNTIME_UNKNOWN, RUNTIME_DOTNET, RUNTIME_JAVA };
 
+/* How far a file was seen that is only appended to. Another file, or other bytes before that: begun anew. */
+#define FILE_MARK_BYTES 64
+struct file_mark {
+	uint64_t inode, length;
+	uint8_t last[FILE_MARK_BYTES]; /* before `length`, fewer in a shorter file */
+};
+
 struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
@@ -34,7 +41,9 @@ struct known_process {
 	uid_t owner;
 	uint64_t started_realtime_ns;
 	uint64_t map_looked_at_ns;
-	uint64_t map_in_pieces, map_pieces_ns; /* see name-pieces.h */
+	struct file_mark map_growth_mark;
+	struct file_mark map_pieces_mark; /* see name-pieces.h */
+	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
 
 	/* What it is asked for, see ask-runtime.h. */

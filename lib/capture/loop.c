@@ -187,12 +187,14 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 }
 
 /* Once a second: what is seen becomes safe. */
-static void keep_safe(struct recorder *recorder)
+static struct mmt_error *keep_safe(struct recorder *recorder)
 {
-	name_pieces_write(recorder);
+	struct mmt_error *error = name_pieces_write(recorder);
+
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	known_processes_forget_ended(&recorder->processes);
+	return error;
 }
 
 /* From now, so that snapshots that take longer than the interval leave room for other work. */
@@ -231,7 +233,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		/* One round at most for each time that the rings are drained: its end says that what was there at the
 		 * end of the one before has been read. */
 		if (clock_now_ns() - safe_ns >= SECOND_NS) {
-			keep_safe(recorder);
+			if (!error)
+				error = keep_safe(recorder);
 			if (!error)
 				error = ask_runtimes(recorder);
 			safe_ns = clock_now_ns();

@@ -7,11 +7,11 @@
 
 #include "base/cleanup.h"
 #include "capture/clock.h"
+#include "capture/drain.h"
 #include "capture/perf-maps.h"
 #include "trace/format.h"
 
 #define PIECE_BYTES 32768u
-#define ROUND_BYTES (4u << 20) /* of one file at a time: the rings wait */
 
 struct piece {
 	enum name_piece kind;
@@ -54,14 +54,14 @@ static void append_piece(struct recorder *recorder, const struct piece *piece, c
 	buffer_deinit(&record);
 }
 
-/* From `piece->offset` to `size` of the file; returns how far it came. */
-static uint64_t append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size)
+/* From `piece->offset` to `size` of the file; *end_ret: how far it came. `tick_end`: of piece_bytes. */
+static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, int fd, uint64_t size,
+				     uint64_t tick_end, uint64_t *end_ret)
 {
-	uint64_t first = piece.offset;
+	struct mmt_error *error = NULL;
 	uint8_t bytes[PIECE_BYTES];
 
-	while (piece.offset < size && piece.offset - first < ROUND_BYTES &&
-	       recorder->piece_bytes < NAME_PIECES_BYTES_MAX) {
+	while (!error && !recorder->write_error && piece.offset < size && recorder->piece_bytes < tick_end) {
 		uint64_t left = size - piece.offset;
 		ssize_t count = pread(fd, bytes, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)piece.offset);
 
@@ -69,35 +69,50 @@ static uint64_t append_file(struct recorder *recorder, struct piece piece, int f
 			break;
 		append_piece(recorder, &piece, bytes, (size_t)count);
 		piece.offset += (uint64_t)count;
+		error = drain_filling_rings(recorder);
 	}
-	return piece.offset;
+	*end_ret = piece.offset;
+	return error;
 }
 
-static void write_perf_map(struct recorder *recorder, struct known_process *process)
+static struct mmt_error *write_perf_map(struct recorder *recorder, size_t index, uint64_t tick_end)
 {
-	struct piece piece = {NAME_PIECE_PERF_MAP,    process->pid,	 process->namespace_pid,
-			      process->map_pieces_ns, clock_now_ns(), process->map_in_pieces};
+	struct known_process *process = &recorder->processes.items.items[index];
+	struct piece piece = {.kind = NAME_PIECE_PERF_MAP,
+			      .pid = process->pid,
+			      .namespace_pid = process->namespace_pid,
+			      .looked_ns = process->map_pieces_ns,
+			      .now_ns = clock_now_ns()};
 	const char *refused;
 	struct stat status;
+	struct mmt_error *error;
+	uint64_t end;
 	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
 
 	if (fd < 0)
-		return;
-	/* Begun anew. */
-	if ((uint64_t)status.st_size < piece.offset)
-		piece.offset = 0;
-	process->map_in_pieces = append_file(recorder, piece, fd, (uint64_t)status.st_size);
+		return NULL;
+	piece.offset = file_mark_check(&process->map_pieces_mark, fd, &status);
+	error = append_file(recorder, piece, fd, (uint64_t)status.st_size, tick_end, &end);
+	/* Draining may have moved the processes. */
+	process = &recorder->processes.items.items[index];
+	file_mark_set(&process->map_pieces_mark, fd, status.st_ino, end);
 	process->map_pieces_ns = piece.now_ns;
+	return error;
 }
 
-static void write_jitdump(struct recorder *recorder, struct noted_jitdump *note)
+static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, uint64_t tick_end)
 {
-	struct piece piece = {NAME_PIECE_JITDUMP, note->pid,	  note->namespace_pid, 0,
-			      clock_now_ns(),  note->in_pieces};
+	const struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
+	struct piece piece = {NAME_PIECE_JITDUMP, note->pid, note->namespace_pid, 0, clock_now_ns(), note->in_pieces};
+	struct mmt_error *error;
 	struct stat status;
+	uint64_t end;
 
-	if (note->fd >= 0 && fstat(note->fd, &status) == 0)
-		note->in_pieces = append_file(recorder, piece, note->fd, (uint64_t)status.st_size);
+	if (note->fd < 0 || fstat(note->fd, &status) < 0)
+		return NULL;
+	error = append_file(recorder, piece, note->fd, (uint64_t)status.st_size, tick_end, &end);
+	recorder->jitdumps.items.items[index].in_pieces = end;
+	return error;
 }
 
 static void write_build_ids(struct recorder *recorder)
@@ -118,11 +133,17 @@ static void write_build_ids(struct recorder *recorder)
 	}
 }
 
-void name_pieces_write(struct recorder *recorder)
+struct mmt_error *name_pieces_write(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		write_perf_map(recorder, &recorder->processes.items.items[i]);
-	for (size_t i = 0; i < recorder->jitdumps.items.count; i++)
-		write_jitdump(recorder, &recorder->jitdumps.items.items[i]);
+	uint64_t tick_end = recorder->piece_bytes + NAME_PIECES_TICK_BYTES;
+	struct mmt_error *error = NULL;
+
+	if (tick_end > NAME_PIECES_BYTES_MAX)
+		tick_end = NAME_PIECES_BYTES_MAX;
 	write_build_ids(recorder);
+	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->processes.items.count; i++)
+		error = write_perf_map(recorder, i, tick_end);
+	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->jitdumps.items.count; i++)
+		error = write_jitdump(recorder, i, tick_end);
+	return error;
 }

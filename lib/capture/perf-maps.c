@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,20 +61,45 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 	(void)vector_push(&map->growth, step);
 }
 
+static size_t read_last(int fd, uint64_t length, uint8_t last[FILE_MARK_BYTES])
+{
+	size_t size = length < FILE_MARK_BYTES ? (size_t)length : FILE_MARK_BYTES;
+	ssize_t count = size ? pread(fd, last, size, (off_t)(length - size)) : 0;
+
+	return count == (ssize_t)size ? size : 0;
+}
+
+uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status)
+{
+	uint8_t last[FILE_MARK_BYTES];
+	size_t size;
+
+	if (status->st_ino != mark->inode || (uint64_t)status->st_size < mark->length)
+		return 0;
+	size = read_last(fd, mark->length, last);
+	return size && !memcmp(last, mark->last, size) ? mark->length : 0;
+}
+
+void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length)
+{
+	mark->inode = inode;
+	mark->length = read_last(fd, length, mark->last) ? length : 0;
+}
+
 /* Two steps for each growth: the last look before it, and the first one that shows it. */
-static void add_growth(struct known_process *process, uint64_t now_ns, uint64_t length)
+static void add_growth(struct known_process *process, uint64_t now_ns, int fd, const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
-	size_t count = map->growth.count;
-	uint64_t known = count ? map->growth.items[count - 1].length : 0;
+	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
+	size_t count = known ? map->growth.count : 0;
 
 	/* Begun anew: what is in it now came with this length or later. */
-	if (length < known)
-		count = map->growth.count = 0;
+	map->growth.count = count;
 	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
 		add_step(map, process->map_looked_at_ns, known);
 	if (length && (!count || length > known))
 		add_step(map, now_ns, length);
+	file_mark_set(&process->map_growth_mark, fd, status->st_ino, length);
 	process->map_looked_at_ns = now_ns;
 }
 
@@ -99,14 +125,25 @@ void perf_maps_remove(const struct known_process *process)
 
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 {
+	const struct file_mark *mark = &process->map_growth_mark;
+	CLEANUP(close) int fd = -1;
+	const char *refused;
 	struct stat status;
 	char name[32];
 
 	if (process->tmp_directory < 0)
 		return;
 	format_name(process, name);
-	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && !refuse_file(process, &status))
-		add_growth(process, now_ns, (uint64_t)status.st_size);
+	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || refuse_file(process, &status))
+		return;
+	/* Most of the time: it is not opened for this. */
+	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
+		process->map_looked_at_ns = now_ns;
+		return;
+	}
+	fd = perf_maps_open(process, &status, &refused);
+	if (fd >= 0)
+		add_growth(process, now_ns, fd, &status);
 }
 
 void perf_maps_watch(struct known_process *process, uint64_t now_ns)
@@ -123,6 +160,7 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 	if (!proc_owner(process->pid, &process->owner))
 		process->owner = (uid_t)-1;
 	process->perf_map.growth.count = 0;
+	process->map_growth_mark.length = process->map_pieces_mark.length = 0;
 	perf_maps_note_growth(process, now_ns);
 }
 
@@ -239,7 +277,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 		return NULL;
 	format_name(process, name);
 	if (!refused && status.st_size) {
-		add_growth(process, clock_now_ns(), (uint64_t)status.st_size);
+		add_growth(process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
 	}
 	if (refused)

@@ -25,11 +25,15 @@ int target_file_open(int directory, const char *path);
 /* The perf map of a process, opened; -1: none, or it must not be taken, which *refused_ret says. */
 int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret);
 
+/* The length of the mark, if the file still begins with what had it; 0: begun anew. */
+uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status);
+void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length);
+
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
  * moved to another root. */
 void perf_maps_watch(struct known_process *process, uint64_t now_ns);
 
-/* Note the file's length when it has grown; one that got shorter was begun anew. */
+/* Note the file's length when it has grown; of one that was begun anew, the growth since. */
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);
 
 /*

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the recorder takes of perf maps while they grow. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/name-pieces.h"
+#include "capture/perf-maps.h"
+#include "support/run-suite.h"
+
+static char directory[32];
+static struct recorder *recorder;
+
+static struct known_process make_process(pid_t pid)
+{
+	return (struct known_process){.pid = pid,
+				      .namespace_pid = pid,
+				      .pidfd = -1,
+				      .owner = getuid(),
+				      .tmp_directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+}
+
+static void set_up(void)
+{
+	strcpy(directory, "/tmp/mmtrace-pieces-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	recorder = calloc(1, sizeof(*recorder));
+	ck_assert_ptr_nonnull(recorder);
+	for (pid_t pid = 1; pid <= 2; pid++)
+		ck_assert(vector_push(&recorder->processes.items, make_process(pid)));
+}
+
+static void tear_down(void)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s/perf-%d.map", directory, (int)process->pid);
+		unlink(path);
+		close(process->tmp_directory);
+		vector_deinit(&process->perf_map.growth);
+	}
+	rmdir(directory);
+	vector_deinit(&recorder->processes.items);
+	free(recorder);
+}
+
+/* So many lines; with "w" they take the place of what was there. */
+static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned count)
+{
+	char path[64];
+	size_t size;
+	FILE *map;
+
+	snprintf(path, sizeof(path), "%s/perf-%d.map", directory, (int)pid);
+	map = fopen(path, mode);
+	ck_assert_ptr_nonnull(map);
+	for (unsigned i = 0; i < count; i++)
+		fprintf(map, "%08x 10 %s\n", i * 16, name);
+	fseek(map, 0, SEEK_END);
+	size = (size_t)ftell(map);
+	fclose(map);
+	return size;
+}
+
+START_TEST(growth_of_one_begun_anew)
+{
+	struct known_process *process = &recorder->processes.items.items[0];
+	size_t size = put_lines(1, "w", "first", 10);
+
+	perf_maps_note_growth(process, 100);
+	ck_assert_uint_eq(process->perf_map.growth.count, 1);
+	perf_maps_note_growth(process, 200);
+	size = put_lines(1, "a", "first", 10);
+	perf_maps_note_growth(process, 300);
+	ck_assert_uint_eq(process->perf_map.growth.count, 3);
+	ck_assert_uint_eq(process->perf_map.growth.items[2].length, size);
+
+	/* Longer than before, in the same file. */
+	size = put_lines(1, "w", "second", 100);
+	perf_maps_note_growth(process, 400);
+	ck_assert_uint_eq(process->perf_map.growth.count, 1);
+	ck_assert_uint_eq(process->perf_map.growth.items[0].time_ns, 400);
+	ck_assert_uint_eq(process->perf_map.growth.items[0].length, size);
+}
+END_TEST
+
+START_TEST(pieces_of_one_begun_anew)
+{
+	size_t first = put_lines(1, "w", "first", 10), second;
+
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_eq(recorder->piece_bytes, first);
+	first = put_lines(1, "a", "first", 10);
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_eq(recorder->piece_bytes, first);
+	second = put_lines(1, "w", "second", 100);
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_eq(recorder->piece_bytes, first + second);
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_eq(recorder->piece_bytes, first + second);
+}
+END_TEST
+
+START_TEST(one_budget_for_all_files)
+{
+	size_t size = 0;
+
+	for (pid_t pid = 1; pid <= 2; pid++)
+		size += put_lines(pid, "w", "a_name_of_forty_eight_bytes_with_all_that_is_there", 50000);
+	ck_assert_uint_gt(size, NAME_PIECES_TICK_BYTES + (1u << 20));
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_ge(recorder->piece_bytes, NAME_PIECES_TICK_BYTES);
+	ck_assert_uint_lt(recorder->piece_bytes, NAME_PIECES_TICK_BYTES + (1u << 16));
+	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_eq(recorder->piece_bytes, size);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("map-pieces");
+	TCase *tests = tcase_create("map-pieces");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, growth_of_one_begun_anew);
+	tcase_add_test(tests, pieces_of_one_begun_anew);
+	tcase_add_test(tests, one_budget_for_all_files);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
