@@ -8,7 +8,6 @@
 
 #include "capture/recorder.h"
 
-#define NAME_PIECES_BYTES_MAX (256u << 20)
 
 #define NAME_PIECES_TICK_BYTES (4u << 20) /* of all files together */
 

@@ -99,14 +99,16 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
 #define LIMIT_JITDUMP_BYTES (1u << 30)
 #define LIMIT_CODE_BYTES (256u << 20)
+#define LIMIT_NAME_PIECES (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30)
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
-#define PERF_MAPS_BYTES_MAX (256u << 20) /* what our recorder takes of all perf maps together */
-#define IMAGES_BYTES_MAX (256u << 20)	 /* ... and of program files */
-#define JITDUMPS_BYTES_MAX (256u << 20)	 /* and of all jitdumps */
-#define CODE_BYTES_MAX (64u << 20)	 /* and of generated code */
-#define FRAME_BYTES (256u << 10)	 /* what our writer puts into one compressed record at most */
+#define PERF_MAPS_BYTES_MAX (256u << 20)   /* what our recorder takes of all perf maps together */
+#define IMAGES_BYTES_MAX (256u << 20)	   /* ... and of program files */
+#define JITDUMPS_BYTES_MAX (256u << 20)	   /* and of all jitdumps */
+#define CODE_BYTES_MAX (64u << 20)	   /* and of generated code */
+#define NAME_PIECES_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
+#define FRAME_BYTES (256u << 10)	   /* what our writer puts into one compressed record at most */
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/map.h"
 #include "trace/format.h"
 #include "trace/records.h"
 
@@ -13,6 +14,13 @@ struct piece {
 	int32_t pid, namespace_pid;
 	uint64_t looked_ns, now_ns, offset;
 	struct bytes bytes;
+};
+
+struct pieces {
+	struct reader_metadata *values;
+	struct map map_of_pid;
+	struct map dump_of_end; /* by make_key() of the process and how long it is by now */
+	uint64_t count, bytes;
 };
 
 /* False: out of memory. */
@@ -34,20 +42,18 @@ static bool append(uint8_t **data, size_t *size, const struct piece *piece, uint
 	return true;
 }
 
-static bool add_perf_map(struct reader_metadata *values, const struct piece *piece)
+static bool add_perf_map(struct pieces *pieces, const struct piece *piece)
 {
 	const struct perf_map_growth before = {.time_ns = piece->looked_ns, .length = piece->offset};
 	const struct perf_map_growth now = {.time_ns = piece->now_ns,
 					    .length = piece->offset + bytes_left(&piece->bytes)};
-	struct perf_map_copy *copy = NULL;
+	struct perf_map_copies *copies = &pieces->values->perf_maps;
+	const uint64_t *index = map_get(&pieces->map_of_pid, (uint32_t)piece->pid);
+	struct perf_map_copy *copy = index ? &copies->maps.items[*index] : NULL;
 
-	for (size_t i = 0; !copy && i < values->perf_maps.maps.count; i++) {
-		if (values->perf_maps.maps.items[i].pid == piece->pid)
-			copy = &values->perf_maps.maps.items[i];
-	}
 	if (!copy) {
-		copy = vector_append(&values->perf_maps.maps);
-		if (!copy)
+		copy = vector_append(&copies->maps);
+		if (!copy || !map_put(&pieces->map_of_pid, (uint32_t)piece->pid, copies->maps.count - 1))
 			return false;
 		copy->pid = piece->pid;
 		copy->namespace_pid = piece->namespace_pid;
@@ -59,26 +65,38 @@ static bool add_perf_map(struct reader_metadata *values, const struct piece *pie
 	return vector_push(&copy->growth, now) && append(&copy->text, &copy->text_size, piece, LIMIT_PERF_MAP_BYTES);
 }
 
-static bool add_jitdump(struct reader_metadata *values, const struct piece *piece)
+/* No dump is longer than 32 bits tell. */
+static uint64_t make_key(int32_t pid, uint64_t size)
 {
-	struct jitdump_copy *copy = NULL;
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)size;
+}
 
-	/* The last one of the process: another one begins at 0. */
-	for (size_t i = values->jitdumps.dumps.count; piece->offset && !copy && i-- > 0;) {
-		if (values->jitdumps.dumps.items[i].pid == piece->pid &&
-		    values->jitdumps.dumps.items[i].size == piece->offset)
-			copy = &values->jitdumps.dumps.items[i];
-	}
-	if (!copy && piece->offset)
-		return true;
-	if (!copy) {
-		copy = vector_append(&values->jitdumps.dumps);
+static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
+{
+	struct jitdump_copies *copies = &pieces->values->jitdumps;
+	const uint64_t *found;
+	struct jitdump_copy *copy;
+	uint64_t index = copies->dumps.count;
+
+	/* The last one of the process that ends there: another one begins at 0. */
+	if (piece->offset) {
+		found = piece->offset <= LIMIT_JITDUMP_BYTES
+			    ? map_get(&pieces->dump_of_end, make_key(piece->pid, piece->offset))
+			    : NULL;
+		if (!found)
+			return true;
+		index = *found;
+		map_remove(&pieces->dump_of_end, make_key(piece->pid, piece->offset));
+		copy = &copies->dumps.items[index];
+	} else {
+		copy = vector_append(&copies->dumps);
 		if (!copy)
 			return false;
 		copy->pid = piece->pid;
 		copy->namespace_pid = piece->namespace_pid;
 	}
-	return append(&copy->data, &copy->size, piece, LIMIT_JITDUMP_BYTES);
+	return append(&copy->data, &copy->size, piece, LIMIT_JITDUMP_BYTES) &&
+	       map_put(&pieces->dump_of_end, make_key(copy->pid, copy->size), index);
 }
 
 static struct mmt_error *add_build_ids(struct reader_metadata *values, struct piece *piece)
@@ -101,7 +119,8 @@ static struct mmt_error *add_build_ids(struct reader_metadata *values, struct pi
 	return error;
 }
 
-static struct mmt_error *add_piece(struct reader_metadata *values, struct bytes record)
+/* `damage_ret`: there are too many. */
+static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, struct mmt_error **damage_ret)
 {
 	struct piece piece = {0};
 	struct bytes body;
@@ -119,18 +138,24 @@ static struct mmt_error *add_piece(struct reader_metadata *values, struct bytes 
 	if (!bytes_ok(&record) || !bytes_ok(&body))
 		return NULL;
 	piece.bytes = body;
+	pieces->bytes += bytes_left(&body);
+	if (++pieces->count > LIMIT_NAME_PIECES || pieces->bytes > NAME_PIECES_BYTES_MAX + UINT16_MAX) {
+		*damage_ret = error_create(MMT_ERROR_FORMAT, "more pieces of perf maps and jitdumps than can be");
+		return NULL;
+	}
 	if (piece.kind == NAME_PIECE_BUILD_IDS)
-		return add_build_ids(values, &piece);
+		return add_build_ids(pieces->values, &piece);
 	if (piece.kind == NAME_PIECE_PERF_MAP)
-		complete = add_perf_map(values, &piece);
+		complete = add_perf_map(pieces, &piece);
 	else if (piece.kind == NAME_PIECE_JITDUMP)
-		complete = add_jitdump(values, &piece);
+		complete = add_jitdump(pieces, &piece);
 	return complete ? NULL : &error_no_memory;
 }
 
 struct mmt_error *name_pieces_read(const struct recording_file *file, const struct layouts *layouts,
-				   struct reader_metadata *values)
+				   struct reader_metadata *values, struct mmt_error **damage_ret)
 {
+	struct pieces pieces = {.values = values};
 	struct mmt_error *damage = NULL;
 	struct records *records;
 	struct mmt_error *error = records_create(file, &records);
@@ -138,7 +163,7 @@ struct mmt_error *name_pieces_read(const struct recording_file *file, const stru
 
 	if (error)
 		return error;
-	while (!error && !end && !damage) {
+	while (!error && !end && !damage && !*damage_ret) {
 		struct record_identity identity;
 		struct record record;
 
@@ -146,10 +171,12 @@ struct mmt_error *name_pieces_read(const struct recording_file *file, const stru
 		if (error || end || damage || record.header.type != RECORD_TEXT_POKE)
 			continue;
 		if (layouts_identify(layouts, &record.header, record.data, &identity) && identity.id == NAME_PIECE_ID)
-			error = add_piece(values, bytes_over(record.data, record.header.size));
+			error = add_piece(&pieces, bytes_over(record.data, record.header.size), damage_ret);
 	}
 	/* Whoever reads the events tells it. */
 	mmt_error_destroy(damage);
 	records_destroy(records);
+	map_deinit(&pieces.dump_of_end);
+	map_deinit(&pieces.map_of_pid);
 	return error;
 }

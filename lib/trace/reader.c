@@ -42,7 +42,7 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
 	if (!error)
 		error = layouts_create(reader->file, &reader->layouts);
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
-		error = name_pieces_read(reader->file, &reader->layouts, &reader->metadata.values);
+		error = name_pieces_read(reader->file, &reader->layouts, &reader->metadata.values, &reader->damage);
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)

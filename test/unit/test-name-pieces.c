@@ -176,6 +176,47 @@ START_TEST(test_lies)
 }
 END_TEST
 
+/* More than a recorder writes is damage, and what came before it is there. */
+START_TEST(test_too_many)
+{
+	enum { PIECE = 60000, COUNT = (256 << 20) / PIECE + 4 };
+	static char text[PIECE];
+	const struct reader_metadata *metadata;
+
+	memset(text, 'x', sizeof(text));
+	put_text(NAME_PIECE_PERF_MAP, 7, 1000, 0, "10 8 a\n");
+	for (int i = 0; i < COUNT; i++)
+		put_piece(NAME_PIECE_PERF_MAP, 8, 2000, 0, text, sizeof(text), sizeof(text));
+	metadata = read_metadata(true);
+	ck_assert_ptr_nonnull(reader_damage(reader));
+	ck_assert_ptr_nonnull(strstr(reader_damage(reader), "pieces"));
+	expect_bytes(metadata->perf_maps.maps.items[0].text, metadata->perf_maps.maps.items[0].text_size, "10 8 a\n");
+}
+END_TEST
+
+/* Each of so many processes, and each of so many dumps of one, is found at once. */
+START_TEST(test_many)
+{
+	enum { PROCESSES = 20000 };
+	const struct reader_metadata *metadata;
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < PROCESSES; i++) {
+			put_text(NAME_PIECE_PERF_MAP, 1 + i, 1000, (uint64_t)(7 * round), "10 8 a\n");
+			put_text(NAME_PIECE_JITDUMP, 1 + i, 1000, (uint64_t)(4 * round), "JiTD");
+		}
+	}
+	metadata = read_metadata(true);
+	ck_assert_ptr_null(reader_damage(reader));
+	ck_assert_uint_eq(metadata->perf_maps.maps.count, PROCESSES);
+	ck_assert_uint_eq(metadata->jitdumps.dumps.count, PROCESSES);
+	for (int i = 0; i < PROCESSES; i++) {
+		ck_assert_uint_eq(metadata->perf_maps.maps.items[i].text_size, 14);
+		ck_assert_uint_eq(metadata->jitdumps.dumps.items[i].size, 8);
+	}
+}
+END_TEST
+
 /* A file with an end has its sections. */
 START_TEST(test_finished)
 {
@@ -200,6 +241,8 @@ int main(void)
 	tcase_add_test(tests, test_jitdumps);
 	tcase_add_test(tests, test_build_ids);
 	tcase_add_test(tests, test_lies);
+	tcase_add_test(tests, test_too_many);
+	tcase_add_test(tests, test_many);
 	tcase_add_test(tests, test_finished);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
