@@ -290,7 +290,8 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 {
 	struct thread_state *state;
 	struct thread *thread;
-	struct mmt_error *error = processes_thread(replay->processes, event->task.pid, event->task.tid, &thread);
+	struct mmt_error *error =
+	    processes_thread(replay->processes, event->task.pid, event->task.tid, event->time_ns, &thread);
 
 	if (error || !thread)
 		return error;
@@ -408,7 +409,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 
 	if (error || done)
 		return error;
-	error = processes_thread(replay->processes, event->pid, event->tid, &thread);
+	error = processes_thread(replay->processes, event->pid, event->tid, event->time_ns, &thread);
 	if (error || !thread)
 		return error;
 	error = find_state(replay, thread, &state);

@@ -228,7 +228,8 @@ static void end_threads(struct processes *processes, const struct process *proce
 	}
 }
 
-static struct mmt_error *find_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
+static struct mmt_error *find_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+				     struct thread **thread_ret)
 {
 	struct thread *thread = find_live(processes, tid);
 	struct process *process;
@@ -240,7 +241,7 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	}
 	/* A TID seen in another process: its end was lost. */
 	if (thread)
-		end_thread(processes, thread, 0);
+		end_thread(processes, thread, time_ns);
 	/* A process that ended is back when it had threads that nothing told of; a PID used again comes with a FORK. */
 	process = processes_find(processes, pid);
 	if (!process) {
@@ -251,11 +252,12 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	return add_thread(processes, process, tid, thread_ret);
 }
 
-struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret)
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+				   struct thread **thread_ret)
 {
 	struct mmt_error *error = settle_fork(processes);
 
-	return error ? error : find_thread(processes, pid, tid, thread_ret);
+	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
 }
 
 static struct mmt_error *exec_process(struct processes *processes, struct process *process)
@@ -301,7 +303,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 		*process_ret = old;
 		return NULL;
 	}
-	error = find_thread(processes, parent_pid, parent_tid, &parent_thread);
+	error = find_thread(processes, parent_pid, parent_tid, time_ns, &parent_thread);
 	if (error)
 		return error;
 	if (old && !old->ended) {
@@ -335,7 +337,7 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 	thread = find_live(processes, tid);
 	if (thread && processes->all.items[thread->process]->pid == pid && time_ns && pid == parent_pid)
 		end_thread(processes, thread, time_ns);
-	error = find_thread(processes, pid, tid, &thread);
+	error = find_thread(processes, pid, tid, time_ns, &thread);
 	if (error)
 		return error;
 	parent = find_live(processes, parent_tid);

@@ -49,8 +49,10 @@ struct processes_options {
 struct mmt_error *processes_create(const struct processes_options *options, struct processes **processes_ret) MMT_MUST_CHECK;
 void processes_destroy(struct processes *processes);
 
-/* The live thread with this TID, made (with its process) when it is not known yet. pid -1: only known ones, else NULL. Pointers stay valid. */
-struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, struct thread **thread_ret) MMT_MUST_CHECK;
+/* The live thread with this TID, made (with its process) when it is not known yet. pid -1: only known ones, else NULL.
+ * `time_ns`: now; one of another process has ended by then. Pointers stay valid. */
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+				   struct thread **thread_ret) MMT_MUST_CHECK;
 
 struct process *processes_at(const struct processes *processes, uint32_t index);
 size_t processes_count(const struct processes *processes);

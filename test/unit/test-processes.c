@@ -24,11 +24,13 @@ static bool observe(void *context, struct process *process, struct space_observe
 	return true;
 }
 
+#define NOW_NS 1000
+
 static struct thread *thread_of(int32_t pid, int32_t tid)
 {
 	struct thread *thread = NULL;
 
-	ck_assert_ptr_null(processes_thread(processes, pid, tid, &thread));
+	ck_assert_ptr_null(processes_thread(processes, pid, tid, NOW_NS, &thread));
 	return thread;
 }
 
@@ -448,6 +450,24 @@ START_TEST(tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost)
 }
 END_TEST
 
+/* What such a process held is released when that was seen, not at the beginning of the recording. */
+START_TEST(an_end_that_was_lost_has_the_time_when_it_was_noticed)
+{
+	const struct process *told, *seen;
+
+	fork_task(300, 300, 100, 100, 0, 10);
+	fork_task(400, 400, 100, 100, 0, 11);
+	told = processes_find(processes, 300);
+	seen = processes_find(processes, 400);
+	fork_task(100, 300, 100, 100, CLONE_VM | CLONE_THREAD, 12);
+	ck_assert(told->ended);
+	ck_assert_uint_eq(told->ended_ns, 12);
+	thread_of(100, 400);
+	ck_assert(seen->ended);
+	ck_assert_uint_eq(seen->ended_ns, NOW_NS);
+}
+END_TEST
+
 /* A thread group that shares its space cannot be new; a file may say so. */
 START_TEST(late_flags_take_no_space_that_others_share)
 {
@@ -522,6 +542,7 @@ int main(void)
 	tcase_add_test(life, fork_of_a_thread_copies_the_space_of_its_process);
 	tcase_add_test(life, group_exit_in_any_order_ends_the_process_with_its_last_thread);
 	tcase_add_test(life, process_whose_fork_was_lost_is_not_described);
+	tcase_add_test(life, an_end_that_was_lost_has_the_time_when_it_was_noticed);
 	tcase_add_test(life, tid_used_again_by_another_process_ends_the_thread_whose_end_was_lost);
 	tcase_add_test(life, late_flags_take_no_space_that_others_share);
 	tcase_add_test(life, late_flags_leave_nobody_without_a_space);
