@@ -15,10 +15,15 @@
 /* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
 #define OVERLAPPING_SYMBOLS 64
 
+/* Enough to choose among names; a hostile file may have many symbols that share one of megabytes. */
+#define COMPARED_LENGTH_MAX 1024
+
 struct symbol {
 	uint64_t start, end; /* an unsized one ends with its section */
 	const char *name;
-	uint8_t rank; /* among aliases; the least is best */
+	uint32_t index;	 /* in the file's table */
+	uint16_t length; /* of the name, at most COMPARED_LENGTH_MAX */
+	uint8_t rank;	 /* among aliases; the least is best */
 	bool sized;
 };
 
@@ -153,6 +158,8 @@ static bool add_symbol(struct symbols *symbols, int index)
 	entry = (struct symbol){.start = address - symbols->bias,
 				.end = address - symbols->bias + symbol.st_size,
 				.name = name,
+				.index = (uint32_t)index,
+				.length = (uint16_t)strnlen(name, COMPARED_LENGTH_MAX),
 				.rank = rank_symbol(&symbol, name),
 				.sized = symbol.st_size > 0};
 	if (!entry.sized)
@@ -166,17 +173,16 @@ static bool add_symbol(struct symbols *symbols, int index)
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
-	size_t length_a, length_b;
+	int order;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank - b->rank;
-	length_a = strlen(a->name);
-	length_b = strlen(b->name);
-	if (length_a != length_b)
-		return length_a < length_b ? -1 : 1;
-	return strcmp(a->name, b->name);
+	if (a->length != b->length)
+		return a->length < b->length ? -1 : 1;
+	order = memcmp(a->name, b->name, a->length);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
 /* Of aliases only the first is kept, with the size that one of them has. */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <elf.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/program.h"
+#include "support/run-suite.h"
+
+#define SYMBOLS 60000
+#define NAME_BYTES (8u << 20)
+#define CODE_ADDRESS 0x401000
+
+enum { SECTION_NONE, SECTION_CODE, SECTION_SYMBOLS, SECTION_STRINGS, SECTION_NAMES, SECTIONS };
+
+static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";
+
+struct program_file {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	Elf64_Shdr sections[SECTIONS];
+	char names[sizeof(section_names)];
+	uint8_t code[64];
+	Elf64_Sym symbols[SYMBOLS];
+	char strings[NAME_BYTES];
+};
+
+static void describe(struct program_file *file, size_t section, uint32_t name, uint32_t type, size_t offset,
+		     size_t size)
+{
+	file->sections[section] =
+	    (Elf64_Shdr){.sh_name = name, .sh_type = type, .sh_offset = offset, .sh_size = size, .sh_addralign = 1};
+}
+
+static void describe_file(struct program_file *file)
+{
+	file->header =
+	    (Elf64_Ehdr){.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			 .e_type = ET_EXEC,
+			 .e_machine = EM_X86_64,
+			 .e_version = EV_CURRENT,
+			 .e_entry = CODE_ADDRESS,
+			 .e_phoff = offsetof(struct program_file, segment),
+			 .e_shoff = offsetof(struct program_file, sections),
+			 .e_ehsize = sizeof(Elf64_Ehdr),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1,
+			 .e_shentsize = sizeof(Elf64_Shdr),
+			 .e_shnum = SECTIONS,
+			 .e_shstrndx = SECTION_NAMES};
+	file->segment = (Elf64_Phdr){.p_type = PT_LOAD,
+				     .p_flags = PF_R | PF_X,
+				     .p_offset = offsetof(struct program_file, code),
+				     .p_vaddr = CODE_ADDRESS,
+				     .p_filesz = sizeof(file->code),
+				     .p_memsz = sizeof(file->code),
+				     .p_align = 1};
+	memcpy(file->names, section_names, sizeof(section_names));
+	describe(file, SECTION_CODE, 1, SHT_PROGBITS, offsetof(struct program_file, code), sizeof(file->code));
+	file->sections[SECTION_CODE].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	file->sections[SECTION_CODE].sh_addr = CODE_ADDRESS;
+	describe(file, SECTION_SYMBOLS, 7, SHT_SYMTAB, offsetof(struct program_file, symbols), sizeof(file->symbols));
+	file->sections[SECTION_SYMBOLS].sh_link = SECTION_STRINGS;
+	file->sections[SECTION_SYMBOLS].sh_info = 1;
+	file->sections[SECTION_SYMBOLS].sh_entsize = sizeof(Elf64_Sym);
+	describe(file, SECTION_STRINGS, 15, SHT_STRTAB, offsetof(struct program_file, strings), sizeof(file->strings));
+	describe(file, SECTION_NAMES, 23, SHT_STRTAB, offsetof(struct program_file, names), sizeof(file->names));
+}
+
+/* Each name is a part of one of megabytes: to measure or compare them all takes hours. */
+START_TEST(long_names_that_overlap)
+{
+	struct program_file *file = calloc(1, sizeof(*file));
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct programs *programs = NULL;
+	struct program *program = NULL;
+
+	describe_file(file);
+	memset(file->strings + 1, 'a', NAME_BYTES - 2);
+	for (uint32_t i = 1; i < SYMBOLS; i++)
+		file->symbols[i] = (Elf64_Sym){.st_name = 1 + (i * 7919) % 64,
+					       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					       .st_shndx = SECTION_CODE,
+					       .st_value = CODE_ADDRESS,
+					       .st_size = 16};
+	file->symbols[SYMBOLS / 2].st_name = NAME_BYTES - 4;
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_open_content(programs, "/long/names", file, sizeof(*file), NULL, 0, &program));
+	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
+	ck_assert_str_eq(frames[0].function, "aaa");
+	programs_destroy(programs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("symbols");
+	TCase *tests = tcase_create("symbols");
+
+	tcase_add_test(tests, long_names_that_overlap);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
