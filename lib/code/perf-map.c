@@ -223,14 +223,24 @@ static const char *const tier_suffixes[] = {
 /* V8's prefix of a name; behind it stands how the function runs: ~ interpreted, ^ baseline, + mid tier, * optimised. */
 static const char *const v8_prefixes[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-static size_t without_tier(const char *name, size_t length)
+/* Length of the last suffix of these, 0: none. */
+static size_t tier_length(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
 		size_t suffix = strlen(tier_suffixes[i]);
 
 		if (length > suffix && !memcmp(name + length - suffix, tier_suffixes[i], suffix))
-			return without_tier(name, length - suffix);
+			return suffix;
 	}
+	return 0;
+}
+
+static size_t without_tier(const char *name, size_t length)
+{
+	size_t suffix;
+
+	while ((suffix = tier_length(name, length)))
+		length -= suffix;
 	return length;
 }
 

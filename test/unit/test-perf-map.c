@@ -308,6 +308,22 @@ START_TEST(test_normalise)
 }
 END_TEST
 
+/* Not a level of calls for each. */
+START_TEST(test_a_million_suffixes)
+{
+	static const char suffix[] = "[PreJIT]";
+	size_t length = sizeof(suffix) - 1, count = 1u << 20;
+	char *name = calloc(count, length + 1);
+	char text[64];
+
+	for (size_t i = 0; i < count; i++)
+		memcpy(name + i * length, suffix, length);
+	perf_map_normalise(name, text, sizeof(text));
+	ck_assert_str_eq(text, suffix);
+	free(name);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("perf-map");
@@ -323,6 +339,7 @@ int main(void)
 	tcase_add_test(tests, test_steps_that_descend_say_nothing);
 	tcase_add_test(tests, test_a_megabyte_of_noise);
 	tcase_add_loop_test(tests, test_normalise, 0, sizeof(names) / sizeof(*names));
+	tcase_add_test(tests, test_a_million_suffixes);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
