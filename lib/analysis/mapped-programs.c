@@ -216,12 +216,18 @@ static struct program *open_copy(struct mapped_programs *mapped, const struct im
 	return program;
 }
 
+static uint64_t known_inode(uint64_t inode)
+{
+	return inode == SPACE_INODE_UNKNOWN ? 0 : inode;
+}
+
 static struct program *open_record(struct mapped_programs *mapped, const struct image_copy *record)
 {
 	struct program *program = NULL;
 
-	mmt_error_destroy(programs_open(mapped->programs, record->path, record->build_id_size ? record->build_id : NULL,
-					record->build_id_size, &program));
+	mmt_error_destroy(programs_open_mapped(mapped->programs, record->path,
+					       record->build_id_size ? record->build_id : NULL, record->build_id_size,
+					       known_inode(record->inode), &program));
 	return program;
 }
 
@@ -281,8 +287,8 @@ static struct program *open_image(struct mapped_programs *mapped, const struct i
 	if (program)
 		return program;
 	build_id = find_build_id(mapped, key->path);
-	mmt_error_destroy(programs_open(mapped->programs, path, build_id ? build_id->bytes : NULL,
-					build_id ? build_id->size : 0, &program));
+	mmt_error_destroy(programs_open_mapped(mapped->programs, path, build_id ? build_id->bytes : NULL,
+					       build_id ? build_id->size : 0, known_inode(key->inode), &program));
 	return program;
 }
 

@@ -34,7 +34,7 @@ struct programs {
 	bool demangle;
 	uint64_t recorded_until_ns; /* 0: not known */
 	struct disassembly *disassembly;
-	struct intern keys; /* path and build-id */
+	struct intern keys; /* path and build-id, or inode */
 	struct map by_key;  /* id -> program */
 	VECTOR(struct program *) items;
 };
@@ -92,14 +92,19 @@ void programs_recorded_until(struct programs *programs, uint64_t realtime_ns)
 	programs->recorded_until_ns = realtime_ns;
 }
 
-/* Without a recorded build-id nothing but its age can tell that the file is still the same. */
-static void refuse_younger_file(const struct programs *programs, struct elf_file *file)
+/*
+ * Without a recorded build-id its age and its inode tell that the file is no longer the same. Not the device: over
+ * overlayfs and btrfs the kernel's mappings name another one than stat() does.
+ */
+static void refuse_other_file(const struct programs *programs, uint64_t inode, struct elf_file *file)
 {
 	const struct timespec *time = &file->identity.st_mtim;
+	uint64_t written_ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 
-	if (!programs->recorded_until_ns || file->state != PROGRAM_READABLE || file->image)
+	if (file->state != PROGRAM_READABLE || file->image)
 		return;
-	if ((uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec <= programs->recorded_until_ns)
+	if ((!programs->recorded_until_ns || written_ns <= programs->recorded_until_ns) &&
+	    (!inode || inode == file->identity.st_ino))
 		return;
 	elf_file_close(file);
 	file->state = PROGRAM_CHANGED;
@@ -124,7 +129,7 @@ static struct mmt_error *add_program(struct programs *programs, const char *path
 }
 
 static struct mmt_error *open_program(struct programs *programs, const char *path, const uint8_t *build_id,
-				      size_t build_id_size, struct program **program_ret)
+				      size_t build_id_size, uint64_t inode, struct program **program_ret)
 {
 	struct program *program = calloc(1, sizeof(*program));
 	struct mmt_error *error = &error_no_memory;
@@ -132,7 +137,7 @@ static struct mmt_error *open_program(struct programs *programs, const char *pat
 	if (program)
 		error = elf_file_open(path, programs->machine, build_id, build_id_size, &program->file);
 	if (!error && !build_id_size)
-		refuse_younger_file(programs, &program->file);
+		refuse_other_file(programs, inode, &program->file);
 	return add_program(programs, path, program, error, program_ret);
 }
 
@@ -150,11 +155,13 @@ struct mmt_error *programs_open_content(struct programs *programs, const char *p
 	return add_program(programs, path, program, error, program_ret);
 }
 
-struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
-				size_t build_id_size, struct program **program_ret)
+struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
+				       size_t build_id_size, uint64_t inode, struct program **program_ret)
 {
 	size_t path_size = strlen(path) + 1;
-	size_t key_size = path_size + (build_id ? build_id_size : 0);
+	const void *identity = build_id ? (const void *)build_id : &inode;
+	size_t identity_size = build_id ? build_id_size : sizeof(inode);
+	size_t key_size = path_size + identity_size;
 	CLEANUP(free) char *key = malloc(key_size);
 	struct mmt_error *error;
 	const uint64_t *known;
@@ -163,8 +170,7 @@ struct mmt_error *programs_open(struct programs *programs, const char *path, con
 	if (!key)
 		return &error_no_memory;
 	memcpy(key, path, path_size);
-	if (build_id)
-		memcpy(key + path_size, build_id, build_id_size);
+	memcpy(key + path_size, identity, identity_size);
 	id = intern_put(&programs->keys, key, key_size);
 	if (id == INTERN_NONE)
 		return &error_no_memory;
@@ -173,10 +179,16 @@ struct mmt_error *programs_open(struct programs *programs, const char *path, con
 		*program_ret = (struct program *)(uintptr_t)*known;
 		return NULL;
 	}
-	error = open_program(programs, path, build_id, build_id_size, program_ret);
+	error = open_program(programs, path, build_id, build_id_size, inode, program_ret);
 	if (!error && !map_put(&programs->by_key, id, (uint64_t)(uintptr_t)*program_ret))
 		return &error_no_memory;
 	return error_context(error, "%s", path);
+}
+
+struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
+				size_t build_id_size, struct program **program_ret)
+{
+	return programs_open_mapped(programs, path, build_id, build_id_size, 0, program_ret);
 }
 
 enum program_state program_state(const struct program *program)

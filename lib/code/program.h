@@ -27,7 +27,7 @@ enum program_state {
 	PROGRAM_MISSING,     /* cannot be opened */
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
 	PROGRAM_BROKEN,	     /* ELF, but unreadable */
-	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording */
+	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording or another one */
 };
 
 /*
@@ -36,6 +36,11 @@ enum program_state {
  */
 struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
 				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
+
+/* The same; without a build-id it must be the file of this inode, 0: not known. */
+struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
+				       size_t build_id_size, uint64_t inode,
+				       struct program **program_ret) MMT_MUST_CHECK;
 
 /* The content of the file that was at `path`, which is taken in any case. Not cached. */
 struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,

@@ -30,6 +30,14 @@ static void set_up(void)
 	memset(images, 0, sizeof(images));
 }
 
+static uint64_t own_inode(void)
+{
+	struct stat status;
+
+	ck_assert_int_eq(stat("/proc/self/exe", &status), 0);
+	return status.st_ino;
+}
+
 static void tear_down(void)
 {
 	mapped_programs_deinit(&mapped);
@@ -53,22 +61,37 @@ static struct program *open_mapped(const char *path, uint64_t inode)
 /* The inode of a file that is gone was given to the next one. */
 START_TEST(inode_used_again)
 {
-	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
-	images[1] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/gone/second.so"};
+	uint64_t inode = own_inode();
+
+	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = (char *)"/proc/self/exe"};
+	images[1] = (struct image_copy){.device_major = 8, .inode = inode, .path = (char *)"/gone/second.so"};
 	begin(2);
-	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", 77)), PROGRAM_MISSING);
-	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", 77)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
+	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", inode)), PROGRAM_READABLE);
+}
+END_TEST
+
+/* The path leads to a file that nobody mapped. */
+START_TEST(file_replaced)
+{
+	uint64_t inode = own_inode() + 1;
+
+	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = (char *)"/proc/self/exe"};
+	begin(1);
+	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", inode)), PROGRAM_CHANGED);
 }
 END_TEST
 
 /* A build-id says that it is no other file, whatever the inode. */
 START_TEST(inode_used_again_with_build_ids)
 {
-	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
+	uint64_t inode = own_inode();
+
+	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = (char *)"/proc/self/exe"};
 	images[1] = (struct image_copy){
-	    .device_major = 8, .inode = 77, .path = (char *)"/gone/second.so", .build_id = {2}, .build_id_size = 20};
+	    .device_major = 8, .inode = inode, .path = (char *)"/gone/second.so", .build_id = {2}, .build_id_size = 20};
 	begin(2);
-	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", 77)), PROGRAM_MISSING);
+	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
 }
 END_TEST
 
@@ -143,11 +166,11 @@ START_TEST(damaged_copy)
 {
 	struct recording_file file;
 
-	images[0] = (struct image_copy){.device_major = 8, .inode = 77, .path = (char *)"/proc/self/exe"};
+	images[0] = (struct image_copy){.device_major = 8, .inode = own_inode(), .path = (char *)"/proc/self/exe"};
 	file = keep_copy(&images[0], "no program at all", 17);
 	metadata.images.file = &file;
 	begin(1);
-	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", 77)), PROGRAM_READABLE);
+	ck_assert_int_eq(program_state(open_mapped("/proc/self/exe", own_inode())), PROGRAM_READABLE);
 	close(file.fd);
 }
 END_TEST
@@ -160,7 +183,7 @@ START_TEST(each_path_is_told_once)
 	begin(0);
 	(void)open_mapped("/gone/one.so", 5);
 	(void)open_mapped("/gone/one.so", 6);
-	(void)open_mapped("/proc/self/exe", 7);
+	(void)open_mapped("/proc/self/exe", own_inode());
 	(void)open_mapped("/gone/two.so", 8);
 	for (int again = 0; again < 2; again++) {
 		position = 0;
@@ -181,6 +204,7 @@ int main(void)
 	tcase_add_test(tests, inode_used_again);
 	tcase_add_test(tests, inode_used_again_with_build_ids);
 	tcase_add_test(tests, copy_under_another_path);
+	tcase_add_test(tests, file_replaced);
 	tcase_add_test(tests, damaged_copy);
 	tcase_add_test(tests, each_path_is_told_once);
 	suite_add_tcase(suite, tests);

@@ -256,6 +256,27 @@ START_TEST(test_younger_than_recording)
 }
 END_TEST
 
+/* An old file that was put there, its age kept. */
+START_TEST(test_other_inode)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct self self = get_self();
+	struct program *program = NULL;
+	struct stat status;
+
+	write_file(path_of("program"), data, size);
+	ck_assert_int_eq(stat(path_of("program"), &status), 0);
+	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), NULL, 0, status.st_ino + 1, &program));
+	ck_assert_int_eq(program_state(program), PROGRAM_CHANGED);
+	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), NULL, 0, status.st_ino, &program));
+	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+	ck_assert_ptr_null(programs_open_mapped(programs, path_of("program"), self.build_id, self.build_id_size,
+						status.st_ino + 1, &program));
+	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+}
+END_TEST
+
 START_TEST(test_cache)
 {
 	struct program *program = open_program("/proc/self/exe", NULL, 0);
@@ -411,6 +432,7 @@ int main(void)
 	tcase_add_test(tests, test_best_alias);
 	tcase_add_test(tests, test_build_id);
 	tcase_add_test(tests, test_younger_than_recording);
+	tcase_add_test(tests, test_other_inode);
 	tcase_add_test(tests, test_cache);
 	tcase_add_test(tests, test_what_is_no_program);
 	tcase_add_test(tests, test_other_machine);
