@@ -26,20 +26,20 @@ static const char *base_name(const char *path)
 static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
 			   struct mmt_frame *frame)
 {
+	const struct jit_names *names = view->processes.items[key->process].jit_names;
 	char normalised[1024];
 	struct jit_name name;
 
 	if (!key->generated)
 		return false;
-	name = jit_names_describe(view->processes.items[key->process].jit_names, key->generated,
-				  address - key->is_return_address);
+	name = jit_names_describe(names, key->generated);
 	perf_map_normalise(name.name, normalised, sizeof(normalised));
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
 	frame->raw_function = name.name;
 	frame->function = arena_string(arena, normalised);
-	frame->source_file = name.source_file;
-	frame->source_line = name.source_line;
+	frame->source_file =
+	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
 	return true;
 }
 
@@ -146,8 +146,7 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 		    program_code(mapped_programs_open(&view->mapped, key.image), key.address - key.is_return_address,
 				 &code->address, &code->begins_with_instruction, &code->bytes);
 	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
-		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated,
-							  key.address - key.is_return_address);
+		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated);
 
 		code->bytes = name.code;
 		code->size = name.code_size;
@@ -161,7 +160,6 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
 	struct frame_key key;
-	struct jit_name name;
 
 	*line_ret = 0;
 	if (!frame_key(view, frame, &key))
@@ -173,9 +171,7 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	}
 	if (!key.generated || key.kind != MMT_FRAME_JIT)
 		return NULL;
-	name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated, address);
-	*line_ret = name.source_line;
-	return name.source_file;
+	return jit_names_line(view->processes.items[key.process].jit_names, key.generated, address, line_ret);
 }
 
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)

@@ -86,7 +86,7 @@ static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 	uint32_t generated = find_generated(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
-	return generated && !strncmp(jit_names_describe(names, generated, address).name, "py::", 4);
+	return generated && !strncmp(jit_names_describe(names, generated).name, "py::", 4);
 }
 
 /* Unwind rows that the runtime has written for its code. */
@@ -120,8 +120,7 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 
 	if (!number)
 		return -1;
-	name =
-	    jit_names_describe(code_view_jit_names(lookup->view, lookup->process->index), number, return_address - 1);
+	name = jit_names_describe(code_view_jit_names(lookup->view, lookup->process->index), number);
 	before = return_address - name.start;
 	if (!name.code || before > name.code_size)
 		return -1;
@@ -134,7 +133,7 @@ static bool is_interpreter(struct lookup *lookup, uint64_t address)
 	uint32_t generated = find_generated(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
-	return generated && !strcmp(jit_names_describe(names, generated, address).name, "Interpreter");
+	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
 }
 
 /*

@@ -124,7 +124,7 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	return epoch;
 }
 
-struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number, uint64_t address)
+struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number)
 {
 	const struct jitdump *dump = dump_of(names, number);
 	struct jit_name name = {0};
@@ -139,8 +139,16 @@ struct jit_name jit_names_describe(const struct jit_names *names, uint32_t numbe
 	name.start = code.start;
 	name.code = code.bytes;
 	name.code_size = code.bytes ? (size_t)code.size : 0;
-	(void)jitdump_line(dump, entry_of(number), address, &name.source_file, &name.source_line);
 	return name;
+}
+
+const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)
+{
+	const struct jitdump *dump = dump_of(names, number);
+	const char *file = NULL;
+
+	*line_ret = 0;
+	return dump && jitdump_line(dump, entry_of(number), address, &file, line_ret) ? file : NULL;
 }
 
 const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address)

@@ -28,14 +28,15 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);
 struct jit_name {
 	const char *name; /* as the runtime wrote it; borrowed, as all here */
 	uint64_t start;
-	const char *source_file; /* NULL: not known */
-	uint32_t source_line;
 	const uint8_t *code; /* from `start` on; NULL: not known */
 	size_t code_size;
 };
 
-/* Of a number other than 0, and an address in it. */
-struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number, uint64_t address);
+/* Of a number other than 0. */
+struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number);
+
+/* The source file of an address in it, NULL: not known. All the lines are searched: for what is shown only. */
+const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret);
 
 /* The row that covers an address of it; NULL: none. */
 const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address);

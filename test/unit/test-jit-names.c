@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/jit-names.h"
+
+#include <check.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "support/run-suite.h"
+
+#define PID 100
+#define CODE_ADDRESS 0x1000
+#define CODE_BYTES 16
+#define LINES 1000000
+#define LINE_BYTES 18 /* with a file name of one letter */
+#define LOOKUPS 100000
+
+static void put_header(struct buffer *file)
+{
+	buffer_put_u32(file, 0x4a695444);
+	buffer_put_u32(file, 1); /* version */
+	buffer_put_u32(file, 40);
+	buffer_put_u32(file, EM_X86_64);
+	buffer_put_u32(file, 0);
+	buffer_put_u32(file, PID);
+	buffer_put_u64(file, 1); /* time */
+	buffer_put_u64(file, 0);
+}
+
+/* The lines of the code, in no order; the last byte's comes last. */
+static void put_lines(struct buffer *file)
+{
+	buffer_put_u32(file, 2);
+	buffer_put_u32(file, 16 + 16 + LINES * LINE_BYTES);
+	buffer_put_u64(file, 5); /* time */
+	buffer_put_u64(file, CODE_ADDRESS);
+	buffer_put_u64(file, LINES);
+	for (size_t i = 0; i < LINES; i++) {
+		buffer_put_u64(file, CODE_ADDRESS + (i == LINES - 1 ? CODE_BYTES - 1 : 0));
+		buffer_put_u32(file, i == LINES - 1 ? 9 : 7);
+		buffer_put_u32(file, 0);
+		buffer_put(file, "f", 2);
+	}
+}
+
+static void put_code(struct buffer *file)
+{
+	static const char name[] = "method";
+
+	buffer_put_u32(file, 0);
+	buffer_put_u32(file, 16 + 40 + sizeof(name) + CODE_BYTES);
+	buffer_put_u64(file, 6); /* time */
+	buffer_put_u32(file, PID);
+	buffer_put_u32(file, PID);
+	buffer_put_u64(file, CODE_ADDRESS);
+	buffer_put_u64(file, CODE_ADDRESS);
+	buffer_put_u64(file, CODE_BYTES);
+	buffer_put_u64(file, 1); /* index */
+	buffer_put(file, name, sizeof(name));
+	buffer_put(file, "0123456789abcdef", CODE_BYTES);
+}
+
+/* Stacks ask what the code is at every step, never for its line. */
+START_TEST(lines_are_not_searched_for_a_name)
+{
+	struct reader_metadata metadata = {0};
+	struct jitdump_copy copy = {.pid = PID};
+	struct jit_names *names = NULL;
+	struct buffer file;
+	uint32_t number, line;
+
+	buffer_init(&file, 1u << 26);
+	put_header(&file);
+	put_lines(&file);
+	put_code(&file);
+	copy.data = file.data;
+	copy.size = file.size;
+	ck_assert(vector_push(&metadata.jitdumps.dumps, copy));
+	ck_assert_ptr_null(jit_names_create(&metadata, PID, &names));
+	for (size_t i = 0; i < LOOKUPS; i++) {
+		number = jit_names_find(names, CODE_ADDRESS + i % CODE_BYTES, 50);
+		ck_assert_uint_ne(number, 0);
+		ck_assert_str_eq(jit_names_describe(names, number).name, "method");
+	}
+	ck_assert_str_eq(jit_names_line(names, number, CODE_ADDRESS + CODE_BYTES - 1, &line), "f");
+	ck_assert_uint_eq(line, 9);
+	ck_assert_str_eq(jit_names_line(names, number, CODE_ADDRESS, &line), "f");
+	ck_assert_uint_eq(line, 7);
+	jit_names_destroy(names);
+	vector_deinit(&metadata.jitdumps.dumps);
+	buffer_deinit(&file);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("jit-names");
+	TCase *tests = tcase_create("jit-names");
+
+	tcase_add_test(tests, lines_are_not_searched_for_a_name);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
