@@ -89,6 +89,8 @@ struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const str
 	if (error)
 		return error;
 	programs_recorded_until(mapped->programs, recorded_until(metadata));
+	if (metadata->kernel)
+		programs_recorded_on(mapped->programs, metadata->kernel);
 	error = mapped_programs_path(mapped, "", &unnamed);
 	if (!error)
 		error = index_records(mapped);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -33,6 +34,7 @@ struct programs {
 	uint16_t machine;
 	bool demangle;
 	uint64_t recorded_until_ns; /* 0: not known */
+	bool other_kernel;	    /* than the running one */
 	struct disassembly *disassembly;
 	struct intern keys; /* path and build-id, or inode */
 	struct map by_key;  /* id -> program */
@@ -92,6 +94,13 @@ void programs_recorded_until(struct programs *programs, uint64_t realtime_ns)
 	programs->recorded_until_ns = realtime_ns;
 }
 
+void programs_recorded_on(struct programs *programs, const char *kernel)
+{
+	struct utsname running;
+
+	programs->other_kernel = *kernel && !uname(&running) && strcmp(running.release, kernel) != 0;
+}
+
 /*
  * Without a recorded build-id its age and its inode tell that the file is no longer the same. Not the device: over
  * overlayfs and btrfs the kernel's mappings name another one than stat() does.
@@ -101,8 +110,15 @@ static void refuse_other_file(const struct programs *programs, uint64_t inode, s
 	const struct timespec *time = &file->identity.st_mtim;
 	uint64_t written_ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 
-	if (file->state != PROGRAM_READABLE || file->image)
+	if (file->state != PROGRAM_READABLE)
 		return;
+	if (file->image) { /* of the vdso */
+		if (programs->other_kernel) {
+			elf_file_close(file);
+			file->state = PROGRAM_OTHER_BUILD;
+		}
+		return;
+	}
 	if ((!programs->recorded_until_ns || written_ns <= programs->recorded_until_ns) &&
 	    (!inode || inode == file->identity.st_ino))
 		return;

@@ -19,6 +19,8 @@ struct program;
 struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret) MMT_MUST_CHECK;
 /* When the files were recorded at the latest, since the epoch; 0, as at first: not known. */
 void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
+/* The release of the kernel there, whose vdso is needed; "", as at first: not known. */
+void programs_recorded_on(struct programs *programs, const char *kernel);
 void programs_destroy(struct programs *programs);
 
 enum program_state {
@@ -32,7 +34,8 @@ enum program_state {
 
 /*
  * The program at `path` with `build_id` (NULL: any). "[vdso]" is the running kernel's, taken from this process when its
- * build-id fits. Cached by path and build-id; never NULL unless out of memory. Belongs to `programs`.
+ * build-id fits, or without one its release. Cached by path and build-id; never NULL unless out of memory. Belongs to
+ * `programs`.
  */
 struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
 				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -420,6 +421,22 @@ START_TEST(test_vdso)
 }
 END_TEST
 
+START_TEST(test_vdso_of_another_kernel)
+{
+	struct utsname running;
+
+	if (!getauxval(AT_SYSINFO_EHDR))
+		return;
+	ck_assert_int_eq(uname(&running), 0);
+	programs_recorded_on(programs, "0.0.1-other");
+	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_OTHER_BUILD);
+	programs_destroy(programs);
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	programs_recorded_on(programs, running.release);
+	ck_assert_int_eq(program_state(open_program("[vdso]", NULL, 0)), PROGRAM_READABLE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("program");
@@ -441,6 +458,7 @@ int main(void)
 	tcase_add_test(tests, test_addresses_of_file_offsets);
 	tcase_add_test(tests, test_call_sites);
 	tcase_add_test(tests, test_vdso);
+	tcase_add_test(tests, test_vdso_of_another_kernel);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
