@@ -70,15 +70,19 @@ static void add_owned(const struct space_interval *interval, struct held_bytes *
 		held->reserved += bytes;
 }
 
-/* Who mapped it; what was there before has nobody but the owner of the space. */
+/* Who mapped it, unless that process left for a space of its own, as a child of vfork does; what was there before has
+ * nobody but the owner of the space. */
 static uint32_t find_holder(const struct replay *replay, const struct process *owner,
 			    const struct space_interval *interval, const struct account *account)
 {
 	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+	const struct process *mapper = owner;
 
 	if (account)
-		return account->process;
-	return birth ? birth->process : owner->index;
+		mapper = processes_at(replay->processes, account->process);
+	else if (birth)
+		mapper = processes_at(replay->processes, birth->process);
+	return mapper->space == owner->space ? mapper->index : owner->index;
 }
 
 /* To each process its part of a space. */

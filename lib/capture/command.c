@@ -34,7 +34,7 @@ static void close_pipe(int *fd)
 
 void command_deinit(struct command *command)
 {
-	bool held = command->go_pipe[1] >= 0;
+	bool held = command->go_pipe[0] >= 0; /* it was never let run */
 
 	close_pipe(&command->go_pipe[0]);
 	close_pipe(&command->go_pipe[1]);
@@ -173,6 +173,8 @@ bool command_stop(struct command *command)
 {
 	struct pollfd ended = {.events = POLLIN};
 
+	/* Before it was let run, the child waits for a word, and ends when none can come. */
+	close_pipe(&command->go_pipe[1]);
 	command_poll(command);
 	if (command->pid <= 0)
 		return true;
