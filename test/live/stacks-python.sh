@@ -39,12 +39,12 @@ for interpreter in /usr/bin/python3 python3 python3.1{2,3,4} "${PYENV_ROOT:-/now
 	fi
 	python_case "$interpreter" -X perf
 	trampolines=$((trampolines + 1))
-	expect_python 'mmap<...</^py::leak_map:/<...</^py::Circle.draw:/<...</^py::by_method:/'
-	expect_python 'mmap<...</^py::leak_bytes:/<...</^py::by_closure.*inner:/<...</^py::by_closure:/'
-	expect_python 'mmap<...</^py::leak_map:/<...</^py::generate:/<...</^py::by_generator:/'
+	expect_python 'mmap<new_mmap_object<...</^py::leak_map:/<...</^py::Circle.draw:/<...</^py::by_method:/'
+	expect_python 'mmap<...<PyByteArray_Resize<...</^py::leak_bytes:/<...</^py::by_closure.*inner:/<...</^py::by_closure:/'
+	expect_python 'mmap<new_mmap_object<...</^py::leak_map:/<...</^py::generate:/<...</^py::by_generator:/'
 	expect_python 'mmap<native_leak<...</^py::leak_native:/<...</^py::by_sort.*key:/<...</^py::by_sort:/'
 	expect_python 'mmap<native_leak<...</^py::leak_native:/<...</called_back:/<...<native_call<...</^py::by_callback:/'
-	expect_python 'mmap<...</^py::leak_map:/<...</^py::by_exception:/'
+	expect_python 'mmap<new_mmap_object<...</^py::leak_map:/<...</^py::by_exception:/'
 done
 [ $interpreters -gt 0 ] || skip "no python3 is installed"
 [ $trampolines -gt 0 ] || echo "no interpreter has perf trampolines"
