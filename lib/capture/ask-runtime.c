@@ -83,18 +83,22 @@ struct mmt_error *ask_runtimes(struct recorder *recorder)
 
 static struct mmt_error *ask_java_once(struct recorder *recorder, size_t index)
 {
-	char refusal[ASK_REFUSAL_BYTES] = "";
-	bool existed = perf_maps_exists(&recorder->processes.items.items[index]);
-	struct mmt_error *error = ask_java(recorder, index, refusal);
 	struct known_process *process = &recorder->processes.items.items[index];
+	char refusal[ASK_REFUSAL_BYTES] = "";
+	struct mmt_error *error;
 
 	process->asked = ASKED_DONE;
+	/* It would be overwritten. */
+	if (perf_maps_exists(process))
+		return NULL;
+	error = ask_java(recorder, index, refusal);
 	if (error)
 		return error;
+	process = &recorder->processes.items.items[index];
 	if (*refusal) {
 		tell_refusal(recorder, process, refusal);
 	} else {
-		process->map_is_ours = !existed;
+		process->map_is_ours = true;
 		tell_success(recorder, process);
 	}
 	return NULL;

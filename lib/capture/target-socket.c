@@ -102,6 +102,15 @@ bool target_socket_exists(pid_t pid, int directory, const char *name)
 	return fd >= 0;
 }
 
+/* Another process of the same user could have made the socket under this name. */
+static bool is_peer(int fd, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) && peer.pid == pid;
+}
+
 int target_socket_connect(pid_t pid, int directory, const char *name)
 {
 	CLEANUP(close) int place = open_socket(pid, directory, name);
@@ -118,9 +127,13 @@ int target_socket_connect(pid_t pid, int directory, const char *name)
 	own = become_owner_of(pid);
 	result = connect(fd, (const struct sockaddr *)&address, sizeof(address));
 	become_self(&own);
-	if (result == 0)
+	if (result == 0 && is_peer(fd, pid))
 		return fd;
+	if (result == 0)
+		errno = ECONNREFUSED;
+	result = errno;
 	close(fd);
+	errno = result;
 	return -1;
 }
 

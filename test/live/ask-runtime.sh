@@ -79,6 +79,17 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] | any(. != null)'
 	kill -9 $process
 
+	# One that has a map of its own keeps it as it is.
+	java -XX:+PreserveFramePointer -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+	process=$!
+	processes+=("$process")
+	echo '10 8 its own' >"/tmp/perf-$process.map"
+	"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p $process 2>record.log ||
+		fail "record -p: $(cat record.log)"
+	! grep -q "was asked" record.log || fail "Java was asked although it has a map"
+	[ "$(cat "/tmp/perf-$process.map")" = '10 8 its own' ] || fail "Java's own map was overwritten"
+	kill -9 $process
+
 	# It would die of the signal that wakes the listener.
 	ask_java -Xrs -XX:+DisableAttachMechanism
 	grep -q "warning: process $process (Java) gives no names.*SIGQUIT" record.log || fail "no warning: $(cat record.log)"
