@@ -21,8 +21,12 @@ uint32_t replay_lost_kind(const struct replay *replay, const struct space_interv
 {
 	struct space_interval lasting = *interval;
 
-	/* What the interval will still be when it goes. */
+	/* Only what the interval will still be when it goes: a piece of the heap that is moved is heap no more. */
 	lasting.attributes.protection = PROT_READ | PROT_WRITE;
+	if (lasting.attributes.heap) {
+		lasting.attributes.heap = false;
+		lasting.attributes.path = 0;
+	}
 	return replay_calls_kind(replay, &lasting);
 }
 
