@@ -21,7 +21,8 @@ static const char *const help_usage[] = {"[COMMAND]", NULL};
 const struct command commands[] = {
     {"record", cmd_record, "record the memory calls of a live process", record_usage,
      "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, with the stacks "
-     "that made them. Nothing in the process is touched. Stops on Ctrl-C, SIGTERM, when the process ends, or after "
+     "that made them. Nothing in the process is touched, unless --ask-runtime asks for it. Stops on Ctrl-C, SIGTERM, "
+     "when the process ends, or after "
      "--duration."},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,
      "Show which stacks mapped the memory that was still mapped when the recording ended, largest first."},
