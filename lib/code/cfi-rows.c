@@ -160,11 +160,14 @@ static bool begin_row(struct builder *builder, uint64_t start, uint16_t kind)
 	size_t count = builder->starts.count;
 	bool new_page = !builder->pages.count || builder->pages.items[builder->pages.count - 1].base != base;
 
+	if (count >= STARTS_MAX)
+		return true;
+	/* What would come behind the last one is not described: no row may seem to go on there. */
+	if (count == STARTS_MAX - 1)
+		kind = NO_ROW;
 	if (new_page && !vector_push(&builder->pages, ((struct page){.base = base, .first = count})))
 		return false;
 	if (!new_page && builder->row_kinds.items[count - 1] == kind)
-		return true;
-	if (count >= STARTS_MAX)
 		return true;
 	return vector_push(&builder->starts, (uint32_t)start) && vector_push(&builder->row_kinds, kind);
 }

@@ -134,6 +134,16 @@ void unwind_splice(struct unwind_state *state)
 		result->end = end_of_callchain(state);
 }
 
+/* Not where the code of the process is, as far as that is known. */
+static bool leads_nowhere(struct unwind_state *state, size_t index)
+{
+	const uint64_t *callchain = state->input->callchain;
+	struct code_place place;
+
+	return state->rules && unwind_find(state, callchain[0], false, &place) != CODE_NONE &&
+	       unwind_find(state, callchain[index], true, &place) == CODE_NONE;
+}
+
 void unwind_callchain(struct unwind_state *state)
 {
 	const struct unwind_input *input = state->input;
@@ -144,7 +154,7 @@ void unwind_callchain(struct unwind_state *state)
 					     .is_return_address = i > 0,
 					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
 
-		frame.doubtful = i && unwind_follows_call(state, frame.address) == 0;
+		frame.doubtful = i && (unwind_follows_call(state, frame.address) == 0 || leads_nowhere(state, i));
 		if (!unwind_push(result, &frame)) {
 			result->end = UNWIND_END_DEPTH_LIMIT;
 			return;

@@ -736,6 +736,8 @@ START_TEST(test_chain_alone)
 	EXPECT(UNWIND_END_CALLCHAIN, LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
 	ck_assert(!result.frames[0].is_return_address);
 	ck_assert(result.frames[1].is_return_address);
+	ck_assert(!result.frames[1].doubtful);
+	ck_assert(result.frames[2].doubtful); /* no code is there */
 	ck_assert(result.frames[3].doubtful);
 }
 END_TEST
