@@ -55,10 +55,11 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 
 static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t address, bool is_return_address)
 {
+	const struct epilogue_code code = {.read = read_code, .context = copied};
 	struct epilogue *epilogue = malloc(sizeof(*epilogue));
 
-	if (epilogue && epilogue_find(programs_disassembly(copied->programs), read_code, copied, address,
-				      is_return_address, true, epilogue)) {
+	if (epilogue &&
+	    epilogue_find(programs_disassembly(copied->programs), &code, address, is_return_address, true, epilogue)) {
 		epilogue->row.unsure = true;
 		return epilogue;
 	}

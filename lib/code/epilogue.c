@@ -167,17 +167,17 @@ static bool visit(struct search *search, uint64_t address)
 }
 
 /* True: the path ends with a return. */
-static bool follow(struct search *search, struct path *path, struct disassembly *disassembly, epilogue_read *read,
-		   void *context)
+static bool follow(struct search *search, struct path *path, struct disassembly *disassembly,
+		   const struct epilogue_code *code)
 {
 	while (visit(search, path->address)) {
-		const uint8_t *code = NULL;
-		size_t size = read(context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+		const uint8_t *bytes = NULL;
+		size_t size = code->read(code->context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
 		struct instruction instruction;
 
-		if (!size)
+		if (!size || (path->ends_at_padding && code->begins && code->begins(code->context, path->address)))
 			return false;
-		disassembly_decode(disassembly, code, size, path->address, &instruction);
+		disassembly_decode(disassembly, bytes, size, path->address, &instruction);
 		if (instruction.kind == INSTRUCTION_RETURN)
 			return true;
 		if (!apply(path, &instruction))
@@ -224,7 +224,7 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 	return true;
 }
 
-bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
+bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
 		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret)
 {
 	struct search search = {.pads_inside = pads_inside, .waiting_count = 1};
@@ -235,7 +235,7 @@ bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *c
 	while (search.waiting_count) {
 		struct path path = search.waiting[--search.waiting_count];
 
-		if (follow(&search, &path, disassembly, read, context) && describe(&path, epilogue_ret))
+		if (follow(&search, &path, disassembly, code) && describe(&path, epilogue_ret))
 			return true;
 	}
 	return false;

@@ -21,8 +21,14 @@ struct epilogue {
 	struct cfi_rule rules[EPILOGUE_REGISTERS + 1];
 };
 
-/* At most `size` bytes of code at `address`, *code_ret valid until the next call; 0: none. */
-typedef size_t epilogue_read(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
+struct epilogue_code {
+	/* At most `size` bytes of code at `address`, *code_ret valid until the next call; 0: none. */
+	size_t (*read)(void *context, uint64_t address, size_t size, const uint8_t **code_ret);
+	/* Whether a function is known to begin at `address`: a call right before it does not return. NULL: nobody
+	 * knows. */
+	bool (*begins)(void *context, uint64_t address);
+	void *context;
+};
 
 /*
  * `pads_inside`: padding behind a call may be inside a function, as compilers of Java align their calls; else such a
@@ -30,7 +36,7 @@ typedef size_t epilogue_read(void *context, uint64_t address, size_t size, const
  *
  * False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only).
  */
-bool epilogue_find(struct disassembly *disassembly, epilogue_read *read, void *context, uint64_t address,
+bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
 		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret);
 
 /* The row, wherever the epilogue has been copied to. */

@@ -285,17 +285,26 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 	return elf_file_code_at(&program->file, address, size, code_ret);
 }
 
+static bool function_begins(void *context, uint64_t address)
+{
+	struct program *program = context;
+	uint64_t start;
+
+	open_symbols(program);
+	return program->symbols && symbols_function_start(program->symbols, address, &start) && start == address;
+}
+
 /* Where no table describes the code. */
 static const struct cfi_row *deduce_row(struct program *program, uint64_t address, bool is_return_address)
 {
+	const struct epilogue_code code = {.read = read_code, .begins = function_begins, .context = program};
 	struct epilogue *epilogue;
 
 	if (program->file.state != PROGRAM_READABLE)
 		return NULL;
 	epilogue = malloc(sizeof(*epilogue));
 	if (epilogue &&
-	    epilogue_find(program->programs->disassembly, read_code, program, address, is_return_address, false,
-			  epilogue) &&
+	    epilogue_find(program->programs->disassembly, &code, address, is_return_address, false, epilogue) &&
 	    vector_push(&program->epilogues, epilogue))
 		return epilogue_row(epilogue);
 	free(epilogue);

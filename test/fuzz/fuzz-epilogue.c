@@ -79,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct disassembly *disassembly;
 	struct code code = {.bytes = data + 1, .size = size - 1};
+	const struct epilogue_code access = {.read = read_code, .context = &code};
 	struct epilogue epilogue;
 
 	if (size < 2)
@@ -87,8 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(disassembly_create(EM_X86_64, &disassembly) == NULL);
 	for (int pads_inside = 0; pads_inside < 2; pads_inside++) {
 		code.reads = 0;
-		if (epilogue_find(disassembly, read_code, &code, ADDRESS + (data[0] >> 1), data[0] & 1, pads_inside,
-				  &epilogue))
+		if (epilogue_find(disassembly, &access, ADDRESS + (data[0] >> 1), data[0] & 1, pads_inside, &epilogue))
 			check_row(epilogue_row(&epilogue));
 	}
 	free(code.given);

@@ -112,7 +112,8 @@ START_TEST(test_rows)
 	unsigned expected = 0;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert_msg(epilogue_find(disassembly, read_code, &_i, START, false, false, &epilogue) == cases[_i].found,
+	ck_assert_msg(epilogue_find(disassembly, &(struct epilogue_code){.read = read_code, .context = &_i}, START,
+				    false, false, &epilogue) == cases[_i].found,
 		      "%s", cases[_i].title);
 	disassembly_destroy(disassembly);
 	if (!cases[_i].found)
@@ -150,20 +151,56 @@ static size_t read_padding(void *context, uint64_t address, size_t size, const u
 }
 
 /* After a call, padding says that it does not return; elsewhere it is just passed. Other machines are not followed. */
+static const struct epilogue_code padding_code = {.read = read_padding};
+
+/* call; then, without padding, another function: pop rbx; ret */
+static size_t read_neighbours(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	static const uint8_t code[] = {0xe8, 0, 0, 0, 0, 0x5b, 0xc3};
+	uint64_t offset = address - START;
+
+	(void)context;
+	*code_ret = code + offset;
+	return offset >= sizeof(code) ? 0 : size < sizeof(code) - offset ? size : sizeof(code) - offset;
+}
+
+static bool begins_behind_the_call(void *context, uint64_t address)
+{
+	(void)context;
+	return address == START || address == START + 5;
+}
+
+/* The call is the last of its function, so it does not return; a function is entered where it begins all the same. */
+START_TEST(test_next_function)
+{
+	const struct epilogue_code unknown = {.read = read_neighbours},
+				   known = {.read = read_neighbours, .begins = begins_behind_the_call};
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert(epilogue_find(disassembly, &unknown, START, false, false, &epilogue));
+	ck_assert(!epilogue_find(disassembly, &known, START, false, false, &epilogue));
+	ck_assert(!epilogue_find(disassembly, &known, START + 5, true, false, &epilogue));
+	ck_assert(epilogue_find(disassembly, &known, START + 5, false, false, &epilogue));
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
 START_TEST(test_padding)
 {
 	struct disassembly *disassembly;
 	struct epilogue epilogue;
 
 	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
-	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, false, false, &epilogue));
+	ck_assert(epilogue_find(disassembly, &padding_code, START, false, false, &epilogue));
 	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
-	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, true, false, &epilogue));
-	ck_assert(epilogue_find(disassembly, read_padding, NULL, START, true, true, &epilogue));
+	ck_assert(!epilogue_find(disassembly, &padding_code, START, true, false, &epilogue));
+	ck_assert(epilogue_find(disassembly, &padding_code, START, true, true, &epilogue));
 	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
 	disassembly_destroy(disassembly);
 	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
-	ck_assert(!epilogue_find(disassembly, read_padding, NULL, START, false, false, &epilogue));
+	ck_assert(!epilogue_find(disassembly, &padding_code, START, false, false, &epilogue));
 	disassembly_destroy(disassembly);
 }
 END_TEST
@@ -175,6 +212,7 @@ int main(void)
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_padding);
+	tcase_add_test(tests, test_next_function);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
