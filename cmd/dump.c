@@ -15,7 +15,7 @@ static int run_dump(const struct command *command, const char *input, bool no_pa
 	error = mmt_dump(input, stdout);
 	if (error) {
 		fflush(stdout);
-		message_error(command, error);
+		message_input_error(command, input, error);
 		status = EXIT_UNUSABLE;
 	}
 	return pager_finish(command, status);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "message.h"
 
+#include <errno.h>
 #include <mmtrace/output.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void put_line(const struct command *command, const char *format, va_list arguments)
 {
@@ -34,6 +36,16 @@ void message_error(const struct command *command, struct mmt_error *error)
 {
 	message(command, "%s", mmt_error_get_message(error));
 	mmt_error_destroy(error);
+}
+
+void message_input_error(const struct command *command, const char *input, struct mmt_error *error)
+{
+	if (mmt_error_get_errno(error) == ENOENT && !strcmp(input, DEFAULT_FILE)) {
+		message(command, "there is no " DEFAULT_FILE " in this directory; record first: mmtrace record -p PID");
+		mmt_error_destroy(error);
+	} else {
+		message_error(command, error);
+	}
 }
 
 int message_usage(const struct command *command, const char *format, ...)

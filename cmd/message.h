@@ -11,6 +11,9 @@ void message(const struct command *command, const char *format, ...) __attribute
 /* The error's message; ends the error. */
 void message_error(const struct command *command, struct mmt_error *error);
 
+/* The same for a recording that cannot be read: where none has been made yet, how to make one. */
+void message_input_error(const struct command *command, const char *input, struct mmt_error *error);
+
 /* Usage error: the message and where to find help. Returns EXIT_UNUSABLE. */
 int message_usage(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -17,7 +17,7 @@ int pack_recording(const struct command *command, const char *input, const char 
 	struct mmt_error *error = mmt_pack(&options, &summary);
 
 	if (error) {
-		message_error(command, error);
+		message_input_error(command, input, error);
 		return EXIT_UNUSABLE;
 	}
 	if (quiet)

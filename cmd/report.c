@@ -149,7 +149,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	cut_files_endure();
 	error = mmt_report_create(&settings->options, &report);
 	if (error) {
-		message_error(command, error);
+		message_input_error(command, settings->options.input, error);
 		return EXIT_UNUSABLE;
 	}
 	error = write_report(command, settings, report);

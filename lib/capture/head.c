@@ -12,7 +12,6 @@
 
 #include "base/buffer.h"
 
-#define STRING_ALIGNMENT 64 /* as perf pads strings in its sections */
 #define CLOCK_DATA_VERSION 1
 
 static struct mmt_error *add_attributes(struct recorder *recorder)
@@ -71,24 +70,10 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	return vector_push(&info->roles, ROLE_SNAPSHOT) ? NULL : &error_no_memory;
 }
 
-static void put_string(struct buffer *buffer, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	size_t padded = (size + STRING_ALIGNMENT - 1) & ~(size_t)(STRING_ALIGNMENT - 1);
-	char *room;
-
-	buffer_put_u32(buffer, (uint32_t)padded);
-	room = buffer_extend(buffer, padded);
-	if (!room)
-		return;
-	memset(room, 0, padded);
-	memcpy(room, text, size);
-}
-
 static struct mmt_error *add_string(struct recorder *recorder, enum format_feature feature, const char *text,
 				    struct buffer *buffer)
 {
-	put_string(buffer, text);
+	writer_put_text(buffer, text);
 	return recorder_add_section(recorder, feature, buffer);
 }
 
@@ -103,7 +88,7 @@ static struct mmt_error *add_command_line(struct recorder *recorder, struct buff
 		count++;
 	buffer_put_u32(buffer, count);
 	for (uint32_t i = 0; i < count; i++)
-		put_string(buffer, words[i]);
+		writer_put_text(buffer, words[i]);
 	return recorder_add_section(recorder, FEATURE_CMDLINE, buffer);
 }
 

@@ -270,7 +270,7 @@ bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_
 	return best > 0;
 }
 
-/* The code of the segment that `address` lies in, or ends; *offset_ret: of the address. */
+/* The code of the segment that `address` lies in, or ends, as far as the file goes; *offset_ret: of the address. */
 static struct bytes find_code(const struct elf_file *file, uint64_t address, bool may_end_it, uint64_t *offset_ret)
 {
 	size_t raw_size;
@@ -285,7 +285,8 @@ static struct bytes find_code(const struct elf_file *file, uint64_t address, boo
 			continue;
 		bytes_skip(&bytes, (size_t)segment->file_offset);
 		*offset_ret = offset;
-		return bytes_sub(&bytes, segment->file_size);
+		return bytes_sub(&bytes,
+				 segment->file_size < bytes_left(&bytes) ? segment->file_size : bytes_left(&bytes));
 	}
 	return bytes_over(NULL, 0);
 }
@@ -310,29 +311,4 @@ size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_
 	bytes_skip(&code, (size_t)offset - size);
 	*code_ret = bytes_take(&code, size);
 	return *code_ret ? size : 0;
-}
-
-size_t elf_file_code(const struct elf_file *file, uint64_t address, const uint8_t **code_ret)
-{
-	size_t raw_size;
-	const char *raw = file->elf ? elf_rawfile(file->elf, &raw_size) : NULL;
-
-	for (size_t i = 0; raw && i < file->segments.count; i++) {
-		const struct elf_segment *segment = &file->segments.items[i];
-		uint64_t inside = address - segment->address;
-		struct bytes bytes = bytes_over(raw, raw_size);
-		uint64_t size;
-
-		if (!segment->executable || inside >= segment->file_size)
-			continue;
-		if (segment->file_offset > raw_size || inside >= raw_size - segment->file_offset)
-			return 0;
-		size = segment->file_size - inside;
-		bytes_skip(&bytes, (size_t)(segment->file_offset + inside));
-		if (size > bytes_left(&bytes))
-			size = bytes_left(&bytes);
-		*code_ret = bytes_take(&bytes, (size_t)size);
-		return *code_ret ? (size_t)size : 0;
-	}
-	return 0;
 }

@@ -47,7 +47,4 @@ size_t elf_file_code_at(const struct elf_file *file, uint64_t address, size_t si
 /* At most `size` bytes of code that end before `address`: their number, 0: none. Borrowed. */
 size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret);
 
-/* The code from `address` to the end of its segment, as far as the file goes: its size, 0: none. Borrowed. */
-size_t elf_file_code(const struct elf_file *file, uint64_t address, const uint8_t **code_ret);
-
 #endif

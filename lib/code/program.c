@@ -367,13 +367,13 @@ size_t program_code(struct program *program, uint64_t address, uint64_t *start_r
 	open_symbols(program);
 	*starts_function_ret = program->symbols && symbols_function_start(program->symbols, address, start_ret);
 	if (*starts_function_ret) {
-		size = elf_file_code(&program->file, *start_ret, code_ret);
+		size = elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
 		if (size > address - *start_ret)
 			return size;
 		*starts_function_ret = false;
 	}
 	*start_ret = address - elf_file_code_before(&program->file, address, CODE_BEFORE_BYTES, &before);
-	return elf_file_code(&program->file, *start_ret, code_ret);
+	return elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
 }
 
 size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX])

@@ -38,6 +38,9 @@ struct mmt_error *writer_add_section(struct writer *writer, enum format_feature 
 struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
+/* A text as perf's sections have it: its size, the text with its NUL, padding. */
+void writer_put_text(struct buffer *buffer, const char *text);
+
 /* Write the head into the file that has no name yet. */
 struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 

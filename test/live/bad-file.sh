@@ -18,6 +18,9 @@ refuse_everywhere() {
 }
 
 refuse_everywhere 'No such file' missing.data
+for subcommand in "report --no-pager" "report --json" dump pack; do
+	expect_refusal 2 'no mmtrace.data .*record first: mmtrace record -p PID' "$MMTRACE" $subcommand
+done
 mkdir directory.data && refuse_everywhere '[Dd]irectory|regular' directory.data
 : >empty.data && refuse_everywhere 'empty' empty.data
 echo "something else, long enough to hold the header of a recording and then some more words of no use, and more" >text.data

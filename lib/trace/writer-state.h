@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the parts of the writer share. */
+#ifndef TRACE_WRITER_STATE_H
+#define TRACE_WRITER_STATE_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "trace/compress.h"
+#include "trace/output-file.h"
+#include "trace/writer.h"
+
+#define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
+#define PUSH_BYTES (64u << 10) /* so much output is collected before it is written */
+
+/* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
+ * one is refused by older ones. */
+#define ATTRIBUTE_BYTES 128
+_Static_assert(sizeof(struct perf_event_attr) >= ATTRIBUTE_BYTES, "kernel headers too old");
+
+struct attribute {
+	struct perf_event_attr attr;
+	char *name;
+	VECTOR(uint64_t) ids;
+};
+
+struct section {
+	enum format_feature feature;
+	uint8_t *data; /* NULL when it lies in the preamble, already written */
+	uint64_t offset, size;
+};
+
+struct writer {
+	struct output_file file;
+	bool has_head;
+	VECTOR(struct attribute) attributes;
+	VECTOR(struct section) sections;
+	struct compressor *compressor;
+	struct buffer pending; /* whole records, not compressed yet */
+	struct buffer scratch; /* one compressed frame */
+	struct buffer output;  /* whole records of the file, not written yet */
+	uint64_t attributes_offset, data_offset, compressed_offset;
+	uint64_t file_bytes;	      /* written, always ends with a whole record */
+	uint64_t last_push_offset;    /* where the last write began */
+	uint64_t bytes_in, bytes_out; /* of compressed records */
+	bool round_is_empty;
+};
+
+void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size);
+
+#endif
