@@ -26,6 +26,7 @@
 struct recording_builder {
 	uint64_t lost;
 	struct writer *writer;
+	struct buffer body, record; /* of calls, and of any record; kept, since there may be millions */
 };
 
 static void require(struct mmt_error *error)
@@ -191,6 +192,8 @@ struct recording_builder *builder_create(const char *path)
 	if (!builder)
 		abort();
 	require(writer_create(path, &builder->writer));
+	buffer_init(&builder->body, UINT16_MAX);
+	buffer_init(&builder->record, UINT16_MAX);
 	info.recorder_version = strdup("0.1.0");
 	info.stack_dump_bytes = BUILDER_STACK_BYTES;
 	add_formats(builder->writer);
@@ -211,14 +214,13 @@ void builder_record(struct recording_builder *builder, uint32_t type, const void
 {
 	struct perf_event_header header = {
 	    .type = type, .misc = PERF_RECORD_MISC_USER, .size = (uint16_t)(sizeof(header) + size)};
-	struct buffer buffer;
+	struct buffer *record = &builder->record;
 
-	buffer_init(&buffer, UINT16_MAX);
-	buffer_put(&buffer, &header, sizeof(header));
-	buffer_put(&buffer, body, size);
-	require(buffer_finish(&buffer));
-	require(writer_append(builder->writer, buffer.data, buffer.size));
-	buffer_deinit(&buffer);
+	buffer_clear(record);
+	buffer_put(record, &header, sizeof(header));
+	buffer_put(record, body, size);
+	require(buffer_finish(record));
+	require(writer_append(builder->writer, record->data, record->size));
 }
 
 static void put_task(struct buffer *body, int32_t pid, int32_t tid)
@@ -263,12 +265,12 @@ static void put_registers(struct buffer *body, const struct builder_call *call)
 
 static void put_stack(struct buffer *body, const struct builder_call *call)
 {
-	uint8_t bytes[BUILDER_STACK_BYTES] = {0};
+	static const uint8_t zeros[BUILDER_STACK_BYTES];
+	size_t room = call->stack_size > sizeof(zeros) ? call->stack_size : sizeof(zeros);
 
-	if (call->stack_size)
-		memcpy(bytes, call->stack, call->stack_size);
-	buffer_put_u64(body, sizeof(bytes));
-	buffer_put(body, bytes, sizeof(bytes));
+	buffer_put_u64(body, room);
+	buffer_put(body, call->stack, call->stack_size);
+	buffer_put(body, zeros, room - call->stack_size);
 	buffer_put_u64(body, call->stack_size);
 }
 
@@ -320,27 +322,26 @@ void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t p
 void builder_call(struct recording_builder *builder, const struct builder_call *call)
 {
 	uint64_t id = call->id ? call->id : (call->dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + (uint64_t)call->call;
-	struct buffer body;
+	struct buffer *body = &builder->body;
 
 	if (call_describe(call->call)->at_entry) {
 		append_entry(builder, call, id);
 		return;
 	}
-	buffer_init(&body, UINT16_MAX);
-	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
-	buffer_put_u64(&body, call->callchain_count + 1);
-	buffer_put_u64(&body, (uint64_t)PERF_CONTEXT_USER);
-	buffer_put(&body, call->callchain, call->callchain_count * sizeof(uint64_t));
-	buffer_put_u32(&body, 28); /* raw: common fields, number of the call, result, padding to 8 */
-	buffer_put_u64(&body, BUILDER_TRUTH_ID + (uint64_t)call->call);
-	buffer_put_u64(&body, 0);
-	buffer_put_u64(&body, (uint64_t)call->result);
-	buffer_put_u32(&body, 0);
-	put_registers(&body, call);
-	put_stack(&body, call);
-	require(buffer_finish(&body));
-	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
-	buffer_deinit(&body);
+	buffer_clear(body);
+	put_sample_start(body, id, call->time_ns, call->pid, call->tid, call->cpu);
+	buffer_put_u64(body, call->callchain_count + 1);
+	buffer_put_u64(body, (uint64_t)PERF_CONTEXT_USER);
+	buffer_put(body, call->callchain, call->callchain_count * sizeof(uint64_t));
+	buffer_put_u32(body, 28); /* raw: common fields, number of the call, result, padding to 8 */
+	buffer_put_u64(body, BUILDER_TRUTH_ID + (uint64_t)call->call);
+	buffer_put_u64(body, 0);
+	buffer_put_u64(body, (uint64_t)call->result);
+	buffer_put_u32(body, 0);
+	put_registers(body, call);
+	put_stack(body, call);
+	require(buffer_finish(body));
+	builder_record(builder, PERF_RECORD_SAMPLE, body->data, body->size);
 }
 
 void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t address,
@@ -496,6 +497,14 @@ void builder_lose(struct recording_builder *builder, uint64_t count)
 	builder->lost += count;
 }
 
+static void destroy(struct recording_builder *builder)
+{
+	writer_destroy(builder->writer);
+	buffer_deinit(&builder->body);
+	buffer_deinit(&builder->record);
+	free(builder);
+}
+
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 {
 	struct recording_loss loss = {.stop_ns = stop_ns};
@@ -511,13 +520,11 @@ void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 	buffer_deinit(&buffer);
 	recording_loss_deinit(&loss);
 	require(writer_finish(builder->writer));
-	writer_destroy(builder->writer);
-	free(builder);
+	destroy(builder);
 }
 
 void builder_abandon(struct recording_builder *builder)
 {
 	require(writer_flush(builder->writer));
-	writer_destroy(builder->writer);
-	free(builder);
+	destroy(builder);
 }

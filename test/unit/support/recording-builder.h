@@ -24,7 +24,7 @@ struct recording_builder;
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
 #define BUILDER_SECOND_ROOT 1000
-#define BUILDER_STACK_BYTES 64 /* in every sample of a call */
+#define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least */
 
 struct builder_call {
 	enum call call;
@@ -38,7 +38,7 @@ struct builder_call {
 	const uint64_t *callchain; /* user addresses */
 	size_t callchain_count;
 	uint64_t instruction_pointer, stack_pointer, frame_pointer;
-	const void *stack; /* at most BUILDER_STACK_BYTES */
+	const void *stack; /* what could be copied; a multiple of 8 bytes where more than BUILDER_STACK_BYTES */
 	size_t stack_size;
 };
 

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Recordings whose answer the program that made them knows: what each stack mapped, freed, kept and held at most.
+set -eu
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+failed=0
+check() {
+	"$BUILD/test/generate-recording" "$@" "$directory/recording" >"$directory/account"
+	# Stacks that never mapped anything are in no report.
+	awk '$2 > 0' "$directory/account" | sort >"$directory/expected"
+	"$MMTRACE" report --json "$directory/recording" >"$directory/report"
+	jq -r 'def figures: "\(.allocated_bytes) \(.allocated_count // 0) \(.freed_bytes) \(.freed_count // 0) \(.unfreed_bytes) \(.peak_bytes)";
+		(.groups[] | "\(.frames[0].function) \(figures)"),
+		(.allocated_count = ([.groups[].allocated_count] | add) | .freed_count = ([.groups[].freed_count] | add) |
+			"total \(figures)")' "$directory/report" | sort >"$directory/reported"
+	if ! diff -u "$directory/expected" "$directory/reported" >"$directory/difference"; then
+		echo "generate-recording $*: the report differs from the generator's account"
+		head -n 20 "$directory/difference"
+		failed=1
+	fi
+	if ! jq -e 'all(.processes[]; .checked and .wrong_bytes == 0) and .completeness.damage == null' "$directory/report" \
+		>/dev/null; then
+		echo "generate-recording $*: the check against the final map fails"
+		failed=1
+	fi
+}
+check --events 30000 --live 700 --stacks 90 --seed 1
+check --events 10000 --live 50 --stacks 1000 --depth 30 --threads 9 --bare-releases --seed 2
+check --events 10000 --live 300 --stacks 60 --dumps 512 --seed 3
+check --events 10000 --live 10 --stacks 1 --depth 2 --threads 1 --no-rounds --seed 4
+exit "$failed"
