@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ *     bench-symbols names FILE <ADDRESSES
+ *     bench-symbols record FILE RECORDING <ADDRESSES
+ *     bench-symbols record-for-perf FILE RECORDING <ADDRESSES
+ *
+ * The functions and lines of addresses of a program file, as addr2line prints them; or a recording in which each of the
+ * addresses is the only frame of a call's stack, or the instruction of a sample of the processor's clock.
+ * test/bench/symbol-cost picks the addresses and puts the peers beside it.
+ */
+#include <elfutils/libdwelf.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/vector.h"
+#include "code/program.h"
+#include "support/recording-builder.h"
+#include "trace/writer.h"
+
+#define BASE_ADDRESS 0x7f0000000000u /* of the program in the recording's process */
+#define PID 100
+
+static VECTOR(uint64_t) addresses;
+
+static void require(struct mmt_error *error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "bench-symbols: %s\n", mmt_error_get_message(error));
+	exit(EXIT_FAILURE);
+}
+
+static void read_addresses(void)
+{
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!vector_push(&addresses, strtoull(line, NULL, 16)))
+			exit(EXIT_FAILURE);
+	}
+}
+
+static void print_names(const char *path)
+{
+	struct programs *programs;
+	struct program *program;
+
+	require(programs_create(EM_X86_64, true, &programs));
+	require(programs_open(programs, path, NULL, 0, &program));
+	for (size_t i = 0; i < addresses.count; i++) {
+		struct program_frame frames[PROGRAM_INLINE_MAX];
+		size_t count = program_names(program, addresses.items[i], frames);
+
+		for (size_t j = 0; j < count; j++)
+			printf("%s\n%s:%u\n", frames[j].function ? frames[j].function : "??",
+			       frames[j].source_file ? frames[j].source_file : "??", frames[j].source_line);
+	}
+	programs_destroy(programs);
+}
+
+/* What is written of the program file: its build-id, and an executable segment as the loader maps it. */
+struct image {
+	struct build_ids build_ids;
+	struct event_mapping mapping;
+};
+
+static struct image describe_image(char *path)
+{
+	struct image image = {.mapping = {.protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = path}};
+	struct build_id_entry entry = {.path = path};
+	FILE *stream = fopen(path, "r");
+	const void *id;
+	ssize_t size;
+	size_t count = 0;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = stream ? elf_begin(fileno(stream), ELF_C_READ_MMAP, NULL) : NULL;
+	if (!elf || elf_getphdrnum(elf, &count)) {
+		fprintf(stderr, "bench-symbols: %s: cannot be read\n", path);
+		exit(EXIT_FAILURE);
+	}
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+			continue;
+		image.mapping.file_offset = header.p_offset & ~4095ul;
+		image.mapping.start = BASE_ADDRESS + (header.p_vaddr & ~4095ul);
+		image.mapping.length = (header.p_filesz + (header.p_vaddr & 4095) + 4095) & ~4095ul;
+	}
+	size = dwelf_elf_gnu_build_id(elf, &id);
+	if (size > 0 && (size_t)size <= sizeof(entry.bytes)) {
+		entry.size = (uint8_t)size;
+		memcpy(entry.bytes, id, (size_t)size);
+		if (!vector_push(&image.build_ids.entries, entry))
+			exit(EXIT_FAILURE);
+	}
+	elf_end(elf);
+	fclose(stream);
+	return image;
+}
+
+static void write_recording(char *path, const char *recording)
+{
+	struct recording_builder *builder = builder_create(recording);
+	struct image image = describe_image(path);
+	uint64_t time_ns = 10000;
+	struct buffer buffer;
+
+	builder_comm(builder, 900, PID, PID, "symbols");
+	builder_mapping(builder, 1000, PID, PID, &image.mapping);
+	for (size_t i = 0; i < addresses.count; i++, time_ns += 1000)
+		builder_mmap_exit(builder, time_ns, PID, PID, 0x100000000u + i * 8192, 4096,
+				  BASE_ADDRESS + addresses.items[i] + 1);
+	builder_round(builder);
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	build_ids_encode(&image.build_ids, &buffer);
+	require(buffer_finish(&buffer));
+	builder_section(builder, FEATURE_BUILD_ID, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	vector_deinit(&image.build_ids.entries);
+	builder_finish(builder, time_ns);
+}
+
+#define RECORD_WORDS (8 + 512)
+
+static void append_record(struct writer *writer, uint32_t type, const uint64_t *words, size_t count)
+{
+	uint64_t record[1 + RECORD_WORDS];
+	struct perf_event_header header = {
+	    .type = type, .misc = PERF_RECORD_MISC_USER, .size = (uint16_t)((1 + count) * sizeof(*record))};
+
+	memcpy(record, &header, sizeof(header));
+	memcpy(record + 1, words, count * sizeof(*words));
+	require(writer_append(writer, record, header.size));
+}
+
+/* perf wants the instruction of a sample itself: it names callchains, but looks for no line of theirs. */
+static void write_for_perf(char *path, const char *recording)
+{
+	const uint64_t id = 1, task = PID | (uint64_t)PID << 32;
+	struct image image = describe_image(path);
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1,
+				       .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+				       .mmap = 1,
+				       .mmap2 = 1};
+	uint64_t mapping[RECORD_WORDS] = {task,
+					  image.mapping.start,
+					  image.mapping.length,
+					  image.mapping.file_offset,
+					  0,
+					  0,
+					  0,
+					  (uint64_t)MAP_PRIVATE << 32 | image.mapping.protection};
+	size_t path_words = strlen(path) / 8 + 1;
+	struct writer *writer;
+
+	if (path_words > RECORD_WORDS - 8)
+		exit(EXIT_FAILURE);
+	memcpy(mapping + 8, path, strlen(path));
+	require(writer_create(recording, &writer));
+	require(writer_add_attribute(writer, &attr, "cpu-clock", &id, 1));
+	require(writer_start(writer));
+	append_record(writer, PERF_RECORD_MMAP2, mapping, 8 + path_words);
+	for (size_t i = 0; i < addresses.count; i++)
+		append_record(writer, PERF_RECORD_SAMPLE,
+			      (const uint64_t[]){BASE_ADDRESS + addresses.items[i], task, 10000 + i * 1000}, 3);
+	require(writer_end_round(writer));
+	require(writer_finish(writer));
+	writer_destroy(writer);
+	vector_deinit(&image.build_ids.entries);
+}
+
+int main(int argc, char **argv)
+{
+	read_addresses();
+	if (argc == 3 && !strcmp(argv[1], "names")) {
+		print_names(argv[2]);
+	} else if (argc == 4 && !strcmp(argv[1], "record")) {
+		write_recording(argv[2], argv[3]);
+	} else if (argc == 4 && !strcmp(argv[1], "record-for-perf")) {
+		write_for_perf(argv[2], argv[3]);
+	} else {
+		fprintf(stderr, "usage: bench-symbols names FILE | {record|record-for-perf} FILE RECORDING\n");
+		return 2;
+	}
+	vector_deinit(&addresses);
+	return 0;
+}
