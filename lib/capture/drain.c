@@ -289,6 +289,7 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 
 	for (size_t i = 0; !error && i < recorder->rings.items.count; i++)
 		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+	recorder->drained |= !error;
 	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }
 

@@ -230,16 +230,14 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
 		note_perf_maps(recorder, &noted_ns);
-		/* One round at most for each time that the rings are drained: its end says that what was there at the
-		 * end of the one before has been read. */
+		if (recorder->round_bytes >= ROUND_BYTES)
+			recorder_end_round(recorder);
 		if (clock_now_ns() - safe_ns >= SECOND_NS) {
 			if (!error)
 				error = keep_safe(recorder);
 			if (!error)
 				error = ask_runtimes(recorder);
 			safe_ns = clock_now_ns();
-		} else if (recorder->round_bytes >= ROUND_BYTES) {
-			recorder_end_round(recorder);
 		}
 		if (recorder->write_error)
 			recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;

@@ -55,8 +55,9 @@ void recorder_append(struct recorder *recorder, const void *records, size_t size
 
 void recorder_end_round(struct recorder *recorder)
 {
-	if (!recorder->writing || recorder->write_error)
+	if (!recorder->writing || recorder->write_error || !recorder->drained)
 		return;
+	recorder->drained = false;
 	recorder->round_bytes = 0;
 	recorder->write_error = writer_end_round(recorder->writer);
 }

@@ -63,6 +63,7 @@ struct recorder {
 	uint64_t piece_bytes;	 /* see name-pieces.h */
 	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	uint64_t round_bytes;	 /* appended since the round began */
+	bool drained;		 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	/* Time that first snapshots of children may take, and since when it is as it is. */
 	int64_t children_budget_ns;
@@ -90,6 +91,8 @@ struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_fe
 
 /* Whole records into the file; a failure is kept in write_error. `time_ns` is theirs. */
 void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns);
+/* The end of a round says that what was in the rings at the end of the one before has been read: where they have not
+ * been drained since, the round goes on. */
 void recorder_end_round(struct recorder *recorder);
 void recorder_flush(struct recorder *recorder);
 

@@ -36,6 +36,7 @@ struct check {
 	uint64_t watched_address;
 	struct space_interval watched; /* what was there after the last call */
 	uint64_t checkpoints, wrong_checkpoints, wrong_bytes, undecided_bytes, mappings, processes_wrong;
+	uint64_t out_of_order;
 	bool failed;
 };
 
@@ -256,6 +257,14 @@ static void check_loss(struct check *check, const struct replay *replay)
 		fail(check, "events were lost: larger rings are needed", 0, 0);
 }
 
+/* Calls that are replayed behind later ones say nothing either. */
+static void check_order(struct check *check, const struct replay *replay)
+{
+	check->out_of_order = reader_out_of_order(replay->reader);
+	if (check->out_of_order)
+		fail(check, "events came out of the recording in another order than they happened", 0, 0);
+}
+
 static struct mmt_error *check_recording(struct check *check, const char *recording)
 {
 	struct replay replay;
@@ -271,6 +280,7 @@ static struct mmt_error *check_recording(struct check *check, const char *record
 	replay.watch = (struct replay_watch){.call = after_call, .context = check};
 	error = replay_run(&replay);
 	check_loss(check, &replay);
+	check_order(check, &replay);
 	replay_deinit(&replay);
 	return error;
 }
@@ -299,9 +309,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < check.dumps.count; i++)
 		fclose(check.dumps.items[i].file);
 	printf("check processes=%zu checkpoints=%" PRIu64 " mappings=%" PRIu64 " wrong_checkpoints=%" PRIu64
-	       " wrong_bytes=%" PRIu64 " undecided_bytes=%" PRIu64 "\n",
+	       " wrong_bytes=%" PRIu64 " undecided_bytes=%" PRIu64 " out_of_order=%" PRIu64 "\n",
 	       check.dumps.count, check.checkpoints, check.mappings, check.wrong_checkpoints, check.wrong_bytes,
-	       check.undecided_bytes);
+	       check.undecided_bytes, check.out_of_order);
 	vector_deinit(&check.dumps);
 	vector_deinit(&check.text);
 	return check.failed || check.wrong_checkpoints;

@@ -487,6 +487,11 @@ void builder_round(struct recording_builder *builder)
 	require(writer_end_round(builder->writer));
 }
 
+struct writer *builder_writer(struct recording_builder *builder)
+{
+	return builder->writer;
+}
+
 void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size)
 {
 	require(writer_add_section(builder->writer, feature, data, size));

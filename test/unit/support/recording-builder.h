@@ -15,6 +15,7 @@
 #include "trace/sections.h"
 
 struct recording_builder;
+struct writer;
 
 /* Ids of the attributes' first root: BUILDER_TRUTH_ID + call, BUILDER_DUMP_ID + call. A second root has
  * BUILDER_SECOND_ROOT more. */
@@ -71,6 +72,8 @@ void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind
 /* Any record. */
 void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size);
 void builder_round(struct recording_builder *builder);
+/* For who else writes into the recording; the builder's still. */
+struct writer *builder_writer(struct recording_builder *builder);
 /* A late section, copied. */
 void builder_section(struct recording_builder *builder, enum format_feature feature, const void *data, size_t size);
 
