@@ -368,6 +368,14 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 	return *generation_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
+/* A copy is empty where the page of the stack pointer was not there yet. */
+static const uint8_t *copied_stack(const struct event_stack *stack)
+{
+	static const uint8_t nothing[1];
+
+	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
+}
+
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret)
 {
@@ -376,7 +384,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	    .find = find_code, .find_stub = find_stub, .follows_call = follows_call, .context = &lookup};
 	struct unwind_registers registers = {.known = stack->registers.known};
 	struct unwind_input input = {.registers = &registers,
-				     .stack = stack->bytes,
+				     .stack = copied_stack(stack),
 				     .stack_size = stack->bytes ? stack->byte_count : 0,
 				     .callchain = stack->callchain,
 				     .callchain_count = stack->callchain ? stack->callchain_count : 0,

@@ -97,8 +97,9 @@ static bool describe_start(const struct unwind_memo *memo, uint64_t generation, 
 		start_ret->address = input->registers->values[memo->rules->instruction_pointer];
 	if (have_stack)
 		start_ret->stack_pointer = input->registers->values[memo->rules->stack_pointer];
-	start_ret->flags = (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 |
-				     input->callchain_full << 3 | (start_ret->stack_pointer & 7) << 4);
+	start_ret->flags =
+	    (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 | input->callchain_full << 3 |
+		      (start_ret->stack_pointer & 7) << 4 | (input->stack != NULL) << 7);
 	start_ret->callchain =
 	    intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
 	return start_ret->callchain != INTERN_NONE;

@@ -738,6 +738,9 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	result->end = UNWIND_END_NOT_RECORDED;
 	if (input->callchain_count && (!have_registers || !input->stack_size)) {
 		unwind_callchain(&state);
+		/* A copy was asked for, and has nothing in it. */
+		if (result->end == UNWIND_END_CALLCHAIN && have_registers && input->stack)
+			result->end = UNWIND_END_DUMP_EXHAUSTED;
 		result->end = recognise_thread(&state);
 		return;
 	}

@@ -106,8 +106,8 @@ struct unwind_frame {
 
 struct unwind_input {
 	const struct unwind_registers *registers; /* known == 0: none */
-	const uint8_t *stack;			  /* copy of the memory from the stack pointer on; NULL: none */
-	size_t stack_size;
+	const uint8_t *stack;	   /* copy of the memory from the stack pointer on; NULL: none was asked for */
+	size_t stack_size;	   /* 0: not one byte of it could be copied */
 	const uint64_t *callchain; /* NULL: none; [0] is the instruction pointer */
 	size_t callchain_count;
 	bool callchain_full;

@@ -726,6 +726,21 @@ START_TEST(test_full_chain_is_cut)
 }
 END_TEST
 
+/* The function has made room for its frame in a page that was not there yet: the chain of the code below it is all. */
+START_TEST(test_empty_copy)
+{
+	start_at(LEAF, 1);
+	CHAIN(LEAF);
+	input.stack_size = 0;
+	run();
+	EXPECT(UNWIND_END_DUMP_EXHAUSTED, LEAF);
+	start_at(LEAF, place(4));
+	CHAIN(LEAF, JIT + 2, THREAD_START + 2);
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, THREAD_START + 2);
+}
+END_TEST
+
 START_TEST(test_chain_alone)
 {
 	CHAIN(LEAF, JIT + 2, 0x1234, JIT_NO_CALL + 2);
@@ -1016,6 +1031,7 @@ int main(void)
 	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
 	tcase_add_test(by_hand, test_chain_with_garbage_stops);
 	tcase_add_test(by_hand, test_full_chain_is_cut);
+	tcase_add_test(by_hand, test_empty_copy);
 	tcase_add_test(by_hand, test_chain_alone);
 	suite_add_tcase(suite, by_hand);
 	tcase_set_timeout(live, 60);
