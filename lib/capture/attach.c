@@ -238,12 +238,14 @@ static void close_root(struct attachment *attachment, uint32_t root)
 		close(fence.fd);
 	}
 	attachment->fences.count = kept;
+	attachment->roots.items[root].whole_ns = 0;
 }
 
-static struct mmt_error *add_root(struct attachment *attachment, pid_t tid, uint64_t thread_start_ns,
+static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_t tid, uint64_t thread_start_ns,
 				  uint32_t *root_ret)
 {
-	struct attached_root root = {.tid = tid, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
+	struct attached_root root = {
+	    .pid = pid, .tid = tid, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
 
 	*root_ret = (uint32_t)attachment->roots.count;
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
@@ -267,7 +269,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	*gone_ret = !proc_read_thread(pid, tid, &state);
 	if (*gone_ret)
 		return NULL;
-	error = add_root(attachment, tid, clock_from_ticks(state.start_ticks), &root);
+	error = add_root(attachment, pid, tid, clock_from_ticks(state.start_ticks), &root);
 	if (error)
 		return error;
 	error = open_set(attachment, root, gone_ret);
@@ -281,6 +283,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	    (!thread_coverage_put(&attachment->coverage, tid, whole_ns) ||
 	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
 		error = &error_no_memory;
+	attachment->roots.items[root].whole_ns = whole_ns;
 	if (error || *gone_ret)
 		close_root(attachment, root);
 	return error;
@@ -293,7 +296,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 
 	*gone_ret = false;
 	attachment->on_exec = true;
-	error = add_root(attachment, pid, 0, &root);
+	error = add_root(attachment, pid, pid, 0, &root);
 	if (!error)
 		error = open_set(attachment, root, gone_ret);
 	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
@@ -317,6 +320,59 @@ struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint
 struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
 {
 	return add_note(attachment, tid, time_ns, 0);
+}
+
+/* NULL: none that is open. */
+static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
+{
+	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
+
+	return index && attachment->roots.items[*index].whole_ns ? &attachment->roots.items[*index] : NULL;
+}
+
+struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	struct attached_root *root;
+
+	if (!map_get(&attachment->root_of_fence, fence_id))
+		return NULL;
+	root = find_root(attachment, tid);
+	if (root && time_ns > root->whole_ns)
+		root->seen_outside = true;
+	return add_note(attachment, tid, time_ns, fence_id);
+}
+
+bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
+{
+	struct attached_root *root = find_root(attachment, parent_tid);
+	bool unseen = root && !root->seen_outside && time_ns > root->whole_ns;
+
+	if (unseen)
+		root->seen_outside = true;
+	return unseen;
+}
+
+/* It does not stay inside clone() in such a state, nor is it there when it sleeps so that signals wake it. */
+static bool is_outside(const struct attached_root *root)
+{
+	struct proc_thread state;
+
+	if (!proc_read_thread(root->pid, root->tid, &state) || state.exiting)
+		return true;
+	return strchr("STt", state.state) || (state.state == 'D' && !proc_may_be_in_clone(root->tid));
+}
+
+void attach_look_outside(struct attachment *attachment)
+{
+	attachment->unseen_roots = 0;
+	for (size_t i = 0; i < attachment->roots.count; i++) {
+		struct attached_root *root = &attachment->roots.items[i];
+
+		if (!root->whole_ns || root->seen_outside)
+			continue;
+		root->seen_outside = is_outside(root);
+		attachment->unseen_roots += !root->seen_outside;
+	}
 }
 
 struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)

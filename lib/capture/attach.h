@@ -29,9 +29,13 @@ struct attached_fence {
 
 /* A thread for which the set was opened; later ones inherit from it. */
 struct attached_root {
-	pid_t tid;
+	pid_t pid, tid;
 	uint64_t thread_start_ns; /* early by a clock tick at most */
 	uint64_t begin_ns;	  /* before the first event was opened */
+	uint64_t whole_ns;	  /* after the last one was; 0: not yet, or closed again */
+	/* It has been seen outside of clone() since then: who it starts is born with the set. What it started before is
+	   born with a part of it, or none. */
+	bool seen_outside;
 };
 
 /* A record about a thread, kept until all that is older has been seen. */
@@ -54,6 +58,7 @@ struct attachment {
 	struct map root_of_thread;    /* by number: the latest */
 	struct map event_of_id;
 	struct thread_coverage coverage;
+	size_t unseen_roots;	     /* not seen outside of clone(), as of attach_look_outside() */
 	uint64_t descriptors_wanted; /* for messages */
 };
 
@@ -84,8 +89,20 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				  uint64_t fence_id) MMT_MUST_CHECK;
 struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns) MMT_MUST_CHECK;
+/* A sample of a fence: the thread was outside the kernel. Of other identifiers nothing comes. */
+struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				      uint64_t fence_id) MMT_MUST_CHECK;
 struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				    bool *new_ret) MMT_MUST_CHECK;
+
+/*
+ * A FORK record tells that this thread started one. True: perhaps it was about to when the events were opened, so that
+ * the new one has not got them all. What it starts next has.
+ */
+bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns);
+
+/* Look where the threads are that have not been seen outside of clone() yet. */
+void attach_look_outside(struct attachment *attachment);
 
 /*
  * The first `count` notes: whatever is older than they are has been noted. A thread that ran with the fence of another

@@ -112,17 +112,20 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	const struct event_description *event;
 	struct drain_sample sample;
 	const uint64_t *index;
-	uint64_t time_ns;
-	pid_t pid;
+	uint64_t id, time_ns;
+	pid_t pid, tid;
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
-	index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
+	id = bytes_u64(&bytes);
+	index = map_get(&recorder->attachment.event_of_id, id);
 	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
 	pid = (pid_t)bytes_u32(&bytes);
-	bytes_u32(&bytes); /* tid */
+	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
-	if (!index || !is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
-		return NULL; /* without an event: of a thread given up while attaching */
+	if (!index)
+		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
+	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
+		return NULL;
 	event = &recorder->events.items.items[*index];
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
@@ -148,10 +151,13 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	pid_t pid = (pid_t)bytes_u32(&bytes);
 	pid_t parent = (pid_t)bytes_u32(&bytes);
 	pid_t tid = (pid_t)bytes_u32(&bytes);
+	pid_t parent_tid = (pid_t)bytes_u32(&bytes);
 	struct known_process *process;
 	struct mmt_error *error;
 	bool new_thread;
 
+	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
+		recorder->summary.missed_threads++;
 	error = attach_note_birth(&recorder->attachment, tid, time_ns, &new_thread);
 	recorder->summary.threads += new_thread;
 	if (error || pid == parent)

@@ -10,6 +10,7 @@
 
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
 #define LEAF_STACK_BYTES 64
+#define FENCE_PERIOD_NS 1000000
 
 static const char *const call_filters[CALL_KINDS] = {
     /* MADV_DONTFORK, MADV_DOFORK. The int that a system call takes has no other bits set in its register. */
@@ -51,6 +52,8 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
 void events_describe_fence(struct perf_event_attr *attribute)
 {
 	describe_dummy(attribute);
+	attribute->config = PERF_COUNT_SW_TASK_CLOCK;
+	attribute->sample_period = FENCE_PERIOD_NS;
 	attribute->context_switch = 1;
 }
 

@@ -46,8 +46,8 @@ uint32_t events_dump_bytes(const struct mmt_record_options *options);
 void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
 
 /*
- * Opened last for each thread while attaching: a thread that reports a context switch through it was born with the
- * whole set.
+ * Opened last for each thread while attaching. A thread that reports a context switch through it was born with the
+ * whole set; and it samples the time that a thread spends outside the kernel.
  */
 void events_describe_fence(struct perf_event_attr *attribute);
 

@@ -65,7 +65,36 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 		return false;
 	thread_ret->start_ticks = fields.start_ticks;
 	thread_ret->exiting = fields.flags & EXITING_FLAG;
+	thread_ret->state = fields.state;
 	return true;
+}
+
+bool proc_may_be_in_clone(pid_t tid)
+{
+	static const long calls[] = {
+#ifdef SYS_fork
+	    SYS_fork,
+#endif
+#ifdef SYS_vfork
+	    SYS_vfork,
+#endif
+	    SYS_clone,
+	    SYS_clone3,
+	};
+	CLEANUP(free) char *text = NULL;
+	char path[64], *end;
+	long call;
+
+	/* "NUMBER 0x...": a running thread has no number there. */
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (text_file_read(-1, path, &text) < 0)
+		return true;
+	call = strtol(text, &end, 10);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (end == text || call == calls[i])
+			return true;
+	}
+	return false;
 }
 
 static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])

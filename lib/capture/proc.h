@@ -46,7 +46,11 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
 struct proc_thread {
 	uint64_t start_ticks; /* since boot: no two threads of one number have it in common */
 	bool exiting;	      /* it makes no calls any more */
+	char state;	      /* R, S, D ...: see proc(5) */
 };
+
+/* Is it inside a call that starts a thread or a process, as far as can be told? */
+bool proc_may_be_in_clone(pid_t tid);
 
 /* False: gone. */
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);

@@ -9,6 +9,7 @@
 #include "capture/proc.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
+#define UNSEEN_NS_MAX 2000000000ULL
 #define SETTLE_MICROSECONDS 1000 /* for new threads to run for the first time, and say that they need nothing */
 
 static struct mmt_error *add_targets(struct recorder *recorder)
@@ -162,22 +163,42 @@ static void note_whole(struct recorder *recorder, const struct look *look)
 	thread_coverage_set_whole(&recorder->attachment.coverage, look->begin_ns);
 }
 
-static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
+/* Is no child on its way that was begun before its parent had the set? A parent that waits for the child of its vfork()
+ * looks like one that is about to have a child, for as long as it waits. */
+static bool nobody_is_on_the_way(struct recorder *recorder, uint64_t begin_ns)
+{
+	size_t count = recorder->attachment.unseen_roots;
+
+	if (!count)
+		return true;
+	if (clock_now_ns() - begin_ns < UNSEEN_NS_MAX)
+		return false;
+	recorder_message(
+	    recorder, true,
+	    "%zu threads seem to have been starting others all the time while mmtrace attached: what comes "
+	    "of it may be missing",
+	    count);
+	return true;
+}
+
+static struct mmt_error *attach_pass(struct recorder *recorder, uint64_t begin_ns, bool *whole_ret)
 {
 	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
 	struct look look = {0};
 
+	attach_look_outside(&recorder->attachment);
 	if (!error)
 		error = look_at_processes(recorder, &look);
 	if (!error)
 		error = attach_uncovered(recorder, &look);
-	if (!error && look.uncovered.count)
+	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
 		error = drain_twice(recorder);
 	/* A child born meanwhile has not been looked at. */
-	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count;
+	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
+		     nobody_is_on_the_way(recorder, begin_ns);
 	if (*whole_ret)
 		note_whole(recorder, &look);
 	look_deinit(&look);
@@ -211,7 +232,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 		error = attach_keep_tracepoints(&recorder->attachment);
 	begin_ns = clock_now_ns();
 	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
-		error = attach_pass(recorder, &whole);
+		error = attach_pass(recorder, begin_ns, &whole);
 	if (!error && !whole)
 		error = give_up_the_rest(recorder);
 	if (error)
