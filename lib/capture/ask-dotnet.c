@@ -37,7 +37,7 @@ static int open_socket_directory(pid_t pid)
 }
 
 /* "dotnet-diagnostic-PID-KEY-socket"; a process with the same number may have left another one. */
-static int connect_to(pid_t pid, pid_t namespace_pid, int directory)
+static int connect_to(const struct question_target *target, uid_t owner, int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
@@ -50,10 +50,10 @@ static int connect_to(pid_t pid, pid_t namespace_pid, int directory)
 			close(fd);
 		return -1;
 	}
-	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)namespace_pid);
+	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
 	for (unsigned i = 0; connected < 0 && i < ENTRIES_MAX && (entry = readdir(listing)); i++) {
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
-			connected = target_socket_connect(pid, directory, entry->d_name);
+			connected = target_socket_connect(target->pid, owner, directory, entry->d_name);
 	}
 	closedir(listing);
 	return connected;
@@ -70,7 +70,7 @@ static void put_request(struct buffer *buffer, bool enable)
 		buffer_put_u32(buffer, TYPE_PERF_MAP);
 }
 
-static void judge_response(const uint8_t *response, size_t size, char refusal[ASK_REFUSAL_BYTES])
+static void judge_response(const uint8_t *response, size_t size, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	struct bytes bytes = bytes_over(response, size);
 	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
@@ -82,47 +82,60 @@ static void judge_response(const uint8_t *response, size_t size, char refusal[AS
 	bytes_u16(&bytes);
 	result = bytes_u32(&bytes);
 	if (size == 0)
-		snprintf(refusal, ASK_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
 	else if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER)
-		snprintf(refusal, ASK_REFUSAL_BYTES, "the answer of its diagnostics socket is not understood");
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "the answer of its diagnostics socket is not understood");
 	else if (result == UNKNOWN_COMMAND)
-		snprintf(refusal, ASK_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
 	else if (command != RESPONSE_OK || result)
-		snprintf(refusal, ASK_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
 }
 
-static struct mmt_error *exchange(const struct exchange *exchange, bool enable, char refusal[ASK_REFUSAL_BYTES])
+static void exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
+	uint64_t until_ns = clock_now_ns() + WAIT_NS;
 	struct mmt_error *error;
 	struct buffer request;
 	size_t received = 0;
-	bool sent = false;
 
 	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
 	put_request(&request, enable);
 	error = buffer_finish(&request);
-	if (!error)
-		error = target_socket_send(exchange, request.data, request.size, &sent);
-	if (!error && sent)
-		error = target_socket_receive(exchange, response, sizeof(response), &received);
+	if (!error && target_socket_send(fd, request.data, request.size, until_ns))
+		received = target_socket_receive(fd, response, sizeof(response), until_ns);
+	mmt_error_destroy(error);
 	buffer_deinit(&request);
 	judge_response(response, received, refusal);
-	return error;
 }
 
-struct mmt_error *ask_dotnet(struct recorder *recorder, size_t index, bool enable, char refusal_ret[ASK_REFUSAL_BYTES])
+static void ask(const struct question_target *target, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
 {
-	const struct known_process *process = &recorder->processes.items.items[index];
-	CLEANUP(close) int directory = open_socket_directory(process->pid);
+	CLEANUP(close) int directory = open_socket_directory(target->pid);
 	CLEANUP(close) int fd = -1;
+	const char *refused;
+	uid_t owner;
 
-	if (directory >= 0)
-		fd = connect_to(process->pid, proc_namespace_pid(process->pid), directory);
-	if (fd < 0) {
-		snprintf(refusal_ret, ASK_REFUSAL_BYTES,
-			 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
-		return NULL;
+	refused = target_become_user(target->pid, &owner);
+	if (refused) {
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s", refused);
+		return;
 	}
-	return exchange(&(struct exchange){recorder, fd, clock_now_ns() + WAIT_NS}, enable, refusal_ret);
+	if (directory >= 0)
+		fd = connect_to(target, owner, directory);
+	if (fd >= 0)
+		exchange(fd, enable, refusal);
+	else
+		snprintf(refusal, QUESTION_REFUSAL_BYTES,
+			 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+}
+
+void ask_dotnet_to_begin(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+{
+	ask(target, true, refusal_ret);
+}
+
+void ask_dotnet_to_end(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+{
+	ask(target, false, refusal_ret);
 }

@@ -1,27 +1,47 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/ask-runtime.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "capture/clock.h"
 #include "capture/perf-maps.h"
+#include "capture/proc.h"
+#include "capture/recorder.h"
+#include "trace/code-copies.h"
 
-#define ATTEMPTS 10 /* a second apart: a runtime that starts is not ready at once */
+#define ATTEMPTS 10
+#define BETWEEN_NS 1000000000ULL /* a runtime that starts is not ready at once, and may be about to make a map itself  \
+				  */
+#define APPEAR_NS 5000000000ULL	 /* from the answer to the map */
+#define AT_END_NS 20000000000ULL /* for all processes together */
+#define AT_ONCE 16		 /* questions */
+#define STEP_MICROSECONDS 5000
 
 void ask_runtime_note_image(struct known_process *process, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
+	process->generates_code |= code_copies_is_generated(path);
 	if (slash && !strcmp(slash, "/libcoreclr.so"))
 		process->runtime = RUNTIME_DOTNET;
 	else if (slash && !strcmp(slash, "/libjvm.so"))
 		process->runtime = RUNTIME_JAVA;
+	else
+		return;
+	if (!process->ask_at_ns)
+		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 }
 
 void ask_runtime_forget(struct known_process *process)
 {
+	question_drop(&process->question);
 	process->runtime = RUNTIME_UNKNOWN;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
+	process->ask_at_ns = 0;
+	process->generates_code = false;
 }
 
 static const char *label(enum known_runtime runtime)
@@ -29,123 +49,272 @@ static const char *label(enum known_runtime runtime)
 	return runtime == RUNTIME_DOTNET ? ".NET" : "Java";
 }
 
-static void tell_refusal(struct recorder *recorder, const struct known_process *process, const char *refusal)
+static void tell_refusal(const struct recorder *recorder, struct known_process *process, const char *refusal)
 {
 	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
 			 label(process->runtime), refusal);
+	process->asked = ASKED_DONE;
 }
 
-static void tell_success(struct recorder *recorder, const struct known_process *process)
+static void tell_success(const struct recorder *recorder, const struct known_process *process)
 {
 	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
 			 label(process->runtime));
 }
 
-/* It is asked when it has no map of its own. */
-static struct mmt_error *ask_dotnet_once(struct recorder *recorder, size_t index)
+static void tell_absence(const struct recorder *recorder, struct known_process *process)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
-	char refusal[ASK_REFUSAL_BYTES] = "";
-	struct mmt_error *error;
+	char refusal[QUESTION_REFUSAL_BYTES];
 
+	snprintf(refusal, sizeof(refusal), "it was asked and agreed, but there is no /tmp/perf-%d.map",
+		 (int)process->namespace_pid);
+	tell_refusal(recorder, process, refusal);
+}
+
+static void put(struct known_process *process, question_ask *ask)
+{
+	const struct question_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
+
+	process->asked = ASKED_NOW;
+	/* Unanswered for want of a process: as refused below. */
+	(void)question_put(&process->question, &target, ask);
+}
+
+/* True: there is an answer, "" for yes. */
+static bool take_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	if (process->question.child)
+		return question_is_answered(&process->question, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES, "no process can be made to ask it");
+	return true;
+}
+
+/* It has said yes, or not. */
+static void take_dotnet_answer(const struct recorder *recorder, struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
+
+	if (!take_answer(process, refusal))
+		return;
+	process->ask_at_ns = clock_now_ns() + (*refusal ? BETWEEN_NS : APPEAR_NS);
+	process->asked = *refusal ? ASKED_NOT : ASKED_AGREED;
+	process->map_is_ours |= !*refusal;
+	if (*refusal && ++process->ask_attempts >= ATTEMPTS)
+		tell_refusal(recorder, process, refusal);
+}
+
+/* What it says is looked after. */
+static void look_for_map(const struct recorder *recorder, struct known_process *process)
+{
 	if (perf_maps_exists(process)) {
-		process->asked = ASKED_DONE;
-		return NULL;
-	}
-	error = ask_dotnet(recorder, index, true, refusal);
-	if (error)
-		return error;
-	process = &recorder->processes.items.items[index];
-	process->ask_attempts++;
-	if (!*refusal) {
-		process->asked = ASKED_RUNNING;
-		process->map_is_ours = true;
 		tell_success(recorder, process);
-	} else if (process->ask_attempts == ATTEMPTS) {
-		process->asked = ASKED_DONE;
-		tell_refusal(recorder, process, refusal);
+		process->asked = ASKED_WRITES;
+	} else if (clock_now_ns() > process->ask_at_ns) {
+		tell_absence(recorder, process);
+		process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
 	}
-	return NULL;
 }
 
-struct mmt_error *ask_runtimes(struct recorder *recorder)
+static void take_last_answer(const struct recorder *recorder, struct known_process *process)
 {
-	struct mmt_error *error = NULL;
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
 
-	for (size_t i = 0; recorder->options->ask_runtime && !error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
-
-		if (process->runtime == RUNTIME_DOTNET && process->asked == ASKED_NOT && !process->ended)
-			error = ask_dotnet_once(recorder, i);
-	}
-	return error;
-}
-
-static struct mmt_error *ask_java_once(struct recorder *recorder, size_t index)
-{
-	struct known_process *process = &recorder->processes.items.items[index];
-	char refusal[ASK_REFUSAL_BYTES] = "";
-	struct mmt_error *error;
-
+	if (!take_answer(process, refusal))
+		return;
 	process->asked = ASKED_DONE;
-	/* It would be overwritten. */
-	if (perf_maps_exists(process))
-		return NULL;
-	error = ask_java(recorder, index, refusal);
-	if (error)
-		return error;
-	process = &recorder->processes.items.items[index];
-	if (*refusal) {
-		tell_refusal(recorder, process, refusal);
-	} else {
-		process->map_is_ours = true;
-		tell_success(recorder, process);
-	}
-	return NULL;
-}
-
-/* One that was seen too late to be asked before is asked now. */
-static struct mmt_error *end_dotnet(struct recorder *recorder, size_t index)
-{
-	struct known_process *process = &recorder->processes.items.items[index];
-	char refusal[ASK_REFUSAL_BYTES] = "";
-	struct mmt_error *error = NULL;
-
-	if (process->asked == ASKED_NOT) {
-		process->ask_attempts = ATTEMPTS - 1;
-		error = ask_dotnet_once(recorder, index);
-	}
-	process = &recorder->processes.items.items[index];
-	if (error || process->asked != ASKED_RUNNING)
-		return error;
-	process->asked = ASKED_DONE;
-	error = ask_dotnet(recorder, index, false, refusal);
 	if (*refusal)
 		recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s",
-				 (int)recorder->processes.items.items[index].pid, refusal);
-	return error;
+				 (int)process->pid, refusal);
 }
 
-struct mmt_error *ask_runtimes_at_end(struct recorder *recorder)
+/* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
+static void step_dotnet(const struct recorder *recorder, struct known_process *process, bool at_end)
 {
-	struct mmt_error *error = NULL;
+	switch (process->asked) {
+	case ASKED_NOT:
+		if (!at_end && clock_now_ns() < process->ask_at_ns)
+			break;
+		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
+		/* It is asked when it has no map of its own. */
+		if (perf_maps_exists(process))
+			process->asked = ASKED_DONE;
+		else
+			put(process, ask_dotnet_to_begin);
+		break;
+	case ASKED_NOW:
+		take_dotnet_answer(recorder, process);
+		break;
+	case ASKED_AGREED:
+		look_for_map(recorder, process);
+		break;
+	case ASKED_WRITES:
+		if (!at_end)
+			break;
+		put(process, ask_dotnet_to_end);
+		process->asked = ASKED_TO_END;
+		break;
+	case ASKED_TO_END:
+		take_last_answer(recorder, process);
+		break;
+	case ASKED_DONE:
+		break;
+	}
+}
 
-	for (size_t i = 0; recorder->options->ask_runtime && !error && i < recorder->processes.items.count; i++) {
+static void step_java(const struct recorder *recorder, struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
+
+	if (process->asked == ASKED_NOT && perf_maps_exists(process)) {
+		process->asked = ASKED_DONE; /* it would be overwritten */
+	} else if (process->asked == ASKED_NOT) {
+		put(process, ask_java);
+	} else if (process->asked == ASKED_NOW && take_answer(process, refusal)) {
+		process->asked = ASKED_DONE;
+		if (*refusal) {
+			tell_refusal(recorder, process, refusal);
+		} else if (!perf_maps_exists(process)) {
+			tell_absence(recorder, process);
+		} else {
+			process->map_is_ours = true;
+			tell_success(recorder, process);
+		}
+	}
+}
+
+static bool is_asking(const struct known_process *process)
+{
+	return process->question.child;
+}
+
+/* Every process by one step; how many are not done. */
+static size_t step_all(struct recorder *recorder, bool at_end)
+{
+	size_t asking = 0, busy = 0;
+
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		asking += is_asking(&recorder->processes.items.items[i]);
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+		bool was_asking = is_asking(process);
+
+		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
+			busy += !process->ended && process->runtime && process->asked != ASKED_DONE;
+			continue;
+		}
+		if (process->runtime == RUNTIME_DOTNET)
+			step_dotnet(recorder, process, at_end);
+		else if (at_end)
+			step_java(recorder, process);
+		asking = asking + is_asking(process) - was_asking;
+		busy += process->asked != ASKED_DONE;
+	}
+	return busy;
+}
+
+void ask_runtimes(struct recorder *recorder)
+{
+	if (recorder->options->ask_runtime)
+		(void)step_all(recorder, false);
+}
+
+static void give_up(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
+			continue;
+		question_drop(&process->question);
+		if (process->asked == ASKED_TO_END || process->asked == ASKED_WRITES)
+			recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: no answer",
+					 (int)process->pid);
+		else
+			tell_refusal(recorder, process, "no answer before the recorder had to end");
+	}
+}
+
+static void count(struct unasked *unasked, const struct known_process *process)
+{
+	if (!unasked->count++)
+		unasked->first = process->pid;
+}
+
+static bool has_names(const struct recorder *recorder, const struct known_process *process)
+{
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
+		if (recorder->jitdumps.items.items[i].pid == process->pid)
+			return true;
+	}
+	return process->perf_map.text || perf_maps_exists(process);
+}
+
+static void count_unasked(struct recorder *recorder, const struct known_process *process)
+{
+	if (!recorder->options->ask_runtime || has_names(recorder, process))
+		return;
+	if (!process->runtime && process->generates_code)
+		count(&recorder->unknown_runtimes, process);
+	else if (process->runtime == RUNTIME_JAVA && process->asked == ASKED_NOT)
+		count(&recorder->ended_runtimes, process);
+}
+
+static void tell_unasked(const struct recorder *recorder)
+{
+	const struct unasked *unknown = &recorder->unknown_runtimes, *ended = &recorder->ended_runtimes;
+
+	if (unknown->count)
+		recorder_message(
+		    recorder, true,
+		    "%llu %s code that will have no names and no runtime that can be asked for them, which "
+		    ".NET and Java can (pid %d%s)",
+		    (unsigned long long)unknown->count,
+		    unknown->count == 1 ? "process generates" : "processes generate", (int)unknown->first,
+		    unknown->count == 1 ? "" : " and others");
+	if (ended->count)
+		recorder_message(recorder, true,
+				 "%llu %s of Java ended before the recording did and could not be asked (pid %d%s)",
+				 (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes",
+				 (int)ended->first, ended->count == 1 ? "" : " and others");
+}
+
+void ask_runtimes_at_end(struct recorder *recorder)
+{
+	/* Where it was not the user who ended the recording, the user may end the waiting. */
+	bool may_stop = recorder->summary.end != MMT_RECORD_END_STOPPED;
+	uint64_t end_ns = clock_now_ns() + AT_END_NS;
+
+	if (!recorder->options->ask_runtime)
+		return;
+	while (step_all(recorder, true)) {
+		if (clock_now_ns() >= end_ns || (may_stop && recorder_is_stopped(recorder))) {
+			give_up(recorder);
+			break;
+		}
+		usleep(STEP_MICROSECONDS);
+		known_processes_update(&recorder->processes);
+	}
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct known_process *process = &recorder->processes.items.items[i];
 
-		if (process->ended)
-			continue;
-		if (process->runtime == RUNTIME_DOTNET)
-			error = end_dotnet(recorder, i);
-		else if (process->runtime == RUNTIME_JAVA)
-			error = ask_java_once(recorder, i);
+		/* Of those that ended before this was told already. */
+		if (process->pidfd >= 0 || process->tmp_directory >= 0)
+			count_unasked(recorder, process);
 	}
-	return error;
+	tell_unasked(recorder);
 }
 
-void ask_runtime_clean_up(struct known_process *process)
+void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process)
 {
-	if (process->map_is_ours)
-		perf_maps_remove(process);
+	if (process->map_is_ours && !perf_maps_remove(process))
+		recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
+				 (int)process->namespace_pid, (int)process->pid);
 	process->map_is_ours = false;
+}
+
+void ask_runtime_ended(struct recorder *recorder, struct known_process *process)
+{
+	question_drop(&process->question);
+	ask_runtime_clean_up(recorder, process);
+	count_unasked(recorder, process);
 }

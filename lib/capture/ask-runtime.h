@@ -2,35 +2,45 @@
 /*
  * --ask-runtime: have a runtime that runs without a perf map write one, and leave things as they were afterwards. .NET
  * is asked when it is first seen and told to stop when recording ends; Java, whose map is a picture of one moment, is
- * asked when recording ends. Whatever fails is a warning.
+ * asked when recording ends. Nothing here waits, except for the end. Whatever fails is a warning.
  */
 #ifndef CAPTURE_ASK_RUNTIME_H
 #define CAPTURE_ASK_RUNTIME_H
 
-#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "base/error.h"
-#include "capture/recorder.h"
+#include "capture/known-processes.h"
+#include "capture/question.h"
 
-/* A file that is mapped executable tells which runtime this is. */
+struct recorder;
+
+/* Of processes that got no perf map: how many, and one of them. */
+struct unasked {
+	uint64_t count;
+	pid_t first;
+};
+
+/* A file that is mapped executable tells which runtime this is; memory that is no file, that code is generated. */
 void ask_runtime_note_image(struct known_process *process, const char *path);
 
 /* The process executes another program. */
 void ask_runtime_forget(struct known_process *process);
 
-/* Ask those that can be asked by now; once a second. Only with the option, as below. */
-struct mmt_error *ask_runtimes(struct recorder *recorder) MMT_MUST_CHECK;
+/* Go on with asking those that can be asked by now; often. Only with the option, as below. */
+void ask_runtimes(struct recorder *recorder);
 
-/* Recording has ended: ask those that are asked late, tell the others to stop. Before the maps are copied. */
-struct mmt_error *ask_runtimes_at_end(struct recorder *recorder) MMT_MUST_CHECK;
+/* Recording has ended: ask those that are asked late, tell the others to stop. Before the maps are copied. Says which
+ * processes were not asked. */
+void ask_runtimes_at_end(struct recorder *recorder);
 
 /* The map of a process has been copied: remove it if it was made for us. */
-void ask_runtime_clean_up(struct known_process *process);
+void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process);
 
-/* One runtime's ways. `refusal_ret`: why it did not do it, "" when it did; index, because processes move. */
-#define ASK_REFUSAL_BYTES 256
-struct mmt_error *ask_dotnet(struct recorder *recorder, size_t index, bool enable,
-			     char refusal_ret[ASK_REFUSAL_BYTES]) MMT_MUST_CHECK;
-struct mmt_error *ask_java(struct recorder *recorder, size_t index, char refusal_ret[ASK_REFUSAL_BYTES]) MMT_MUST_CHECK;
+/* A process has ended, and its map has been copied. */
+void ask_runtime_ended(struct recorder *recorder, struct known_process *process);
+
+/* One runtime's ways. */
+question_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
 
 #endif

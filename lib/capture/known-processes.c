@@ -23,6 +23,7 @@ void known_processes_release(struct known_process *process)
 		close(process->pidfd);
 	if (process->tmp_directory >= 0)
 		close(process->tmp_directory);
+	question_drop(&process->question);
 	process->pidfd = process->tmp_directory = -1;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "capture/question.h"
 #include "trace/event.h"
 #include "trace/sections.h"
 
@@ -48,8 +49,11 @@ struct known_process {
 
 	/* What it is asked for, see ask-runtime.h. */
 	enum known_runtime runtime;
-	enum { ASKED_NOT, ASKED_RUNNING, ASKED_DONE } asked;
+	bool generates_code;
+	enum { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
 	unsigned ask_attempts;
+	uint64_t ask_at_ns; /* not before; when it has agreed: its map is waited for until then */
+	struct question question;
 	bool map_is_ours; /* its perf map was written because we asked for it */
 };
 

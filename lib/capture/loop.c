@@ -79,7 +79,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 			continue;
 		/* Draining, it may add processes, which moves them. */
 		error = perf_maps_copy(recorder, i);
-		ask_runtime_clean_up(&recorder->processes.items.items[i]);
+		ask_runtime_ended(recorder, &recorder->processes.items.items[i]);
 		known_processes_release(&recorder->processes.items.items[i]);
 	}
 	return error;
@@ -230,13 +230,12 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
 		note_perf_maps(recorder, &noted_ns);
+		ask_runtimes(recorder);
 		if (recorder->round_bytes >= ROUND_BYTES)
 			recorder_end_round(recorder);
 		if (clock_now_ns() - safe_ns >= SECOND_NS) {
 			if (!error)
 				error = keep_safe(recorder);
-			if (!error)
-				error = ask_runtimes(recorder);
 			safe_ns = clock_now_ns();
 		}
 		if (recorder->write_error)
@@ -342,10 +341,10 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
 	recorder_end_round(recorder);
-	recorder_keep_failure(recorder, ask_runtimes_at_end(recorder));
+	ask_runtimes_at_end(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
-		ask_runtime_clean_up(&recorder->processes.items.items[i]);
+		ask_runtime_clean_up(recorder, &recorder->processes.items.items[i]);
 	}
 	if (recorder->options->code == MMT_CODE_ALL)
 		recorder_keep_failure(recorder, generated_code_copy(recorder));

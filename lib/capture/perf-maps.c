@@ -114,13 +114,12 @@ bool perf_maps_exists(const struct known_process *process)
 	       !refuse_file(process, &status);
 }
 
-void perf_maps_remove(const struct known_process *process)
+bool perf_maps_remove(const struct known_process *process)
 {
 	char name[32];
 
 	format_name(process, name);
-	if (process->tmp_directory >= 0)
-		(void)unlinkat(process->tmp_directory, name, 0);
+	return process->tmp_directory < 0 || unlinkat(process->tmp_directory, name, 0) == 0 || errno == ENOENT;
 }
 
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)

@@ -45,6 +45,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index) MMT_MU
 /* Whether there is one by now that could be copied. */
 bool perf_maps_exists(const struct known_process *process);
 
-void perf_maps_remove(const struct known_process *process);
+/* True: it is gone. */
+bool perf_maps_remove(const struct known_process *process);
 
 #endif

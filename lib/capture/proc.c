@@ -24,6 +24,7 @@
 #define STATUS_BYTES 128
 #define DIRECTORY_BYTES (1u << 20) /* more threads than this holds would take more descriptors than there are */
 #define DOT_ENTRIES 2
+#define ENVIRONMENT_BYTES_MAX (1u << 20)
 
 struct stat_fields {
 	char state;
@@ -349,16 +350,26 @@ bool proc_catches_signal(pid_t pid, int number)
 
 char *proc_environment(pid_t pid, const char *name)
 {
-	CLEANUP(fclose) FILE *stream = NULL;
-	CLEANUP(free) char *entry = NULL;
-	size_t length = strlen(name), capacity = 0;
+	CLEANUP(free) char *text = malloc(ENVIRONMENT_BYTES_MAX + 1);
+	CLEANUP(close) int fd = -1;
+	size_t length = strlen(name), size = 0;
+	ssize_t count = 1;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", proc_living_thread(pid));
-	stream = fopen(path, "re");
-	while (stream && getdelim(&entry, &capacity, '\0', stream) > 0) {
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && text && size < ENVIRONMENT_BYTES_MAX && count > 0) {
+		count = read(fd, text + size, ENVIRONMENT_BYTES_MAX - size);
+		size += count > 0 ? (size_t)count : 0;
+	}
+	if (!text)
+		return NULL;
+	text[size] = '\0';
+	for (const char *entry = text; entry < text + size; entry += strlen(entry) + 1) {
+		bool cut = entry + strlen(entry) == text + size;
+
 		if (!strncmp(entry, name, length) && entry[length] == '=')
-			return strdup(entry + length + 1);
+			return cut ? NULL : strdup(entry + length + 1);
 	}
 	return NULL;
 }

@@ -67,7 +67,8 @@ bool proc_group(pid_t pid, gid_t *group_ret);
 /* Whether it has a handler for the signal. */
 bool proc_catches_signal(pid_t pid, int number);
 
-/* A variable of the environment that its program was started with, owned by the caller; NULL: none. */
+/* A variable of the environment that its program was started with, owned by the caller; NULL: none in the first
+ * megabyte. The process says where it is, and may say wrong. */
 char *proc_environment(pid_t pid, const char *name);
 
 /* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */

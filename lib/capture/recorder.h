@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "capture/ask-runtime.h"
 #include "capture/attach.h"
 #include "capture/build-id-notes.h"
 #include "capture/command.h"
@@ -60,10 +61,11 @@ struct recorder {
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	bool descriptors_told;
-	uint64_t piece_bytes;	 /* see name-pieces.h */
-	uint64_t perf_map_bytes; /* copied so far: at most PERF_MAPS_BYTES_MAX */
-	uint64_t round_bytes;	 /* appended since the round began */
-	bool drained;		 /* every ring, since the round began */
+	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
+	uint64_t piece_bytes;				 /* see name-pieces.h */
+	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
+	uint64_t round_bytes;				 /* appended since the round began */
+	bool drained;					 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	/* Time that first snapshots of children may take, and since when it is as it is. */
 	int64_t children_budget_ns;

@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,48 +17,7 @@
 
 #include "base/cleanup.h"
 #include "capture/clock.h"
-#include "capture/drain.h"
 #include "capture/proc.h"
-
-#define STEP_MILLISECONDS 10
-#define KEEP_ID ((uid_t)-1)
-
-/* Of this thread alone: the C library would change all of the process, which is not ours. */
-struct own_user {
-	bool changed;
-	uid_t user;
-	gid_t group;
-	int dumpable;
-};
-
-/* A peer tells who asks from these, and files get them as their owner. */
-static struct own_user become_owner_of(pid_t pid)
-{
-	struct own_user own = {.user = geteuid(), .group = getegid(), .dumpable = prctl(PR_GET_DUMPABLE)};
-	uid_t user;
-	gid_t group;
-
-	if (!proc_owner(pid, &user) || !proc_group(pid, &group) || (user == own.user && group == own.group))
-		return own;
-	own.changed = true;
-	if (syscall(SYS_setresgid, KEEP_ID, group, KEEP_ID) == 0 && syscall(SYS_setresuid, KEEP_ID, user, KEEP_ID) != 0)
-		(void)syscall(SYS_setresgid, KEEP_ID, own.group, KEEP_ID);
-	return own;
-}
-
-static void become_self(const struct own_user *own)
-{
-	int number = errno;
-
-	if (own->changed) {
-		(void)syscall(SYS_setresuid, KEEP_ID, own->user, KEEP_ID);
-		(void)syscall(SYS_setresgid, KEEP_ID, own->group, KEEP_ID);
-		/* The kernel took it away with the identity. */
-		if (own->dumpable == 1)
-			(void)prctl(PR_SET_DUMPABLE, 1);
-	}
-	errno = number;
-}
 
 int target_directory_open(pid_t pid, const char *path)
 {
@@ -70,34 +30,40 @@ int target_directory_open(pid_t pid, const char *path)
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-int target_file_create(pid_t pid, int directory, const char *name, int flags)
+const char *target_become_user(pid_t pid, uid_t *owner_ret)
 {
-	struct own_user own = become_owner_of(pid);
-	int fd = openat(directory, name, flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	pid_t recorder = getppid();
+	gid_t group;
 
-	become_self(&own);
-	return fd;
+	if (!proc_owner(pid, owner_ret) || !proc_group(pid, &group))
+		return "it is gone";
+	if (*owner_ret == geteuid() && group == getegid())
+		return NULL;
+	if (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
+	    setresuid(*owner_ret, *owner_ret, *owner_ret) < 0)
+		return "it has to be asked as its own user: run as root, or with CAP_SETUID and CAP_SETGID";
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return getppid() == recorder ? NULL : "the recorder is gone";
 }
 
 /* O_PATH, so that what was looked at is what is connected to. */
-static int open_socket(pid_t pid, int directory, const char *name)
+static int open_socket(uid_t owner, int directory, const char *name)
 {
 	int fd = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
-	uid_t owner;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && proc_owner(pid, &owner) && status.st_uid == owner)
+	if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_uid == owner)
 		return fd;
 	close(fd);
 	errno = ENOTSOCK;
 	return -1;
 }
 
-bool target_socket_exists(pid_t pid, int directory, const char *name)
+bool target_socket_exists(uid_t owner, int directory, const char *name)
 {
-	CLEANUP(close) int fd = open_socket(pid, directory, name);
+	CLEANUP(close) int fd = open_socket(owner, directory, name);
 
 	return fd >= 0;
 }
@@ -111,11 +77,10 @@ static bool is_peer(int fd, pid_t pid)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) && peer.pid == pid;
 }
 
-int target_socket_connect(pid_t pid, int directory, const char *name)
+int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *name)
 {
-	CLEANUP(close) int place = open_socket(pid, directory, name);
+	CLEANUP(close) int place = open_socket(owner, directory, name);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct own_user own;
 	int fd, result;
 
 	if (place < 0)
@@ -124,9 +89,7 @@ int target_socket_connect(pid_t pid, int directory, const char *name)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	own = become_owner_of(pid);
 	result = connect(fd, (const struct sockaddr *)&address, sizeof(address));
-	become_self(&own);
 	if (result == 0 && is_peer(fd, pid))
 		return fd;
 	if (result == 0)
@@ -137,69 +100,42 @@ int target_socket_connect(pid_t pid, int directory, const char *name)
 	return -1;
 }
 
-struct mmt_error *target_wait(struct recorder *recorder, uint64_t until_ns, bool *more_ret)
+static bool wait_for(int fd, short events, uint64_t until_ns)
 {
-	*more_ret = clock_now_ns() < until_ns;
-	if (*more_ret)
-		(void)poll(NULL, 0, STEP_MILLISECONDS);
-	return drain_filling_rings(recorder);
-}
+	for (uint64_t now_ns = clock_now_ns(); now_ns < until_ns; now_ns = clock_now_ns()) {
+		struct pollfd poll_fd = {.fd = fd, .events = events};
 
-/* Until the socket is ready. */
-static struct mmt_error *wait_for(const struct exchange *exchange, short events, bool *ready_ret)
-{
-	struct mmt_error *error = NULL;
-
-	*ready_ret = false;
-	while (!error && !*ready_ret && clock_now_ns() < exchange->until_ns) {
-		struct pollfd poll_fd = {.fd = exchange->fd, .events = events};
-
-		*ready_ret = poll(&poll_fd, 1, STEP_MILLISECONDS) > 0;
-		error = drain_filling_rings(exchange->recorder);
+		if (poll(&poll_fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0)
+			return true;
 	}
-	return error;
+	return false;
 }
 
-struct mmt_error *target_socket_send(const struct exchange *exchange, const void *data, size_t size, bool *sent_ret)
+bool target_socket_send(int fd, const void *data, size_t size, uint64_t until_ns)
 {
 	size_t sent = 0;
 
-	*sent_ret = false;
 	while (sent < size) {
-		ssize_t count =
-		    send(exchange->fd, (const uint8_t *)data + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		struct mmt_error *error;
-		bool ready;
+		ssize_t count = send(fd, (const uint8_t *)data + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		if (count > 0) {
+		if (count > 0)
 			sent += (size_t)count;
-			continue;
-		}
-		if (count < 0 && errno != EAGAIN && errno != EINTR)
-			return NULL;
-		error = wait_for(exchange, POLLOUT, &ready);
-		if (error || !ready)
-			return error;
+		else if ((count < 0 && errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLOUT, until_ns))
+			return false;
 	}
-	*sent_ret = true;
-	return NULL;
+	return true;
 }
 
-struct mmt_error *target_socket_receive(const struct exchange *exchange, void *data, size_t size, size_t *received_ret)
+size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns)
 {
-	*received_ret = 0;
-	while (*received_ret < size) {
-		ssize_t count;
-		struct mmt_error *error;
-		bool ready;
+	size_t received = 0;
 
-		error = wait_for(exchange, POLLIN, &ready);
-		if (error || !ready)
-			return error;
-		count = recv(exchange->fd, (uint8_t *)data + *received_ret, size - *received_ret, MSG_DONTWAIT);
+	while (received < size && wait_for(fd, POLLIN, until_ns)) {
+		ssize_t count = recv(fd, (uint8_t *)data + received, size - received, MSG_DONTWAIT);
+
 		if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
-			return NULL;
-		*received_ret += count > 0 ? (size_t)count : 0;
+			break;
+		received += count > 0 ? (size_t)count : 0;
 	}
-	return NULL;
+	return received;
 }

@@ -34,8 +34,8 @@ forbid 'system|popen' 'a shell with foreign words' "${all[@]}"
 forbid 'printf|puts|putchar|vprintf|perror|warn|warnx|error|err|errx' 'the library never prints' "${library[@]}"
 forbid 'exit|abort|assert|quick_exit' 'the library never ends the process' "${library[@]}"
 
-# A child between fork and exec is the only one that may end itself.
-mapfile -t others < <(printf '%s\n' "${library[@]}" | grep -v '^lib/capture/command\.c$')
+# A child process that it has made is the only one that may end itself.
+mapfile -t others < <(printf '%s\n' "${library[@]}" | grep -v '^lib/capture/\(command\|question\)\.c$')
 forbid '_exit|_Exit' 'the library never ends the process' "${others[@]}"
 
 found=$(grep -nE '\b(stdout|stderr)\b' "${library[@]}" | grep -vE ':[[:space:]]*(/?\*|//)')

@@ -90,6 +90,20 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	[ "$(cat "/tmp/perf-$process.map")" = '10 8 its own' ] || fail "Java's own map was overwritten"
 	kill -9 $process
 
+	# What somebody else made to attach stays theirs.
+	java -XX:+PreserveFramePointer -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+	process=$!
+	processes+=("$process")
+	touch "/tmp/.attach_pid$process"
+	sleep 1.5
+	"$MMTRACE" record -v -o "$recording" --duration 500ms --ask-runtime -p $process 2>record.log ||
+		fail "record -p: $(cat record.log)"
+	[ -e "/tmp/.attach_pid$process" ] || fail "a file of somebody else was removed"
+	rm -f "/tmp/.attach_pid$process"
+	grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
+	nothing_left_behind $process
+	kill -9 $process
+
 	# It would die of the signal that wakes the listener.
 	ask_java -Xrs -XX:+DisableAttachMechanism
 	grep -q "warning: process $process (Java) gives no names.*SIGQUIT" record.log || fail "no warning: $(cat record.log)"

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Asking a runtime for names: whatever it answers, or does not, the recorder goes on, says so, and ends when it is told.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+command -v python3 >/dev/null || skip "python3 is not installed"
+mkdir sockets
+
+start_runtime() {
+	rm -f asked commands
+	start_command env TMPDIR="$directory/sockets" python3 "$support/diagnostics.py" "$1"
+}
+
+was_asked() {
+	[ -s asked ]
+}
+
+expect_log() {
+	grep -qE "$1" record.log || fail "no word of '$1': $(cat record.log)"
+}
+
+# As .NET does: begun, ended, and nothing left.
+start_runtime writes
+start_recording -p "$pid" --ask-runtime -v
+wait_until "the runtime to be asked" was_asked
+let_work
+stop_recording
+expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
+[ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
+[ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
+report_json
+expect_true_report
+
+# Seen too late to be asked before the end.
+rm -f commands
+start_recording -p "$pid" --ask-runtime -v --duration 100ms
+wait "$recorder" || fail "record ended with status $?"
+expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
+[ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
+[ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
+exec 3>&-
+
+# It says yes, and nothing is there: looked at, not believed.
+start_runtime lies
+start_recording -p "$pid" --ask-runtime -v --duration 100ms
+wait "$recorder" || fail "record ended with status $?"
+expect_log "process $pid \(.NET\) gives no names.*agreed, but there is no /tmp/perf-$pid.map"
+! grep -q 'writes one' record.log || fail "a map that is not there was believed in"
+exec 3>&-
+
+start_runtime refuses
+start_recording -p "$pid" --ask-runtime --duration 100ms
+wait "$recorder" || fail "record ended with status $?"
+expect_log "process $pid \(.NET\) gives no names.*refuses with status 0x80131384"
+exec 3>&-
+
+# One that never answers: the calls made meanwhile are recorded, and whoever wants to end the recording need not wait.
+start_runtime silent
+start_recording -p "$pid" --ask-runtime --duration 2s
+wait_until "the runtime to be asked" was_asked
+let_work
+sleep 2
+kill -INT "$recorder"
+wait "$recorder" || fail "record ended with status $?"
+expect_log "process $pid \(.NET\) gives no names.*no answer"
+report_json
+expect_true_report
+expect_json '.allocated_bytes >= 1048576'
+exec 3>&-
+
+# Whose runtime is not known is said as well.
+start_workload jit-frameless
+rm -f "/tmp/perf-$pid.map"
+start_recording -p "$pid" --ask-runtime
+stop_recording
+expect_log "1 process generates code.*\(pid $pid\)"
+exec 3>&-

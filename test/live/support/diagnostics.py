@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What a .NET program shows to whoever asks it for a perf map, without .NET: the mapped library and the socket.
+#     diagnostics.py MODE, in a directory of its own; MODE says how it answers:
+#     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never
+import ctypes
+import mmap
+import os
+import socket
+import struct
+import sys
+import threading
+
+mode = sys.argv[1]
+perf_map = f"/tmp/perf-{os.getpid()}.map"
+magic = b"DOTNET_IPC_V1\0"
+
+with open("libcoreclr.so", "wb") as library:
+    library.write(b"\x90" * 4096)
+with open("libcoreclr.so", "rb") as library:
+    image = mmap.mmap(library.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(os.path.join(os.environ["TMPDIR"], f"dotnet-diagnostic-{os.getpid()}-1-socket"))
+listener.listen()
+
+
+def answer():
+    held = []
+    while True:
+        peer, _ = listener.accept()
+        held.append(peer)
+        with open("asked", "a") as log:
+            log.write("asked\n")
+        if mode == "silent":
+            continue
+        request = peer.recv(4096)
+        assert request.startswith(magic) and request[16] == 4, request
+        if request[17] == 5 and mode == "writes":
+            with open(perf_map, "w") as names:
+                names.write("1000 10 its own code\n")
+        with open("commands", "a") as log:
+            log.write(f"{request[17]}\n")
+        refused = mode == "refuses"
+        peer.send(magic + struct.pack("<HBBHI", 24, 255, 255 if refused else 0, 0, 0x80131384 if refused else 0))
+        peer.close()
+
+
+threading.Thread(target=answer, daemon=True).start()
+print("ready", flush=True)
+for line in sys.stdin:
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap(None, ctypes.c_size_t(1 << 20), 3, 0x22, -1, ctypes.c_long(0))
+    print("done", flush=True)
