@@ -215,9 +215,13 @@ static int record(const struct command *command, struct mmt_record_options *opti
 		return report_failure(command, options, error);
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
-		message(command, "the recording ends here; what was written before is kept in %s", options->output);
+		if (summary.file_bytes)
+			message(command, "the recording ends here; what was written before is kept in %s",
+				options->output);
 		mmt_error_destroy(write_error);
 	}
+	if (!summary.file_bytes)
+		return exit_status(options, &summary);
 	if (!quiet)
 		record_summary_print(options, &summary);
 	return pack ? pack_recorded(command, options, quiet, exit_status(options, &summary))

@@ -23,8 +23,9 @@ enum mmt_call_graph {
 
 /* Which program files are copied into the recording; at most 256 MiB of them. */
 enum mmt_images {
-	MMT_IMAGES_MISSING, /* those that their path does not lead to on this machine: of containers, or replaced since */
-	MMT_IMAGES_ALL,     /* so that stacks can be unwound and named on another machine */
+	MMT_IMAGES_MISSING, /* those that their path does not lead to on this machine: of containers, or replaced since
+			     */
+	MMT_IMAGES_ALL,	    /* so that stacks can be unwound and named on another machine */
 	MMT_IMAGES_NONE,
 };
 
@@ -38,33 +39,37 @@ enum mmt_code {
 #define MMT_STACK_DUMP_BYTES_MAX 65280
 
 enum mmt_record_end {
-	MMT_RECORD_END_STOPPED,      /* the stop descriptor became readable */
+	MMT_RECORD_END_STOPPED,	     /* the stop descriptor became readable */
 	MMT_RECORD_END_DURATION,     /* duration_ns is over */
 	MMT_RECORD_END_TARGET_ENDED, /* every process asked for has ended */
-	MMT_RECORD_END_WRITE_FAILED, /* it failed on the way, of a full disk for instance: what was written before is intact */
+	MMT_RECORD_END_WRITE_FAILED, /* it failed on the way, of a full disk for instance: what was written before is
+					intact */
 };
 
 struct mmt_record_options {
 	const pid_t *pids; /* processes to attach to, or */
 	size_t pid_count;
-	char *const *command; /* a NULL-terminated argument vector to start; exactly one of the two */
-	const char *output;   /* path of the recording; an existing file becomes OUTPUT.old */
+	char *const *command;		 /* a NULL-terminated argument vector to start; exactly one of the two */
+	const char *output;		 /* path of the recording; an existing file becomes OUTPUT.old */
 	const char *const *command_line; /* NULL-terminated words for the file's CMDLINE feature, or NULL */
-	uint64_t ring_bytes;  /* per CPU, shared by the truth and the dump ring; 0: default */
+	uint64_t ring_bytes;		 /* per CPU, shared by the truth and the dump ring; 0: default */
 	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
-	uint64_t duration_ns;      /* 0: no limit */
-	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about a
-	   third more cost. */
+	uint64_t duration_ns;	   /* 0: no limit */
+	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about
+	   a third more cost. */
 	bool exact_order;
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
-	uint64_t snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
+	uint64_t
+	    snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
 	enum mmt_images images;
 	enum mmt_code code;
-	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that does */
-	int stop_fd;               /* recording stops when this becomes readable; -1: none */
+	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
+			     does */
+	int stop_fd;	  /* recording stops when this becomes readable; -1: none */
 
-	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL. */
+	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL.
+	 */
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once when every event is enabled (and the command, if any, has been let go). May be NULL. */
 	void (*started)(void *context);
@@ -91,31 +96,31 @@ struct mmt_record_summary {
 	enum mmt_record_end end;
 	uint64_t duration_ns;
 	uint64_t events[MMT_COUNT_KINDS]; /* memory calls recorded */
-	uint64_t side_band_events;        /* mappings, names, forks, exits */
+	uint64_t side_band_events;	  /* mappings, names, forks, exits */
 	uint64_t stack_dumps;
-	/* Dumps filled to the brim (the stack goes on beyond them; where frame pointers allow, the callchain continues it)
-	   plus callchains at the kernel's depth limit. */
+	/* Dumps filled to the brim (the stack goes on beyond them; where frame pointers allow, the callchain continues
+	   it) plus callchains at the kernel's depth limit. */
 	uint64_t truncated_stacks;
-	uint64_t lost_events;       /* truth: mappings may be missing */
-	uint64_t lost_stack_dumps;  /* depth only */
-	uint64_t file_bytes;
-	uint64_t processes;         /* recorded, children included */
+	uint64_t lost_events;	   /* truth: mappings may be missing */
+	uint64_t lost_stack_dumps; /* depth only */
+	uint64_t file_bytes;	   /* 0: the file was removed while it was written */
+	uint64_t processes;	   /* recorded, children included */
 	uint64_t threads;
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */
 	uint64_t missed_threads;
-	int command_status;         /* wait status of the command, when it has ended; else -1 */
+	int command_status; /* wait status of the command, when it has ended; else -1 */
 };
 
 /* Zero everything, then the defaults: stop_fd -1, output "mmtrace.data". */
 MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*
- * Record until stopped. The soft limit of open files of this process is raised to the hard one. A command starts with no
- * signal blocked; when the recording ends before it, it gets SIGTERM and a second to end.
+ * Record until stopped. The soft limit of open files of this process is raised to the hard one. A command starts with
+ * no signal blocked; when the recording ends before it, it gets SIGTERM and a second to end.
  *
- * MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all the
- * same. On error no file is left in place of an earlier one.
+ * MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all
+ * the same. On error no file is left in place of an earlier one.
  */
 MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options,
 					struct mmt_record_summary *summary_ret,

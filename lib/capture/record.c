@@ -111,7 +111,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
-	if (options->ring_bytes && recorder->rings.shrunk)
+	if (recorder->rings.shrunk)
 		recorder_message(recorder, true,
 				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
 				 "ulimit -l)",

@@ -103,6 +103,17 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 	return error;
 }
 
+struct mmt_error *output_file_check(const struct output_file *file)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) < 0)
+		return error_system(errno, "cannot look at %s", file->path);
+	if (status.st_nlink)
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM, "%s was removed while it was written: nothing of it is left", file->path);
+}
+
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
 {
 	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;

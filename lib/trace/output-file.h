@@ -26,6 +26,9 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
 				    size_t *written_ret) MMT_MUST_CHECK;
 
+/* An error when the file has been removed since it took its name: nobody would find what is written into it. */
+struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHECK;
+
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
 
 /* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. */

@@ -45,6 +45,7 @@ struct writer {
 	uint64_t last_push_offset;    /* where the last write began */
 	uint64_t bytes_in, bytes_out; /* of compressed records */
 	bool round_is_empty;
+	bool removed; /* the file, by somebody else: that was an error already */
 };
 
 void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size);

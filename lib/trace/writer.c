@@ -271,10 +271,16 @@ struct mmt_error *writer_flush(struct writer *writer)
 {
 	struct mmt_error *error = emit_pending(writer);
 
-	return error ? error : push_output(writer);
+	if (!error)
+		error = push_output(writer);
+	if (error || writer->removed)
+		return error;
+	error = output_file_check(&writer->file);
+	writer->removed = error;
+	return error;
 }
 
 uint64_t writer_bytes(const struct writer *writer)
 {
-	return writer->file_bytes + writer->output.size;
+	return writer->removed ? 0 : writer->file_bytes + writer->output.size;
 }

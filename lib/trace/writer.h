@@ -53,13 +53,14 @@ struct mmt_error *writer_append(struct writer *writer, const void *records, size
 /* All rings have been drained up to a head read in this round. */
 struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
 
-/* Push buffered records to the kernel, so that a killed recorder loses nothing before this. */
+/* Push buffered records to the kernel, so that a killed recorder loses nothing before this. Fails when the file has
+ * been removed meanwhile. */
 struct mmt_error *writer_flush(struct writer *writer) MMT_MUST_CHECK;
 
 /* Flush, write the late sections and make the header valid. */
 struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 
-/* Bytes of the file so far. */
+/* Bytes of the file so far; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
 
 /* Closes; a file never started is removed. Accepts NULL. */

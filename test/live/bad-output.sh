@@ -75,7 +75,22 @@ expect_json '[.events[]] | add > 0'
 [ "$("$MMTRACE" record -q -o signal.data -- sh -c 'kill -XFSZ $$' 2>/dev/null; echo $?)" = $((128 + $(kill -l XFSZ))) ] ||
 	fail "the command does not die of SIGXFSZ"
 
+# A directory that is removed while something is recorded into it: nothing can be kept, and it is said within seconds.
+mkdir removed
+start_workload noleak 1000
+recording=$directory/removed/mmtrace.data
+start_recording -p "$pid"
+rm -r removed
+wait_until "record to notice that its file is gone" eval "! kill -0 $recorder"
+wait "$recorder"
+[ $? = 1 ] || fail "the file was removed, and the status is not 1: $(cat record.log)"
+grep -q 'removed/mmtrace.data was removed while it was written' record.log && ! grep -q 'kept\|next:' record.log ||
+	fail "no word of the removed file, or more than that: $(cat record.log)"
+let_work
+let_end
+
 # The output of report.
+recording=$directory/limited.data
 for subcommand in "report --no-pager" "report --json" "dump" "diff --json $recording"; do
 	"$MMTRACE" $subcommand "$recording" >/dev/full 2>full.log
 	status=$?

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A kernel that lacks what is needed, or grants less: smaller rings, or one clear line and an earlier recording as it was.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/refusal.bash"
+
+need_perf
+export MMTRACE directory
+"$MMTRACE" record -q -o mmtrace.data -- true || fail "record -- true ended with status $?"
+before=$(sha256sum <mmtrace.data)
+expect_earlier() {
+	[ "$(sha256sum <mmtrace.data)" = "$before" ] && [ ! -e mmtrace.data.old ] ||
+		fail "the earlier recording is not as it was ($1)"
+	compgen -G 'mmtrace.data.new*' >/dev/null && fail "something is left ($1)"
+}
+
+# Without one of the tracepoints: a tracefs that has all but that.
+mkdir tracefs
+copy_tracefs() {
+	local from=$1 event
+	mkdir -p tracefs/events/syscalls tracefs/events/task
+	cp "$from"/events/header_{page,event} tracefs/events/ || return
+	cp -r "$from"/events/task/task_newtask tracefs/events/task/
+	for event in "$from"/events/syscalls/sys_{exit,enter}_{mmap,munmap,mremap,brk,mprotect,pkey_mprotect,shmat,shmdt,madvise,mseal}; do
+		[ ! -d "$event" ] || mkdir -p tracefs/events/syscalls/"${event##*/}"
+		cp "$event"/{id,format} tracefs/events/syscalls/"${event##*/}"/ 2>/dev/null
+	done
+	return 0
+}
+export -f copy_tracefs
+unshare --mount bash -c '
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
+	copy_tracefs /sys/kernel/tracing || exit 99
+	mount --bind tracefs /sys/kernel/tracing || exit 99
+	"$MMTRACE" record -q -o copy.data -- true 2>copy.log
+	echo $? >copy.status
+	rm -r tracefs/events/syscalls/sys_exit_munmap
+	"$MMTRACE" record -o mmtrace.data -- touch started >missing.out 2>missing.log
+	echo $? >missing.status'
+[ $? != 99 ] || skip "no tracefs can be mounted here"
+[ "$(cat copy.status)" = 0 ] || fail "a copy of tracefs does not do: $(cat copy.log)"
+[ "$(cat missing.status)" = 2 ] || fail "a tracepoint is missing: status $(cat missing.status): $(cat missing.log)"
+grep -q 'no tracepoint syscalls:sys_exit_munmap' missing.log && [ "$(wc -l <missing.log)" = 1 ] ||
+	fail "a tracepoint is missing: $(cat missing.log)"
+[ ! -e started ] || fail "the command was started without a tracepoint that is needed"
+expect_earlier "no tracepoint"
+
+# Too few descriptors for the events.
+expect_refusal 2 'descriptors.*ulimit -n|Too many open files' \
+	bash -c 'ulimit -n 24; exec "$MMTRACE" record -o mmtrace.data -- true'
+expect_earlier "no descriptors"
+
+# Less locked memory than is asked for, for a user who may not lock more: smaller rings, and a word about them.
+chmod 755 .
+cp "$MMTRACE" mmtrace-for-all
+mkdir -m 777 theirs
+recording=$directory/theirs/mmtrace.data
+rights=+perfmon,+sys_ptrace,+dac_read_search
+bash -c 'ulimit -l 64; exec setpriv --reuid=65534 --regid=65534 --clear-groups "--inh-caps=$2" "--ambient-caps=$2" \
+	./mmtrace-for-all record -o "$1" -m 64M -- true' bash "$recording" $rights 2>record.log ||
+	fail "record with little locked memory ended with status $?: $(cat record.log)"
+grep -qE 'warning: the kernel grants ring buffers of [0-9]+ KiB per CPU only.*ulimit -l' record.log ||
+	fail "no word of the smaller rings: $(cat record.log)"
+report_json
+expect_true_report

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A recorder killed 200 times, at random moments of its life: what it has written until then is read, without a gap, and
+# the report says that it is not whole. An earlier recording is never harmed.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+"$MMTRACE" record -q -o earlier.data -- true || fail "record ended with status $?"
+earlier=$(sha256sum <earlier.data)
+# Somebody else records all the while: the kernel takes long to switch its tracepoints on and off.
+sleep 600 &
+processes+=($!)
+"$MMTRACE" record -q -o other.data -p $! &
+processes+=($!)
+wait_until "the other recorder to begin" test -s other.data
+seed=${SEED:-$$}
+RANDOM=$seed
+none=0 cut=0 whole=0 calls=0
+
+# From the first number on, each and in order: on one processor, where no part of them is in a ring that is read later.
+count_calls() {
+	"$MMTRACE" dump -i "$recording" >dump.txt 2>dump.log || fail "$1: dump: $(cat dump.log)"
+	python3 -c '
+import re, sys
+page, numbers = int(sys.argv[1]), []
+for line in open("dump.txt"):
+    call = re.search(r" call event=syscalls:sys_exit_mmap mmap\(0, (0x[0-9a-f]+), 0, 0x4022, ", line)
+    if call:
+        numbers.append(int(call[1], 16) // page)
+gaps = [pair for pair in zip(numbers, numbers[1:]) if pair[1] != pair[0] + 1]
+print(f"gaps: {gaps[:3]}" if gaps else len(numbers))' "$(getconf PAGESIZE)"
+}
+
+# look_at_recording WHEN END: END "cut" when it cannot be whole.
+look_at_recording() {
+	local count
+	if [ ! -e "$recording.old" ]; then
+		[ "$(sha256sum <"$recording")" = "$earlier" ] || fail "$1: the earlier recording is not as it was"
+		none=$((none + 1))
+		return
+	fi
+	[ "$(sha256sum <"$recording.old")" = "$earlier" ] || fail "$1: the earlier recording is not as it was"
+	[ -e "$recording" ] || fail "$1: there is no recording"
+	report_json
+	expect_json '.completeness.damaged | not'
+	if jq -e .completeness.incomplete report.json >/dev/null; then
+		cut=$((cut + 1))
+	elif [ "$2" = cut ]; then
+		fail "$1: the report does not say that it is incomplete"
+	else
+		whole=$((whole + 1))
+	fi
+	count=$(count_calls "$1")
+	[ "$count" -ge 0 ] 2>/dev/null || fail "$1: $count"
+	calls=$((calls + count))
+}
+
+wait_milliseconds() {
+	sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+}
+
+begin_one() {
+	cp earlier.data "$recording"
+	rm -f "$recording.old" "$recording".new-*
+	env --default-signal=INT "$MMTRACE" record -q -o "$recording" "$@" >record.out 2>record.log 3>&- &
+	recorder=$!
+	processes+=($recorder)
+}
+kill_it() {
+	{ kill -9 $recorder && wait $recorder; } 2>/dev/null
+	processes=("${processes[@]:0:kept}")
+}
+
+# The recorder ends when its command does, which is long after.
+for ((i = 0; i < 80; i++)); do
+	kept=${#processes[@]}
+	rm -f pid
+	begin_one -- taskset -c 0 sh -c 'echo $$ >pid && exec "$0" --exit 20000' "$workloads/counting"
+	milliseconds=$((RANDOM % 300))
+	wait_milliseconds $milliseconds
+	kill_it
+	[ ! -s pid ] || kill -9 "$(cat pid)"
+	look_at_recording "seed $seed, killed $milliseconds ms after a command was started" cut
+done
+
+start_command taskset -c 0 "$workloads/counting" 600000
+echo >&3
+for ((i = 0; i < 70; i++)); do
+	kept=${#processes[@]}
+	begin_one -p "$pid"
+	milliseconds=$((RANDOM % 200))
+	wait_milliseconds $milliseconds
+	kill_it
+	look_at_recording "seed $seed, killed $milliseconds ms after it began to attach" cut
+done
+for ((i = 0; i < 50; i++)); do
+	kept=${#processes[@]}
+	begin_one -p "$pid"
+	wait_until "record to begin" test -e "$recording.old"
+	kill -INT $recorder
+	milliseconds=$((RANDOM % 80))
+	wait_milliseconds $milliseconds
+	kill_it
+	look_at_recording "seed $seed, killed $milliseconds ms after it was told to stop" any
+done
+{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null
+
+echo "seed $seed: $none before it began, $cut cut, $whole whole; $calls calls"
+# Moments of every kind, or it has not been tried.
+[ $none -gt 0 ] && [ $cut -gt 50 ] && [ $calls -gt 1000 ] || fail "too few of some kind"

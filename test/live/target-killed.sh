@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A target that is killed, by a signal or for want of memory: what it had just before is reported.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+expect_recorded_end() {
+	wait_until "record to end with its target" eval "! kill -0 $recorder"
+	wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+	report_json
+	expect_true_report
+	expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].ended"
+	expect_workload_answer no
+}
+
+start_workload ends
+start_recording -p "$pid"
+let_work
+{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null
+expect_recorded_end
+
+# At once, with the recorder's help: the command is killed, and the recorder says so.
+"$MMTRACE" record -q -o "$recording" -- sh -c 'kill -9 $$'
+[ $? = 137 ] || fail "the command was killed, which the status of record does not say"
+
+# A memory limit, where one can be set here: of the second version of control groups or of the first.
+group=
+make_group() {
+	local parent
+	for parent in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+		grep -qw memory "$parent/cgroup.subtree_control" 2>/dev/null || continue
+		group=$parent/mmtrace-test-$$
+		mkdir "$group" 2>/dev/null && echo 64M >"$group/memory.max" && return
+	done
+	[ -e /sys/fs/cgroup/memory/memory.limit_in_bytes ] || return
+	group=/sys/fs/cgroup/memory/mmtrace-test-$$
+	mkdir "$group" 2>/dev/null && echo 64M >"$group/memory.limit_in_bytes"
+}
+trap 'end_everything; rmdir "$group" 2>/dev/null' EXIT
+make_group || skip "no control group with a memory limit can be made here: the case of no memory left is not tested"
+[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+start_command sh -c 'echo $$ >"$1" && exec "$2" 1' sh "$group/cgroup.procs" "$workloads/ends"
+start_recording -p "$pid"
+let_work
+echo >&3
+wait "$pid" 2>/dev/null
+[ $? = 137 ] || fail "the workload was not killed at its memory limit"
+expect_recorded_end
