@@ -2,7 +2,9 @@
 #include <mmtrace/diff.h>
 #include <mmtrace/output.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "cache-directory.h"
 #include "cut-files.h"
 #include "display.h"
 #include "message.h"
@@ -120,6 +122,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 {
 	struct diff_settings settings = {0};
 	struct value_words hide = {0};
+	char *cache = NULL;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(
@@ -146,10 +149,13 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];
 		settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;
+		cache = settings.display.no_cache ? NULL : cache_directory();
+		settings.before.cache_directory = settings.after.cache_directory = cache;
 		settings.before.hide = settings.after.hide = hide.items;
 		settings.before.hide_count = settings.after.hide_count = hide.count;
 		status = run_diff(command, &settings);
 	}
+	free(cache);
 	value_words_deinit(&hide);
 	return status;
 }

@@ -8,7 +8,7 @@
 #include "options.h"
 
 struct display {
-	bool json, no_pager, limit_given;
+	bool json, no_pager, no_cache, limit_given;
 	int colour; /* enum colour_choice */
 	struct mmt_text_options text;
 };
@@ -23,6 +23,8 @@ struct display {
 		   "show at most N frames of a stack (default 32); all: every frame, runtime frames too",              \
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
+	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL,                                                    \
+		   "neither use nor keep names of earlier reports (~/.cache/mmtrace)"),                                \
 	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
 		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
 		   .choices = colour_choices)

@@ -3,7 +3,9 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "cache-directory.h"
 #include "cut-files.h"
 #include "display.h"
 #include "message.h"
@@ -194,6 +196,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	struct value_pids pids = {0};
 	struct value_words hide = {0};
 	const char *input = NULL;
+	char *cache;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
@@ -237,10 +240,13 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		status = take_arguments(command, &settings, input, argc - first, argv + first);
 	options->pids = pids.count ? pids.items : NULL;
 	options->pid_count = pids.count;
+	cache = settings.display.no_cache ? NULL : cache_directory();
+	options->cache_directory = cache;
 	options->hide = hide.items;
 	options->hide_count = hide.count;
 	if (status < 0)
 		status = run_report(command, &settings);
+	free(cache);
 	value_pids_deinit(&pids);
 	value_words_deinit(&hide);
 	return status;

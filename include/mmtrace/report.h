@@ -70,6 +70,9 @@ struct mmt_report_options {
 	const int32_t *pids;   /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
+	/* Keep names of functions here from one report to the next; made when missing, never believed when others may write
+	   there. NULL: do not. */
+	const char *cache_directory;
 	/* Frames whose function or module (its base name) is one of these, or matches it as a pattern of the shell, are
 	   left out of all stacks; those that are then the same are one. */
 	const char *const *hide;

@@ -17,7 +17,8 @@ struct lookup {
 	uint64_t time_ns;
 };
 
-struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, struct code_view **view_ret)
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, const char *cache_directory,
+				   struct code_view **view_ret)
 {
 	struct code_view *view = calloc(1, sizeof(*view));
 	struct mmt_error *error;
@@ -27,6 +28,8 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 	view->metadata = metadata;
 	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_programs_init(&view->mapped, metadata, demangle);
+	if (!error)
+		programs_use_cache(view->mapped.programs, cache_directory);
 	if (!error)
 		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
 	if (!error)

@@ -130,6 +130,11 @@ static uint32_t find_entry(const struct intern *intern, uint64_t hash, const voi
 	return INTERN_NONE;
 }
 
+uint64_t map_hash(const void *data, size_t size)
+{
+	return XXH3_64bits(data, size);
+}
+
 uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 {
 	return find_entry(intern, XXH3_64bits(data, size), data, size);

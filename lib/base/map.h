@@ -72,6 +72,9 @@ uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 /* The stored bytes, valid until the next intern_put(). `size_ret` may be NULL. */
 const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret);
 
+/* The hash that both use. */
+uint64_t map_hash(const void *data, size_t size);
+
 /* Of the hash function's library: 802 is 0.8.2. */
 unsigned map_library_version(void);
 

@@ -43,6 +43,7 @@ struct debug_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	uint64_t ranges_left;		  /* that the file can still describe */
+	bool lacks_units;
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -110,8 +111,10 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 			continue;
 		if (dwarf_tag(&unit.lines) == DW_TAG_partial_unit)
 			continue;
-		if (type != DW_UT_skeleton || dwarf_tag(&unit.scopes) == DW_TAG_invalid)
+		if (type != DW_UT_skeleton || dwarf_tag(&unit.scopes) == DW_TAG_invalid) {
+			names->lacks_units |= type == DW_UT_skeleton;
 			unit.scopes = unit.lines;
+		}
 		if (!add_unit(names, &unit)) {
 			debug_names_destroy(names);
 			return &error_no_memory;
@@ -121,6 +124,11 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 		qsort(names->ranges.items, names->ranges.count, sizeof(*names->ranges.items), compare_ranges);
 	*names_ret = names;
 	return NULL;
+}
+
+bool debug_names_complete(const struct debug_names *names)
+{
+	return !names->lacks_units;
 }
 
 void debug_names_destroy(struct debug_names *names)

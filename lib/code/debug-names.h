@@ -16,6 +16,9 @@ struct debug_names;
 struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_ret) MMT_MUST_CHECK;
 void debug_names_destroy(struct debug_names *names);
 
+/* False: some files with parts of it (split DWARF) are missing. */
+bool debug_names_complete(const struct debug_names *names);
+
 struct debug_frame {
 	const char *linkage_name; /* NULL: none. Strings are the Dwarf's */
 	const char *name;	  /* NULL: no function, only a line */

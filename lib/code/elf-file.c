@@ -216,6 +216,17 @@ void elf_file_close(struct elf_file *file)
 	*file = (struct elf_file){.state = PROGRAM_MISSING};
 }
 
+size_t elf_file_build_id(const struct elf_file *file, uint8_t id_ret[20])
+{
+	const void *id;
+	ssize_t size = file->elf ? dwelf_elf_gnu_build_id(file->elf, &id) : 0;
+
+	if (size <= 0 || size > 20)
+		return 0;
+	memcpy(id_ret, id, (size_t)size);
+	return (size_t)size;
+}
+
 int elf_file_reopen(const struct elf_file *file, const char *path)
 {
 	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;

@@ -36,6 +36,9 @@ struct mmt_error *elf_file_open_content(void *content, size_t size, uint16_t mac
 					size_t build_id_size, struct elf_file *file) MMT_MUST_CHECK;
 void elf_file_close(struct elf_file *file);
 
+/* Its size; 0: none, or a longer one. */
+size_t elf_file_build_id(const struct elf_file *file, uint8_t id_ret[20]);
+
 /* Open the same file once more: the descriptor, or -1 when another one has taken its place. */
 int elf_file_reopen(const struct elf_file *file, const char *path);
 

@@ -12,6 +12,7 @@
 #include "code/disassembly.h"
 #include "code/elf-file.h"
 #include "code/epilogue.h"
+#include "code/name-cache.h"
 #include "code/stubs.h"
 #include "code/symbols.h"
 
@@ -36,8 +37,9 @@ struct programs {
 	uint64_t recorded_until_ns; /* 0: not known */
 	bool other_kernel;	    /* than the running one */
 	struct disassembly *disassembly;
-	struct intern keys; /* path and build-id, or inode */
-	struct map by_key;  /* id -> program */
+	struct name_cache *cache; /* NULL: none */
+	struct intern keys;	  /* path and build-id, or inode */
+	struct map by_key;	  /* id -> program */
 	VECTOR(struct program *) items;
 };
 
@@ -86,7 +88,14 @@ void programs_destroy(struct programs *programs)
 	intern_deinit(&programs->keys);
 	map_deinit(&programs->by_key);
 	disassembly_destroy(programs->disassembly);
+	name_cache_close(programs->cache);
 	free(programs);
+}
+
+void programs_use_cache(struct programs *programs, const char *directory)
+{
+	name_cache_close(programs->cache);
+	programs->cache = directory ? name_cache_open(directory, NAME_CACHE_BYTES) : NULL;
 }
 
 void programs_recorded_until(struct programs *programs, uint64_t realtime_ns)
@@ -232,6 +241,17 @@ const struct cfi_row *program_cfi(struct program *program, uint64_t address)
 	return cfi_find(program->cfi, address);
 }
 
+/* What a recording brings along is not kept: it could have the build-id of any program. */
+static void use_cache(struct program *program)
+{
+	const struct elf_file *file = &program->file;
+	struct name_cache_key key = {.demangled = program->programs->demangle, .program = file->identity};
+
+	key.build_id_size = elf_file_build_id(file, key.build_id);
+	if (key.build_id_size)
+		symbols_use_cache(program->symbols, program->programs->cache, &key);
+}
+
 /* Names are loaded when the first one is asked for; a file that cannot be read for them has none. */
 static void open_symbols(struct program *program)
 {
@@ -250,6 +270,8 @@ static void open_symbols(struct program *program)
 
 		if (fd >= 0)
 			error = symbols_create(program->path, fd, demangle_names, &program->symbols);
+		if (program->symbols)
+			use_cache(program);
 	}
 	mmt_error_destroy(error);
 }

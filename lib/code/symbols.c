@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
 #include "base/vector.h"
 #include "code/debug-names.h"
 #include "code/demangle.h"
+#include "code/known-names.h"
 
 /* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
 #define OVERLAPPING_SYMBOLS 64
@@ -27,24 +27,23 @@ struct symbol {
 	bool sized;
 };
 
-/* Names of one address: a part of `frames`. */
-struct answer {
-	size_t start, count;
-};
-
 struct symbols {
 	bool demangle;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias; /* of the module in `dwfl` */
-	bool loaded;
+	Dwarf_Addr bias;	     /* of the module in `dwfl` */
+	bool loaded;		     /* the table */
+	bool debug_loaded;	     /* debug_names */
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
 	struct debug_names *debug_names;
 	Dwarf_Addr debug_bias;
 	VECTOR(char *) texts; /* names that had to be made */
-	struct map answers;   /* address -> index into `found` */
-	VECTOR(struct answer) found;
-	VECTOR(struct program_frame) frames;
+	struct known_names known;
+	struct name_cache *cache; /* NULL: none */
+	struct name_cache_key key;
+	bool cache_read;
+	uint8_t *kept;	   /* what was read from the cache: texts of `known` */
+	size_t kept_count; /* of `known` */
 };
 
 static const Dwfl_Callbacks dwfl_callbacks = {
@@ -106,17 +105,93 @@ struct mmt_error *symbols_create_from_memory(const char *name, void *image, size
 	return NULL;
 }
 
+/* ---- names kept from earlier reports ---- */
+
+void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key)
+{
+	symbols->cache = cache;
+	symbols->key = *key;
+}
+
+/* The separate debug file that the names came from: it must still be the same. Zeros when the program has them itself.
+ */
+static void put_debug_file(const char *path, struct buffer *buffer)
+{
+	struct stat status = {0};
+
+	if (*path && stat(path, &status))
+		status = (struct stat){0};
+	buffer_put_string(buffer, path);
+	buffer_put_u64(buffer, status.st_dev);
+	buffer_put_u64(buffer, status.st_ino);
+	buffer_put_u64(buffer, (uint64_t)status.st_size);
+	buffer_put_u64(buffer, (uint64_t)status.st_mtim.tv_sec);
+	buffer_put_u64(buffer, (uint64_t)status.st_mtim.tv_nsec);
+}
+
+static bool check_debug_file(struct bytes *bytes)
+{
+	const uint8_t *start = bytes->position;
+	struct buffer buffer;
+	const void *found;
+	bool same;
+
+	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
+	put_debug_file(bytes_string(bytes), &buffer);
+	found = bytes_take(bytes, buffer.size - (size_t)(bytes->position - start));
+	same = found && !buffer.error && !memcmp(start, buffer.data, buffer.size);
+	mmt_error_destroy(buffer_finish(&buffer));
+	buffer_deinit(&buffer);
+	return same;
+}
+
+static void read_cache(struct symbols *symbols)
+{
+	const uint8_t *content;
+	struct bytes bytes;
+	size_t size;
+
+	if (symbols->cache_read)
+		return;
+	symbols->cache_read = true;
+	content = name_cache_read(symbols->cache, &symbols->key, &symbols->kept, &size);
+	if (!content)
+		return;
+	bytes = bytes_over(content, size);
+	if (check_debug_file(&bytes) && known_names_decode(&bytes, &symbols->known))
+		symbols->kept_count = symbols->known.found.count;
+}
+
+/* What was looked up, if it cannot become better. */
+static void write_cache(struct symbols *symbols)
+{
+	const char *debug_path = NULL;
+	struct buffer buffer;
+
+	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->debug_names ||
+	    !debug_names_complete(symbols->debug_names))
+		return;
+	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
+	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
+	put_debug_file(debug_path ? debug_path : "", &buffer);
+	known_names_encode(&symbols->known, &buffer);
+	if (!buffer.error)
+		name_cache_write(symbols->cache, &symbols->key, buffer.data, buffer.size);
+	mmt_error_destroy(buffer_finish(&buffer));
+	buffer_deinit(&buffer);
+}
+
 void symbols_destroy(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
+	write_cache(symbols);
 	for (size_t i = 0; i < symbols->texts.count; i++)
 		free(symbols->texts.items[i]);
 	vector_deinit(&symbols->texts);
 	vector_deinit(&symbols->table);
-	vector_deinit(&symbols->found);
-	vector_deinit(&symbols->frames);
-	map_deinit(&symbols->answers);
+	known_names_deinit(&symbols->known);
+	free(symbols->kept);
 	debug_names_destroy(symbols->debug_names);
 	dwfl_end(symbols->dwfl);
 	free(symbols);
@@ -204,19 +279,27 @@ static void merge_aliases(struct symbols *symbols)
 	symbols->table.count = kept;
 }
 
+static void load_debug(struct symbols *symbols)
+{
+	Dwarf *dwarf;
+
+	if (symbols->debug_loaded || !symbols->module)
+		return;
+	symbols->debug_loaded = true;
+	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (dwarf)
+		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
+}
+
 static void load(struct symbols *symbols)
 {
 	int count;
-	Dwarf *dwarf;
 
 	if (symbols->loaded)
 		return;
 	symbols->loaded = true;
 	if (!symbols->module)
 		return;
-	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
-	if (dwarf)
-		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
 	count = dwfl_module_getsymtab(symbols->module);
 	for (int i = 1; i < count; i++) {
 		if (!add_symbol(symbols, i))
@@ -337,23 +420,17 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct progr
 
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
 {
-	const uint64_t *known = map_get(&symbols->answers, address);
-	struct answer answer = {.start = symbols->frames.count};
+	size_t count;
 
-	if (known) {
-		answer = symbols->found.items[*known];
-		memcpy(frames_ret, symbols->frames.items + answer.start, answer.count * sizeof(*frames_ret));
-		return answer.count;
-	}
+	read_cache(symbols);
+	count = known_names_get(&symbols->known, address, frames_ret);
+	if (count)
+		return count;
+	load_debug(symbols);
 	load(symbols);
-	answer.count = find_names(symbols, address, frames_ret);
-	for (size_t i = 0; i < answer.count; i++) {
-		if (!vector_push(&symbols->frames, frames_ret[i]))
-			return answer.count;
-	}
-	if (vector_push(&symbols->found, answer))
-		(void)map_put(&symbols->answers, address, symbols->found.count - 1);
-	return answer.count;
+	count = find_names(symbols, address, frames_ret);
+	known_names_put(&symbols->known, address, frames_ret, count);
+	return count;
 }
 
 const char *symbols_function(struct symbols *symbols, uint64_t address)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "code/name-cache.h"
 #include "code/program.h"
 
 struct symbols;
@@ -17,6 +18,13 @@ struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct
 /* The same for an image in memory, which must live as long. */
 struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
 					     struct symbols **symbols_ret) MMT_MUST_CHECK;
+
+/*
+ * Look names up here first, and keep them when the value is destroyed: those of a program with debug information, as
+ * without it better ones may be found the next time. Borrows `cache`.
+ */
+void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key);
+
 void symbols_destroy(struct symbols *symbols);
 
 /* As program_names(); strings live as long as `symbols`. */

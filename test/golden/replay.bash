@@ -8,6 +8,7 @@ unset DEBUGINFOD_URLS MMTRACE_PAGER PAGER
 recordings=$SOURCE/test/data
 program_directory=/tmp/mmtrace-golden
 directory=$(mktemp -d) || exit 1
+export XDG_CACHE_HOME=$directory/names-kept
 trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
 
 put_program() {

@@ -6,6 +6,7 @@
 #include "support/sample-report.h"
 
 /* The tool is no library: what decides its exit status is compiled in. */
+#include "../../cmd/cache-directory.c"
 #include "../../cmd/cut-files.c"
 #include "../../cmd/diff.c"
 #include "../../cmd/display.c"

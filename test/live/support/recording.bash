@@ -22,6 +22,7 @@ end_everything() {
 	done
 	rm -rf "$directory"
 }
+export XDG_CACHE_HOME=$directory/names-kept # names of functions kept from one report to the next
 trap end_everything EXIT
 trap 'exit 1' INT TERM
 cd "$directory" || exit 1

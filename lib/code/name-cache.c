@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/name-cache.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vector.h"
+
+#define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
+#define VERSION 1
+#define HEADER_BYTES (8 + 4 + 4 + 8 + 20 + 4 + 5 * 8)
+#define SUFFIX ".names"
+#define UNFINISHED ".new."
+#define UNFINISHED_SECONDS 3600 /* then whoever wrote it is gone */
+#define FILES_MAX 65536
+
+struct name_cache {
+	int directory;
+	uint64_t limit;
+	uint8_t writer[20]; /* build-id of this library */
+};
+
+/* ---- which build of mmtrace this is ---- */
+
+static bool take_build_id(struct bytes notes, uint8_t id_ret[20])
+{
+	while (bytes_left(&notes)) {
+		uint32_t name_size = bytes_u32(&notes), size = bytes_u32(&notes), type = bytes_u32(&notes);
+		const char *name = bytes_take(&notes, name_size);
+		const void *id;
+
+		bytes_align(&notes, 4);
+		id = bytes_take(&notes, size);
+		bytes_align(&notes, 4);
+		if (!bytes_ok(&notes))
+			return false;
+		if (type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) != 0 ||
+		    size < NAME_CACHE_ID_BYTES_MIN)
+			continue;
+		memcpy(id_ret, id, size < 20 ? size : 20);
+		return true;
+	}
+	return false;
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *id_ret)
+{
+	const ElfW(Addr) here = (ElfW(Addr))(uintptr_t)look_at_object;
+	bool inside = false;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		inside |= header->p_type == PT_LOAD && here - info->dlpi_addr - header->p_vaddr < header->p_memsz;
+	}
+	for (size_t i = 0; inside && i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		const void *notes = (const void *)(uintptr_t)(info->dlpi_addr + header->p_vaddr);
+
+		if (header->p_type == PT_NOTE && take_build_id(bytes_over(notes, header->p_memsz), id_ret))
+			return 1;
+	}
+	return 0;
+}
+
+/* ---- the directory ---- */
+
+static bool is_own(int fd, mode_t kind, struct stat *status_ret)
+{
+	return !fstat(fd, status_ret) && (status_ret->st_mode & S_IFMT) == kind && status_ret->st_uid == geteuid() &&
+	       !(status_ret->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int open_directory(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* `levels`: how many directories may be made. Never in somebody else's: what root made there would be in the way. */
+static int make_directory(const char *path, int levels)
+{
+	CLEANUP(free) char *parent = strdup(path);
+	CLEANUP(close) int fd = -1;
+	char *slash = parent ? strrchr(parent, '/') : NULL;
+	struct stat status;
+
+	if (!slash || slash == parent || !slash[1])
+		return -1;
+	*slash = '\0';
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && levels > 1)
+		fd = make_directory(parent, levels - 1);
+	if (fd < 0 || !is_own(fd, S_IFDIR, &status) || (mkdirat(fd, slash + 1, 0700) && errno != EEXIST))
+		return -1;
+	return open_directory(path);
+}
+
+struct name_cache *name_cache_open(const char *directory, uint64_t limit)
+{
+	struct name_cache *cache = calloc(1, sizeof(*cache));
+	struct stat status;
+
+	if (!cache)
+		return NULL;
+	cache->limit = limit;
+	cache->directory = open_directory(directory);
+	if (cache->directory < 0 && errno == ENOENT)
+		cache->directory = make_directory(directory, 2);
+	if (cache->directory >= 0 && is_own(cache->directory, S_IFDIR, &status) &&
+	    dl_iterate_phdr(look_at_object, cache->writer))
+		return cache;
+	name_cache_close(cache);
+	return NULL;
+}
+
+void name_cache_close(struct name_cache *cache)
+{
+	if (!cache)
+		return;
+	if (cache->directory >= 0)
+		close(cache->directory);
+	free(cache);
+}
+
+/* ---- one file ---- */
+
+#define NAME_BYTES 64
+
+static void file_name(const struct name_cache_key *key, char name[NAME_BYTES])
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < key->build_id_size; i++)
+		length += (size_t)snprintf(name + length, NAME_BYTES - length, "%02x", key->build_id[i]);
+	snprintf(name + length, NAME_BYTES - length, "%s" SUFFIX, key->demangled ? "" : ".raw");
+}
+
+static bool has_key(const struct name_cache_key *key)
+{
+	return key->build_id_size >= NAME_CACHE_ID_BYTES_MIN && key->build_id_size <= sizeof(key->build_id);
+}
+
+/* Whole, or NULL. */
+static uint8_t *read_whole(int fd, size_t size)
+{
+	uint8_t *data = malloc(size);
+	size_t done = 0;
+
+	while (data && done < size) {
+		ssize_t got = read(fd, data + done, size - done);
+
+		if (got <= 0) {
+			free(data);
+			return NULL;
+		}
+		done += (size_t)got;
+	}
+	return data;
+}
+
+static void put_identity(const struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer)
+{
+	buffer_put(buffer, cache->writer, sizeof(cache->writer));
+	buffer_put_u32(buffer, (uint32_t)key->build_id_size);
+	buffer_put_u64(buffer, key->program.st_dev);
+	buffer_put_u64(buffer, key->program.st_ino);
+	buffer_put_u64(buffer, (uint64_t)key->program.st_size);
+	buffer_put_u64(buffer, (uint64_t)key->program.st_mtim.tv_sec);
+	buffer_put_u64(buffer, (uint64_t)key->program.st_mtim.tv_nsec);
+}
+
+/* All behind the checksum is as it was written, by this build, about this file. */
+static bool check(const struct name_cache *cache, const struct name_cache_key *key, struct bytes *bytes)
+{
+	uint64_t magic = bytes_u64(bytes), checksum;
+	uint32_t version = bytes_u32(bytes);
+	struct buffer identity;
+	const void *found;
+	bool right;
+
+	(void)bytes_u32(bytes);
+	checksum = bytes_u64(bytes);
+	if (magic != MAGIC || version != VERSION || !bytes_ok(bytes) ||
+	    checksum != map_hash(bytes->position, bytes_left(bytes)))
+		return false;
+	buffer_init(&identity, HEADER_BYTES);
+	put_identity(cache, key, &identity);
+	found = bytes_take(bytes, identity.size);
+	right = found && !identity.error && !memcmp(found, identity.data, identity.size);
+	mmt_error_destroy(buffer_finish(&identity));
+	buffer_deinit(&identity);
+	return right;
+}
+
+const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache_key *key, uint8_t **data_ret,
+			       size_t *size_ret)
+{
+	CLEANUP(close) int fd = -1;
+	char name[NAME_BYTES];
+	struct stat status;
+	struct bytes bytes;
+
+	if (!cache || !has_key(key))
+		return NULL;
+	file_name(key, name);
+	fd = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || !is_own(fd, S_IFREG, &status) || status.st_size < HEADER_BYTES ||
+	    status.st_size > NAME_CACHE_FILE_BYTES)
+		return NULL;
+	*data_ret = read_whole(fd, (size_t)status.st_size);
+	if (!*data_ret)
+		return NULL;
+	bytes = bytes_over(*data_ret, (size_t)status.st_size);
+	if (!check(cache, key, &bytes)) {
+		free(*data_ret);
+		*data_ret = NULL;
+		return NULL;
+	}
+	(void)futimens(fd, NULL); /* used now */
+	*size_ret = bytes_left(&bytes);
+	return bytes.position;
+}
+
+static bool write_whole(int fd, const uint8_t *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t written = write(fd, data + done, size - done);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
+		done += (size_t)written;
+	}
+	return true;
+}
+
+static void write_file(struct name_cache *cache, const char *name, const struct buffer *buffer)
+{
+	char temporary[NAME_BYTES + 64];
+	struct timespec now = {0};
+	bool whole;
+	int fd;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(temporary, sizeof(temporary), "%s" UNFINISHED "%d.%ld", name, (int)getpid(), now.tv_nsec);
+	fd = openat(cache->directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	whole = write_whole(fd, buffer->data, buffer->size);
+	if (close(fd) || !whole || renameat(cache->directory, temporary, cache->directory, name))
+		(void)unlinkat(cache->directory, temporary, 0);
+}
+
+/* ---- its size ---- */
+
+struct kept_file {
+	char *name;
+	uint64_t bytes;
+	struct timespec used;
+};
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct kept_file *a = left, *b = right;
+
+	if (a->used.tv_sec != b->used.tv_sec)
+		return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+	return (a->used.tv_nsec > b->used.tv_nsec) - (a->used.tv_nsec < b->used.tv_nsec);
+}
+
+/* What a report that was killed left behind goes; every other file counts. */
+static bool counts(const struct name_cache *cache, const char *name, const struct stat *status)
+{
+	if (!S_ISREG(status->st_mode) || !strstr(name, SUFFIX))
+		return false;
+	if (!strstr(name, UNFINISHED) || status->st_mtim.tv_sec > time(NULL) - UNFINISHED_SECONDS)
+		return true;
+	(void)unlinkat(cache->directory, name, 0);
+	return false;
+}
+
+struct kept_files {
+	VECTOR(struct kept_file) items;
+};
+
+/* Their bytes; the files into `files`. */
+static uint64_t list_files(const struct name_cache *cache, DIR *stream, struct kept_files *files)
+{
+	const struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (files->items.count < FILES_MAX && (entry = readdir(stream))) {
+		struct kept_file file;
+		struct stat status;
+
+		if (fstatat(cache->directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
+		    !counts(cache, entry->d_name, &status))
+			continue;
+		file = (struct kept_file){
+		    .name = strdup(entry->d_name), .bytes = (uint64_t)status.st_size, .used = status.st_mtim};
+		if (!file.name || !vector_push(&files->items, file)) {
+			free(file.name);
+			break;
+		}
+		bytes += file.bytes;
+	}
+	return bytes;
+}
+
+static void keep_limit(const struct name_cache *cache)
+{
+	int fd = openat(cache->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	struct kept_files files = {0};
+	uint64_t bytes;
+
+	if (!stream) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	bytes = list_files(cache, stream, &files);
+	closedir(stream);
+	if (files.items.count)
+		qsort(files.items.items, files.items.count, sizeof(*files.items.items), compare_files);
+	for (size_t i = 0; i < files.items.count; i++) {
+		if (bytes > cache->limit && !unlinkat(cache->directory, files.items.items[i].name, 0))
+			bytes -= files.items.items[i].bytes;
+		free(files.items.items[i].name);
+	}
+	vector_deinit(&files.items);
+}
+
+void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, const void *content, size_t size)
+{
+	struct buffer buffer, checked;
+	char name[NAME_BYTES];
+
+	if (!cache || !has_key(key))
+		return;
+	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
+	buffer_init(&checked, NAME_CACHE_FILE_BYTES);
+	put_identity(cache, key, &checked);
+	buffer_put(&checked, content, size);
+	buffer_put_u64(&buffer, MAGIC);
+	buffer_put_u32(&buffer, VERSION);
+	buffer_put_u32(&buffer, 0);
+	buffer_put_u64(&buffer, map_hash(checked.data, checked.size));
+	buffer_put(&buffer, checked.data, checked.size);
+	if (!buffer.error && !checked.error && buffer.size <= cache->limit) {
+		file_name(key, name);
+		write_file(cache, name, &buffer);
+		keep_limit(cache);
+	}
+	mmt_error_destroy(buffer_finish(&buffer));
+	mmt_error_destroy(buffer_finish(&checked));
+	buffer_deinit(&buffer);
+	buffer_deinit(&checked);
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Names kept from one report to the next: the report is the same without them, when they are looked up, when they are
+# found, when their file is damaged and when several reports write it.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+command -v gcc >/dev/null || skip "gcc is not installed"
+program=$directory/program
+gcc -g -O2 -Wl,--build-id -o "$program" "$SOURCE/test/workload/names.c" || fail gcc
+"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+
+report() { # NAME [OPTION...]
+	local name=$1
+	shift
+	"$MMTRACE" report --no-pager --stacks all -n 0 "$@" -i "$recording" >"$name" 2>&1 || fail "report: $(cat "$name")"
+}
+expect_same() { cmp "$1" "$2" || fail "$3"; }
+
+report without --no-cache
+grep -q 'names.c:' without || fail "the report has no lines: $(cat without)"
+[ ! -e "$XDG_CACHE_HOME" ] || fail "--no-cache left $XDG_CACHE_HOME"
+report miss
+expect_same without miss "the report that keeps names is another one"
+id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
+kept=$XDG_CACHE_HOME/mmtrace/$id.names
+[ -f "$kept" ] || fail "$kept is missing: $(ls -R "$XDG_CACHE_HOME")"
+[ "$(stat -c %a "$XDG_CACHE_HOME/mmtrace" "$kept" | tr '\n' ' ')" = "700 600 " ] || fail "others may look at what is kept"
+written=$(stat -c %i "$kept")
+report hit
+expect_same without hit "the report that found names is another one"
+[ "$(stat -c %i "$kept")" = "$written" ] || fail "what was found was written again"
+strace -f -e trace=openat -o opened "$MMTRACE" report --json -i "$recording" >/dev/null 2>&1
+if [ -s opened ]; then
+	grep -q "$id.names" opened || fail "what was kept was not looked at"
+fi
+
+# Another place of names, another text: raw names have their own file.
+report raw --no-demangle
+report raw-hit --no-demangle
+expect_same raw raw-hit "raw names are others when found"
+[ -f "${kept%.names}.raw.names" ] || fail "raw names were not kept"
+
+# Damaged: cut, changed, empty, a link, a directory.
+size=$(stat -c %s "$kept")
+cp "$kept" whole
+for offset in 0 8 30 $((size / 2)) $((size - 2)); do
+	cp whole "$kept"
+	printf '\377\376' | dd of="$kept" bs=1 seek="$offset" conv=notrunc status=none
+	report damaged
+	expect_same without damaged "bytes changed at $offset of what is kept show"
+	cmp -s whole "$kept" || fail "damage at $offset was not mended"
+done
+for length in 0 1 60 $((size / 2)); do
+	head -c "$length" whole >"$kept"
+	report damaged
+	expect_same without damaged "names cut to $length bytes show"
+done
+ln -sf "$directory/whole" "$kept"
+report damaged
+expect_same without damaged "a link shows"
+rm "$kept" && mkdir "$kept"
+report damaged
+expect_same without damaged "a directory shows"
+rmdir "$kept"
+
+# Kept for another file: the same build-id, but names of its own.
+cp whole "$kept"
+gcc -g -O1 -Dhidden=another_name -Wl,--build-id=0x"$id" -o other "$SOURCE/test/workload/names.c" || fail gcc
+mv other "$program"
+report other --no-cache
+! cmp -s other without || fail "the other program has the same names"
+report other-found
+expect_same other other-found "names kept for another file show"
+
+# Many at once.
+rm -rf "$XDG_CACHE_HOME"
+for i in 1 2 3 4 5 6; do
+	report "parallel-$i" &
+	running[$i]=$!
+done
+for i in 1 2 3 4 5 6; do
+	wait "${running[$i]}" || fail "one of several reports ended with status $?"
+	expect_same other "parallel-$i" "reports at the same time differ"
+done
+report after
+expect_same other after "what several reports wrote shows"
+[ "$(ls "$XDG_CACHE_HOME/mmtrace" | grep -c new)" = 0 ] || fail "unfinished files are left: $(ls "$XDG_CACHE_HOME/mmtrace")"
+
+# What others may write is neither believed nor used.
+chmod g+w "$XDG_CACHE_HOME/mmtrace"
+touch -d '2 days ago' "$kept"
+before=$(stat -c %Y "$kept")
+report distrusted
+expect_same other distrusted "a directory that others may write shows"
+[ "$(stat -c %Y "$kept")" = "$before" ] || fail "a directory that others may write was used"

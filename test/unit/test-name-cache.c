@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "code/known-names.h"
+#include "code/name-cache.h"
+#include "support/run-suite.h"
+
+static char base[] = "/tmp/mmtrace-name-cache-XXXXXX";
+static char directory[64];
+
+static struct name_cache_key make_key(uint8_t first)
+{
+	struct name_cache_key key = {
+	    .build_id = {first, 1, 2, 3},
+	    .build_id_size = 20,
+	    .demangled = true,
+	    .program = {.st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = {.tv_sec = 4, .tv_nsec = 5}}};
+
+	return key;
+}
+
+static void begin(void)
+{
+	memcpy(base + sizeof(base) - 7, "XXXXXX", 6);
+	ck_assert_ptr_nonnull(mkdtemp(base));
+	snprintf(directory, sizeof(directory), "%s/above/names", base);
+}
+
+static void end(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", base);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static bool has(struct name_cache *cache, const struct name_cache_key *key, const char *expected)
+{
+	uint8_t *data = NULL;
+	size_t size = 0;
+	const uint8_t *content = name_cache_read(cache, key, &data, &size);
+	bool same = content && size == strlen(expected) && !memcmp(content, expected, size);
+
+	ck_assert(content || !data);
+	free(data);
+	return same;
+}
+
+static struct name_cache *open_cache(void)
+{
+	return name_cache_open(directory, 1u << 20);
+}
+
+static size_t count_files(void)
+{
+	DIR *stream = opendir(directory);
+	size_t count = 0;
+
+	ck_assert_ptr_nonnull(stream);
+	for (const struct dirent *entry; (entry = readdir(stream));)
+		count += entry->d_name[0] != '.';
+	closedir(stream);
+	return count;
+}
+
+/* The one file of the cache; its name goes into `path`. */
+static int open_file(char path[256], int flags)
+{
+	DIR *stream = opendir(directory);
+	const struct dirent *entry = NULL;
+	int fd;
+
+	ck_assert_ptr_nonnull(stream);
+	while ((entry = readdir(stream)) && entry->d_name[0] == '.')
+		;
+	ck_assert_ptr_nonnull(entry);
+	snprintf(path, 256, "%s/%.100s", directory, entry->d_name);
+	closedir(stream);
+	fd = open(path, flags);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+START_TEST(finds_what_was_kept_of_the_same_file)
+{
+	struct name_cache_key key = make_key(7), other = key;
+	struct name_cache *cache = open_cache();
+
+	ck_assert_ptr_nonnull(cache);
+	ck_assert(!has(cache, &key, ""));
+	name_cache_write(cache, &key, "content", 7);
+	ck_assert(has(cache, &key, "content"));
+	name_cache_write(cache, &key, "another", 7);
+	ck_assert(has(cache, &key, "another"));
+	ck_assert_uint_eq(count_files(), 1);
+	other.program.st_ino++;
+	ck_assert(!has(cache, &other, "another"));
+	other = key;
+	other.program.st_mtim.tv_nsec++;
+	ck_assert(!has(cache, &other, "another"));
+	other = key;
+	other.demangled = false;
+	ck_assert(!has(cache, &other, "another"));
+	name_cache_close(cache);
+	cache = open_cache(); /* the next report */
+	ck_assert(has(cache, &key, "another"));
+	name_cache_close(cache);
+}
+END_TEST
+
+START_TEST(keeps_nothing_without_a_build_id)
+{
+	struct name_cache_key key = make_key(7);
+	struct name_cache *cache = open_cache();
+
+	key.build_id_size = 8; /* as --build-id=0x... gives any program */
+	name_cache_write(cache, &key, "content", 7);
+	ck_assert_uint_eq(count_files(), 0);
+	ck_assert(!has(cache, &key, "content"));
+	name_cache_close(cache);
+}
+END_TEST
+
+START_TEST(damaged_files_are_not_there)
+{
+	struct name_cache_key key = make_key(7);
+	struct name_cache *cache = open_cache();
+	struct stat status;
+	char path[256];
+	int fd;
+
+	name_cache_write(cache, &key, "content", 7);
+	fd = open_file(path, O_RDWR);
+	ck_assert_int_eq(fstat(fd, &status), 0);
+	for (off_t i = 0; i < status.st_size; i++) {
+		uint8_t byte, wrong;
+
+		if (i >= 12 && i < 16) /* unused */
+			continue;
+		ck_assert_int_eq(pread(fd, &byte, 1, i), 1);
+		wrong = byte ^ 0x40;
+		ck_assert_int_eq(pwrite(fd, &wrong, 1, i), 1);
+		ck_assert(!has(cache, &key, "content"));
+		ck_assert_int_eq(pwrite(fd, &byte, 1, i), 1);
+	}
+	ck_assert(has(cache, &key, "content"));
+	for (off_t i = status.st_size - 1; i >= 0; i--) {
+		ck_assert_int_eq(ftruncate(fd, i), 0);
+		ck_assert(!has(cache, &key, "content"));
+	}
+	close(fd);
+	name_cache_write(cache, &key, "content", 7);
+	ck_assert(has(cache, &key, "content"));
+	name_cache_close(cache);
+}
+END_TEST
+
+START_TEST(believes_only_what_nobody_else_may_write)
+{
+	struct name_cache_key key = make_key(7);
+	struct name_cache *cache = open_cache();
+	char path[256];
+	int fd;
+
+	name_cache_write(cache, &key, "content", 7);
+	fd = open_file(path, O_RDONLY);
+	ck_assert_int_eq(fchmod(fd, 0620), 0);
+	ck_assert(!has(cache, &key, "content"));
+	ck_assert_int_eq(fchmod(fd, 0602), 0);
+	ck_assert(!has(cache, &key, "content"));
+	ck_assert_int_eq(fchmod(fd, 0600), 0);
+	ck_assert(has(cache, &key, "content"));
+	if (geteuid() == 0) { /* root does not believe another user */
+		ck_assert_int_eq(fchown(fd, 12345, (gid_t)-1), 0);
+		ck_assert(!has(cache, &key, "content"));
+	}
+	close(fd);
+	name_cache_close(cache);
+	ck_assert_int_eq(chmod(directory, 0770), 0);
+	ck_assert_ptr_null(open_cache());
+	ck_assert_int_eq(chmod(directory, 0700), 0);
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chown(directory, 12345, (gid_t)-1), 0);
+		ck_assert_ptr_null(open_cache());
+	}
+}
+END_TEST
+
+START_TEST(makes_no_directory_where_others_may_write)
+{
+	ck_assert_int_eq(chmod(base, 0777), 0);
+	ck_assert_ptr_null(open_cache());
+	ck_assert_int_eq(chmod(base, 0700), 0);
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chown(base, 12345, (gid_t)-1), 0);
+		ck_assert_ptr_null(open_cache());
+		ck_assert_int_eq(chown(base, 0, (gid_t)-1), 0);
+	}
+	snprintf(directory, sizeof(directory), "%s/a/b/c", base); /* two levels are made, no more */
+	ck_assert_ptr_null(open_cache());
+	snprintf(directory, sizeof(directory), "relative");
+	ck_assert_ptr_null(open_cache());
+	snprintf(directory, sizeof(directory), "%s/a", base);
+	ck_assert_int_eq(symlink("/tmp", directory), 0);
+	ck_assert_ptr_null(open_cache());
+}
+END_TEST
+
+static void use_at(const char *name, time_t when)
+{
+	struct timespec times[] = {{.tv_sec = when}, {.tv_sec = when}};
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+START_TEST(stays_below_its_limit)
+{
+	static uint8_t content[1000];
+	struct name_cache *cache = name_cache_open(directory, 3500);
+	struct name_cache_key keys[] = {make_key(0x10), make_key(0x11), make_key(0x12), make_key(0x13)};
+
+	ck_assert_ptr_nonnull(cache);
+	for (size_t i = 0; i < 3; i++)
+		name_cache_write(cache, &keys[i], content, sizeof(content));
+	ck_assert_uint_eq(count_files(), 3);
+	use_at("1001020300000000000000000000000000000000.names", 2000);
+	use_at("1101020300000000000000000000000000000000.names", 1000); /* unused for the longest time */
+	use_at("1201020300000000000000000000000000000000.names", 3000);
+	name_cache_write(cache, &keys[3], content, sizeof(content));
+	ck_assert_uint_eq(count_files(), 3);
+	for (size_t i = 0; i < 4; i++) {
+		uint8_t *data = NULL;
+		size_t size;
+
+		ck_assert(!name_cache_read(cache, &keys[i], &data, &size) == (i == 1));
+		free(data);
+	}
+	name_cache_close(cache);
+}
+END_TEST
+
+START_TEST(forgets_what_a_killed_report_left)
+{
+	struct name_cache_key key = make_key(7);
+	struct name_cache *cache = open_cache();
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/0700.names.new.1.2", directory);
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	snprintf(path, sizeof(path), "%s/0800.names.new.3.4", directory);
+	close(open(path, O_WRONLY | O_CREAT, 0600));
+	use_at("0700.names.new.1.2", 1000);
+	name_cache_write(cache, &key, "content", 7);
+	ck_assert_uint_eq(count_files(), 2); /* the younger one may still be written */
+	ck_assert(has(cache, &key, "content"));
+	name_cache_close(cache);
+}
+END_TEST
+
+static struct known_names make_names(void)
+{
+	const struct program_frame inlined[] = {
+	    {.function = "inner()",
+	     .raw_function = "_Z5innerv",
+	     .source_file = "/a.c",
+	     .source_line = 7,
+	     .inlined = true},
+	    {.function = "outer", .raw_function = "outer", .source_file = "/a.c", .source_line = 9},
+	};
+	struct known_names names = {0};
+
+	known_names_put(&names, 0x1000, inlined, 2);
+	known_names_put(&names, 0x2000, &(struct program_frame){0}, 1);
+	return names;
+}
+
+START_TEST(names_are_the_same_from_bytes)
+{
+	struct program_frame expected[PROGRAM_INLINE_MAX], found[PROGRAM_INLINE_MAX];
+	struct known_names names = make_names(), read = {0};
+	struct buffer buffer;
+	struct bytes bytes;
+
+	buffer_init(&buffer, 4096);
+	known_names_encode(&names, &buffer);
+	ck_assert_ptr_null(buffer_finish(&buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert(known_names_decode(&bytes, &read));
+	ck_assert_uint_eq(known_names_get(&read, 0x3000, found), 0);
+	ck_assert_uint_eq(known_names_get(&read, 0x1000, found), 2);
+	ck_assert_uint_eq(known_names_get(&names, 0x1000, expected), 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_str_eq(found[i].function, expected[i].function);
+		ck_assert_str_eq(found[i].raw_function, expected[i].raw_function);
+		ck_assert_str_eq(found[i].source_file, expected[i].source_file);
+		ck_assert_uint_eq(found[i].source_line, expected[i].source_line);
+		ck_assert_int_eq(found[i].inlined, expected[i].inlined);
+	}
+	ck_assert_uint_eq(known_names_get(&read, 0x2000, found), 1);
+	ck_assert_ptr_null(found[0].function);
+	ck_assert_ptr_null(found[0].source_file);
+	known_names_deinit(&read);
+	known_names_deinit(&names);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+/* The checksum is not what keeps damaged bytes from harm. */
+START_TEST(damaged_bytes_are_refused_or_harmless)
+{
+	struct known_names names = make_names();
+	struct buffer buffer;
+	size_t refused = 0;
+
+	buffer_init(&buffer, 4096);
+	known_names_encode(&names, &buffer);
+	ck_assert_ptr_null(buffer_finish(&buffer));
+	for (size_t i = 0; i < buffer.size * 8; i++) {
+		struct bytes bytes = bytes_over(buffer.data, buffer.size);
+		struct program_frame frames[PROGRAM_INLINE_MAX];
+		struct known_names read = {0};
+
+		buffer.data[i / 8] ^= (uint8_t)(1 << i % 8);
+		refused += !known_names_decode(&bytes, &read);
+		(void)known_names_get(&read, 0x1000, frames);
+		known_names_deinit(&read);
+		buffer.data[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	for (size_t size = 0; size < buffer.size; size++) {
+		struct bytes bytes = bytes_over(buffer.data, size);
+		struct known_names read = {0};
+
+		ck_assert(!known_names_decode(&bytes, &read));
+		ck_assert_uint_eq(read.found.count, 0);
+	}
+	ck_assert_uint_gt(refused, 100);
+	known_names_deinit(&names);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("name-cache");
+	TCase *files = tcase_create("files"), *bytes = tcase_create("bytes");
+
+	tcase_add_checked_fixture(files, begin, end);
+	tcase_add_test(files, finds_what_was_kept_of_the_same_file);
+	tcase_add_test(files, keeps_nothing_without_a_build_id);
+	tcase_add_test(files, damaged_files_are_not_there);
+	tcase_add_test(files, believes_only_what_nobody_else_may_write);
+	tcase_add_test(files, makes_no_directory_where_others_may_write);
+	tcase_add_test(files, stays_below_its_limit);
+	tcase_add_test(files, forgets_what_a_killed_report_left);
+	tcase_add_test(bytes, names_are_the_same_from_bytes);
+	tcase_add_test(bytes, damaged_bytes_are_refused_or_harmless);
+	suite_add_tcase(suite, files);
+	suite_add_tcase(suite, bytes);
+	return run_suite(suite);
+}
