@@ -115,7 +115,8 @@ static struct mmt_error *add_births(struct grouping *grouping)
 		struct mmt_error *error;
 		uint32_t row;
 
-		if (!birth->in_use || birth->account == LEDGER_NO_ACCOUNT || !birth->live_bytes)
+		/* Of what was found nobody knows how many calls it was, when and whose. */
+		if (!birth->in_use || birth->account == LEDGER_NO_ACCOUNT || !birth->live_bytes || birth->found)
 			continue;
 		row = ledger->accounts.items[birth->account].row;
 		if (row == LEDGER_NO_ROW)

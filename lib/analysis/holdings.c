@@ -5,16 +5,11 @@
 #include "analysis/replay-calls.h"
 #include "analysis/replay.h"
 
-const struct account *holdings_owner(const struct replay *replay, const struct process *process,
-				     const struct space_interval *interval)
+const struct account *holdings_owner(const struct replay *replay, const struct space_interval *interval)
 {
 	const struct ledger *ledger = &replay->ledger;
 	const struct birth *birth = ledger_birth(ledger, interval->birth);
 
-	if (interval->birth == BIRTH_UNKNOWN)
-		return ledger_counted(ledger,
-				      ledger_find_account(ledger, process->index, replay_lost_kind(replay, interval),
-							  replay->lost_stack));
 	return birth ? ledger_counted(ledger, birth->account) : NULL;
 }
 
@@ -91,7 +86,7 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 	const struct space_interval *interval;
 
 	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
-		const struct account *account = holdings_owner(replay, owner, interval);
+		const struct account *account = holdings_owner(replay, interval);
 		struct holdings *holdings;
 		struct held_bytes *held;
 		struct mmt_error *error =

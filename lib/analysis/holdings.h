@@ -31,9 +31,8 @@ struct holdings {
 	struct held_bytes ended; /* in spaces that were released when their last process ended */
 };
 
-/* The account that an interval's bytes belong to; NULL: they are in no row. `process` owns the space. */
-const struct account *holdings_owner(const struct replay *replay, const struct process *process,
-				     const struct space_interval *interval);
+/* The account that an interval's bytes belong to; NULL: they are in no row. */
+const struct account *holdings_owner(const struct replay *replay, const struct space_interval *interval);
 
 /* The process has ended, and what its space held is released with it, at that time: nobody's release. The figures are
  * kept. Nothing happens when it borrows the space. */

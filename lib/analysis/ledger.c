@@ -12,6 +12,10 @@ struct account_key {
 	uint32_t stack, process, kind;
 };
 
+struct found_key {
+	uint32_t process, kind, side;
+};
+
 struct failure_key {
 	uint32_t stack, process, call;
 	int32_t error;
@@ -33,6 +37,8 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
+	intern_deinit(&ledger->found_keys);
+	vector_deinit(&ledger->found);
 	vector_deinit(&ledger->threads);
 	map_deinit(&ledger->releases);
 }
@@ -165,7 +171,7 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 {
 	struct thread_account *account;
 
-	if (!bytes)
+	if (!bytes || owner == LEDGER_NO_THREAD)
 		return;
 	account = thread_of(ledger, owner);
 	if (account && owner == releaser)
@@ -203,6 +209,13 @@ static void forget_birth(struct ledger *ledger, struct birth *birth)
 		ledger->out_of_memory = true;
 }
 
+/* What is found later belongs to the same birth. */
+static void forget_empty(struct ledger *ledger, struct birth *birth)
+{
+	if (!birth->live_bytes && !birth->found)
+		forget_birth(ledger, birth);
+}
+
 static enum ledger_side side_of(const struct ledger *ledger, uint64_t time_ns)
 {
 	if (time_ns < ledger->options.from_ns)
@@ -237,19 +250,6 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	return add_birth(ledger, birth, birth_ret);
 }
 
-void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
-{
-	struct birth *birth = find_birth(ledger, number);
-
-	if (!birth)
-		return;
-	if (!birth->born_bytes)
-		birth->kind = kind;
-	birth->born_bytes += bytes;
-	birth->live_bytes += bytes;
-	change_waiting(ledger, birth, birth->time_ns, bytes);
-}
-
 static void release_early(struct birth *birth, uint64_t bytes, uint32_t releaser)
 {
 	if (releaser == birth->thread)
@@ -274,7 +274,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	if (birth->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[birth->account];
 		account->freed_bytes += bytes;
-		account->freed_count += !birth->live_bytes;
+		account->freed_count += !birth->live_bytes && !birth->found;
 		change_unfreed(ledger, account->row, ledger->now_ns, -bytes);
 		if (account->row != LEDGER_NO_ROW) {
 			credit_release(ledger, birth->thread, releaser, bytes);
@@ -282,8 +282,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 				ledger->threads.items[birth->thread].freed_count += !birth->live_bytes;
 		}
 	}
-	if (!birth->live_bytes)
-		forget_birth(ledger, birth);
+	forget_empty(ledger, birth);
 }
 
 void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
@@ -318,14 +317,6 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	return error;
 }
 
-uint32_t ledger_find_account(const struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack)
-{
-	const struct account_key key = {stack, process, kind};
-	uint32_t number = intern_find(&ledger->account_keys, &key, sizeof(key));
-
-	return number == INTERN_NONE ? LEDGER_NO_ACCOUNT : number;
-}
-
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
 {
 	const struct account *account;
@@ -343,8 +334,8 @@ static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uin
 	struct account account = {.stack = stack, .process = process, .kind = kind};
 	struct mmt_error *error;
 
-	*number_ret = ledger_find_account(ledger, process, kind, stack);
-	if (*number_ret != LEDGER_NO_ACCOUNT)
+	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
+	if (*number_ret != INTERN_NONE)
 		return NULL;
 	error = make_row(ledger, &account);
 	if (error)
@@ -423,6 +414,7 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 			     .side = birth->side,
 			     .time_ns = birth->time_ns,
 			     .settled = birth->settled,
+			     .found = birth->found,
 			     .in_use = true};
 
 	if (part.account != LEDGER_NO_ACCOUNT) {
@@ -437,29 +429,48 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 	return error;
 }
 
-/* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
-static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+static void count_births(struct ledger *ledger, const struct birth *birth, uint64_t bytes, bool was_born)
 {
-	bool was_born = birth->born_bytes;
-	struct account *account;
-	struct thread_account *thread;
+	struct account *account = &ledger->accounts.items[birth->account];
+	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, birth->thread);
 
-	birth->born_bytes += bytes;
-	birth->live_bytes += bytes;
-	change_waiting(ledger, birth, birth->time_ns, bytes);
-	if (birth->account == LEDGER_NO_ACCOUNT)
-		return;
-	account = &ledger->accounts.items[birth->account];
-	thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, birth->thread);
-	account->allocated_bytes += bytes;
 	account->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
 	account->freed_count += birth->born_bytes && !birth->live_bytes;
-	change_unfreed(ledger, account->row, birth->time_ns, bytes);
 	if (!thread)
 		return;
 	thread->allocated_bytes += bytes;
 	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
 	thread->freed_count += birth->born_bytes && !birth->live_bytes;
+}
+
+/* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
+static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+{
+	uint64_t trend_ns = birth->found ? ledger->now_ns : birth->time_ns;
+	bool was_born = birth->born_bytes;
+	struct account *account;
+
+	birth->born_bytes += bytes;
+	birth->live_bytes += bytes;
+	change_waiting(ledger, birth, trend_ns, bytes);
+	if (birth->account == LEDGER_NO_ACCOUNT)
+		return;
+	account = &ledger->accounts.items[birth->account];
+	account->allocated_bytes += bytes;
+	change_unfreed(ledger, account->row, trend_ns, bytes);
+	if (!birth->found)
+		count_births(ledger, birth, bytes, was_born);
+}
+
+void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
+{
+	struct birth *birth = find_birth(ledger, number);
+
+	if (!birth)
+		return;
+	if (!birth->born_bytes)
+		birth->kind = kind;
+	resize_birth(ledger, birth, bytes);
 }
 
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
@@ -480,8 +491,8 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 	*part_ret = birth->part;
 	resize_birth(ledger, birth, -bytes);
 	resize_birth(ledger, find_birth(ledger, birth->part), bytes);
-	if (!birth->live_bytes && birth->settled)
-		forget_birth(ledger, birth);
+	if (birth->settled)
+		forget_empty(ledger, birth);
 	return NULL;
 }
 
@@ -537,22 +548,34 @@ struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, u
 	return error;
 }
 
-struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes,
-			       bool mapped)
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+			       uint32_t *birth_ret)
 {
-	struct account *account;
-	uint32_t number;
-	struct mmt_error *error = find_account(ledger, stack, process, kind, &number);
+	struct birth birth = {.account = LEDGER_NO_ACCOUNT,
+			      .process = process,
+			      .thread = LEDGER_NO_THREAD,
+			      .kind = kind,
+			      .reserver = LEDGER_NO_ACCOUNT,
+			      .early_releaser = LEDGER_NO_THREAD,
+			      .side = side_of(ledger, ledger->now_ns),
+			      .time_ns = ledger->now_ns,
+			      .settled = true,
+			      .found = true,
+			      .in_use = true};
+	const struct found_key key = {process, kind, birth.side};
+	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
+	struct mmt_error *error = NULL;
 
-	if (error)
-		return error;
-	account = &ledger->accounts.items[number];
-	/* How many calls it took nobody knows. */
-	if (mapped)
-		account->allocated_bytes += bytes;
-	else
-		account->freed_bytes += bytes;
-	change_unfreed(ledger, account->row, ledger->now_ns, mapped ? bytes : -bytes);
+	if (place == INTERN_NONE)
+		return &error_no_memory;
+	if (place == ledger->found.count) {
+		if (birth.side == LEDGER_INSIDE)
+			error = find_account(ledger, stack, process, kind, &birth.account);
+		if (!error)
+			error = add_birth(ledger, birth, birth_ret);
+		return error || vector_push(&ledger->found, *birth_ret) ? error : &error_no_memory;
+	}
+	*birth_ret = ledger->found.items[place];
 	return NULL;
 }
 

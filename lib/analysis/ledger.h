@@ -30,7 +30,7 @@ enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 struct birth {
 	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
 	uint32_t process;     /* index */
-	uint32_t thread;      /* the caller's number */
+	uint32_t thread;      /* the caller's number; LEDGER_NO_THREAD: nobody knows */
 	uint32_t kind;	      /* the caller's number of what it mapped: class and file */
 	uint32_t part, whole; /* see ledger_split(); BIRTH_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
@@ -42,6 +42,7 @@ struct birth {
 	uint64_t last_change;	   /* number of its last row change that waits for its stack; 0: none */
 	bool unordered;		   /* its stack was waited for too long: its bytes come to their row when it is told */
 	bool settled;		   /* its stack is told */
+	bool found;		   /* of calls that were lost, see ledger_found() */
 	bool in_use;
 };
 
@@ -97,7 +98,9 @@ struct ledger {
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
-	uint32_t outside_commit; /* the one number for what happened outside the window; COMMIT_NONE: none yet */
+	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
+	VECTOR(uint32_t) found;	  /* births */
+	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
 	struct map releases;		       /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
 	uint64_t now_ns;		       /* set by the caller before each change */
@@ -141,16 +144,16 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
 				       uint32_t stack) MMT_MUST_CHECK;
 
-/* Bytes that a repair found mapped (`stack` stands for calls that were lost), or that such bytes went. They have bytes,
- * but no counts. */
-struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack, uint64_t bytes,
-			       bool mapped) MMT_MUST_CHECK;
+/*
+ * The birth of bytes that a repair found mapped: `stack` stands for the calls that were lost, whose number and threads
+ * nobody knows, so the bytes have no counts and no owner. There is one for each process, kind and side of the window;
+ * it grows with each ledger_born(), and lasts.
+ */
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+			       uint32_t *birth_ret) MMT_MUST_CHECK;
 
 /* Counted when now_ns lies in the window. */
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
-
-/* Number of an account; LEDGER_NO_ACCOUNT: there is none. */
-uint32_t ledger_find_account(const struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack);
 
 /* The account with this number, if it belongs to a row; else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);

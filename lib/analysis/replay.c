@@ -17,19 +17,6 @@ struct observed {
 	uint32_t process; /* index */
 };
 
-uint32_t replay_lost_kind(const struct replay *replay, const struct space_interval *interval)
-{
-	struct space_interval lasting = *interval;
-
-	/* Only what the interval will still be when it goes: a piece of the heap that is moved is heap no more. */
-	lasting.attributes.protection = PROT_READ | PROT_WRITE;
-	if (lasting.attributes.heap) {
-		lasting.attributes.heap = false;
-		lasting.attributes.path = 0;
-	}
-	return replay_calls_kind(replay, &lasting);
-}
-
 static void keep_error(struct replay *replay, struct mmt_error *error)
 {
 	if (!replay->observer_error)
@@ -38,23 +25,25 @@ static void keep_error(struct replay *replay, struct mmt_error *error)
 		mmt_error_destroy(error);
 }
 
-static void found(struct replay *replay, uint32_t process, const struct space_interval *interval, uint64_t bytes,
-		  bool mapped)
+static uint32_t on_found(void *context, const struct space_interval *interval)
 {
-	keep_error(replay, ledger_found(&replay->ledger, process, replay_lost_kind(replay, interval),
-					replay->lost_stack, bytes, mapped));
+	const struct observed *observed = context;
+	struct replay *replay = observed->replay;
+	uint32_t birth = BIRTH_UNKNOWN;
+
+	keep_error(replay, ledger_found(&replay->ledger, observed->process, replay_calls_kind(replay, interval),
+					replay->lost_stack, &birth));
+	return birth;
 }
 
 static void on_born(void *context, const struct space_interval *interval)
 {
 	const struct observed *observed = context;
 	struct replay *replay = observed->replay;
-	uint64_t bytes = interval->end - interval->start;
 
-	if (interval->birth == BIRTH_UNKNOWN)
-		found(replay, observed->process, interval, bytes, true);
-	else if (interval->birth >= BIRTH_FIRST)
-		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval), bytes);
+	if (interval->birth >= BIRTH_FIRST)
+		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval),
+			    interval->end - interval->start);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -64,8 +53,6 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	struct replay *replay = observed->replay;
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
-	if (interval->birth == BIRTH_UNKNOWN)
-		found(replay, observed->process, interval, bytes, false);
 	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->birth, interval->birth);
 	ledger_released(&replay->ledger, interval->birth, bytes, releaser);
@@ -82,7 +69,8 @@ static bool observe(void *context, struct process *process, struct space_observe
 		return false;
 	}
 	*observed = (struct observed){.replay = replay, .process = process->index};
-	*observer_ret = (struct space_observer){.born = on_born, .released = on_released, .context = observed};
+	*observer_ret =
+	    (struct space_observer){.found = on_found, .born = on_born, .released = on_released, .context = observed};
 	return true;
 }
 

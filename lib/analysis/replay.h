@@ -73,8 +73,8 @@ struct replay {
 
 	uint64_t first_ns, last_ns;
 	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */
-	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
-	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
+	uint64_t lost_events;			/* LOST records; the recorder's own count is in the metadata */
+	uint64_t calls_without_entry;		/* exits whose arguments nothing recorded */
 	struct replay_watch watch;
 	bool has_dumps; /* stack dumps come in records of their own */
 	bool has_snapshots;
@@ -92,9 +92,6 @@ struct replay {
 /* Opens the file; on error the value is deinitialised. */
 struct mmt_error *replay_init(struct replay *replay, const struct replay_options *options) MMT_MUST_CHECK;
 void replay_deinit(struct replay *replay);
-
-/* Kind of the accounts of lost calls (their stack is lost_stack) to which an interval of BIRTH_UNKNOWN belongs. */
-uint32_t replay_lost_kind(const struct replay *replay, const struct space_interval *interval);
 
 /* The whole pass. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;

@@ -104,7 +104,7 @@ static struct mmt_error *add_process(const struct replay *replay, const struct r
 
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
-		const struct account *owner = holdings_owner(replay, process, interval);
+		const struct account *owner = holdings_owner(replay, interval);
 
 		if (!owner) {
 			add_unowned(replay, sums, interval, birth);

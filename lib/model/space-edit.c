@@ -54,7 +54,8 @@ bool space_edit_continues(const struct space_interval *left, const struct space_
 
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
 {
-	return left->birth == right->birth && left->commit == right->commit && space_edit_continues(left, right);
+	return left->birth == right->birth && left->repaired == right->repaired && left->commit == right->commit &&
+	       space_edit_continues(left, right);
 }
 
 static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)
@@ -135,10 +136,17 @@ bool space_edit_put(struct space *space, const struct space_interval *interval)
 
 bool space_edit_bear(struct space *space, const struct space_interval *interval)
 {
-	if (!space_edit_put(space, interval))
+	struct space_interval named = *interval;
+
+	if (named.start >= named.end)
+		return true;
+	named.repaired = named.birth == BIRTH_UNKNOWN;
+	if (named.repaired && space->observer.found)
+		named.birth = space->observer.found(space->observer.context, &named);
+	if (!space_edit_put(space, &named))
 		return false;
-	if (space->observer.born && interval->end > interval->start)
-		space->observer.born(space->observer.context, interval);
+	if (space->observer.born)
+		space->observer.born(space->observer.context, &named);
 	return true;
 }
 

@@ -37,8 +37,8 @@ static bool seen_early(const struct space *space, const struct space_call *call,
 	struct space_attributes found = held->attributes;
 	uint64_t address = held->start > start ? held->start : start;
 
-	if (held->birth >= BIRTH_FIRST ||
-	    (held->birth == BIRTH_UNKNOWN && space->now_ns - space->repaired_ns > GUARD_NS) ||
+	if ((held->birth >= BIRTH_FIRST && !held->repaired) ||
+	    (held->repaired && space->now_ns - space->repaired_ns > GUARD_NS) ||
 	    (held->birth == BIRTH_BEFORE && !space_doubt_covers(space, call, address)))
 		return false;
 	placed = space_edit_advance(attributes, address - start);
@@ -73,7 +73,7 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 			done = space_edit_take(space, from, to, &saved);
 			continue;
 		}
-		if (node->interval.birth == BIRTH_UNKNOWN)
+		if (node->interval.repaired)
 			space->counts.repaired_bytes -= to - from;
 		done = space_edit_release(space, from, to, NULL);
 	}

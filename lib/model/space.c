@@ -84,6 +84,7 @@ static bool copy_space(const struct space *space, struct space *copy)
 		if (interval.attributes.dontfork)
 			continue;
 		interval.birth = BIRTH_BEFORE;
+		interval.repaired = false;
 		interval.commit = space_edit_commit(&interval.attributes);
 		if (!space_edit_put(copy, &interval))
 			return false;

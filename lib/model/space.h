@@ -62,6 +62,7 @@ struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
 	uint32_t birth, commit; /* commit is COMMIT_NONE exactly while protection is PROT_NONE */
+	bool repaired;		/* born as BIRTH_UNKNOWN, whatever number the observer has given it */
 };
 
 enum space_call_kind {
@@ -106,6 +107,9 @@ struct space_call {
  * told when that call returns (see space-guards.h). Callbacks must not touch the space.
  */
 struct space_observer {
+	/* The number, BIRTH_FIRST or later, that `interval` shall have for its birth instead of BIRTH_UNKNOWN; may be
+	 * NULL. Told as born after that. Equal numbers merge. */
+	uint32_t (*found)(void *context, const struct space_interval *interval);
 	/* `interval` is what becomes mapped, with its birth. */
 	void (*born)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` go: released, replaced or forgotten. */

@@ -25,6 +25,12 @@ static void on_born(void *context, const struct space_interval *interval)
 	((struct balance *)context)->live += interval->end - interval->start;
 }
 
+static uint32_t on_found(void *context, const struct space_interval *interval)
+{
+	(void)context;
+	return interval->birth == BIRTH_UNKNOWN && interval->repaired ? UINT32_MAX : BIRTH_UNKNOWN;
+}
+
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
 			const struct space_call *by)
 {
@@ -217,7 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes input = bytes_over(data, size);
 	struct balance balance = {0};
-	const struct space_observer observer = {.born = on_born, .released = on_released, .context = &balance};
+	const struct space_observer observer = {
+	    .found = size & 1 ? on_found : NULL, .born = on_born, .released = on_released, .context = &balance};
 	struct space *space;
 	uint64_t now_ns = 1000000;
 	uint32_t birth = BIRTH_FIRST;

@@ -79,6 +79,12 @@ expect_json '.processes | all(.checked and .wrong_bytes == .repaired_bytes)'
 expect_json ".completeness.repaired_by_loss and .completeness.repaired_bytes == $((unseen + released))"
 expect_json "[.groups[] | select(.lost) | .unfreed_bytes] | add == $unseen"
 expect_workload_answer yes
+"$MMTRACE" report --json --class anon -i "$recording" >"$directory/anon.json" || fail "report ended with status $?"
+[ "$(jq '[.groups[] | select(.lost) | .unfreed_bytes] | add' "$directory/anon.json")" = "$unseen" ] ||
+	fail "what was found of anonymous memory is not in its class"
+"$MMTRACE" report --json --class file,heap -i "$recording" >"$directory/other.json" || fail "report ended with status $?"
+[ "$(jq '[.groups[] | select(.lost)] | length' "$directory/other.json")" = 0 ] ||
+	fail "what was found of anonymous memory is in another class"
 expect_json "[.groups[] | select(.lost | not)
 	| select([.frames[].function] | index(\"map_first\") or index(\"map_last\") | not) | .unfreed_bytes] | add // 0 | . == 0"
 expect_check 1

@@ -3,15 +3,11 @@
 #include <check.h>
 #include <malloc.h>
 #include <mmtrace/report.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/cleanup.h"
-#include "support/recording-builder.h"
+#include "support/report-file.h"
 #include "support/run-suite.h"
 
 enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
@@ -20,23 +16,6 @@ enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 #define START_NS (1000ull * MILLISECOND)
 #define PARENT_ADDRESS 0x10000000000ull
 #define CHILD_ADDRESS 0x20000000000ull
-
-static char directory[64], path[80], old_path[96];
-
-static void create(void)
-{
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/a.data", directory);
-	snprintf(old_path, sizeof(old_path), "%s.old", path);
-}
-
-static void destroy(void)
-{
-	unlink(path);
-	unlink(old_path);
-	ck_assert_int_eq(rmdir(directory), 0);
-}
 
 static void snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, size_t before_count,
 		     size_t own_count)
@@ -61,25 +40,10 @@ static void snapshot(struct recording_builder *builder, enum snapshot_kind kind,
 	free(lines);
 }
 
-static void survive(struct recording_builder *builder, int32_t pid)
-{
-	struct recording_residency residency = {0};
-	struct process_residency *process = vector_append(&residency.processes);
-	struct buffer buffer;
-
-	ck_assert_ptr_nonnull(process);
-	process->pid = pid;
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
-}
-
 /* A parent of `mappings` mappings maps 1 MiB, then its children 10 MiB each, of which each unmaps one. */
 static void record(unsigned children, size_t mappings, bool parent_survives)
 {
-	struct recording_builder *builder = builder_create(path);
+	struct recording_builder *builder = builder_create(report_file_path());
 	uint64_t time_ns = START_NS + MILLISECOND;
 
 	builder_comm(builder, START_NS, PARENT, PARENT, "parent");
@@ -100,7 +64,7 @@ static void record(unsigned children, size_t mappings, bool parent_survives)
 	time_ns += MILLISECOND;
 	if (parent_survives) {
 		snapshot(builder, SNAPSHOT_STOP, time_ns, mappings, 1);
-		survive(builder, PARENT);
+		report_file_survive(builder, PARENT);
 	} else {
 		builder_exit(builder, time_ns, PARENT, PARENT);
 	}
@@ -108,22 +72,12 @@ static void record(unsigned children, size_t mappings, bool parent_survives)
 	builder_finish(builder, time_ns + MILLISECOND);
 }
 
-static struct mmt_report *make_report(const struct mmt_report_options *options)
-{
-	struct mmt_report *report = NULL;
-	struct mmt_error *error = mmt_report_create(options, &report);
-
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
-	return report;
-}
-
 static struct mmt_report *report_all(void)
 {
 	struct mmt_report_options options;
 
 	mmt_report_options_init(&options);
-	options.input = path;
-	return make_report(&options);
+	return report_file_report(&options);
 }
 
 START_TEST(one_child_at_a_time)
@@ -171,10 +125,9 @@ START_TEST(ended_processes_that_are_asked_for)
 	mmt_report_destroy(report);
 	record(3, 3, true);
 	mmt_report_options_init(&options);
-	options.input = path;
 	options.pids = &pid;
 	options.pid_count = 1;
-	report = make_report(&options);
+	report = report_file_report(&options);
 	ck_assert_uint_eq(report->unfreed_bytes, 9 * MEBIBYTE);
 	ck_assert_uint_eq(report->peak_bytes, 10 * MEBIBYTE);
 	ck_assert_uint_eq(report->process_count, 1);
@@ -191,10 +144,9 @@ START_TEST(what_a_child_inherited_counts_once)
 
 	record(1, 3, true);
 	mmt_report_options_init(&options);
-	options.input = path;
 	options.pids = pids;
 	for (options.pid_count = 1; options.pid_count <= 2; options.pid_count++) {
-		struct mmt_report *report = make_report(&options);
+		struct mmt_report *report = report_file_report(&options);
 
 		ck_assert_uint_eq(report->process_count, options.pid_count);
 		ck_assert_uint_eq(report->before_bytes, (options.pid_count == 1) * MEBIBYTE + 3 * 4096);
@@ -231,7 +183,7 @@ int main(void)
 	TCase *tcase = tcase_create("ended");
 
 	tcase_set_timeout(tcase, 120);
-	tcase_add_checked_fixture(tcase, create, destroy);
+	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, one_child_at_a_time);
 	tcase_add_test(tcase, ended_processes_that_are_asked_for);
 	tcase_add_test(tcase, what_a_child_inherited_counts_once);

@@ -451,16 +451,75 @@ START_TEST(failures_are_counted_by_stack_and_error)
 }
 END_TEST
 
+static uint32_t find_bytes(uint64_t time_ns, uint32_t kind, uint64_t bytes)
+{
+	uint32_t birth = 0;
+
+	ledger.now_ns = time_ns;
+	ck_assert_ptr_null(ledger_found(&ledger, 0, kind, 9, &birth));
+	ck_assert_uint_ge(birth, BIRTH_FIRST);
+	ledger_born(&ledger, birth, kind, bytes);
+	return birth;
+}
+
 START_TEST(found_bytes_have_an_account_of_their_own)
 {
-	ledger.now_ns = 2000;
+	uint32_t found, again;
+
 	map_bytes(2000, 4096, 1);
-	ck_assert_ptr_null(ledger_found(&ledger, 0, 0, 9, 8192, true));
-	ck_assert_ptr_null(ledger_found(&ledger, 0, 0, 9, 4096, false));
-	ck_assert_uint_eq(account_of_stack(9)->allocated_bytes, 8192);
-	ck_assert_uint_eq(account_of_stack(9)->freed_bytes, 4096);
+	found = find_bytes(2000, 0, 8192);
+	ledger_released(&ledger, found, 8192, 0);
+	again = find_bytes(3000, 0, 4096);
+	ck_assert_uint_eq(found, again);
+	ck_assert_uint_eq(account_of_stack(9)->allocated_bytes, 12288);
+	ck_assert_uint_eq(account_of_stack(9)->freed_bytes, 8192);
+	ck_assert_uint_eq(account_of_stack(9)->allocated_count, 0);
+	ck_assert_uint_eq(account_of_stack(9)->freed_count, 0);
 	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 4096);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 8192);
+	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].peak_bytes, 12288);
+	ck_assert_uint_eq(ledger.releases.count, 0);
+}
+END_TEST
+
+/* What was found before the window, or too late for it, is in no account; each kind has its own. */
+START_TEST(found_bytes_have_a_time_and_a_kind)
+{
+	uint32_t before, inside, other, younger, part;
+
+	ledger.options.births_to_ns = 5000;
+	before = find_bytes(500, 1, 4096);
+	inside = find_bytes(2000, 1, 8192);
+	other = find_bytes(3000, 2, 16384);
+	younger = find_bytes(5000, 1, 32768);
+	ck_assert_int_eq(ledger_birth(&ledger, before)->side, LEDGER_BEFORE);
+	ck_assert_int_eq(ledger_birth(&ledger, younger)->side, LEDGER_YOUNGER);
+	ck_assert_uint_ne(inside, other);
+	ck_assert_uint_eq(ledger.accounts.count, 2);
+	ck_assert_uint_eq(ledger.accounts.items[0].kind, 1);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 8192);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 16384);
+	ck_assert_ptr_null(ledger_split(&ledger, inside, 3, 4096, &part));
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes, 4096);
+	ck_assert_uint_eq(ledger.accounts.items[2].allocated_bytes, 4096);
+	ck_assert_uint_eq(ledger.accounts.items[2].allocated_count, 0);
+	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 24576);
+}
+END_TEST
+
+/* A stack that grew unseen, and is found so: the bytes are its call's. */
+START_TEST(a_birth_grows_after_its_stack_was_told)
+{
+	uint32_t birth = map_bytes(2000, 4096, 1);
+
+	ledger.now_ns = 3000;
+	ledger_born(&ledger, birth, 0, 8192);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes, 12288);
+	ck_assert_uint_eq(account_of_stack(1)->allocated_count, 1);
+	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes, 12288);
+	ledger_released(&ledger, birth, 12288, 0);
+	ck_assert_uint_eq(account_of_stack(1)->freed_bytes, 12288);
+	ck_assert_uint_eq(account_of_stack(1)->freed_count, 1);
 }
 END_TEST
 
@@ -487,6 +546,8 @@ int main(void)
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
+	tcase_add_test(tcase, found_bytes_have_a_time_and_a_kind);
+	tcase_add_test(tcase, a_birth_grows_after_its_stack_was_told);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -2,13 +2,10 @@
 /* Bytes whose calls were lost keep their account, whatever becomes of them. */
 #include <check.h>
 #include <mmtrace/report.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "support/recording-builder.h"
+#include "support/report-file.h"
 #include "support/run-suite.h"
 
 enum { PID = 100 };
@@ -19,20 +16,7 @@ enum { PID = 100 };
 #define MOVED_BYTES (64ull << 10)
 #define ELSEWHERE 0x7f0000000000ull
 
-static char directory[64], path[80];
-
-static void create(void)
-{
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/a.data", directory);
-}
-
-static void destroy(void)
-{
-	unlink(path);
-	ck_assert_int_eq(rmdir(directory), 0);
-}
+#define STOP_NS 9000
 
 static void call(struct recording_builder *builder, struct builder_call call)
 {
@@ -43,7 +27,7 @@ static void call(struct recording_builder *builder, struct builder_call call)
 /* After a loss the break grows, nobody knows by whose calls, and a piece of the growth is moved out of the heap. */
 static void record(void)
 {
-	struct recording_builder *builder = builder_create(path);
+	struct recording_builder *builder = builder_create(report_file_path());
 	const struct event_mapping heap = {.start = HEAP_ADDRESS,
 					   .length = HEAP_BYTES,
 					   .protection = PROT_READ | PROT_WRITE,
@@ -61,23 +45,19 @@ static void record(void)
 					    .arguments = {grown - 2 * MOVED_BYTES, MOVED_BYTES, MOVED_BYTES,
 							  MREMAP_MAYMOVE | MREMAP_FIXED, ELSEWHERE},
 					    .result = (int64_t)ELSEWHERE});
+	builder_comm(builder, STOP_NS, PID, PID, "lossy");
 	builder_round(builder);
 	builder_lose(builder, 1);
-	builder_finish(builder, 9000);
+	builder_finish(builder, STOP_NS);
 }
 
 static struct mmt_report *report_by(enum mmt_group_by by)
 {
 	struct mmt_report_options options;
-	struct mmt_report *report = NULL;
-	struct mmt_error *error;
 
 	mmt_report_options_init(&options);
-	options.input = path;
 	options.by = by;
-	error = mmt_report_create(&options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
-	return report;
+	return report_file_report(&options);
 }
 
 START_TEST(a_piece_of_the_heap_is_moved)
@@ -97,13 +77,85 @@ START_TEST(a_piece_of_the_heap_is_moved)
 }
 END_TEST
 
+static uint64_t unfreed_of_class(const struct mmt_report *report, const char *name)
+{
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (!strcmp(report->groups[i].name, name))
+			return report->groups[i].unfreed_bytes;
+	}
+	return 0;
+}
+
+static uint64_t unfreed_in_classes(uint32_t classes)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	uint64_t bytes;
+
+	mmt_report_options_init(&options);
+	options.classes = classes;
+	report = report_file_report(&options);
+	bytes = report->unfreed_bytes;
+	mmt_report_destroy(report);
+	return bytes;
+}
+
+/* The heap's bytes are the heap's, although a part has been moved out of it. */
+START_TEST(they_have_a_class)
+{
+	struct mmt_report *report;
+
+	record();
+	report = report_by(MMT_BY_CLASS);
+	ck_assert_uint_eq(unfreed_of_class(report, "heap"), GROWTH_BYTES);
+	mmt_report_destroy(report);
+	ck_assert_uint_eq(unfreed_in_classes(1u << MMT_CLASS_HEAP), GROWTH_BYTES);
+	ck_assert_uint_eq(unfreed_in_classes(1u << MMT_CLASS_ANON), 0);
+}
+END_TEST
+
+/* They count from the moment in which they were found: not when that is before the window, nor when they are too young.
+ */
+START_TEST(they_have_a_time)
+{
+	static const struct {
+		uint64_t from_ns, min_age_ns;
+		uint64_t unfreed_bytes, younger_bytes;
+	} windows[] = {
+	    {3500, 0, GROWTH_BYTES, 0},
+	    {4500, 0, 0, 0},
+	    {1000, STOP_NS - 4500, GROWTH_BYTES, 0},
+	    {1000, STOP_NS - 3500, 0, GROWTH_BYTES},
+	};
+
+	record();
+	for (size_t i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		struct mmt_report_options options;
+		struct mmt_report *report;
+
+		mmt_report_options_init(&options);
+		options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, windows[i].from_ns};
+		options.min_age_ns = windows[i].min_age_ns;
+		report = report_file_report(&options);
+		ck_assert_uint_eq(report->unfreed_bytes, windows[i].unfreed_bytes);
+		ck_assert_uint_eq(report->younger_bytes, windows[i].younger_bytes);
+		ck_assert_uint_eq(report->unfreed_bytes + report->younger_bytes + report->before_bytes,
+				  HEAP_BYTES + GROWTH_BYTES);
+		ck_assert_uint_eq(report->completeness.repaired_bytes, GROWTH_BYTES);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("lost-bytes");
 	TCase *tests = tcase_create("lost-bytes");
 
-	tcase_add_checked_fixture(tests, create, destroy);
+	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_piece_of_the_heap_is_moved);
+	tcase_add_test(tests, they_have_a_class);
+	tcase_add_test(tests, they_have_a_time);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

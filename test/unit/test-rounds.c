@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the recorder says about the order of its records, as the reader understands it. */
 #include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "capture/drain.h"
-#include "support/recording-builder.h"
+#include "support/report-file.h"
 #include "support/run-suite.h"
 #include "trace/reader.h"
 
 enum { PID = 100 };
-
-static char directory[64], path[80];
-
-static void create(void)
-{
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/a.data", directory);
-}
-
-static void destroy(void)
-{
-	unlink(path);
-	ck_assert_int_eq(rmdir(directory), 0);
-}
 
 static void unmap(struct recording_builder *builder, uint64_t time_ns)
 {
@@ -42,7 +23,7 @@ static void drain(struct recorder *recorder)
 START_TEST(a_round_without_a_drain_goes_on)
 {
 	static struct recorder recorder;
-	struct recording_builder *builder = builder_create(path);
+	struct recording_builder *builder = builder_create(report_file_path());
 	uint64_t seen = 0;
 	bool end = false;
 	struct reader *reader;
@@ -65,7 +46,7 @@ START_TEST(a_round_without_a_drain_goes_on)
 	ck_assert_ptr_null(recorder.write_error);
 	builder_finish(builder, 6000);
 
-	ck_assert_ptr_null(reader_open(path, &reader));
+	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
 	for (;; seen++) {
 		ck_assert_ptr_null(reader_next(reader, &event, &end));
 		if (end)
@@ -83,7 +64,7 @@ int main(void)
 	Suite *suite = suite_create("rounds");
 	TCase *tests = tcase_create("rounds");
 
-	tcase_add_checked_fixture(tests, create, destroy);
+	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_round_without_a_drain_goes_on);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

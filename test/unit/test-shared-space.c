@@ -4,13 +4,9 @@
 #include <check.h>
 #include <mmtrace/report.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
-#include "support/recording-builder.h"
+#include "support/report-file.h"
 #include "support/run-suite.h"
 
 enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
@@ -20,41 +16,11 @@ enum { OWNER = 100, SHARER = 200, BYSTANDER = 300 };
 #define SHARED_ADDRESS 0x20000000000ull
 #define OTHER_ADDRESS 0x30000000000ull
 
-static char directory[64], path[80];
-
-static void create(void)
-{
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/a.data", directory);
-}
-
-static void destroy(void)
-{
-	unlink(path);
-	ck_assert_int_eq(rmdir(directory), 0);
-}
-
-static void survive(struct recording_builder *builder, int32_t pid)
-{
-	struct recording_residency residency = {0};
-	struct process_residency *process = vector_append(&residency.processes);
-	struct buffer buffer;
-
-	ck_assert_ptr_nonnull(process);
-	process->pid = pid;
-	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
-	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
-}
-
 /* The owner maps 8 MiB, its sharer 16 MiB, of which it unmaps 1; another process 4 MiB. `first` ends before the second;
  * `survivor`: lives on, 0: nobody does. */
 static void record(int32_t first, int32_t second, int32_t survivor)
 {
-	struct recording_builder *builder = builder_create(path);
+	struct recording_builder *builder = builder_create(report_file_path());
 
 	builder_comm(builder, 1000, OWNER, OWNER, "owner");
 	builder_comm(builder, 1000, BYSTANDER, BYSTANDER, "bystander");
@@ -73,24 +39,19 @@ static void record(int32_t first, int32_t second, int32_t survivor)
 		builder_exit(builder, 8000, BYSTANDER, BYSTANDER);
 	builder_round(builder);
 	if (survivor)
-		survive(builder, survivor);
+		report_file_survive(builder, survivor);
 	builder_finish(builder, 9000);
 }
 
 static struct mmt_report *report_of(const int32_t *pids, size_t pid_count, enum mmt_group_by by)
 {
 	struct mmt_report_options options;
-	struct mmt_report *report = NULL;
-	struct mmt_error *error;
 
 	mmt_report_options_init(&options);
-	options.input = path;
 	options.pids = pids;
 	options.pid_count = pid_count;
 	options.by = by;
-	error = mmt_report_create(&options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
-	return report;
+	return report_file_report(&options);
 }
 
 static uint64_t bytes_in_table(const struct mmt_report *report, int32_t pid)
@@ -171,7 +132,7 @@ START_TEST(one_outlives_the_other)
 		mmt_report_destroy(report);
 		check_alone(OWNER, 8);
 		check_alone(SHARER, 15);
-		unlink(path);
+		unlink(report_file_path());
 	}
 }
 END_TEST
@@ -198,7 +159,7 @@ int main(void)
 	Suite *suite = suite_create("shared-space");
 	TCase *tcase = tcase_create("shared-space");
 
-	tcase_add_checked_fixture(tcase, create, destroy);
+	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, the_sharer_ends_first);
 	tcase_add_test(tcase, the_owner_ends_first);
 	tcase_add_test(tcase, one_outlives_the_other);

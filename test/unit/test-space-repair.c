@@ -315,6 +315,40 @@ START_TEST(lost_call_whose_witness_came_is_not_the_kernels_work)
 }
 END_TEST
 
+static uint32_t number_of_found(void *context, const struct space_interval *interval)
+{
+	(void)context;
+	ck_assert_uint_eq(interval->birth, BIRTH_UNKNOWN);
+	return 77;
+}
+
+/* What was found has the number that its observer gives it, and remains known as found. */
+START_TEST(found_bytes_have_the_number_they_are_given)
+{
+	const struct space_observer observer = {.found = number_of_found};
+	const struct space_interval *interval;
+	struct space *space, *copy;
+
+	ck_assert_ptr_null(space_create(&observer, PAGE, &space));
+	space_exec(space);
+	space_lost(space);
+	ck_assert_ptr_null(space_witness(
+	    space, &(struct space_witness){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
+	ck_assert_ptr_null(space_witness(
+	    space, &(struct space_witness){.start = 24 * PAGE, .end = 26 * PAGE, .attributes = anonymous}));
+	interval = space_next(space, 0);
+	ck_assert_uint_eq(interval->birth, 77);
+	ck_assert_uint_eq(interval->end - interval->start, 6 * PAGE);
+	ck_assert(interval->repaired);
+	ck_assert_uint_eq(space_counts(space).repaired_bytes, 6 * PAGE);
+	ck_assert_ptr_null(space_fork(space, &copy));
+	ck_assert_uint_eq(space_next(copy, 0)->birth, BIRTH_BEFORE);
+	ck_assert(!space_next(copy, 0)->repaired);
+	space_destroy(copy);
+	space_destroy(space);
+}
+END_TEST
+
 START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 {
 	driver_map(&driver, 14, 2, RW, MAP_STACK);
@@ -436,6 +470,7 @@ int main(void)
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
 	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, found_bytes_have_the_number_they_are_given);
 	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
 	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
 	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);

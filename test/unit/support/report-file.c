@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "support/report-file.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+
+static char directory[64], path[80], old_path[96];
+
+void report_file_setup(void)
+{
+	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.data", directory);
+	snprintf(old_path, sizeof(old_path), "%s.old", path);
+}
+
+void report_file_teardown(void)
+{
+	unlink(path);
+	unlink(old_path);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+const char *report_file_path(void)
+{
+	return path;
+}
+
+void report_file_survive(struct recording_builder *builder, int32_t pid)
+{
+	struct recording_residency residency = {0};
+	struct process_residency *process = vector_append(&residency.processes);
+	struct buffer buffer;
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = pid;
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	recording_residency_deinit(&residency);
+}
+
+struct mmt_report *report_file_report(struct mmt_report_options *options)
+{
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	options->input = path;
+	error = mmt_report_create(options, &report);
+	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	return report;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One recording in a directory of its own, and reports of it. Whatever fails ends the test. */
+#ifndef SUPPORT_REPORT_FILE_H
+#define SUPPORT_REPORT_FILE_H
+
+#include <mmtrace/report.h>
+
+#include "support/recording-builder.h"
+
+/* A checked fixture: the directory, and that nothing but the recording is in it at the end. */
+void report_file_setup(void);
+void report_file_teardown(void);
+
+/* Between the two. */
+const char *report_file_path(void);
+
+/* The recorder looked at the pages of this process when it stopped. For one process of a recording. */
+void report_file_survive(struct recording_builder *builder, int32_t pid);
+
+/* The report of the recording; sets options->input. */
+struct mmt_report *report_file_report(struct mmt_report_options *options);
+
+#endif
