@@ -20,23 +20,6 @@ void bytes_fail(struct bytes *bytes, const char *what)
 	bytes->position = bytes->end;
 }
 
-const void *bytes_take(struct bytes *bytes, size_t size)
-{
-	const uint8_t *taken = bytes->position;
-
-	if (bytes->failure || size > bytes_left(bytes)) {
-		bytes_fail(bytes, "ends too early");
-		return NULL;
-	}
-	bytes->position += size;
-	return taken;
-}
-
-void bytes_skip(struct bytes *bytes, size_t size)
-{
-	(void)bytes_take(bytes, size);
-}
-
 void bytes_align(struct bytes *bytes, size_t alignment)
 {
 	size_t offset = (size_t)(bytes->position - bytes->start);
@@ -61,26 +44,6 @@ uint16_t bytes_u16(struct bytes *bytes)
 	if (taken)
 		memcpy(&value, taken, sizeof(value));
 	return le16toh(value);
-}
-
-uint32_t bytes_u32(struct bytes *bytes)
-{
-	const void *taken = bytes_take(bytes, sizeof(uint32_t));
-	uint32_t value = 0;
-
-	if (taken)
-		memcpy(&value, taken, sizeof(value));
-	return le32toh(value);
-}
-
-uint64_t bytes_u64(struct bytes *bytes)
-{
-	const void *taken = bytes_take(bytes, sizeof(uint64_t));
-	uint64_t value = 0;
-
-	if (taken)
-		memcpy(&value, taken, sizeof(value));
-	return le64toh(value);
 }
 
 /* The value and, in *shift_ret, how many bits it has; *last_ret: its last byte. */

@@ -10,9 +10,11 @@
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -27,24 +29,59 @@ struct bytes {
 /* Borrows the bytes. `data` may be NULL when `size` is 0. */
 struct bytes bytes_over(const void *data, size_t size);
 
+/* Mark a value just read as wrong; `what` is a static string such as "length 0". Later reads return zero. */
+void bytes_fail(struct bytes *bytes, const char *what);
+
 static inline size_t bytes_left(const struct bytes *bytes)
 {
 	return (size_t)(bytes->end - bytes->position);
 }
 
+/* Borrowed pointer to `size` bytes, or NULL past the end. */
+static inline const void *bytes_take(struct bytes *bytes, size_t size)
+{
+	const uint8_t *taken = bytes->position;
+
+	if (bytes->failure || size > bytes_left(bytes)) {
+		bytes_fail(bytes, "ends too early");
+		return NULL;
+	}
+	bytes->position += size;
+	return taken;
+}
+
+static inline void bytes_skip(struct bytes *bytes, size_t size)
+{
+	(void)bytes_take(bytes, size);
+}
+
 uint8_t bytes_u8(struct bytes *bytes);
 uint16_t bytes_u16(struct bytes *bytes);
-uint32_t bytes_u32(struct bytes *bytes);
-uint64_t bytes_u64(struct bytes *bytes);
+
+/* Events are read with these two. */
+static inline uint32_t bytes_u32(struct bytes *bytes)
+{
+	const void *taken = bytes_take(bytes, sizeof(uint32_t));
+	uint32_t value = 0;
+
+	if (taken)
+		memcpy(&value, taken, sizeof(value));
+	return le32toh(value);
+}
+
+static inline uint64_t bytes_u64(struct bytes *bytes)
+{
+	const void *taken = bytes_take(bytes, sizeof(uint64_t));
+	uint64_t value = 0;
+
+	if (taken)
+		memcpy(&value, taken, sizeof(value));
+	return le64toh(value);
+}
 
 /* Variable-length integers of DWARF; bits beyond 64 are dropped. */
 uint64_t bytes_uleb128(struct bytes *bytes);
 int64_t bytes_sleb128(struct bytes *bytes);
-
-/* Borrowed pointer to `size` bytes, or NULL past the end. */
-const void *bytes_take(struct bytes *bytes, size_t size);
-
-void bytes_skip(struct bytes *bytes, size_t size);
 
 /* Skip to the next multiple of `alignment` (a power of two) counted from the cursor's start; stops at the end without
  * failing. */
@@ -61,9 +98,6 @@ const char *bytes_string(struct bytes *bytes);
  * what is left or when there are more than `limit`.
  */
 uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit);
-
-/* Mark a value just read as wrong; `what` is a static string such as "length 0". Later reads return zero. */
-void bytes_fail(struct bytes *bytes, const char *what);
 
 static inline bool bytes_ok(const struct bytes *bytes)
 {

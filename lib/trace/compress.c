@@ -14,6 +14,7 @@ struct compressor {
 
 struct decompressor {
 	ZSTD_DStream *stream;
+	bool inside; /* of a frame that continues in the next bytes */
 };
 
 struct mmt_error *compressor_create(struct compressor **compressor_ret)
@@ -89,12 +90,35 @@ static size_t choose_step(const struct buffer *buffer)
 	return left < step ? left : step;
 }
 
+/* One frame that says how much it holds takes one call. False: nothing was done, the stream will tell why. */
+static bool feed_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
+{
+	unsigned long long content = ZSTD_getFrameContentSize(data, size);
+	size_t before = buffer->size, result;
+	void *room;
+
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR ||
+	    content > buffer->maximum - buffer->size || ZSTD_findFrameCompressedSize(data, size) != size)
+		return false;
+	room = buffer_extend(buffer, (size_t)content);
+	if (!room)
+		return false;
+	result = ZSTD_decompressDCtx(decompressor->stream, room, (size_t)content, data, size);
+	ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
+	if (result == content)
+		return true;
+	buffer->size = before;
+	return false;
+}
+
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
 				    struct buffer *buffer)
 {
 	ZSTD_inBuffer input = {.src = data, .size = size};
 	bool full = false; /* the last output was filled up: the stream may hold more although the input is used up */
 
+	if (!decompressor->inside && feed_frame(decompressor, data, size, buffer))
+		return NULL;
 	while (input.pos < input.size || full) {
 		size_t before = buffer->size, step = choose_step(buffer), result;
 		ZSTD_outBuffer output = {.size = step};
@@ -108,6 +132,7 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 		buffer->size = before + output.pos;
 		if (ZSTD_isError(result))
 			return error_create(MMT_ERROR_FORMAT, "zstd: %s", ZSTD_getErrorName(result));
+		decompressor->inside = result != 0;
 		full = output.pos == step && result != 0;
 	}
 	return NULL;

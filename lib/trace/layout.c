@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/layout.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,92 +83,116 @@ void layouts_deinit(struct layouts *layouts)
 	*layouts = (struct layouts){0};
 }
 
-static uint64_t read_u64(const uint8_t *bytes, uint16_t offset)
+static inline uint64_t read_u64(const uint8_t *bytes, size_t offset)
 {
-	struct bytes cursor = bytes_over(bytes + offset, sizeof(uint64_t));
+	uint64_t value;
 
-	return bytes_u64(&cursor);
+	memcpy(&value, bytes + offset, sizeof(value));
+	return le64toh(value);
 }
 
 /*
  * The id comes before the attribute is known: all attributes of a file have it in the same place, by IDENTIFIER or by
- * equal sample types. The first one tells.
+ * equal sample types. The first one tells. 0: none; false: the record is too short for it.
  */
-static uint32_t find_attribute(const struct layouts *layouts, const struct perf_event_header *header,
-			       const uint8_t *record, uint64_t *id_ret)
+static bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		    uint64_t *id_ret)
 {
 	const struct layout *first = &layouts->items[0];
 	bool sample = header->type == PERF_RECORD_SAMPLE;
-	uint16_t place_of_id = sample ? first->sample_id : first->trailer_id;
-	size_t offset = place_of_id;
-	const uint64_t *attribute;
+	size_t offset = sample ? first->sample_id : first->trailer_id;
 
 	*id_ret = 0;
-	if (!sample && (first->trailer_size == 0 || place_of_id == LAYOUT_ABSENT))
-		return 0;
-	if (place_of_id == LAYOUT_ABSENT)
-		return 0;
+	if (offset == LAYOUT_ABSENT || (!sample && first->trailer_size == 0))
+		return true;
 	if (!sample) {
 		if (header->size < HEADER_BYTES + first->trailer_size)
-			return UINT32_MAX;
+			return false;
 		/* IDENTIFIER is last whatever else the trailer has. */
-		offset = header->size - first->trailer_size + place_of_id;
+		offset += header->size - first->trailer_size;
 	}
 	if (offset + sizeof(uint64_t) > header->size)
-		return UINT32_MAX;
-	*id_ret = read_u64(record, (uint16_t)offset);
-	if (*id_ret == 0)
+		return false;
+	*id_ret = read_u64(record, offset);
+	return true;
+}
+
+static uint32_t find_attribute(const struct layouts *layouts, uint64_t id)
+{
+	const uint64_t *attribute;
+
+	if (id == 0)
 		return 0;
-	attribute = map_get(&layouts->by_id, *id_ret);
+	attribute = map_get(&layouts->by_id, id);
 	if (attribute)
 		return (uint32_t)*attribute;
 	return layouts->count == 1 ? 0 : UINT32_MAX;
 }
 
-static bool read_identity(const uint8_t *start, size_t size, const uint16_t places[3], struct record_identity *identity)
+static bool has_field(uint16_t place, size_t size)
 {
-	for (size_t i = 0; i < 3; i++) {
-		if (places[i] != LAYOUT_ABSENT && places[i] + sizeof(uint64_t) > size)
-			return false;
-	}
-	if (places[0] != LAYOUT_ABSENT) {
-		uint64_t task = read_u64(start, places[0]);
+	return place == LAYOUT_ABSENT || place + sizeof(uint64_t) <= size;
+}
+
+static bool has_fields(const struct layout *layout, const struct perf_event_header *header)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		return has_field(layout->sample_task, header->size) && has_field(layout->sample_time, header->size) &&
+		       has_field(layout->sample_cpu, header->size);
+	return layout->trailer_size == 0 || header->size >= HEADER_BYTES + layout->trailer_size;
+}
+
+static void read_fields(const uint8_t *start, uint16_t task_place, uint16_t time_place, uint16_t cpu_place,
+			struct record_identity *identity)
+{
+	if (task_place != LAYOUT_ABSENT) {
+		uint64_t task = read_u64(start, task_place);
 
 		identity->pid = (int32_t)(uint32_t)task;
 		identity->tid = (int32_t)(task >> 32);
 	}
-	if (places[1] != LAYOUT_ABSENT)
-		identity->time_ns = read_u64(start, places[1]);
-	if (places[2] != LAYOUT_ABSENT)
-		identity->cpu = (int32_t)(uint32_t)read_u64(start, places[2]);
-	return true;
+	if (time_place != LAYOUT_ABSENT)
+		identity->time_ns = read_u64(start, time_place);
+	if (cpu_place != LAYOUT_ABSENT)
+		identity->cpu = (int32_t)(uint32_t)read_u64(start, cpu_place);
+}
+
+static void read_known(const struct layout *layout, const struct perf_event_header *header, const uint8_t *record,
+		       struct record_identity *identity)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity);
+	else if (layout->trailer_size)
+		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
+			    layout->trailer_cpu, identity);
 }
 
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	const struct layout *layout;
-	size_t trailer;
-
 	*identity_ret = (struct record_identity){.attribute = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
 	if (header->type >= RECORD_HEADER_ATTR)
 		return true;
-	identity_ret->attribute = find_attribute(layouts, header, record, &identity_ret->id);
-	if (identity_ret->attribute == UINT32_MAX)
-		return identity_ret->id != 0;
-	layout = &layouts->items[identity_ret->attribute];
-	if (header->type == PERF_RECORD_SAMPLE)
-		return read_identity(record, header->size,
-				     (const uint16_t[]){layout->sample_task, layout->sample_time, layout->sample_cpu},
-				     identity_ret);
-	if (layout->trailer_size == 0)
-		return true;
-	if (header->size < HEADER_BYTES + layout->trailer_size)
+	if (!read_id(layouts, header, record, &identity_ret->id))
 		return false;
-	trailer = header->size - layout->trailer_size;
-	return read_identity(record + trailer, layout->trailer_size,
-			     (const uint16_t[]){layout->trailer_task, layout->trailer_time, layout->trailer_cpu},
-			     identity_ret);
+	identity_ret->attribute = find_attribute(layouts, identity_ret->id);
+	if (identity_ret->attribute == UINT32_MAX)
+		return true;
+	if (!has_fields(&layouts->items[identity_ret->attribute], header))
+		return false;
+	read_known(&layouts->items[identity_ret->attribute], header, record, identity_ret);
+	return true;
+}
+
+void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		  uint32_t attribute, struct record_identity *identity_ret)
+{
+	*identity_ret = (struct record_identity){.attribute = attribute, .pid = -1, .tid = -1, .cpu = -1};
+	if (header->type >= RECORD_HEADER_ATTR)
+		return;
+	(void)read_id(layouts, header, record, &identity_ret->id);
+	if (attribute != UINT32_MAX)
+		read_known(&layouts->items[attribute], header, record, identity_ret);
 }
 
 size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,

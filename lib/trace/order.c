@@ -6,26 +6,18 @@
 
 #include "base/vector.h"
 
-struct entry {
-	uint64_t time_ns;
-	uint64_t sequence; /* keeps equal times in order of arrival */
-	uint64_t file_offset;
-	uint8_t *record; /* owned */
-	size_t size;
-};
-
 struct order {
-	VECTOR(struct entry) heap; /* the oldest at [0] */
-	uint8_t *popped;	   /* owned: what the caller of order_pop() still looks at */
-	uint64_t sequence;
+	/* From `first` on: may go out up to `releasable`, then the rest of what was sorted, then what came since. */
+	VECTOR(struct order_item) items;
+	VECTOR(struct order_item) merged; /* where the next merge goes */
+	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
+	size_t first, releasable;
 	uint64_t youngest_ns;	/* pushed so far */
 	uint64_t last_round_ns; /* youngest when the round before ended */
-	uint64_t release_ns;	/* everything up to here may go out */
-	uint64_t popped_ns;
+	uint64_t taken_ns;
 	uint64_t violations;
 	size_t bytes;
-	bool may_release;
-	bool ended;
+	bool has_rounds;
 };
 
 struct mmt_error *order_create(struct order **order_ret)
@@ -38,112 +30,185 @@ struct mmt_error *order_create(struct order **order_ret)
 	return NULL;
 }
 
-void order_destroy(struct order *order)
+/* One record of the block is no longer held. */
+static void let_go(struct record_block *block, struct record_block **done)
 {
+	if (--block->pending || !block->left)
+		return;
+	block->next = *done;
+	*done = block;
+}
+
+void order_destroy(struct order *order, struct record_blocks *blocks)
+{
+	struct record_block *done = NULL;
+
 	if (!order)
 		return;
-	for (size_t i = 0; i < order->heap.count; i++)
-		free(order->heap.items[i].record);
-	vector_deinit(&order->heap);
-	free(order->popped);
+	for (size_t i = order->first; i < order->items.count; i++)
+		let_go(order->items.items[i].block, &done);
+	if (done)
+		record_blocks_give_back(blocks, done);
+	vector_deinit(&order->items);
+	vector_deinit(&order->merged);
+	vector_deinit(&order->runs);
 	free(order);
 }
 
-static bool is_before(const struct entry *left, const struct entry *right)
+/* Ascending runs of what is held. */
+static bool find_runs(struct order *order)
 {
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns;
-	return left->sequence < right->sequence;
-}
+	const struct order_item *items = order->items.items;
+	size_t count = order->items.count;
 
-static void sift_up(struct entry *heap, size_t index)
-{
-	struct entry entry = heap[index];
-
-	while (index && is_before(&entry, &heap[(index - 1) / 2])) {
-		heap[index] = heap[(index - 1) / 2];
-		index = (index - 1) / 2;
+	order->runs.count = 0;
+	if (!vector_push(&order->runs, order->first))
+		return false;
+	for (size_t i = order->first + 1; i < count; i++) {
+		if (items[i].time_ns < items[i - 1].time_ns && !vector_push(&order->runs, i))
+			return false;
 	}
-	heap[index] = entry;
+	return vector_push(&order->runs, count);
 }
 
-static void sift_down(struct entry *heap, size_t count, size_t index)
+/* [start, middle) and [middle, end) of `from` into the same places of `to`; of equal times the left comes first. */
+static void merge_runs(const struct order_item *from, struct order_item *to, size_t start, size_t middle, size_t end)
 {
-	struct entry entry = heap[index];
+	size_t left = start, right = middle;
 
-	for (size_t child = 2 * index + 1; child < count; child = 2 * index + 1) {
-		if (child + 1 < count && is_before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!is_before(&heap[child], &entry))
-			break;
-		heap[index] = heap[child];
-		index = child;
+	while (left < middle && right < end) {
+		bool take_right = from[right].time_ns < from[left].time_ns;
+
+		to[start++] = from[take_right ? right : left];
+		right += take_right;
+		left += !take_right;
 	}
-	heap[index] = entry;
+	memcpy(to + start, from + left, (middle - left) * sizeof(*to));
+	memcpy(to + start + (middle - left), from + right, (end - right) * sizeof(*to));
 }
 
-struct mmt_error *order_push(struct order *order, uint64_t time_ns, uint64_t file_offset, const void *record,
-			     size_t size)
+/* Neighbours in pairs, until there is one run. */
+static struct mmt_error *sort(struct order *order)
 {
-	struct entry entry = {
-	    .time_ns = time_ns, .sequence = order->sequence, .file_offset = file_offset, .size = size};
-
-	entry.record = malloc(size ? size : 1);
-	if (!entry.record)
+	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
+						       order->items.count, sizeof(struct order_item)))
 		return &error_no_memory;
-	memcpy(entry.record, record, size);
-	if (!vector_push(&order->heap, entry)) {
-		free(entry.record);
-		return &error_no_memory;
+	while (order->runs.count > 2) {
+		struct order_item *from = order->items.items, *to = order->merged.items;
+		size_t *runs = order->runs.items, count = order->runs.count - 1, kept = 0, capacity;
+
+		for (size_t i = 0; i < count; i += 2) {
+			size_t end = runs[i + 2 <= count ? i + 2 : i + 1];
+
+			merge_runs(from, to, runs[i], runs[i + 1], end);
+			runs[kept++] = runs[i];
+		}
+		runs[kept++] = runs[count];
+		order->runs.count = kept;
+		order->items.items = to;
+		order->merged.items = from;
+		capacity = order->items.capacity;
+		order->items.capacity = order->merged.capacity;
+		order->merged.capacity = capacity;
 	}
-	sift_up(order->heap.items, order->heap.count - 1);
-	order->sequence++;
-	order->bytes += size;
-	if (time_ns > order->youngest_ns)
-		order->youngest_ns = time_ns;
 	return NULL;
 }
 
-void order_end_round(struct order *order)
+/* The first that is younger; what is held is sorted. */
+static size_t find_younger(const struct order *order, uint64_t time_ns)
 {
-	order->release_ns = order->last_round_ns;
+	size_t low = order->first, high = order->items.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (order->items.items[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What has gone out makes room. */
+static void compact(struct order *order)
+{
+	size_t held = order->items.count - order->first;
+
+	memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
+	order->items.count = held;
+	order->releasable -= order->first;
+	order->first = 0;
+}
+
+static struct mmt_error *release_half(struct order *order)
+{
+	struct mmt_error *error = sort(order);
+	size_t middle = order->first + (order->items.count - order->first) / 2;
+
+	if (!error)
+		order->releasable = find_younger(order, order->items.items[middle].time_ns);
+	return error;
+}
+
+struct mmt_error *order_push(struct order *order, const struct order_item *item)
+{
+	if (order->first && order->first == order->releasable)
+		compact(order);
+	if (!vector_push(&order->items, *item))
+		return &error_no_memory;
+	item->block->pending++;
+	order->bytes += item->size;
+	if (item->time_ns > order->youngest_ns)
+		order->youngest_ns = item->time_ns;
+	if (order->bytes > (order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES) &&
+	    order->first == order->releasable)
+		return release_half(order);
+	return NULL;
+}
+
+struct mmt_error *order_end_round(struct order *order)
+{
+	uint64_t release_ns = order->last_round_ns;
+	struct mmt_error *error;
+
 	order->last_round_ns = order->youngest_ns;
-	order->may_release = order->release_ns > 0;
+	order->has_rounds = true;
+	if (!release_ns || order->first == order->items.count)
+		return NULL;
+	error = sort(order);
+	if (!error)
+		order->releasable = find_younger(order, release_ns);
+	return error;
 }
 
-void order_end(struct order *order)
+struct mmt_error *order_end(struct order *order)
 {
-	order->ended = true;
+	struct mmt_error *error = order->first < order->items.count ? sort(order) : NULL;
+
+	order->releasable = order->items.count;
+	return error;
 }
 
-bool order_pop(struct order *order, struct order_item *item_ret)
+size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, struct record_block **done)
 {
-	struct entry *heap = order->heap.items;
-	struct entry first;
+	size_t count = order->releasable - order->first;
 
-	free(order->popped);
-	order->popped = NULL;
-	if (order->heap.count == 0)
-		return false;
-	if (!order->ended && (!order->may_release || heap[0].time_ns > order->release_ns))
-		return false;
-	first = heap[0];
-	heap[0] = heap[--order->heap.count];
-	if (order->heap.count)
-		sift_down(heap, order->heap.count, 0);
-	order->bytes -= first.size;
-	order->popped = first.record;
-	if (first.time_ns < order->popped_ns)
-		order->violations++;
-	else
-		order->popped_ns = first.time_ns;
-	*item_ret = (struct order_item){
-	    .time_ns = first.time_ns,
-	    .file_offset = first.file_offset,
-	    .record = first.record,
-	    .size = first.size,
-	};
-	return true;
+	if (count > maximum)
+		count = maximum;
+	for (size_t i = 0; i < count; i++) {
+		const struct order_item *item = &order->items.items[order->first + i];
+
+		items_ret[i] = *item;
+		order->bytes -= item->size;
+		let_go(item->block, done);
+		if (item->time_ns < order->taken_ns)
+			order->violations++;
+		else
+			order->taken_ns = item->time_ns;
+	}
+	order->first += count;
+	return count;
 }
 
 uint64_t order_violations(const struct order *order)
@@ -153,5 +218,5 @@ uint64_t order_violations(const struct order *order)
 
 size_t order_bytes(const struct order *order)
 {
-	return order->bytes + order->heap.capacity * sizeof(struct entry);
+	return order->bytes + (order->items.capacity + order->merged.capacity) * sizeof(struct order_item);
 }

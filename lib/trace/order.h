@@ -3,7 +3,10 @@
  * Time order across rings, in bounded memory. Records of one ring are in order, rings are not in order with each other.
  * A round ends when every ring has been drained up to a head read in that round: what comes later is younger than the
  * youngest record of the round before. So at the end of round n everything up to the largest time of round n-1 may go
- * out.
+ * out. What waits is a few ascending runs, which are merged; records stay where they are.
+ *
+ * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
+ * ORDER_WINDOW_BYTES wait.
  */
 #ifndef TRACE_ORDER_H
 #define TRACE_ORDER_H
@@ -13,31 +16,38 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "trace/record-blocks.h"
+
+#define ORDER_WINDOW_BYTES (32u << 20)
+#define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
 
 struct order;
 
 struct order_item {
 	uint64_t time_ns;
-	uint64_t file_offset;
-	const uint8_t *record; /* owned by the order until the next order_pop() */
-	size_t size;
+	const uint8_t *record;
+	struct record_block *block;
+	uint32_t attribute, size; /* the first is the caller's */
 };
 
 struct mmt_error *order_create(struct order **order_ret) MMT_MUST_CHECK;
-void order_destroy(struct order *order);
+/* Blocks with records that have not gone out are given back to `blocks`. Accepts NULL. */
+void order_destroy(struct order *order, struct record_blocks *blocks);
 
-/* Copies the record. Equal times keep their order of arrival. */
-struct mmt_error *order_push(struct order *order, uint64_t time_ns, uint64_t file_offset, const void *record,
-			     size_t size) MMT_MUST_CHECK;
+/* Equal times keep their order of arrival. The record is one more that its block has pending. */
+struct mmt_error *order_push(struct order *order, const struct order_item *item) MMT_MUST_CHECK;
 
-void order_end_round(struct order *order);
+struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
 /* Nothing more comes: everything may go out. */
-void order_end(struct order *order);
+struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
 
-/* False: nothing may go out yet. */
-bool order_pop(struct order *order, struct order_item *item_ret);
+/*
+ * The next records that may go out, at most `maximum`; how many. Blocks that no record will come from any more are
+ * added to *done: they may be given back when these records are no longer needed.
+ */
+size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, struct record_block **done);
 
-/* Records popped with a time before one popped earlier. */
+/* Records taken with a time before one taken earlier. */
 uint64_t order_violations(const struct order *order);
 
 /* Bytes held, for the test of boundedness. */

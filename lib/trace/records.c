@@ -14,15 +14,14 @@
 
 struct records {
 	const struct recording_file *file;
-	uint8_t *window;
-	size_t window_capacity; /* no more than there are data */
-	uint64_t window_offset; /* in the file */
-	size_t window_size;
-	uint64_t offset; /* of the next record in the file */
+	struct record_blocks *own, *blocks; /* the second is the first, or the caller's */
+	struct record_block *window;	    /* of the file; NULL: none yet */
+	uint64_t offset;		    /* of the next record in the file */
 	struct decompressor *decompressor;
-	struct buffer plain; /* decompressed; a record may begin in one compressed record and end in a later one */
+	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
+				       NULL: none yet */
 	size_t plain_position;
-	uint64_t plain_offset;		/* of the compressed record */
+	struct record_block *retired;
 	struct mmt_error *plain_damage; /* behind the records that could be decompressed */
 	bool ended;
 };
@@ -73,22 +72,31 @@ const char *record_type_name(uint32_t type)
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret)
 {
 	struct records *records = calloc(1, sizeof(*records));
-	uint64_t data_bytes = file->data_end - file->data_offset;
 	struct mmt_error *error;
 
 	if (!records)
 		return &error_no_memory;
 	records->file = file;
 	records->offset = file->data_offset;
-	buffer_init(&records->plain, LIMIT_FRAME_BYTES);
-	records->window_capacity = data_bytes < WINDOW_BYTES ? data_bytes : WINDOW_BYTES;
-	records->window = malloc(records->window_capacity ? records->window_capacity : 1);
-	error = records->window ? decompressor_create(&records->decompressor) : &error_no_memory;
+	error = record_blocks_create(&records->own);
+	records->blocks = records->own;
+	if (!error)
+		error = decompressor_create(&records->decompressor);
 	if (error)
 		records_destroy(records);
 	else
 		*records_ret = records;
 	return error;
+}
+
+void records_share_blocks(struct records *records, struct record_blocks *blocks)
+{
+	records->blocks = blocks;
+}
+
+struct record_block *records_retired(struct records *records)
+{
+	return TAKE(records->retired);
 }
 
 void records_destroy(struct records *records)
@@ -97,9 +105,27 @@ void records_destroy(struct records *records)
 		return;
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
-	buffer_deinit(&records->plain);
-	free(records->window);
+	if (records->own) {
+		record_blocks_give_back(records->own, records->window);
+		record_blocks_give_back(records->own, records->plain);
+		record_blocks_give_back(records->own, records->retired);
+	}
+	record_blocks_destroy(records->own);
 	free(records);
+}
+
+/* Its last record has been read. */
+static void leave_block(struct records *records, struct record_block *block)
+{
+	if (!block)
+		return;
+	block->left = true;
+	if (records->blocks == records->own) {
+		record_blocks_give_back(records->own, block);
+	} else if (!block->pending) {
+		block->next = records->retired;
+		records->retired = block;
+	}
 }
 
 static struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const char *what)
@@ -108,26 +134,41 @@ static struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const c
 			    record_type_name(type), what);
 }
 
+static struct mmt_error *move_window(struct records *records, uint64_t offset)
+{
+	uint64_t left = records->file->data_end - offset;
+	size_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+	struct record_block *window = record_blocks_take(records->blocks, WINDOW_BYTES);
+	void *room = window ? buffer_extend(&window->content, size) : NULL;
+	struct mmt_error *error;
+
+	leave_block(records, records->window);
+	records->window = window;
+	if (!room)
+		return window ? buffer_finish(&window->content) : &error_no_memory;
+	window->offset = offset;
+	error = recording_file_read(records->file, offset, room, size);
+	if (error)
+		window->content.size = 0;
+	return error;
+}
+
 /* The bytes at `offset` in the window, at most `wanted` of them. */
 static struct mmt_error *look_at(struct records *records, uint64_t offset, size_t wanted, const uint8_t **data_ret,
 				 size_t *size_ret)
 {
 	uint64_t left = records->file->data_end - offset;
-	struct mmt_error *error;
+	const struct record_block *window = records->window;
 
 	if (wanted > left)
 		wanted = left;
-	if (offset < records->window_offset || offset + wanted > records->window_offset + records->window_size) {
-		size_t size = left < records->window_capacity ? left : records->window_capacity;
+	if (!window || offset < window->offset || offset + wanted > window->offset + window->content.size) {
+		struct mmt_error *error = move_window(records, offset);
 
-		records->window_size = 0;
-		error = recording_file_read(records->file, offset, records->window, size);
 		if (error)
 			return error;
-		records->window_offset = offset;
-		records->window_size = size;
 	}
-	*data_ret = records->window + (offset - records->window_offset);
+	*data_ret = records->window->content.data + (offset - records->window->offset);
 	*size_ret = wanted;
 	return NULL;
 }
@@ -158,6 +199,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	record->header = size < HEADER_BYTES ? (struct perf_event_header){0} : read_record_header(data);
 	record->data = data;
 	record->offset = records->offset;
+	record->block = records->window;
 	if (size < HEADER_BYTES || record->header.size > size) {
 		records->ended = true;
 		if (!records->file->incomplete)
@@ -193,20 +235,30 @@ static void skip_payload(struct records *records, const struct record *record, s
 		    describe_damage(record->offset, record->header.type, "its payload reaches beyond the data");
 }
 
-/* Append the content of a compressed record to what is left of the one before. */
+/* Behind what is left of the record before, whose beginning the last one held. */
+static struct mmt_error *begin_plain(struct records *records, const struct record *record)
+{
+	struct record_block *before = records->plain, *plain = record_blocks_take(records->blocks, LIMIT_FRAME_BYTES);
+
+	if (!plain)
+		return &error_no_memory;
+	plain->offset = record->offset;
+	plain->compressed = true;
+	if (before)
+		buffer_put(&plain->content, before->content.data + records->plain_position,
+			   before->content.size - records->plain_position);
+	leave_block(records, before);
+	records->plain = plain;
+	records->plain_position = 0;
+	return buffer_finish(&plain->content);
+}
+
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
 	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
-	struct buffer *plain = &records->plain;
-	size_t left = plain->size - records->plain_position;
 	size_t size = bytes_left(&bytes);
 	struct mmt_error *error;
 
-	if (left)
-		memmove(plain->data, plain->data + records->plain_position, left);
-	plain->size = left;
-	records->plain_position = 0;
-	records->plain_offset = record->offset;
 	if (record->header.type == RECORD_COMPRESSED2) {
 		uint64_t given = bytes_u64(&bytes);
 
@@ -217,7 +269,10 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		}
 		size = given;
 	}
-	error = decompressor_feed(records->decompressor, bytes_take(&bytes, size), size, plain);
+	error = begin_plain(records, record);
+	if (error)
+		return error;
+	error = decompressor_feed(records->decompressor, bytes_take(&bytes, size), size, &records->plain->content);
 	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_MEMORY) {
 		records->plain_damage =
 		    error_context(error, "record at offset %llu (%s)", (unsigned long long)record->offset,
@@ -230,16 +285,18 @@ static struct mmt_error *decompress(struct records *records, const struct record
 /* False: no whole record is left in the decompressed bytes. */
 static bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
-	size_t left = records->plain.size - records->plain_position;
+	struct record_block *plain = records->plain;
+	size_t left = plain ? plain->content.size - records->plain_position : 0;
 	const char *wrong = NULL;
 	const uint8_t *data;
 
 	if (left < HEADER_BYTES)
 		return false;
-	data = records->plain.data + records->plain_position;
+	data = plain->content.data + records->plain_position;
 	record->header = read_record_header(data);
 	record->data = data;
-	record->offset = records->plain_offset;
+	record->offset = plain->offset;
+	record->block = plain;
 	if (record->header.size < HEADER_BYTES)
 		wrong = "size less than a record header, inside a compressed record";
 	else if (record->header.type >= LIMIT_RECORD_TYPE)
@@ -259,9 +316,10 @@ static bool next_inner(struct records *records, struct record *record, struct mm
 
 static void check_leftover(struct records *records, struct mmt_error **damage_ret)
 {
-	if (records->plain.size > records->plain_position && !records->file->incomplete && !*damage_ret)
-		*damage_ret =
-		    describe_damage(records->plain_offset, RECORD_COMPRESSED, "the data end inside of a record");
+	const struct record_block *plain = records->plain;
+
+	if (plain && plain->content.size > records->plain_position && !records->file->incomplete && !*damage_ret)
+		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data end inside of a record");
 }
 
 struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,

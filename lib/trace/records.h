@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "trace/record-blocks.h"
 #include "trace/recording-file.h"
 
 struct record {
 	struct perf_event_header header;
-	const uint8_t *data; /* the whole record, its header included; until the next call */
-	uint64_t offset;     /* in the file: of the record, or of the compressed record that ends it */
+	const uint8_t *data;	    /* the whole record, its header included; until the next call */
+	uint64_t offset;	    /* in the file: of the record, or of the compressed record that ends it */
+	struct record_block *block; /* that holds it */
 };
 
 struct records;
@@ -22,6 +24,14 @@ struct records;
 /* Borrows the file. */
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
+
+/*
+ * From now on a block comes from `blocks` and, when its last record has been read, stays: one with pending records is
+ * whoever's who made them so, others go to records_retired().
+ */
+void records_share_blocks(struct records *records, struct record_blocks *blocks);
+/* A list for record_blocks_give_back(); NULL: none since the last call. */
+struct record_block *records_retired(struct records *records);
 
 /*
  * The end is where the data end, where a file that was cut short ends, or at the first damage: then *damage_ret is an

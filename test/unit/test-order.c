@@ -4,34 +4,55 @@
 #include "support/run-suite.h"
 #include "trace/order.h"
 
+#define RECORD_BYTES 64
+
 static struct order *order;
+static struct record_block block; /* in which all records lie: of each only its first byte, the name */
+static uint8_t names[256];
 
 static void create(void)
 {
 	ck_assert_ptr_null(order_create(&order));
+	block = (struct record_block){0};
+	for (unsigned i = 0; i < 256; i++)
+		names[i] = (uint8_t)i;
 }
 
 static void destroy(void)
 {
-	order_destroy(order);
+	order_destroy(order, NULL);
 }
 
-/* The record's content is its name. */
 static void push(uint64_t time_ns, uint8_t name)
 {
-	ck_assert_ptr_null(order_push(order, time_ns, name, &name, 1));
+	const struct order_item item = {
+	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = RECORD_BYTES};
+
+	ck_assert_ptr_null(order_push(order, &item));
 }
 
 /* 0: nothing may go out. */
 static uint8_t pop(void)
 {
+	struct record_block *done = NULL;
 	struct order_item item;
 
-	if (!order_pop(order, &item))
+	if (!order_take(order, &item, 1, &done))
 		return 0;
-	ck_assert_uint_eq(item.size, 1);
-	ck_assert_uint_eq(item.file_offset, *item.record);
+	ck_assert_ptr_null(done);
+	ck_assert_uint_eq(item.size, RECORD_BYTES);
+	ck_assert_uint_eq(item.attribute, *item.record);
 	return *item.record;
+}
+
+static void end_round(void)
+{
+	ck_assert_ptr_null(order_end_round(order));
+}
+
+static void end(void)
+{
+	ck_assert_ptr_null(order_end(order));
 }
 
 /*
@@ -46,17 +67,17 @@ START_TEST(a_round_releases_what_the_one_before_had)
 	push(30, 'c');
 	push(20, 'b');
 	ck_assert_uint_eq(pop(), 0);
-	order_end_round(order);
+	end_round();
 	ck_assert_uint_eq(pop(), 0);
 	push(35, 'd');
 	push(50, 'f');
 	push(40, 'e');
-	order_end_round(order);
+	end_round();
 	ck_assert_uint_eq(pop(), 'a');
 	ck_assert_uint_eq(pop(), 'b');
 	ck_assert_uint_eq(pop(), 'c');
 	ck_assert_uint_eq(pop(), 0);
-	order_end_round(order);
+	end_round();
 	ck_assert_uint_eq(pop(), 'd');
 	ck_assert_uint_eq(pop(), 'e');
 	ck_assert_uint_eq(pop(), 'f');
@@ -70,7 +91,7 @@ START_TEST(the_end_releases_all)
 	push(3, 'c');
 	push(1, 'a');
 	push(2, 'b');
-	order_end(order);
+	end();
 	ck_assert_uint_eq(pop(), 'a');
 	ck_assert_uint_eq(pop(), 'b');
 	ck_assert_uint_eq(pop(), 'c');
@@ -82,7 +103,7 @@ START_TEST(equal_times_keep_their_order)
 {
 	for (uint8_t i = 1; i <= 200; i++)
 		push(7, i);
-	order_end(order);
+	end();
 	for (uint8_t i = 1; i <= 200; i++)
 		ck_assert_uint_eq(pop(), i);
 }
@@ -91,11 +112,11 @@ END_TEST
 START_TEST(late_records_are_counted)
 {
 	push(10, 'a');
-	order_end_round(order);
-	order_end_round(order);
+	end_round();
+	end_round();
 	ck_assert_uint_eq(pop(), 'a');
 	push(5, 'b');
-	order_end(order);
+	end();
 	ck_assert_uint_eq(pop(), 'b');
 	ck_assert_uint_eq(order_violations(order), 1);
 }
@@ -109,18 +130,81 @@ START_TEST(memory_is_bounded_by_the_rounds)
 	for (uint64_t round = 0; round < 1000; round++) {
 		for (uint64_t i = 0; i < 100; i++)
 			push(1 + round * 1000 + (i * 37) % 100, 'x');
-		order_end_round(order);
+		end_round();
 		while (pop())
 			popped++;
 		if (order_bytes(order) > most)
 			most = order_bytes(order);
 	}
-	order_end(order);
+	end();
 	while (pop())
 		popped++;
 	ck_assert_uint_eq(popped, 100000);
 	ck_assert_uint_lt(most, 64 * 1024);
 	ck_assert_uint_eq(order_violations(order), 0);
+}
+END_TEST
+
+/* Three rings whose records come in turns, some of equal times. */
+START_TEST(runs_of_any_length_are_merged)
+{
+	uint64_t times[256], last = 0;
+	size_t taken = 0;
+
+	for (unsigned i = 1; i < 256; i++) {
+		times[i] = 1 + (i % 3) * 7 + i / (1 + i % 5);
+		push(times[i], (uint8_t)i);
+	}
+	end();
+	for (uint8_t name = pop(), before = 0; name; before = name, name = pop(), taken++) {
+		ck_assert_uint_ge(times[name], last);
+		if (times[name] == last)
+			ck_assert_uint_gt(name, before);
+		last = times[name];
+	}
+	ck_assert_uint_eq(taken, 255);
+}
+END_TEST
+
+/* Ends of rounds never come: the older half goes out when the window is full, in order. */
+START_TEST(without_rounds_memory_is_bounded)
+{
+	size_t records = 3 * (size_t)ORDER_WINDOW_BYTES / RECORD_BYTES, taken = 0;
+
+	for (size_t i = 0; i < records; i++) {
+		push(1000 + (i ^ 1), 'x');
+		while (pop())
+			taken++;
+		ck_assert_uint_le(order_bytes(order), 4 * (size_t)ORDER_WINDOW_BYTES);
+	}
+	ck_assert_uint_gt(taken, records / 2);
+	push(1, 'l');
+	end();
+	while (pop())
+		taken++;
+	ck_assert_uint_eq(taken, records + 1);
+	/* The last one was late. */
+	ck_assert_uint_eq(order_violations(order), 1);
+}
+END_TEST
+
+/* A block is done with when its last record goes out, but not while records may still be found in it. */
+START_TEST(blocks_are_told_when_nothing_waits_in_them)
+{
+	struct record_block other = {0}, *done = NULL;
+	struct order_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
+
+	push(1, 'a');
+	ck_assert_ptr_null(order_push(order, &item));
+	push(3, 'c');
+	other.left = true;
+	end();
+	ck_assert_uint_eq(order_take(order, taken, 1, &done), 1);
+	ck_assert_ptr_null(done);
+	ck_assert_uint_eq(order_take(order, taken, 4, &done), 2);
+	ck_assert_ptr_eq(done, &other);
+	ck_assert_ptr_null(other.next);
+	ck_assert_uint_eq(block.pending, 0);
 }
 END_TEST
 
@@ -135,6 +219,9 @@ int main(void)
 	tcase_add_test(cases, equal_times_keep_their_order);
 	tcase_add_test(cases, late_records_are_counted);
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
+	tcase_add_test(cases, runs_of_any_length_are_merged);
+	tcase_add_test(cases, without_rounds_memory_is_bounded);
+	tcase_add_test(cases, blocks_are_told_when_nothing_waits_in_them);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The records of a recording in time order, in batches. Of a large recording a thread of its own reads, decompresses
+ * and merges what comes next, a few batches ahead.
+ */
+#ifndef TRACE_FEED_H
+#define TRACE_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/layout.h"
+#include "trace/order.h"
+#include "trace/recording-file.h"
+
+#define FEED_BATCH_RECORDS 4096
+
+struct feed;
+
+struct feed_batch {
+	struct order_item items[FEED_BATCH_RECORDS]; /* with the attribute's index, UINT32_MAX: not known */
+	size_t count;
+	uint64_t violations;	  /* of the order, up to here */
+	bool last;		  /* nothing comes behind it */
+	struct mmt_error *damage; /* that ends the data behind what was read for this batch; whoever takes it owns it */
+	struct mmt_error *error;  /* of this machine; likewise */
+	struct record_block *done;
+};
+
+/* Borrows both, and uses them from another thread. */
+struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
+			      struct feed **feed_ret) MMT_MUST_CHECK;
+/* Accepts NULL. */
+void feed_destroy(struct feed *feed);
+
+/* The next batch, valid until the next call; after the last one the last again. */
+struct feed_batch *feed_next(struct feed *feed);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/record-blocks.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define SPARE_MAXIMUM 64
+
+struct record_blocks {
+	pthread_mutex_t lock;
+	struct record_block *spare;
+	size_t spare_count;
+};
+
+struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
+{
+	struct record_blocks *blocks = calloc(1, sizeof(*blocks));
+
+	if (!blocks)
+		return &error_no_memory;
+	pthread_mutex_init(&blocks->lock, NULL);
+	*blocks_ret = blocks;
+	return NULL;
+}
+
+static void destroy_block(struct record_block *block)
+{
+	buffer_deinit(&block->content);
+	free(block);
+}
+
+void record_blocks_destroy(struct record_blocks *blocks)
+{
+	if (!blocks)
+		return;
+	while (blocks->spare) {
+		struct record_block *block = blocks->spare;
+
+		blocks->spare = block->next;
+		destroy_block(block);
+	}
+	pthread_mutex_destroy(&blocks->lock);
+	free(blocks);
+}
+
+struct record_block *record_blocks_take(struct record_blocks *blocks, size_t maximum)
+{
+	struct record_block *block;
+
+	pthread_mutex_lock(&blocks->lock);
+	block = blocks->spare;
+	if (block) {
+		blocks->spare = block->next;
+		blocks->spare_count--;
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	if (!block) {
+		block = calloc(1, sizeof(*block));
+		if (!block)
+			return NULL;
+	}
+	block->content.size = 0;
+	block->content.maximum = maximum;
+	block->left = block->compressed = false;
+	block->next = NULL;
+	return block;
+}
+
+void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list)
+{
+	struct record_block *surplus = NULL;
+
+	pthread_mutex_lock(&blocks->lock);
+	while (list) {
+		struct record_block *block = list;
+		bool keep = blocks->spare_count < SPARE_MAXIMUM;
+		struct record_block **place = keep ? &blocks->spare : &surplus;
+
+		list = block->next;
+		block->next = *place;
+		*place = block;
+		blocks->spare_count += keep;
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	while (surplus) {
+		struct record_block *block = surplus;
+
+		surplus = block->next;
+		destroy_block(block);
+	}
+}
