@@ -54,6 +54,11 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 					  : "");
 }
 
+bool record_summary_is_stream(const struct mmt_record_options *options)
+{
+	return strcmp(options->output, "-") == 0;
+}
+
 static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
 	if (summary->missed_threads) {
@@ -65,6 +70,8 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)
 		fputs("  only stack dumps were lost: all figures hold, some stacks are less deep\n", stderr);
+	if (record_summary_is_stream(options))
+		return;
 	if (strcmp(options->output, DEFAULT_FILE) == 0)
 		fputs("next: mmtrace report\n", stderr);
 	else
@@ -81,7 +88,8 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	};
 	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
 
-	fprintf(stderr, "%s: %s, ", options->output, mmt_format_duration(summary->duration_ns, duration));
+	fprintf(stderr, "%s: %s, ", record_summary_is_stream(options) ? "standard output" : options->output,
+		mmt_format_duration(summary->duration_ns, duration));
 	put_counted(summary->processes, "process", "processes");
 	fputs(", ", stderr);
 	put_counted(summary->threads, "thread", "threads");

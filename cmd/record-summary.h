@@ -3,6 +3,10 @@
 #define CMD_RECORD_SUMMARY_H
 
 #include <mmtrace/record.h>
+#include <stdbool.h>
+
+/* -o -: the recording goes to standard output. */
+bool record_summary_is_stream(const struct mmt_record_options *options);
 
 /* The one summary of a recording, on standard error. */
 void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary);

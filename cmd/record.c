@@ -139,15 +139,16 @@ static void ignore_signal(int number)
 }
 
 /*
- * A file that reaches the limit of its size is then a write that fails, as on a full disk. A handler rather than
+ * A file that reaches the limit of its size, or a pipe that nobody reads any more, is then a write that fails, as on a
+ * full disk. A handler rather than
  * SIG_IGN, which the command would inherit.
  */
-static void survive_size_limit(void)
+static void survive_signal(int number)
 {
 	struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
 
-	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-		sigaction(SIGXFSZ, &action, NULL);
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
 }
 
 /* Said, and the status a shell would give for a command it cannot run. */
@@ -208,14 +209,15 @@ static int record(const struct command *command, struct mmt_record_options *opti
 		message(command, "cannot prepare for signals: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
-	survive_size_limit();
+	survive_signal(SIGXFSZ);
+	survive_signal(SIGPIPE);
 	error = mmt_record(options, &summary, &write_error);
 	free(command_line);
 	if (error)
 		return report_failure(command, options, error);
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
-		if (summary.file_bytes)
+		if (summary.file_bytes && !record_summary_is_stream(options))
 			message(command, "the recording ends here; what was written before is kept in %s",
 				options->output);
 		mmt_error_destroy(write_error);
@@ -229,7 +231,7 @@ static int record(const struct command *command, struct mmt_record_options *opti
 }
 
 /* Negative: go on. */
-static int check_arguments(const struct command *command, struct mmt_record_options *options,
+static int check_arguments(const struct command *command, struct mmt_record_options *options, bool pack,
 			   const struct value_pids *pids, char **arguments)
 {
 	if (!pids->count && !*arguments)
@@ -238,6 +240,8 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 		return message_usage(command, "give either -p PID or a command, not both (at '%s')", *arguments);
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
+	if (pack && record_summary_is_stream(options))
+		return message_usage(command, "--pack needs a file to work on, not -o -");
 	options->pids = pids->items;
 	options->pid_count = pids->count;
 	options->command = *arguments ? arguments : NULL;
@@ -259,7 +263,8 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
 	    OPTION('o', "output", STRING, &options.output, "FILE",
-		   "write the recording to FILE (default " DEFAULT_FILE "); an existing one becomes FILE.old"),
+		   "write the recording to FILE (default " DEFAULT_FILE "), an existing one becomes FILE.old; -: to "
+		   "standard output, for a pipe"),
 	    OPTION('m', "ring-size", OTHER, &options.ring_bytes, "SIZE",
 		   "memory for events not yet written, per CPU; larger loses less under load",
 		   .parse = parse_ring_bytes),
@@ -295,7 +300,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	options.images = (enum mmt_images)images;
 	options.code = (enum mmt_code)code;
 	if (status < 0)
-		status = check_arguments(command, &options, &pids, argv + first);
+		status = check_arguments(command, &options, pack, &pids, argv + first);
 	if (status < 0)
 		status = record(command, &options, quiet, pack, argv);
 	value_pids_deinit(&pids);

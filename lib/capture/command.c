@@ -63,6 +63,8 @@ _Noreturn static void run_child(const struct command *command, char *const *argu
 		limit.rlim_cur = command->descriptor_limit;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (command->output_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(STATUS_CANNOT_RUN);
 	if (read(go_pipe, &word, 1) == 1) {
 		execvp(arguments[0], arguments);
 		errno_value = errno;

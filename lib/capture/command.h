@@ -15,6 +15,7 @@ struct command {
 	int go_pipe[2];		   /* the read end too, so that writing to a command that was killed is no SIGPIPE */
 	int error_pipe;		   /* read end */
 	uint64_t descriptor_limit; /* soft limit for the command; 0: the recorder's */
+	bool output_to_stderr;	   /* its standard output is taken */
 	int status;		   /* wait status; -1: had not ended by itself */
 };
 

@@ -126,10 +126,12 @@ static struct mmt_error *prepare(struct recorder *recorder)
 /* The command stands before its exec, which will switch the events on. */
 static struct mmt_error *attach_to_command(struct recorder *recorder)
 {
-	struct mmt_error *error = command_start(&recorder->command, recorder->options->command);
 	struct known_process *process;
+	struct mmt_error *error;
 	bool gone;
 
+	recorder->command.output_to_stderr = strcmp(recorder->options->output, "-") == 0;
+	error = command_start(&recorder->command, recorder->options->command);
 	if (error)
 		return error;
 	process = known_processes_add(&recorder->processes, recorder->command.pid, true);

@@ -41,6 +41,7 @@ enum format_feature {
 
 enum format_record {
 	RECORD_HEADER_ATTR = 64,
+	RECORD_HEADER_EVENT_TYPE = 65,
 	RECORD_HEADER_TRACING_DATA = 66,
 	RECORD_HEADER_BUILD_ID = 67,
 	RECORD_FINISHED_ROUND = 68,
@@ -85,6 +86,15 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
 #define NAME_PIECE_FIXED_BYTES 40
 enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS };
+
+/*
+ * In a pipe the sections that perf does not read there ride among the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
+ * records, of which perf makes no use since long and passes over the content (private bits in HEADER_FEATURE records
+ * are fatal to it). u64 magic, u32 feature, u32 zero, u64 size of the section, u64 offset of this piece in it, u32
+ * bytes of this piece, u32 zero, then these. The pieces of one section follow each other.
+ */
+#define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
+#define SECTION_PIECE_BYTES 48			  /* with the record's header */
 
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,26 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 	return error;
 }
 
+struct mmt_error *output_file_open_stream(struct output_file *file_ret)
+{
+	struct output_file file = {.path = strdup("standard output"), .fd = -1, .stream = true};
+
+	if (!file.path)
+		return &error_no_memory;
+	if (isatty(STDOUT_FILENO)) {
+		output_file_close(&file);
+		return error_create(MMT_ERROR_INVALID, "cannot write to standard output: it is a terminal; lead it "
+						       "into a pipe or choose a file with -o");
+	}
+	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (file.fd < 0) {
+		output_file_close(&file);
+		return error_system(errno, "cannot write to standard output");
+	}
+	*file_ret = file;
+	return NULL;
+}
+
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
 				    size_t *written_ret)
 {
@@ -90,8 +111,9 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 	struct mmt_error *error = NULL;
 
 	while (!error && written < size) {
-		ssize_t result =
-		    pwrite(file->fd, (const uint8_t *)data + written, size - written, (off_t)(offset + written));
+		const uint8_t *next = (const uint8_t *)data + written;
+		ssize_t result = file->stream ? write(file->fd, next, size - written)
+					      : pwrite(file->fd, next, size - written, (off_t)(offset + written));
 
 		if (result > 0)
 			written += (size_t)result;
@@ -105,8 +127,14 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 
 struct mmt_error *output_file_check(const struct output_file *file)
 {
+	struct pollfd reader = {.fd = file->fd};
 	struct stat status;
 
+	if (file->stream) {
+		if (poll(&reader, 1, 0) > 0 && reader.revents & POLLERR)
+			return error_system(EPIPE, "cannot write %s", file->path);
+		return NULL;
+	}
 	if (fstat(file->fd, &status) < 0)
 		return error_system(errno, "cannot look at %s", file->path);
 	if (status.st_nlink)
@@ -116,16 +144,18 @@ struct mmt_error *output_file_check(const struct output_file *file)
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
 {
+	if (file->stream)
+		return NULL;
 	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;
 }
 
 struct mmt_error *output_file_take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;
-	struct mmt_error *error = check_target(file->path);
+	struct mmt_error *error = file->stream ? NULL : check_target(file->path);
 	bool kept;
 
-	if (error)
+	if (error || file->stream)
 		return error;
 	if (asprintf(&old, "%s.old", file->path) < 0) {
 		old = NULL;

@@ -17,16 +17,21 @@ struct output_file {
 	char *temporary; /* NULL once the file has its name */
 	int fd;
 	bool replaces; /* an existing file is not kept */
+	bool stream;   /* standard output: bytes go out in the order in which they are written, and stay */
 };
 
 /* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device. */
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret) MMT_MUST_CHECK;
 
+/* Standard output, unless it is a terminal. */
+struct mmt_error *output_file_open_stream(struct output_file *file_ret) MMT_MUST_CHECK;
+
 /* All of it, or an error; *written_ret may be NULL. */
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
 				    size_t *written_ret) MMT_MUST_CHECK;
 
-/* An error when the file has been removed since it took its name: nobody would find what is written into it. */
+/* An error when nobody would find what is written: the file has been removed since it took its name, or the reader of a
+ * pipe has ended. */
 struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHECK;
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;

@@ -6,10 +6,9 @@
 #include "base/cleanup.h"
 #include "trace/writer-state.h"
 
-#define HEAD_BYTES_MAX (256u << 20) /* everything before the data */
-#define COMPRESSED_ZSTD 1	    /* the type in HEADER_COMPRESSED */
-#define COMPRESSED_RATIO_OFFSET 12  /* into HEADER_COMPRESSED */
-#define TEXT_ALIGNMENT 64	    /* as perf pads it */
+#define COMPRESSED_ZSTD 1	   /* the type in HEADER_COMPRESSED */
+#define COMPRESSED_RATIO_OFFSET 12 /* into HEADER_COMPRESSED */
+#define TEXT_ALIGNMENT 64	   /* as perf pads it */
 
 /* The attribute as the file has it, without what follows ATTRIBUTE_BYTES in newer kernel headers. */
 static void put_attribute(struct buffer *buffer, const struct attribute *attribute)
@@ -154,8 +153,8 @@ struct mmt_error *writer_write_head(struct writer *writer)
 
 	if (!error)
 		error = add_compression_description(writer);
-	if (error)
-		return error;
+	if (error || writer->file.stream)
+		return error ? error : writer_write_stream_head(writer);
 	buffer_init(&head, HEAD_BYTES_MAX);
 	put_head(writer, &head);
 	error = buffer_finish(&head);
@@ -277,6 +276,8 @@ struct mmt_error *writer_finish(struct writer *writer)
 	struct mmt_error *first, *error = NULL;
 	uint64_t data_end;
 
+	if (writer->file.stream)
+		return writer_finish_stream(writer);
 	first = writer_flush(writer);
 	if (writer->sections.count)
 		qsort(writer->sections.items, writer->sections.count, sizeof(struct section), compare_sections);

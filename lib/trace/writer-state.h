@@ -12,7 +12,8 @@
 #include "trace/writer.h"
 
 #define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
-#define PUSH_BYTES (64u << 10) /* so much output is collected before it is written */
+#define HEAD_BYTES_MAX (256u << 20) /* everything before the data */
+#define PUSH_BYTES (64u << 10)	    /* so much output is collected before it is written */
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */
@@ -45,9 +46,13 @@ struct writer {
 	uint64_t last_push_offset;    /* where the last write began */
 	uint64_t bytes_in, bytes_out; /* of compressed records */
 	bool round_is_empty;
-	bool removed; /* the file, by somebody else: that was an error already */
+	bool removed; /* the file, by somebody else, or a pipe's reader: that was an error already */
 };
 
 void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size);
+
+/* Where the file is a stream: see writer_write_head() and writer_finish(). */
+struct mmt_error *writer_write_stream_head(struct writer *writer) MMT_MUST_CHECK;
+struct mmt_error *writer_finish_stream(struct writer *writer) MMT_MUST_CHECK;
 
 #endif

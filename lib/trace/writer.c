@@ -24,7 +24,8 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	buffer_init(&writer->output, 2 * PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
 	if (!error)
-		error = output_file_open(path, &writer->file);
+		error = strcmp(path, "-") == 0 ? output_file_open_stream(&writer->file)
+					       : output_file_open(path, &writer->file);
 	if (error) {
 		writer_destroy(writer);
 		return error;

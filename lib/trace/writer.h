@@ -17,7 +17,8 @@
 struct writer;
 
 /*
- * Check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is
+ * "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) says what that leaves out. Otherwise
+ * check that `path` can be written and prepare a file beside it (0600, no symlink followed). Nothing that exists is
  * touched before writer_start().
  */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
