@@ -97,6 +97,8 @@ struct jit_names_state code_view_resolved_names(const struct code_view *view, ui
 	    .has_perf_map = process->has_perf_map,
 	    .has_jitdump = process->has_jitdump,
 	    .dropped_lines = process->dropped_lines,
+	    .lost_records = process->lost_records,
+	    .unread_bytes = process->unread_bytes,
 	    .other_clock = process->other_clock,
 	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
 	};

@@ -167,7 +167,12 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 	    .jitdump_failure = names->jitdump_failure ? mmt_error_get_message(names->jitdump_failure) : NULL,
 	};
 
-	for (size_t i = 0; i < names->jitdumps.count; i++)
-		state.other_clock |= jitdump_stats(names->jitdumps.items[i]).other_clock;
+	for (size_t i = 0; i < names->jitdumps.count; i++) {
+		const struct jitdump_stats stats = jitdump_stats(names->jitdumps.items[i]);
+
+		state.other_clock |= stats.other_clock;
+		state.lost_records += stats.refused + stats.dropped;
+		state.unread_bytes += stats.unread;
+	}
 	return state;
 }

@@ -45,6 +45,8 @@ const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, ui
 struct jit_names_state {
 	bool has_perf_map, has_jitdump;
 	size_t dropped_lines;	     /* of the perf map: more than can be held */
+	size_t lost_records;	     /* of the jitdumps: that lie, or are more than can be held */
+	size_t unread_bytes;	     /* of them: from a record on that is not whole */
 	bool other_clock;	     /* a jitdump's times cannot be used */
 	const char *jitdump_failure; /* why one is not used; NULL: none */
 };

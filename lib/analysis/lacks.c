@@ -112,6 +112,19 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 			 "the jitdump of process %" PRId32
 			 " has times of another clock: where code was replaced, the later one gives the name",
 			 pid);
+	if (names->lost_records)
+		add_lack(lacks,
+			 "%zu %s of the jitdump of process %" PRId32
+			 " cannot be used: %s; some of its code has no name, line or unwind table",
+			 names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
+			 names->lost_records == 1 ? "it is not what it says, or one too many"
+						  : "they are not what they say, or too many");
+	if (names->unread_bytes)
+		add_lack(
+		    lacks,
+		    "the jitdump of process %" PRId32
+		    " breaks off within a record, %zu bytes before its end: code that only these tell of has no name",
+		    pid, names->unread_bytes);
 	if (names->jitdump_failure)
 		add_lack(lacks, "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }

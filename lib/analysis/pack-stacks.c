@@ -155,7 +155,9 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 						   .has_jitdump = code.names.has_jitdump,
 						   .other_clock = code.names.other_clock,
 						   .unchecked_frames = code.unchecked_frames,
-						   .dropped_lines = code.names.dropped_lines};
+						   .dropped_lines = code.names.dropped_lines,
+						   .lost_records = code.names.lost_records,
+						   .unread_bytes = code.names.unread_bytes};
 
 		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
 		    !resolved_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||

@@ -16,6 +16,7 @@
 #define VERSION 1
 #define HEADER_BYTES 40
 #define PREFIX_BYTES 16
+#define LINE_BYTES 17 /* of a DEBUG_INFO, with an empty name */
 #define FLAG_ARCH_TIMESTAMP 1u
 #define CLOCK_SLACK_NS 1000000000ULL /* a record may be younger than the end of the recording, by little */
 #define NO_CODE UINT32_MAX
@@ -62,7 +63,8 @@ static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint6
 	    .order = (uint32_t)dump->places.count,
 	};
 
-	if (place.range.end <= place.range.start)
+	dump->stats.refused += place.range.end < start;
+	if (place.range.end <= start)
 		return true;
 	if (dump->places.count == CODE_TIMELINE_RANGES_MAX) {
 		dump->stats.dropped++;
@@ -85,8 +87,10 @@ static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_n
 	index = bytes_u64(&record);
 	code.name = bytes_string(&record);
 	/* The code ends the record; between it and the name there may be padding. */
-	if (!bytes_ok(&record))
+	if (!bytes_ok(&record)) {
+		dump->stats.refused++;
 		return true;
+	}
 	dump->stats.loads++;
 	if (code.size && code.size <= bytes_left(&record))
 		code.bytes = end - code.size;
@@ -105,8 +109,10 @@ static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_n
 	to = bytes_u64(&record);
 	size = bytes_u64(&record);
 	code = map_get(&dump->by_index, bytes_u64(&record));
-	if (!bytes_ok(&record) || !code)
+	if (!bytes_ok(&record) || !code) {
+		dump->stats.refused++;
 		return true;
+	}
 	dump->stats.moves++;
 	return add_place(dump, from, size, time_ns, NO_CODE) && add_place(dump, to, size, time_ns, (uint32_t)*code);
 }
@@ -115,6 +121,8 @@ static void read_debug_info(struct jitdump *dump, struct bytes record)
 {
 	bytes_u64(&record); /* address of the code: the next LOAD's */
 	dump->next.line_count = bytes_u64(&record);
+	if (!bytes_ok(&record) || dump->next.line_count > bytes_left(&record) / LINE_BYTES)
+		dump->stats.refused++;
 	dump->next.lines = record.position;
 	dump->next.lines_size = bytes_left(&record);
 	dump->stats.debug_infos++;
@@ -126,8 +134,10 @@ static void read_unwinding_info(struct jitdump *dump, struct bytes record)
 
 	bytes_u64(&record); /* mapped size */
 	dump->stats.unwinding_infos++;
-	if (!bytes_ok(&record) || size > bytes_left(&record) || header_size > size)
+	if (!bytes_ok(&record) || size > bytes_left(&record) || header_size > size) {
+		dump->stats.refused++;
 		return;
+	}
 	dump->next.eh_frame = record.position;
 	dump->next.eh_frame_size = (size_t)(size - header_size);
 }
@@ -165,6 +175,7 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 
 		if (!bytes_ok(&prefix) || size < PREFIX_BYTES || size > bytes_left(bytes)) {
 			dump->stats.truncated = true;
+			dump->stats.unread = bytes_left(bytes);
 			return true;
 		}
 		bytes_skip(bytes, PREFIX_BYTES);

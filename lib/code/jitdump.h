@@ -28,6 +28,8 @@ void jitdump_destroy(struct jitdump *dump);
 struct jitdump_stats {
 	size_t loads, moves, debug_infos, unwinding_infos, closes, others;
 	size_t dropped;	  /* ranges: more than can be held */
+	size_t refused;	  /* records that are not what they say, passed over */
+	size_t unread;	  /* bytes from a record on that is not whole */
 	bool truncated;	  /* the last record is not whole */
 	bool other_clock; /* its times are not used */
 };

@@ -96,8 +96,9 @@ static struct mmt_error *decode_process(struct bytes *bytes, struct process_code
 	return NULL;
 }
 
-struct mmt_error *code_copies_decode(struct bytes *bytes, struct code_copies *copies_ret)
+struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret)
 {
+	uint32_t version = CODE_VERSION;
 	static const char what[] = "generated code section";
 	struct code_copies copies = {0};
 	struct mmt_error *error;
@@ -105,7 +106,7 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, struct code_copies *co
 	uint64_t count;
 
 	buffer_init(&copies.bytes, LIMIT_CODE_BYTES);
-	error = sections_unpack(bytes, CODE_VERSION, what, &copies.bytes);
+	error = sections_unpack(bytes, &version, what, room, &copies.bytes);
 	inner = bytes_over(copies.bytes.data, copies.bytes.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, PROCESS_BYTES, LIMIT_PROCESSES);

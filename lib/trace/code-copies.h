@@ -48,7 +48,7 @@ struct mmt_error *code_copies_add(struct code_copies *copies, struct process_cod
 
 /* As the other sections that are compressed: see sections.h. */
 struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *code_copies_decode(struct bytes *bytes, struct code_copies *copies_ret) MMT_MUST_CHECK;
+struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret) MMT_MUST_CHECK;
 
 /* NULL: none of that process. */
 const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid);

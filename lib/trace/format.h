@@ -101,7 +101,8 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define LIMIT_ATTRIBUTES 4096
 #define LIMIT_IDS (1u << 24)
 #define LIMIT_SECTION_BYTES (1u << 30)
-#define LIMIT_FRAME_BYTES (64u << 20) /* one compressed record, decompressed */
+#define LIMIT_UNPACKED_BYTES (1u << 30) /* of all sections together, decompressed */
+#define LIMIT_FRAME_BYTES (64u << 20)	/* one compressed record, decompressed */
 #define LIMIT_CALLCHAIN 8192
 #define LIMIT_STACK_BYTES 65536
 #define LIMIT_PATH_BYTES 4096
@@ -111,7 +112,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_NAME_PIECES (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
-#define LIMIT_IMAGE_BYTES (1u << 30)
+#define LIMIT_IMAGE_BYTES (1u << 30) /* of all together, decompressed */
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
 #define PERF_MAPS_BYTES_MAX (256u << 20)   /* what our recorder takes of all perf maps together */

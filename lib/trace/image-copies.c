@@ -60,7 +60,29 @@ void image_copies_patch(struct buffer *buffer, size_t place, size_t offset, size
 	buffer_patch_u32(buffer, place + SIZE_PLACE + sizeof(uint32_t), (uint32_t)(size >> 32));
 }
 
-static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct image_copies *copies)
+/* Of the copies so far: where they end in the section, and what they come to. */
+struct copied {
+	uint64_t end, bytes;
+};
+
+/* They follow one another: the same bytes are no two programs. */
+static void check_copy(struct bytes *bytes, const struct image_copy *image, uint64_t section_size,
+		       struct copied *copied)
+{
+	if (image->offset > section_size || image->stored > section_size - image->offset)
+		bytes_fail(bytes, "copy beyond the section");
+	if (image->size && image->offset < copied->end)
+		bytes_fail(bytes, "copy within another one");
+	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
+		bytes_fail(bytes, "copies larger than programs can be");
+	if (!image->size || !bytes_ok(bytes))
+		return;
+	copied->end = (uint64_t)image->offset + image->stored;
+	copied->bytes += image->size;
+}
+
+static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
+				      struct image_copies *copies)
 {
 	struct image_copy image = {.device_major = bytes_u32(bytes), .device_minor = bytes_u32(bytes)};
 	const void *build_id;
@@ -74,10 +96,7 @@ static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size
 	build_id_size = bytes_u32(bytes);
 	if (build_id_size > sizeof(image.build_id))
 		bytes_fail(bytes, "build-id of a wrong size");
-	if (image.offset > section_size || image.stored > section_size - image.offset)
-		bytes_fail(bytes, "copy beyond the section");
-	if (image.size > LIMIT_IMAGE_BYTES)
-		bytes_fail(bytes, "copy larger than a program can be");
+	check_copy(bytes, &image, section_size, copied);
 	image.path = strdup(bytes_string(bytes));
 	if (!image.path)
 		return &error_no_memory;
@@ -99,6 +118,7 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	uint8_t header[HEADER_BYTES] = {0};
 	struct bytes bytes = bytes_over(header, sizeof(header));
 	struct mmt_error *error = NULL;
+	struct copied copied = {0};
 	uint64_t count, index_size;
 	uint32_t version;
 
@@ -126,7 +146,7 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	bytes_skip(&bytes, sizeof(header));
 	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN, LIMIT_IMAGES);
 	for (uint64_t i = 0; i < count && bytes_ok(&bytes) && !error; i++)
-		error = decode_image(&bytes, section->size, copies);
+		error = decode_image(&bytes, section->size, &copied, copies);
 	return error ? error : bytes_finish(&bytes, what);
 }
 

@@ -243,7 +243,7 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 }
 
 static struct mmt_error *decode_section(struct reader_metadata *values, enum format_feature feature,
-					struct bytes *bytes)
+					struct bytes *bytes, size_t *room)
 {
 	struct mmt_error *error;
 
@@ -264,16 +264,16 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 		values->has_loss = !error;
 		return error;
 	case FEATURE_MMTRACE_PERF_MAPS:
-		return perf_map_copies_decode(bytes, &values->perf_maps);
+		return perf_map_copies_decode(bytes, room, &values->perf_maps);
 	case FEATURE_MMTRACE_JITDUMPS:
-		return jitdump_copies_decode(bytes, &values->jitdumps);
+		return jitdump_copies_decode(bytes, room, &values->jitdumps);
 	case FEATURE_MMTRACE_CODE:
-		return code_copies_decode(bytes, &values->code);
+		return code_copies_decode(bytes, room, &values->code);
 	case FEATURE_MMTRACE_STACKS:
 		values->packed = true;
-		return resolved_stacks_decode(bytes, &values->stacks);
+		return resolved_stacks_decode(bytes, room, &values->stacks);
 	case FEATURE_MMTRACE_RESIDENCY:
-		error = recording_residency_decode(bytes, &values->residency);
+		error = recording_residency_decode(bytes, room, &values->residency);
 		values->has_residency = !error;
 		return error;
 	default:
@@ -293,6 +293,7 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	  FEATURE_MMTRACE_INFO,
 	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
 	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE};
+	size_t room = LIMIT_UNPACKED_BYTES;
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		CLEANUP(free) uint8_t *data = NULL;
@@ -303,7 +304,7 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 		error = recording_file_load(file, features[i], &data, &size);
 		bytes = bytes_over(data, size);
 		if (!error && data)
-			error = decode_section(&metadata->values, features[i], &bytes);
+			error = decode_section(&metadata->values, features[i], &bytes, &room);
 		if (!is_vital(features[i]))
 			error = pass_damage(metadata, error);
 		if (error)

@@ -6,8 +6,9 @@
 
 #include "trace/compress.h"
 #include "trace/format.h"
+#include "trace/sections.h"
 
-#define STACKS_VERSION 1
+#define STACKS_VERSION 2 /* 1 tells of no losses in jitdumps */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -102,6 +103,8 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0));
 		buffer_put_u64(plain, process->dropped_lines);
 		buffer_put_u32(plain, process->jitdump_failure);
+		buffer_put_u64(plain, process->lost_records);
+		buffer_put_u64(plain, process->unread_bytes);
 	}
 	buffer_put_u32(plain, (uint32_t)stacks->programs.count);
 	for (size_t i = 0; i < stacks->programs.count; i++) {
@@ -231,7 +234,7 @@ static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stac
 	return NULL;
 }
 
-static struct mmt_error *decode_facts(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
 {
 	uint64_t count = bytes_u32(bytes);
 
@@ -247,6 +250,8 @@ static struct mmt_error *decode_facts(struct bytes *bytes, struct resolved_stack
 		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
 		process.dropped_lines = bytes_u64(bytes);
 		process.jitdump_failure = read_text_number(bytes, stacks);
+		process.lost_records = version >= 2 ? bytes_u64(bytes) : 0;
+		process.unread_bytes = version >= 2 ? bytes_u64(bytes) : 0;
 		if (!vector_push(&stacks->processes, process))
 			return &error_no_memory;
 	}
@@ -269,7 +274,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, struct resolved_stack
 	return NULL;
 }
 
-static struct mmt_error *decode_plain(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
 {
 	struct mmt_error *error = decode_texts(bytes, stacks);
 
@@ -279,38 +284,23 @@ static struct mmt_error *decode_plain(struct bytes *bytes, struct resolved_stack
 		error = decode_frames(bytes, stacks);
 	if (!error)
 		error = decode_stacks(bytes, stacks);
-	return error ? error : decode_facts(bytes, stacks);
+	return error ? error : decode_facts(bytes, version, stacks);
 }
 
-struct mmt_error *resolved_stacks_decode(struct bytes *bytes, struct resolved_stacks *stacks_ret)
+struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, struct resolved_stacks *stacks_ret)
 {
 	static const char what[] = "stacks section";
 	struct resolved_stacks stacks = {0};
-	struct decompressor *decompressor = NULL;
-	uint32_t version = bytes_u32(bytes);
+	uint32_t version = STACKS_VERSION;
 	struct mmt_error *error;
 	struct buffer plain;
 	struct bytes inner;
-	size_t size;
 
-	if (version > STACKS_VERSION)
-		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
-				    what, version);
-	if (version == 0)
-		bytes_fail(bytes, "version 0");
-	bytes_u32(bytes);
-	error = bytes_finish(bytes, what);
-	if (error)
-		return error;
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	size = bytes_left(bytes);
-	error = decompressor_create(&decompressor);
-	if (!error)
-		error = decompressor_feed(decompressor, bytes_take(bytes, size), size, &plain);
-	decompressor_destroy(decompressor);
+	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	if (!error)
-		error = decode_plain(&inner, &stacks);
+		error = decode_plain(&inner, version, &stacks);
 	if (!error)
 		error = bytes_finish(&inner, what);
 	stacks.content = plain.data;

@@ -42,10 +42,11 @@ struct resolved_stack {
 struct resolved_process {
 	uint32_t runtime; /* text */
 	bool has_perf_map, has_jitdump;
-	bool other_clock;	  /* of the jitdump */
-	bool unchecked_frames;	  /* callers of its generated code were found by frame pointer alone */
-	uint64_t dropped_lines;	  /* of the perf map */
-	uint32_t jitdump_failure; /* text */
+	bool other_clock;		     /* of the jitdump */
+	bool unchecked_frames;		     /* callers of its generated code were found by frame pointer alone */
+	uint64_t dropped_lines;		     /* of the perf map */
+	uint64_t lost_records, unread_bytes; /* of the jitdumps */
+	uint32_t jitdump_failure;	     /* text */
 };
 
 /* That could not be used. */
@@ -78,6 +79,7 @@ const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t 
 
 /* Compressed with zstd inside. All numbers of what is decoded lead to something. */
 struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *resolved_stacks_decode(struct bytes *bytes, struct resolved_stacks *stacks_ret) MMT_MUST_CHECK;
+struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room,
+					 struct resolved_stacks *stacks_ret) MMT_MUST_CHECK;
 
 #endif

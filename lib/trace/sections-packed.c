@@ -30,18 +30,22 @@ struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct b
 	return error;
 }
 
-struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t known, const char *what, struct buffer *plain)
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
+				  struct buffer *plain)
 {
 	struct decompressor *decompressor = NULL;
-	uint32_t version = bytes_u32(bytes);
+	uint32_t known = *version;
 	struct mmt_error *error;
 	size_t size;
 
-	if (version > known)
+	*version = bytes_u32(bytes);
+	if (*version > known)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
-				    what, version);
-	if (version == 0)
+				    what, *version);
+	if (*version == 0)
 		bytes_fail(bytes, "version 0");
+	if (plain->maximum > *room)
+		plain->maximum = *room;
 	bytes_u32(bytes);
 	error = bytes_finish(bytes, what);
 	if (!error)
@@ -50,6 +54,7 @@ struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t known, const cha
 		size = bytes_left(bytes);
 		error = decompressor_feed(decompressor, bytes_take(bytes, size), size, plain);
 	}
+	*room -= plain->size;
 	decompressor_destroy(decompressor);
 	return error_context(error, "%s", what);
 }
@@ -113,8 +118,9 @@ static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_co
 	return NULL;
 }
 
-struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_copies *copies_ret)
+struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, struct perf_map_copies *copies_ret)
 {
+	uint32_t version = PERF_MAPS_VERSION;
 	static const char what[] = "perf map section";
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error;
@@ -123,7 +129,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_co
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
-	error = sections_unpack(bytes, PERF_MAPS_VERSION, what, &plain);
+	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 20, LIMIT_PROCESSES);
@@ -185,8 +191,9 @@ static struct mmt_error *decode_jitdump(struct bytes *bytes, struct jitdump_copy
 	return NULL;
 }
 
-struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copies *copies_ret)
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struct jitdump_copies *copies_ret)
 {
+	uint32_t version = JITDUMPS_VERSION;
 	static const char what[] = "jitdump section";
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error;
@@ -195,7 +202,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copi
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
-	error = sections_unpack(bytes, JITDUMPS_VERSION, what, &plain);
+	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
@@ -260,8 +267,10 @@ static struct mmt_error *decode_residency(struct bytes *bytes, struct process_re
 	return NULL;
 }
 
-struct mmt_error *recording_residency_decode(struct bytes *bytes, struct recording_residency *residency_ret)
+struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
+					     struct recording_residency *residency_ret)
 {
+	uint32_t version = RESIDENCY_VERSION;
 	static const char what[] = "residency section";
 	struct recording_residency residency = {0};
 	struct mmt_error *error;
@@ -270,7 +279,7 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, struct recordi
 	uint64_t count;
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = sections_unpack(bytes, RESIDENCY_VERSION, what, &plain);
+	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 8, LIMIT_PROCESSES);

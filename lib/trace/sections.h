@@ -90,8 +90,12 @@ struct recording_residency {
 
 /* Of the sections that are compressed: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
 struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
-/* `known`: the newest version; `plain` bounds what comes of it, and has to be deinitialised on error too. */
-struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t known, const char *what,
+/*
+ * `*version`: the newest that is known, then the section's. What comes of it is at most what `plain` may hold, and at
+ * most `*room`, which becomes so much less: a small file unpacks to no more than that, whatever its sections say.
+ * `plain` has to be deinitialised on error too.
+ */
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
 				  struct buffer *plain) MMT_MUST_CHECK;
 
 void recording_info_deinit(struct recording_info *info);
@@ -106,18 +110,20 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 /* Compressed with zstd inside. */
 void perf_map_copies_deinit(struct perf_map_copies *copies);
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *perf_map_copies_decode(struct bytes *bytes, struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
+struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room,
+					 struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Compressed with zstd inside. */
 void jitdump_copies_deinit(struct jitdump_copies *copies);
 struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *jitdump_copies_decode(struct bytes *bytes, struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room,
+					struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Compressed with zstd inside. */
 void recording_residency_deinit(struct recording_residency *residency);
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency,
 					     struct buffer *buffer) MMT_MUST_CHECK;
-struct mmt_error *recording_residency_decode(struct bytes *bytes,
+struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
 
 /* FEATURE_BUILD_ID of perf: which build of each program file was mapped. */

@@ -4,6 +4,7 @@
 
 #include "support/run-suite.h"
 #include "trace/code-copies.h"
+#include "trace/format.h"
 #include "trace/sections.h"
 
 static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};
@@ -46,7 +47,7 @@ START_TEST(round_trip)
 
 	encode(&buffer);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(code_copies_decode(&bytes, &copies));
+	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies));
 	ck_assert_uint_eq(copies.processes.count, 2);
 	process = code_copies_find(&copies, 42);
 	ck_assert_ptr_nonnull(process);
@@ -81,7 +82,7 @@ START_TEST(cut_anywhere)
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct code_copies copies = {0};
-		struct mmt_error *error = code_copies_decode(&bytes, &copies);
+		struct mmt_error *error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 
 		ck_assert_ptr_nonnull(error);
 		ck_assert_uint_eq(copies.processes.count, 0);
@@ -115,7 +116,7 @@ START_TEST(lies)
 	}
 	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = code_copies_decode(&bytes, &copies);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 	ck_assert_uint_eq(copies.processes.count, 0);
@@ -148,7 +149,7 @@ START_TEST(of_a_newer_version)
 	encode(&buffer);
 	buffer_patch_u32(&buffer, 0, 99);
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = code_copies_decode(&bytes, &copies);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);

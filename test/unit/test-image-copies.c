@@ -118,6 +118,42 @@ START_TEST(copy_of_another_size)
 }
 END_TEST
 
+/* Many that share the same few bytes, or that come to more than programs can, are not unpacked at all. */
+START_TEST(copies_that_overlap_or_come_to_too_much)
+{
+	struct image_copy images[3] = {
+	    {.inode = 1, .path = (char *)"/a"}, {.inode = 2, .path = (char *)"/b"}, {.inode = 3, .path = (char *)"/c"}};
+	struct image_copies copies = {.images = {images, 3, 3}}, read = {0};
+	struct recording_file file;
+	struct mmt_error *error;
+	struct buffer buffer;
+	size_t places[3];
+
+	file = make_file(&buffer);
+	for (unsigned lie = 0; lie < 3; lie++) {
+		size_t offset;
+
+		buffer_clear(&buffer);
+		image_copies_encode_index(&copies, &buffer, places);
+		offset = buffer.size;
+		buffer_put(&buffer, content, 30);
+		for (size_t i = 0; i < 3; i++)
+			image_copies_patch(&buffer, places[i], offset + 10 * i - (lie == 1 && i == 2), 10,
+					   lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10);
+		write_file(&file, &buffer, buffer.size);
+		error = image_copies_load(&file, &read);
+		ck_assert_int_eq(error == NULL, lie == 0);
+		if (error)
+			ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		ck_assert_uint_eq(read.images.count, lie ? 0 : 3);
+		mmt_error_destroy(error);
+		image_copies_deinit(&read);
+	}
+	buffer_deinit(&buffer);
+	close(file.fd);
+}
+END_TEST
+
 START_TEST(of_a_newer_version)
 {
 	struct image_copies copies = {0};
@@ -144,6 +180,7 @@ int main(void)
 	tcase_add_test(tests, round_trip);
 	tcase_add_test(tests, cut_anywhere);
 	tcase_add_test(tests, copy_of_another_size);
+	tcase_add_test(tests, copies_that_overlap_or_come_to_too_much);
 	tcase_add_test(tests, of_a_newer_version);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

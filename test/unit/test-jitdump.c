@@ -249,6 +249,8 @@ START_TEST(test_truncated)
 			expect_name(dump, 0x1000, 100, size < whole ? NULL : "first");
 			expect_name(dump, 0x2000, 100, NULL);
 			ck_assert(jitdump_stats(dump).truncated == (size != 40 && size != whole));
+			ck_assert_uint_eq(jitdump_stats(dump).unread, size - (size < whole ? 40 : whole));
+			ck_assert_uint_eq(jitdump_stats(dump).refused, 0);
 			jitdump_destroy(dump);
 		}
 		free(copy);
@@ -259,6 +261,7 @@ END_TEST
 START_TEST(test_lying_lengths)
 {
 	struct jitdump *dump;
+	size_t broken;
 
 	/* Code that is longer than its record; a name without end; lines and rows that are not there. */
 	put_prefix(0, 40 + 2, 100);
@@ -280,6 +283,7 @@ START_TEST(test_lying_lengths)
 		buffer_put_u64(&file, UINT64_MAX - 7);
 	put_load(100, 0x3000, 16, 1, "h");
 	put_load(100, UINT64_MAX - 3, 16, 1, "wraps");
+	broken = file.size;
 	buffer_put_u32(&file, 0); /* a size of 0 would never end */
 	buffer_put_u32(&file, 0);
 	buffer_put_u64(&file, 0);
@@ -294,6 +298,8 @@ START_TEST(test_lying_lengths)
 	expect_name(dump, UINT64_MAX - 2, 100, NULL);
 	expect_name(dump, 0x4000, 100, NULL);
 	ck_assert(jitdump_stats(dump).truncated);
+	ck_assert_uint_eq(jitdump_stats(dump).refused, 4); /* gg, the lines, the rows, "wraps" */
+	ck_assert_uint_eq(jitdump_stats(dump).unread, file.size - broken);
 	jitdump_destroy(dump);
 }
 END_TEST

@@ -4,6 +4,7 @@
 
 #include "support/run-suite.h"
 #include "trace/resolved-stacks.h"
+#include "trace/format.h"
 
 /* Two frames, the first with an inlined function; a stack of both, and one that stands for lost calls. */
 static struct resolved_stacks make_stacks(void)
@@ -53,7 +54,7 @@ static struct mmt_error *round_trip(const struct resolved_stacks *stacks, struct
 	buffer_init(&buffer, 1 << 20);
 	ck_assert_ptr_null(resolved_stacks_encode(stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = resolved_stacks_decode(&bytes, read_ret);
+	error = resolved_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -151,7 +152,7 @@ START_TEST(cut_anywhere)
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct resolved_stacks read = {0};
-		struct mmt_error *error = resolved_stacks_decode(&bytes, &read);
+		struct mmt_error *error = resolved_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 
 		ck_assert_msg(error != NULL, "cut at %zu", size);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);

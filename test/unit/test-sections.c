@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/run-suite.h"
@@ -125,7 +126,7 @@ START_TEST(perf_maps_come_back)
 
 	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &read));
+	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, 1);
 	ck_assert_int_eq(read.maps.items[0].pid, 3);
 	ck_assert_int_eq(read.maps.items[0].namespace_pid, 1);
@@ -138,7 +139,7 @@ START_TEST(perf_maps_come_back)
 		struct mmt_error *error;
 
 		bytes = bytes_over(buffer.data, size);
-		error = perf_map_copies_decode(&bytes, &read);
+		error = perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 		ck_assert_msg(error != NULL, "no error with %zu bytes of %zu", size, buffer.size);
 		mmt_error_destroy(error);
 	}
@@ -154,7 +155,7 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 	buffer_clear(&buffer);
 	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	return recording_residency_decode(&bytes, read);
+	return recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }
 
 START_TEST(residency_comes_back_and_must_be_in_order)
@@ -217,7 +218,7 @@ START_TEST(jitdumps_come_back)
 
 	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &read));
+	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.dumps.count, 2);
 	ck_assert_int_eq(read.dumps.items[0].pid, 42);
 	ck_assert_int_eq(read.dumps.items[0].namespace_pid, 1);
@@ -230,10 +231,37 @@ START_TEST(jitdumps_come_back)
 		struct mmt_error *error;
 
 		bytes = bytes_over(buffer.data, size);
-		error = jitdump_copies_decode(&bytes, &read);
+		error = jitdump_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 		ck_assert_ptr_nonnull(error);
 		mmt_error_destroy(error);
 	}
+}
+END_TEST
+
+/* Sections share what they may unpack to. */
+START_TEST(room_is_one_for_all)
+{
+	struct jitdump_copy item = {.pid = 1, .size = 1 << 20};
+	const struct jitdump_copies copies = {.dumps = {.items = &item, .count = 1}};
+	struct jitdump_copies read = {0};
+	size_t room = (1 << 20) + 4096, before = room;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	item.data = calloc(1, item.size);
+	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
+	ck_assert_uint_lt(buffer.size, 4096);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &read));
+	jitdump_copies_deinit(&read);
+	ck_assert_uint_lt(room, before - item.size);
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = jitdump_copies_decode(&bytes, &room, &read);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	mmt_error_destroy(error);
+	ck_assert_uint_le(room, before - item.size);
+	free(item.data);
 }
 END_TEST
 
@@ -248,6 +276,7 @@ int main(void)
 	tcase_add_test(cases, losses_come_back);
 	tcase_add_test(cases, perf_maps_come_back);
 	tcase_add_test(cases, jitdumps_come_back);
+	tcase_add_test(cases, room_is_one_for_all);
 	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
 	tcase_add_test(cases, build_ids_come_back);
 	suite_add_tcase(suite, cases);
