@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/event-queue.h"
+#include "analysis/losses.h"
 #include "base/map.h"
 #include "trace/calls.h"
 
@@ -25,6 +26,7 @@ struct begun {
 
 struct effect_order {
 	struct event_queue queue;
+	struct losses losses;
 	struct map threads; /* tid -> struct begun *, owned */
 	uint64_t given_up;
 };
@@ -48,6 +50,7 @@ void effect_order_destroy(struct effect_order *order)
 	for (size_t i = 0; map_next(&order->threads, &i, &tid, &begun);)
 		free((void *)(uintptr_t)begun);
 	map_deinit(&order->threads);
+	losses_deinit(&order->losses);
 	event_queue_deinit(&order->queue);
 	free(order);
 }
@@ -126,6 +129,38 @@ static void settle_process(struct effect_order *order, int32_t pid)
 	}
 }
 
+static struct mmt_error *push_plain(struct effect_order *order, const struct event *event)
+{
+	return event_queue_pass(&order->queue, event) ? NULL : &error_no_memory;
+}
+
+static bool is_on(const struct queued *item, int32_t cpu)
+{
+	return cpu < 0 || item->event.cpu < 0 || item->event.cpu == cpu;
+}
+
+/*
+ * No lock of that CPU can be told any more from one whose call is lost. A thread that has been moved to another CPU
+ * since it took its lock may have lost its call there: see may_own().
+ */
+static struct mmt_error *push_loss(struct effect_order *order, const struct event *event)
+{
+	uint64_t tid, value;
+
+	if (!losses_note(&order->losses, event->cpu, event->sequence))
+		return &error_no_memory;
+	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
+		struct begun *begun = (struct begun *)(uintptr_t)value;
+		bool lost = begun->entry && is_on(begun->entry, event->cpu);
+
+		for (size_t j = 0; j < begun->lock_count; j++)
+			lost |= is_on(begun->locks[j], event->cpu);
+		if (lost)
+			settle(order, begun);
+	}
+	return push_plain(order, event);
+}
+
 static void forget_thread(struct effect_order *order, int32_t tid)
 {
 	struct begun *begun = find_thread(order, tid);
@@ -161,10 +196,13 @@ static bool has_failed(const struct event *event)
 /*
  * Is the thread's last lock this call's? Every call that succeeds takes it. One that failed may have done so before it
  * could take any, and the lock be that of an earlier call that is not recorded. That is mostly harmless, since such a
- * call changes nothing wherever it stands; but what waits for seconds before it fails does not exist.
+ * call changes nothing wherever it stands; but what waits for seconds before it fails does not exist. Where this call
+ * ended others may have been lost since.
  */
-static bool may_own(const struct event *event, const struct queued *lock)
+static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
 {
+	if (losses_since(&order->losses, event->cpu, lock->event.sequence))
+		return false;
 	if (!has_failed(event))
 		return true;
 	return event->call.result != -EBADF && event->time_ns - lock->event.time_ns <= FAILED_NS_MAX;
@@ -196,11 +234,6 @@ static struct mmt_error *push_lock(struct effect_order *order, const struct even
 	return NULL;
 }
 
-static struct mmt_error *push_plain(struct effect_order *order, const struct event *event)
-{
-	return event_queue_pass(&order->queue, event) ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *push_call(struct effect_order *order, const struct event *event)
 {
 	struct begun *begun = find_thread(order, event->tid);
@@ -209,7 +242,7 @@ static struct mmt_error *push_call(struct effect_order *order, const struct even
 	if (!begun)
 		return push_plain(order, event);
 	settle_fork(order, begun);
-	if (!begun->lock_count || !may_own(event, begun->locks[begun->lock_count - 1])) {
+	if (!begun->lock_count || !may_own(order, event, begun->locks[begun->lock_count - 1])) {
 		order->given_up += begun->given_up && !has_failed(event);
 		settle(order, begun);
 		return push_plain(order, event);
@@ -322,9 +355,8 @@ struct mmt_error *effect_order_push(struct effect_order *order, const struct eve
 	case EVENT_EXIT:
 		forget_thread(order, event->task.tid);
 		break;
-	case EVENT_LOST: /* no lock can be told any more from one whose call is lost */
-		settle_process(order, 0);
-		break;
+	case EVENT_LOST:
+		return push_loss(order, event);
 	default:
 		break;
 	}

@@ -132,7 +132,7 @@ static bool has_outcome(const struct outcome *outcome)
 static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
 					const struct outcome *outcome)
 {
-	bool dumped = kept_sample_is_of(&state->dump, event);
+	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
 
 	state->dump.present = false;
 	if (!has_outcome(outcome))
@@ -274,7 +274,8 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		return NULL;
 	birth = ledger_birth(&replay->ledger, reserved->birth);
 	outcome->commit_kind = kind_after(replay, reserved, birth, event);
-	if (!can_unwind(replay, process) || (replay->has_dumps && !kept_sample_is_of(&state->dump, event))) {
+	if (!can_unwind(replay, process) ||
+	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
 		error = ledger_open_commit(&replay->ledger, &outcome->commit);
 		*commit_ret = outcome->commit;
 		return error;
@@ -404,7 +405,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 
 struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *state, const struct event *event)
 {
-	if (kept_sample_is_of(&state->call, event)) {
+	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps)) {
 		state->call.present = false;
 		return settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
 	}

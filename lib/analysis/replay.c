@@ -214,6 +214,8 @@ void replay_deinit(struct replay *replay)
 	map_deinit(&replay->survivors);
 	vector_deinit(&replay->holdings);
 	vector_deinit(&replay->call_counts);
+	losses_deinit(&replay->lost_calls);
+	losses_deinit(&replay->lost_dumps);
 	arena_deinit(&replay->arena);
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
@@ -355,16 +357,17 @@ static bool is_of_ended_process(const struct replay *replay, const struct event 
 	return process && process->ended;
 }
 
-/* By whom is not told. */
-static void replay_lost(struct replay *replay, uint64_t count)
+/* On which CPU is told, but not of which process. */
+static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
 {
-	replay->lost_events += count;
+	replay->lost_events += event->lost.count;
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
 		if (!process->ended)
 			space_lost(process->space);
 	}
+	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
@@ -383,8 +386,9 @@ static struct mmt_error *replay_threadless(struct replay *replay, const struct e
 	case EVENT_NEW_TASK:
 		return processes_new_task(replay->processes, event->new_task.tid, event->new_task.clone_flags);
 	case EVENT_LOST:
-		replay_lost(replay, event->lost.count);
-		return NULL;
+		return replay_lost(replay, event);
+	case EVENT_LOST_DUMPS:
+		return losses_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_OTHER:
 		return NULL;
 	default:

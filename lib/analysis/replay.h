@@ -12,6 +12,7 @@
 #include "analysis/effect-order.h"
 #include "analysis/holdings.h"
 #include "analysis/ledger.h"
+#include "analysis/losses.h"
 #include "analysis/window.h"
 #include "base/arena.h"
 #include "base/map.h"
@@ -73,8 +74,9 @@ struct replay {
 
 	uint64_t first_ns, last_ns;
 	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */
-	uint64_t lost_events;			/* LOST records; the recorder's own count is in the metadata */
-	uint64_t calls_without_entry;		/* exits whose arguments nothing recorded */
+	struct losses lost_calls, lost_dumps;
+	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
+	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct replay_watch watch;
 	bool has_dumps; /* stack dumps come in records of their own */
 	bool has_snapshots;

@@ -25,6 +25,8 @@ struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct e
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
 {
 	kept->present = true;
+	kept->cpu = event->cpu;
+	kept->sequence = event->sequence;
 	kept->call = event->call.call;
 	kept->result = event->call.result;
 	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
@@ -48,11 +50,12 @@ static bool same_bytes(const struct event_stack *left, const struct event_stack 
 	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
 }
 
-bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event)
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct losses *lost)
 {
 	return kept->present && kept->call == event->call.call && kept->result == event->call.result &&
+	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
 	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
-	       same_bytes(&kept->stack, &event->call.stack);
+	       same_bytes(&kept->stack, &event->call.stack) && !losses_since(lost, kept->cpu, kept->sequence);
 }
 
 void kept_sample_deinit(struct kept_sample *kept)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analysis/ledger.h"
+#include "analysis/losses.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "model/space.h"
@@ -24,6 +25,8 @@ struct outcome {
 /* A sample kept beyond its event. */
 struct kept_sample {
 	bool present;
+	int32_t cpu;
+	uint64_t sequence; /* of its event */
 	enum call call;
 	int64_t result;
 	uint64_t arguments[6];
@@ -45,9 +48,12 @@ struct thread_state {
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
-/* Whether the event is the other sample of the same call: of two calls from one place, which are alike but for what is
- * on the stack, one sample each may be lost. */
-bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event);
+/*
+ * Whether the event is the other sample of the same call, taken by the same return and so on the same CPU. `lost`:
+ * losses where the event comes from. Of two calls in a row that are alike in everything recorded one sample each may be
+ * lost: where that is possible, it is not.
+ */
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct losses *lost);
 void kept_sample_deinit(struct kept_sample *kept);
 
 /* Nothing is remembered any more; `number` stays. */

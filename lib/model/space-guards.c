@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space-guards.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "model/space-doubt.h"
 #include "model/space-edit.h"
 
@@ -12,7 +12,7 @@
 
 static void remove_guard(struct space *space, size_t index)
 {
-	vector_deinit(&space->guards.items[index].saved);
+	intervals_deinit(&space->guards.items[index].saved);
 	memmove(&space->guards.items[index], &space->guards.items[index + 1],
 		(space->guards.count - index - 1) * sizeof(*space->guards.items));
 	space->guards.count--;
@@ -22,9 +22,10 @@ static void give_up(struct space *space, size_t index)
 {
 	struct guard *guard = &space->guards.items[index];
 	struct space_call unseen = {.kind = SPACE_MUNMAP, .time_ns = guard->time_ns, .thread = -1};
+	struct interval_node *node;
 
-	for (size_t i = 0; i < guard->saved.count; i++)
-		space_edit_tell_released(space, &guard->saved.items[i], &unseen);
+	for (uint64_t position = 0; (node = intervals_next(&guard->saved, position)); position = node->interval.end)
+		space_edit_tell_released(space, &node->interval, &unseen);
 	space->counts.ambiguous++;
 	remove_guard(space, index);
 }
@@ -46,16 +47,23 @@ static bool seen_early(const struct space *space, const struct space_call *call,
 	return space_edit_agree(&placed, &found);
 }
 
-static bool set_aside(struct space *space, const struct space_call *call, uint64_t start, uint64_t end, pieces *saved)
+static bool set_aside(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+		      const pieces *saved)
 {
 	struct guard guard = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
 
-	guard.saved.items = saved->items;
-	guard.saved.count = saved->count;
-	guard.saved.capacity = saved->capacity;
 	if (space->guards.count == GUARDS_MAXIMUM)
 		give_up(space, 0);
-	return vector_push(&space->guards, guard);
+	for (size_t i = 0; i < saved->count; i++) {
+		if (!intervals_insert(&guard.saved, &saved->items[i], 0)) {
+			intervals_deinit(&guard.saved);
+			return false;
+		}
+	}
+	if (vector_push(&space->guards, guard))
+		return true;
+	intervals_deinit(&guard.saved);
+	return false;
 }
 
 bool space_guards_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
@@ -79,8 +87,7 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 	}
 	if (done && saved.count)
 		done = set_aside(space, call, start, end, &saved);
-	if (!done || !saved.count)
-		vector_deinit(&saved);
+	vector_deinit(&saved);
 	return done;
 }
 
@@ -91,68 +98,73 @@ bool space_guards_in_flight(const struct space *space, int32_t thread, uint64_t 
 	return call->thread != thread && (!last_exit || *last_exit <= time_ns);
 }
 
-static bool overlaps(const struct space_interval *piece, uint64_t start, uint64_t end)
+/* The part of `piece` in [start, end), which they share. */
+static struct space_interval cut_piece(const struct space_interval *piece, uint64_t start, uint64_t end)
 {
-	return piece->start < end && piece->end > start;
+	struct space_interval part = *piece;
+
+	part.start = piece->start > start ? piece->start : start;
+	part.end = piece->end < end ? piece->end : end;
+	part.attributes = space_edit_advance(&piece->attributes, part.start - piece->start);
+	return part;
+}
+
+static bool keep_part(struct intervals *saved, const struct space_interval *piece, uint64_t start, uint64_t end)
+{
+	struct space_interval part = cut_piece(piece, start, end);
+
+	return part.start >= part.end || intervals_insert(saved, &part, 0);
 }
 
 /* Move what lies in [start, end) from the guard to `taken`. */
 static bool hand_over(struct guard *guard, uint64_t start, uint64_t end, pieces *taken)
 {
-	pieces left = {0};
-	bool done = true;
+	struct interval_node *node;
 
-	for (size_t i = 0; done && i < guard->saved.count; i++) {
-		struct space_interval piece = guard->saved.items[i], part = piece;
+	while ((node = intervals_within(&guard->saved, start, end))) {
+		struct space_interval piece = node->interval, part = cut_piece(&piece, start, end);
 
-		if (!overlaps(&piece, start, end)) {
-			done = vector_push(&left, piece);
-			continue;
-		}
-		if (piece.start < start) {
-			part.end = start;
-			done = vector_push(&left, part);
-		}
-		part = piece;
-		part.start = piece.start > start ? piece.start : start;
-		part.end = piece.end < end ? piece.end : end;
-		part.attributes = space_edit_advance(&piece.attributes, part.start - piece.start);
-		done = done && vector_push(taken, part);
-		if (done && piece.end > end) {
-			part = piece;
-			part.start = end;
-			part.attributes = space_edit_advance(&piece.attributes, end - piece.start);
-			done = vector_push(&left, part);
-		}
+		intervals_remove(&guard->saved, piece.start);
+		if (!vector_push(taken, part) || !keep_part(&guard->saved, &piece, 0, start) ||
+		    !keep_part(&guard->saved, &piece, end, UINT64_MAX))
+			return false;
 	}
-	vector_deinit(&guard->saved);
-	guard->saved.items = left.items;
-	guard->saved.count = left.count;
-	guard->saved.capacity = left.capacity;
-	return done;
+	return true;
 }
 
-/* The same for those parts of the range that no older guard has handed over already. */
+static int compare_pieces(const void *left, const void *right)
+{
+	const struct space_interval *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static void sort_pieces(pieces *taken)
+{
+	if (taken->count > 1)
+		qsort(taken->items, taken->count, sizeof(*taken->items), compare_pieces);
+}
+
+/* The same for those parts of the range that no older guard has handed over already: `taken` so far. */
 static bool hand_over_rest(struct guard *guard, const struct range *range, pieces *taken)
 {
+	uint64_t position = range->start;
 	size_t older = taken->count;
 	bool done = true;
 
-	for (uint64_t position = range->start; done && position < range->end;) {
-		uint64_t stop = range->end, skip = range->end;
+	sort_pieces(taken);
+	for (size_t i = 0; done && i < older && position < range->end; i++) {
+		const struct space_interval *piece = &taken->items[i];
+		uint64_t stop = piece->start < range->end ? piece->start : range->end, skip = piece->end;
 
-		for (size_t i = 0; i < older; i++) {
-			const struct space_interval *piece = &taken->items[i];
-
-			if (piece->end > position && piece->start < stop) {
-				stop = piece->start > position ? piece->start : position;
-				skip = piece->end;
-			}
-		}
+		if (skip <= position)
+			continue;
 		if (stop > position)
 			done = hand_over(guard, position, stop, taken);
 		position = skip;
 	}
+	if (done && position < range->end)
+		done = hand_over(guard, position, range->end, taken);
 	return done;
 }
 
@@ -182,47 +194,44 @@ static bool match_guards(struct space *space, const struct space_call *call, uin
 	return true;
 }
 
-/* The first spared range that ends after `position`, by start. */
-static const struct range *next_spared(const ranges *spared, uint64_t position)
+static int compare_ranges(const void *left, const void *right)
 {
-	const struct range *next = NULL;
-
-	for (size_t i = 0; i < spared->count; i++) {
-		const struct range *range = &spared->items[i];
-
-		if (range->end > position && (!next || range->start < next->start))
-			next = range;
-	}
-	return next;
-}
-
-static int compare_pieces(const void *left, const void *right)
-{
-	const struct space_interval *a = left, *b = right;
+	const struct range *a = left, *b = right;
 
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
+/* [start, end) but for what is spared. */
+static bool take_rest(struct space *space, uint64_t start, uint64_t end, const ranges *spared, pieces *taken)
+{
+	uint64_t position = start;
+	bool done = true;
+
+	for (size_t i = 0; done && i <= spared->count && position < end; i++) {
+		bool last = i == spared->count;
+		uint64_t stop = last ? end : spared->items[i].start, skip = last ? end : spared->items[i].end;
+
+		if (stop > position)
+			done = space_edit_touch(space, position, stop) && space_edit_take(space, position, stop, taken);
+		if (skip > position)
+			position = skip;
+	}
+	return done;
+}
+
 bool space_guards_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end, pieces *taken)
 {
-	CLEANUP(free) struct range *spared_items = NULL;
 	ranges spared = {0};
 	bool done;
 
 	if (!space->guards.count)
 		return space_edit_touch(space, start, end) && space_edit_take(space, start, end, taken);
 	done = match_guards(space, call, start, end, &spared, taken);
-	spared_items = spared.items;
-	for (uint64_t position = start; done && position < end;) {
-		const struct range *range = next_spared(&spared, position);
-		uint64_t stop = range && range->start < end ? range->start : end;
-
-		if (stop > position)
-			done = space_edit_touch(space, position, stop) && space_edit_take(space, position, stop, taken);
-		position = stop < end ? range->end : end;
-	}
-	if (taken->count > 1)
-		qsort(taken->items, taken->count, sizeof(*taken->items), compare_pieces);
+	if (spared.count > 1)
+		qsort(spared.items, spared.count, sizeof(*spared.items), compare_ranges);
+	done = done && take_rest(space, start, end, &spared, taken);
+	vector_deinit(&spared);
+	sort_pieces(taken);
 	return done;
 }
 

@@ -19,8 +19,8 @@ typedef VECTOR(struct space_interval) pieces;
 struct guard {
 	struct range range;
 	uint64_t time_ns;
-	int32_t thread; /* who mapped the range */
-	pieces saved;	/* what the release in flight took, ascending */
+	int32_t thread;		/* who mapped the range */
+	struct intervals saved; /* what the release in flight took */
 };
 
 /* An aio context: the kernel unmaps as many bytes as it mapped, from where a piece of the ring was moved last. */

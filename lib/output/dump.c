@@ -45,6 +45,7 @@ static const char *name_kind(enum event_kind kind)
 	    [EVENT_EXIT] = "exit",
 	    [EVENT_LOCK] = "lock",
 	    [EVENT_LOST] = "lost",
+	    [EVENT_LOST_DUMPS] = "lost-dumps",
 	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
 	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
 	    [EVENT_SNAPSHOT_END] = "snapshot-end",
@@ -178,6 +179,7 @@ static void print_fields(FILE *stream, const struct architecture *architecture, 
 		fprintf(stream, " space=%#" PRIx64, event->lock.space);
 		break;
 	case EVENT_LOST:
+	case EVENT_LOST_DUMPS:
 		fprintf(stream, " count=%" PRIu64, event->lost.count);
 		break;
 	case EVENT_SNAPSHOT_BEGIN:

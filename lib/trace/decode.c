@@ -161,7 +161,7 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 {
 	bool dump = event->attribute != UINT32_MAX && decoder->metadata->attributes[event->attribute].role == ROLE_DUMP;
 
-	event->kind = dump ? EVENT_OTHER : EVENT_LOST;
+	event->kind = dump ? EVENT_LOST_DUMPS : EVENT_LOST;
 	if (header->type == PERF_RECORD_LOST)
 		bytes_u64(bytes); /* id */
 	event->lost.count = bytes_u64(bytes);

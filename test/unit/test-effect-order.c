@@ -522,6 +522,33 @@ START_TEST(a_loss_ends_all_locks)
 }
 END_TEST
 
+/* On a CPU where nothing was lost every lock has its call; a thread may have lost its own where it was moved to. */
+START_TEST(a_loss_ends_the_locks_of_its_cpu)
+{
+	struct event here = make(EVENT_LOCK, 0, 100, 10), there = make(EVENT_LOCK, 0, 110, 11);
+	struct event moved = make(EVENT_LOCK, 0, 115, 12), lost = make(EVENT_LOST, 1, 120, -1);
+	struct event returns = make(EVENT_CALL, 5, 150, 12);
+
+	here.lock.space = there.lock.space = moved.lock.space = SPACE_A;
+	there.cpu = lost.cpu = returns.cpu = 1;
+	moved.cpu = 2;
+	here.sequence = 1;
+	there.sequence = 2;
+	moved.sequence = 3;
+	lost.sequence = 4;
+	push(&here);
+	push(&there);
+	push(&moved);
+	push(&lost);
+	call(2, 130, 10);
+	expect("call2@100");
+	call(3, 140, 11);
+	push(&returns);
+	expect("lost1@120 call3@140 call5@150");
+	end("");
+}
+END_TEST
+
 START_TEST(calls_in_flight_at_the_end_never_come)
 {
 	lock(100, 10, SPACE_A);
@@ -723,6 +750,7 @@ int main(void)
 	tcase_add_test(tests, a_stale_lock_given_up_does_not_count);
 	tcase_add_test(tests, waiting_is_bounded_in_memory);
 	tcase_add_test(tests, a_loss_ends_all_locks);
+	tcase_add_test(tests, a_loss_ends_the_locks_of_its_cpu);
 	tcase_add_test(tests, calls_in_flight_at_the_end_never_come);
 	tcase_add_test(tests, what_waits_is_copied);
 	tcase_add_test(tests, a_single_thread_is_not_copied);

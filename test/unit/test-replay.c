@@ -195,23 +195,51 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 	const struct event truth = twin(MAP_PRIVATE, short_stack, sizeof(short_stack));
 	struct event dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
 	struct kept_sample kept = {0};
+	struct losses lost = {0};
 
 	ck_assert_ptr_null(kept_sample_set(&kept, &truth));
-	ck_assert(kept_sample_is_of(&kept, &dump));
+	ck_assert(kept_sample_is_of(&kept, &dump, &lost));
 	dump.call.stack.registers.known &= ~(1ULL << 8);
-	ck_assert(kept_sample_is_of(&kept, &dump));
+	ck_assert(kept_sample_is_of(&kept, &dump, &lost));
 	dump = twin(MAP_SHARED, long_stack, sizeof(long_stack));
-	ck_assert(!kept_sample_is_of(&kept, &dump));
+	ck_assert(!kept_sample_is_of(&kept, &dump, &lost));
 	dump = twin(MAP_PRIVATE, other_stack, sizeof(other_stack));
-	ck_assert(!kept_sample_is_of(&kept, &dump));
+	ck_assert(!kept_sample_is_of(&kept, &dump, &lost));
 	/* The dump came first. */
 	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
-	ck_assert(!kept_sample_is_of(&kept, &truth));
+	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
 	dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
 	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
-	ck_assert(kept_sample_is_of(&kept, &truth));
+	ck_assert(kept_sample_is_of(&kept, &truth, &lost));
+	kept.cpu = 1;
+	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
 	kept_sample_deinit(&kept);
-	ck_assert(!kept_sample_is_of(&kept, &truth));
+	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
+}
+END_TEST
+
+/* The other sample of the one that is kept may be among those that were lost since. */
+START_TEST(losses_between_two_samples_part_them)
+{
+	static const struct {
+		int32_t cpu;
+		uint64_t sequence;
+		bool parted;
+	} cases[] = {{0, 9, false}, {1, 20, false}, {0, 11, true}, {-1, 12, true}, {100000, 13, true}};
+	const struct event truth = twin(MAP_PRIVATE, NULL, 0);
+	struct event dump = truth;
+
+	dump.sequence = 10;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct kept_sample kept = {0};
+		struct losses lost = {0};
+
+		ck_assert_ptr_null(kept_sample_set(&kept, &dump));
+		ck_assert(losses_note(&lost, cases[i].cpu, cases[i].sequence));
+		ck_assert_int_eq(kept_sample_is_of(&kept, &truth, &lost), !cases[i].parted);
+		kept_sample_deinit(&kept);
+		losses_deinit(&lost);
+	}
 }
 END_TEST
 
@@ -228,6 +256,7 @@ int main(void)
 	tcase_add_checked_fixture(dumps, create, destroy);
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
 	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
+	tcase_add_test(dumps, losses_between_two_samples_part_them);
 	suite_add_tcase(suite, dumps);
 	return run_suite(suite);
 }
