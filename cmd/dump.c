@@ -27,7 +27,7 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	bool no_pager = false;
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE "); -: standard input"),
 	    OPTION(0, "no-pager", FLAG, &no_pager, NULL, "write straight to the terminal"),
 	    OPTIONS_END,
 	};

@@ -4,6 +4,7 @@
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "message.h"
 #include "options.h"
@@ -54,5 +55,7 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 		return message_usage(command, "--output: the file's name is empty");
 	if (argc - first)
 		input = argv[first];
+	if (input && !strcmp(input, "-"))
+		return message_usage(command, "a recording is packed in a file: standard input has none");
 	return pack_recording(command, input ? input : DEFAULT_FILE, output, quiet);
 }

@@ -199,7 +199,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	char *cache;
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE "); -: standard input"),
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]", "only these processes"),
 	    OPTION(0, "by", CHOICE, &settings.by, "stack|function|module|file|class|process|thread",
 		   "what a row stands for (default stack)", .choices = by_choices),

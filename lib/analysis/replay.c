@@ -75,10 +75,10 @@ static bool observe(void *context, struct process *process, struct space_observe
 }
 
 /* Time of the first and the last event, for files that do not say it. */
-static struct mmt_error *measure(const char *input, uint64_t *first_ns_ret, uint64_t *last_ns_ret)
+static struct mmt_error *measure(const struct reader *recording, uint64_t *first_ns_ret, uint64_t *last_ns_ret)
 {
 	struct reader *reader;
-	struct mmt_error *error = reader_open(input, &reader);
+	struct mmt_error *error = reader_open_again(recording, &reader);
 	bool end = false;
 
 	*first_ns_ret = *last_ns_ret = 0;
@@ -115,7 +115,7 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 		return NULL;
 	if (!first_ns || !last_ns) {
 		uint64_t measured_first_ns;
-		struct mmt_error *error = measure(options->input, &measured_first_ns, &last_ns);
+		struct mmt_error *error = measure(replay->reader, &measured_first_ns, &last_ns);
 
 		if (error)
 			return error;

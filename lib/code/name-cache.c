@@ -201,7 +201,6 @@ static bool check(const struct name_cache *cache, const struct name_cache_key *k
 	put_identity(cache, key, &identity);
 	found = bytes_take(bytes, identity.size);
 	right = found && !identity.error && !memcmp(found, identity.data, identity.size);
-	mmt_error_destroy(buffer_finish(&identity));
 	buffer_deinit(&identity);
 	return right;
 }
@@ -369,8 +368,6 @@ void name_cache_write(struct name_cache *cache, const struct name_cache_key *key
 		write_file(cache, name, &buffer);
 		keep_limit(cache);
 	}
-	mmt_error_destroy(buffer_finish(&buffer));
-	mmt_error_destroy(buffer_finish(&checked));
 	buffer_deinit(&buffer);
 	buffer_deinit(&checked);
 }

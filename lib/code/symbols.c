@@ -140,7 +140,6 @@ static bool check_debug_file(struct bytes *bytes)
 	put_debug_file(bytes_string(bytes), &buffer);
 	found = bytes_take(bytes, buffer.size - (size_t)(bytes->position - start));
 	same = found && !buffer.error && !memcmp(start, buffer.data, buffer.size);
-	mmt_error_destroy(buffer_finish(&buffer));
 	buffer_deinit(&buffer);
 	return same;
 }
@@ -177,7 +176,6 @@ static void write_cache(struct symbols *symbols)
 	known_names_encode(&symbols->known, &buffer);
 	if (!buffer.error)
 		name_cache_write(symbols->cache, &symbols->key, buffer.data, buffer.size);
-	mmt_error_destroy(buffer_finish(&buffer));
 	buffer_deinit(&buffer);
 }
 

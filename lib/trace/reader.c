@@ -29,14 +29,9 @@ struct reader {
 	bool stopped;		  /* an event could not be decoded */
 };
 
-struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
+/* What follows from the file. Takes `error` and the reader. */
+static struct mmt_error *start(struct reader *reader, struct mmt_error *error, struct reader **reader_ret)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
-	struct mmt_error *error;
-
-	if (!reader)
-		return &error_no_memory;
-	error = recording_file_open(path, &reader->file);
 	if (!error)
 		error = metadata_load(&reader->metadata, reader->file);
 	if (!error)
@@ -52,6 +47,24 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
 	else
 		*reader_ret = reader;
 	return error;
+}
+
+struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return &error_no_memory;
+	return start(reader, recording_file_open(path, &reader->file), reader_ret);
+}
+
+struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret)
+{
+	struct reader *again = calloc(1, sizeof(*again));
+
+	if (!again)
+		return &error_no_memory;
+	return start(again, recording_file_open_again(reader->file, &again->file), reader_ret);
 }
 
 void reader_close(struct reader *reader)

@@ -51,8 +51,11 @@ struct reader_metadata {
 	bool compressed;
 };
 
-/* Errors: cannot open, not perf.data, empty, foreign byte order, pipe format, lies in the header. */
+/* Errors: cannot open, not perf.data, empty, foreign byte order, lies in the header. */
 struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_MUST_CHECK;
+
+/* The same recording from its start. */
+struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
 

@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "trace/pipe-input.h"
 
-#define PIPE_HEADER_SIZE 16
 #define SECTION_BYTES 16 /* u64 offset, u64 size */
 #define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
 #define ATTRIBUTE_BYTES_MAX 4096
@@ -108,10 +108,6 @@ static struct mmt_error *check_magic(const struct recording_file *file, uint64_t
 	if (magic != FORMAT_MAGIC)
 		return error_create(MMT_ERROR_FORMAT,
 				    "%s: not a recording (no perf.data magic); make one with mmtrace record",
-				    file->path);
-	if (header_size == PIPE_HEADER_SIZE)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s: perf.data in pipe format; record with -o FILE instead of into a pipe",
 				    file->path);
 	if (header_size != FORMAT_HEADER_SIZE)
 		return error_create(MMT_ERROR_FORMAT, "%s: header: size %llu instead of %d", file->path,
@@ -315,29 +311,102 @@ static struct mmt_error *read_frame(struct recording_file *file)
 	return error ? error : read_preamble(file, &header);
 }
 
-struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+static struct mmt_error *open_standard_input(struct recording_file *file)
 {
-	struct recording_file *file = calloc(1, sizeof(*file));
-	struct mmt_error *error = NULL;
 	struct stat status;
 
-	if (!file)
-		return &error_no_memory;
-	file->path = strdup(path);
-	file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (!file->path)
-		error = &error_no_memory;
-	else if (file->fd < 0 || fstat(file->fd, &status) < 0)
-		error = error_system(errno, "cannot open %s", path);
-	else if (!S_ISREG(status.st_mode))
-		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: not a regular file", path);
-	else
-		file->size = (uint64_t)status.st_size;
+	if (fstat(STDIN_FILENO, &status))
+		return error_system(errno, "%s: cannot read", file->path);
+	if (isatty(STDIN_FILENO))
+		return error_create(MMT_ERROR_INVALID, "%s: it is a terminal; send a recording through a pipe",
+				    file->path);
+	if (!S_ISREG(status.st_mode))
+		return pipe_input_keep(STDIN_FILENO, file->path, &file->fd, &file->cut);
+	file->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
+}
+
+static struct mmt_error *open_path(struct recording_file *file)
+{
+	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return file->fd < 0 ? error_system(errno, "cannot open %s", file->path) : NULL;
+}
+
+static struct mmt_error *measure(struct recording_file *file)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) < 0)
+		return error_system(errno, "cannot open %s", file->path);
+	if (!S_ISREG(status.st_mode))
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s: not a regular file", file->path);
+	file->size = (uint64_t)status.st_size;
+	return NULL;
+}
+
+/* What somebody put into a file as it came out of a pipe. */
+static struct mmt_error *turn_into_file(struct recording_file *file)
+{
+	int kept = -1;
+	struct mmt_error *error;
+
+	if (!pipe_input_is_pipe_format(file->fd))
+		return NULL;
+	error = pipe_input_keep(file->fd, file->path, &kept, &file->cut);
+	if (error)
+		return error;
+	close(file->fd);
+	file->fd = kept;
+	return measure(file);
+}
+
+/* What the open descriptor has. Takes `error` and the file. */
+static struct mmt_error *accept(struct recording_file *file, struct mmt_error *error, struct recording_file **file_ret)
+{
+	if (!error)
+		error = measure(file);
+	if (!error)
+		error = turn_into_file(file);
 	if (!error)
 		error = read_frame(file);
+	file->incomplete |= file->cut;
 	if (error)
 		recording_file_close(file);
 	else
 		*file_ret = file;
 	return error;
+}
+
+struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+	bool standard = !strcmp(path, RECORDING_STANDARD_INPUT);
+	struct mmt_error *error;
+
+	if (!file)
+		return &error_no_memory;
+	file->fd = -1;
+	file->path = strdup(standard ? "standard input" : path);
+	if (!file->path)
+		error = &error_no_memory;
+	else
+		error = standard ? open_standard_input(file) : open_path(file);
+	return accept(file, error, file_ret);
+}
+
+struct mmt_error *recording_file_open_again(const struct recording_file *file, struct recording_file **file_ret)
+{
+	struct recording_file *again = calloc(1, sizeof(*again));
+	struct mmt_error *error = NULL;
+
+	if (!again)
+		return &error_no_memory;
+	again->cut = file->cut;
+	again->path = strdup(file->path);
+	again->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (!again->path)
+		error = &error_no_memory;
+	else if (again->fd < 0)
+		error = error_system(errno, "cannot open %s", file->path);
+	return accept(again, error, file_ret);
 }

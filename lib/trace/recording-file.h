@@ -27,13 +27,19 @@ struct recording_file {
 	int fd;
 	uint64_t size;
 	uint64_t data_offset, data_end;
+	bool cut;	 /* what came through a pipe ended in the middle of a record */
 	bool incomplete; /* recorder did not finish, or less in the file than its header says */
 	VECTOR(struct file_attribute) attributes; /* at least one */
 	struct file_section sections[FEATURE_BITS];
 };
 
+#define RECORDING_STANDARD_INPUT "-" /* in place of a path; a pipe is read to its end first */
+
 /* Every message begins with the path. */
 struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret) MMT_MUST_CHECK;
+/* The same file, whatever has its name now. */
+struct mmt_error *recording_file_open_again(const struct recording_file *file,
+					    struct recording_file **file_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void recording_file_close(struct recording_file *file);
 

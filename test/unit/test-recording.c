@@ -462,7 +462,7 @@ START_TEST(what_is_no_recording_is_refused_with_the_reason)
 	expect_refusal(data, 50, MMT_ERROR_FORMAT, "ends too early");
 	value = 16;
 	memcpy(data + 8, &value, sizeof(value));
-	expect_refusal(data, size, MMT_ERROR_UNSUPPORTED, "pipe format");
+	expect_refusal(data, size, MMT_ERROR_FORMAT, "no event attributes"); /* a pipe without any */
 	value = 105;
 	memcpy(data + 8, &value, sizeof(value));
 	expect_refusal(data, size, MMT_ERROR_FORMAT, "size 105 instead of 104");

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Recordings that come through a pipe: a file of ours, perf's own pipe format, cut short, and with no room to keep them.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# same WHAT FILE: the pipe's report is the file's, but for its name.
+same() {
+	local what=$1 file=$2
+	"$MMTRACE" report --json --no-cache -i "$file" | jq 'del(.input)' >from-file.json || fail "$what: the file has no report"
+	"$MMTRACE" report --json --no-cache -i - < <(cat "$file") | jq 'del(.input)' >from-pipe.json || fail "$what: no report"
+	cmp from-file.json from-pipe.json || fail "$what: the pipe's report is another one"
+	[ "$(jq '.unfreed_bytes > 0' from-pipe.json)" = true ] || fail "$what: nothing was found"
+	"$MMTRACE" dump -i "$file" >from-file.txt || fail "$what: the file cannot be dumped"
+	"$MMTRACE" dump -i - < <(cat "$file") >from-pipe.txt || fail "$what: dump failed"
+	cmp from-file.txt from-pipe.txt || fail "$what: the pipe's dump is another one"
+}
+
+"$MMTRACE" record -q -o "$recording" -- "$workloads/leak-anon" >/dev/null </dev/null || fail record
+same "our file" "$recording"
+"$MMTRACE" report --no-pager - <"$recording" | grep -q leak-anon || fail "a file as standard input has no report"
+"$MMTRACE" diff --json "$recording" - < <(cat "$recording") | jq -e '.entries | all(.bytes == 0)' >/dev/null ||
+	fail "a recording differs from itself"
+
+head -c $(($(stat -c %s "$recording") / 2)) "$recording" |
+	"$MMTRACE" report -i - >cut.txt 2>&1
+status=$?
+grep -q 'cut short\|did not finish' cut.txt || fail "half a file is not said to be one (status $status): $(cat cut.txt)"
+: | "$MMTRACE" report -i - >empty.txt 2>&1 && fail "nothing at all has a report"
+grep -q 'standard input.*empty' empty.txt || fail "an empty pipe is not said to be one: $(cat empty.txt)"
+TMPDIR=$directory/nowhere "$MMTRACE" report -i - < <(cat "$recording") >nowhere.txt 2>&1 && fail "it was kept nowhere"
+grep -q "nowhere.*TMPDIR" nowhere.txt || fail "a missing TMPDIR is not said: $(cat nowhere.txt)"
+[ -z "$(find "${TMPDIR:-/var/tmp}" -maxdepth 1 -name 'mmtrace-??????' -newer "$recording")" ] || fail "files are left"
+
+command -v perf >/dev/null || exit 0
+in_tracefs='[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec "$@"'
+for options in "" -z; do
+	# What the workload says must not come into the pipe.
+	unshare -m bash -c "$in_tracefs" - perf record -q -g $options -e syscalls:sys_enter_mmap,syscalls:sys_exit_mmap \
+		-e syscalls:sys_enter_munmap,syscalls:sys_exit_munmap -o - -- bash -c '"$1" >/dev/null' - "$workloads/leak-anon" \
+		</dev/null >perf.pipe 2>perf.err || skip "perf cannot record here: $(cat perf.err)"
+	same "perf record $options -o -" perf.pipe
+	jq -e '.recorded_by | startswith("perf ")' from-pipe.json >/dev/null || fail "perf's version did not come through"
+	jq -e 'any(.groups[]; .unfreed_count == 10 and .unfreed_bytes == 40960)' from-pipe.json >/dev/null ||
+		fail "perf's pipe: the workload's mappings are missing"
+done
