@@ -95,6 +95,41 @@ START_TEST(long_names)
 }
 END_TEST
 
+/* Nothing is written before these have taken twice as long for each level. */
+START_TEST(names_that_double_the_time)
+{
+	char conversion[512] = "_ZN1Acv", pack[512] = "_Z1fIiEDpFv1AIiiE";
+
+	for (unsigned level = 0; level < 50; level++)
+		strcat(conversion, "T_I");
+	strcat(conversion, "i");
+	for (unsigned level = 0; level < 50; level++)
+		strcat(conversion, "E");
+	strcat(conversion, "Ev");
+	expect(conversion, NULL);
+	for (unsigned level = 0; level < 33; level++) {
+		append_reference(pack, 0);
+		strcat(pack, "I");
+		append_reference(pack, 1 + level);
+		append_reference(pack, 1 + level);
+		strcat(pack, "E");
+	}
+	strcat(pack, "Ev");
+	expect(pack, NULL);
+}
+END_TEST
+
+/* What looks like them and is none. */
+START_TEST(conversions_and_packs)
+{
+	expect("_ZN1AcvT_IiEEv", "A::operator int<int>()");
+	expect("_ZN1AcvT_IiEIiEEv", "A::operator int<int><int>()");
+	expect("_Z1fIJidEEvDpT_", "void f<int, double>(int, double)");
+	expect("_Z6setDpiIJidEEvDpRKT_", "void setDpi<int, double>(int const&, double const&)");
+	expect("_Z1fIJidEEDTcl1gspfp_EEDpT_", "decltype (g({parm#1}...)) f<int, double>(int, double)");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("demangle");
@@ -102,6 +137,8 @@ int main(void)
 
 	tcase_add_test(tests, names);
 	tcase_add_test(tests, doubling_names);
+	tcase_add_test(tests, names_that_double_the_time);
+	tcase_add_test(tests, conversions_and_packs);
 	tcase_add_test(tests, doubling_rust_names);
 	tcase_add_test(tests, long_names);
 	suite_add_tcase(suite, tests);
