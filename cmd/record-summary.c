@@ -85,6 +85,7 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	    [MMT_RECORD_END_DURATION] = "duration over",
 	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
 	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written to the end",
+	    [MMT_RECORD_END_SIZE] = "maximum size reached",
 	};
 	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
 

@@ -19,6 +19,7 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
+	bool progress_shown; /* and stands in the last line of the terminal */
 };
 
 #define RING_BYTES_MIN 8192
@@ -78,10 +79,34 @@ static const char *parse_interval(const char *text, void *value)
 	return value_duration(text, value);
 }
 
+static void clear_progress(struct record_context *record)
+{
+	if (record->progress_shown)
+		fputs("\r\033[K", stderr);
+	record->progress_shown = false;
+}
+
+/* One line that is written anew each second. */
+static void show_progress(void *context, const struct mmt_record_progress *progress)
+{
+	struct record_context *record = context;
+	char elapsed[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], written[MMT_SIZE_TEXT], lost[MMT_SIZE_TEXT];
+
+	clear_progress(record);
+	fprintf(stderr, "%s  %s events/s  %s written  %s lost", mmt_format_duration(progress->elapsed_ns, elapsed),
+		mmt_format_count(progress->events_per_second, rate), mmt_format_bytes(progress->file_bytes, written),
+		mmt_format_count(progress->lost_events, lost));
+	if (progress->lost_stack_dumps)
+		fprintf(stderr, "  %s stack dumps lost", mmt_format_count(progress->lost_stack_dumps, lost));
+	fflush(stderr);
+	record->progress_shown = true;
+}
+
 static void show_message(void *context, bool warning, const char *text)
 {
-	const struct record_context *record = context;
+	struct record_context *record = context;
 
+	clear_progress(record);
 	if (warning)
 		message(record->command, "warning: %s", text);
 	else
@@ -202,6 +227,9 @@ static int record(const struct command *command, struct mmt_record_options *opti
 	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;
+	/* A command may have the same terminal. */
+	if (!quiet && !options->command && isatty(STDERR_FILENO))
+		options->progress = show_progress;
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
 	if (options->stop_fd < 0) {
@@ -212,6 +240,7 @@ static int record(const struct command *command, struct mmt_record_options *opti
 	survive_signal(SIGXFSZ);
 	survive_signal(SIGPIPE);
 	error = mmt_record(options, &summary, &write_error);
+	clear_progress(&context);
 	free(command_line);
 	if (error)
 		return report_failure(command, options, error);
@@ -274,6 +303,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "ask-runtime", FLAG, &options.ask_runtime, NULL,
 		   "have .NET and Java name the code they generate, when they were started without a perf map"),
 	    OPTION(0, "duration", DURATION, &options.duration_ns, "TIME", "stop after TIME: 10s, 500ms, 2m, 1h"),
+	    OPTION(0, "max-size", SIZE, &options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
 	    OPTION(0, "exact-order", FLAG, &options.exact_order, NULL,
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),
 	    OPTION(0, "no-inherit", FLAG, &options.no_inherit, NULL,

@@ -44,24 +44,37 @@ enum mmt_record_end {
 	MMT_RECORD_END_TARGET_ENDED, /* every process asked for has ended */
 	MMT_RECORD_END_WRITE_FAILED, /* it failed on the way, of a full disk for instance: what was written before is
 					intact */
+	MMT_RECORD_END_SIZE,	     /* the recording has max_bytes */
+};
+
+struct mmt_record_progress {
+	uint64_t elapsed_ns;
+	uint64_t events;	    /* memory calls so far */
+	uint64_t events_per_second; /* since the last time */
+	uint64_t file_bytes;
+	uint64_t lost_events; /* as far as the rings told by now: the summary has the kernel's count */
+	uint64_t lost_stack_dumps;
 };
 
 struct mmt_record_options {
 	const pid_t *pids; /* processes to attach to, or */
 	size_t pid_count;
-	char *const *command;		 /* a NULL-terminated argument vector to start; exactly one of the two */
-	const char *output;		 /* path of the recording; an existing file becomes OUTPUT.old */
+	char *const *command; /* a NULL-terminated argument vector to start; exactly one of the two */
+	/* Path of the recording; an existing file becomes OUTPUT.old. "-": standard output, in perf's pipe format; that
+	   of the command is then standard error. The caller takes care of SIGPIPE. */
+	const char *output;
 	const char *const *command_line; /* NULL-terminated words for the file's CMDLINE feature, or NULL */
 	uint64_t ring_bytes;		 /* per CPU, shared by the truth and the dump ring; 0: default */
 	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
+	uint64_t max_bytes;	   /* stop when so much is written; what belongs to the end comes on top. 0: no limit */
 	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about
 	   a third more cost. */
 	bool exact_order;
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
-	uint64_t
-	    snapshot_interval_ns; /* read the mappings of every process so often, for checks on the way; 0: never */
+	/* Read the mappings of every process so often, for checks on the way; 0: never. */
+	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
@@ -73,6 +86,8 @@ struct mmt_record_options {
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once when every event is enabled (and the command, if any, has been let go). May be NULL. */
 	void (*started)(void *context);
+	/* Called once a second while recording. May be NULL. */
+	void (*progress)(void *context, const struct mmt_record_progress *progress);
 	void *context;
 	bool verbose;
 };

@@ -226,6 +226,18 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
 }
 
+/* For the user who looks on; what the summary says is counted by the kernel. */
+static void count_lost_records(struct recorder *recorder, struct bytes bytes)
+{
+	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
+	uint64_t count = bytes_u64(&bytes);
+
+	if (index && recorder->events.items.items[*index].role == ROLE_DUMP)
+		recorder->progress.lost_stack_dumps += count;
+	else
+		recorder->progress.lost_events += count;
+}
+
 /* Records other than samples. */
 static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
@@ -262,6 +274,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		break;
 	case PERF_RECORD_LOST:
 		recorder->attachment.coverage.births_missing = true;
+		if (counted)
+			count_lost_records(recorder, bytes);
 		break;
 	case PERF_RECORD_COMM:
 		error = handle_comm(recorder, header->misc, bytes, time_ns);

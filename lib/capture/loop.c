@@ -197,6 +197,29 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	return error;
 }
 
+static void tell_progress(struct recorder *recorder)
+{
+	struct mmt_record_progress *progress = &recorder->progress;
+	uint64_t now_ns = clock_now_ns(), events = 0;
+	uint64_t since_ns = now_ns - (recorder->progress_ns ? recorder->progress_ns : recorder->start_ns);
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		events += recorder->summary.events[kind];
+	progress->elapsed_ns = now_ns - recorder->start_ns;
+	progress->events_per_second =
+	    since_ns ? (uint64_t)((double)(events - progress->events) * 1e9 / (double)since_ns) : 0;
+	progress->events = events;
+	progress->file_bytes = writer_bytes(recorder->writer);
+	recorder->progress_ns = now_ns;
+	if (recorder->options->progress)
+		recorder->options->progress(recorder->options->context, progress);
+}
+
+static bool is_large_enough(const struct recorder *recorder)
+{
+	return recorder->options->max_bytes && writer_bytes(recorder->writer) >= recorder->options->max_bytes;
+}
+
 /* From now, so that snapshots that take longer than the interval leave room for other work. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder)
 {
@@ -236,6 +259,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (clock_now_ns() - safe_ns >= SECOND_NS) {
 			if (!error)
 				error = keep_safe(recorder);
+			tell_progress(recorder);
 			safe_ns = clock_now_ns();
 		}
 		if (recorder->write_error)
@@ -246,6 +270,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			recorder->summary.end = MMT_RECORD_END_TARGET_ENDED;
 		else if (clock_now_ns() >= end_ns)
 			recorder->summary.end = MMT_RECORD_END_DURATION;
+		else if (is_large_enough(recorder))
+			recorder->summary.end = MMT_RECORD_END_SIZE;
 		else
 			continue;
 		break;

@@ -64,8 +64,10 @@ struct recorder {
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	uint64_t piece_bytes;				 /* see name-pieces.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
-	uint64_t round_bytes;				 /* appended since the round began */
-	bool drained;					 /* every ring, since the round began */
+	struct mmt_record_progress progress;
+	uint64_t progress_ns; /* when it was told */
+	uint64_t round_bytes; /* appended since the round began */
+	bool drained;	      /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	/* Time that first snapshots of children may take, and since when it is as it is. */
 	int64_t children_budget_ns;
