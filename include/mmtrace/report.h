@@ -169,7 +169,8 @@ struct mmt_group {
 	 * all groups is right, and a group may have committed bytes in memory that another one reserved.
 	 */
 	uint64_t committed_bytes;
-	uint64_t committed_before_bytes; /* beside these: made accessible in memory mapped before the window */
+	/* Beside these: made accessible in memory mapped before the window, or by a process that is left out. */
+	uint64_t committed_before_bytes;
 	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
 	uint32_t reserved_by;    /* id of the group that reserved most of what this one made accessible; 0: itself or none */
 	uint64_t resident_bytes; /* of the committed; MMT_UNKNOWN without a snapshot of residency */

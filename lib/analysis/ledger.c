@@ -30,6 +30,7 @@ void ledger_deinit(struct ledger *ledger)
 {
 	vector_deinit(&ledger->births);
 	vector_deinit(&ledger->free_births);
+	vector_deinit(&ledger->early_releases);
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
@@ -196,6 +197,17 @@ static struct birth *find_birth(const struct ledger *ledger, uint32_t number)
 	return birth->in_use ? birth : NULL;
 }
 
+/* Take the latest of the early releases from a birth that has any. */
+static struct early_release take_early(struct ledger *ledger, struct birth *birth)
+{
+	struct early_release *place = &ledger->early_releases.items[birth->early - 1], release = *place;
+
+	place->next = ledger->free_early;
+	ledger->free_early = birth->early;
+	birth->early = release.next;
+	return release;
+}
+
 static void forget_birth(struct ledger *ledger, struct birth *birth)
 {
 	struct birth *part = find_birth(ledger, birth->part), *whole = find_birth(ledger, birth->whole);
@@ -205,6 +217,8 @@ static void forget_birth(struct ledger *ledger, struct birth *birth)
 	if (whole)
 		whole->part = BIRTH_BEFORE;
 	birth->in_use = false;
+	while (birth->early)
+		(void)take_early(ledger, birth);
 	if (!vector_push(&ledger->free_births, (uint32_t)(birth - ledger->births.items)))
 		ledger->out_of_memory = true;
 }
@@ -242,7 +256,6 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 				    .process = process,
 				    .thread = thread,
 				    .reserver = LEDGER_NO_ACCOUNT,
-				    .early_releaser = LEDGER_NO_THREAD,
 				    .side = side_of(ledger, ledger->now_ns),
 				    .time_ns = ledger->now_ns,
 				    .in_use = true};
@@ -250,12 +263,26 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	return add_birth(ledger, birth, birth_ret);
 }
 
-static void release_early(struct birth *birth, uint64_t bytes, uint32_t releaser)
+/* `bytes` of a birth whose stack is not told. */
+static void release_early(struct ledger *ledger, struct birth *birth, uint64_t bytes, uint32_t releaser)
 {
-	if (releaser == birth->thread)
-		birth->early_self_bytes += bytes;
-	else
-		birth->early_releaser = releaser;
+	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = birth->early};
+	uint32_t place = ledger->free_early;
+
+	if (birth->early && ledger->early_releases.items[birth->early - 1].releaser == releaser) {
+		ledger->early_releases.items[birth->early - 1].bytes += bytes;
+		return;
+	}
+	if (place) {
+		ledger->free_early = ledger->early_releases.items[place - 1].next;
+		ledger->early_releases.items[place - 1] = release;
+	} else if (vector_push(&ledger->early_releases, release)) {
+		place = (uint32_t)ledger->early_releases.count;
+	} else {
+		ledger->out_of_memory = true;
+		return;
+	}
+	birth->early = place;
 }
 
 void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
@@ -267,7 +294,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 		return;
 	birth->live_bytes -= bytes;
 	if (!birth->settled) {
-		release_early(birth, bytes, releaser);
+		release_early(ledger, birth, bytes, releaser);
 		change_waiting(ledger, birth, ledger->now_ns, -bytes);
 		return;
 	}
@@ -358,7 +385,7 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 		change_unfreed(ledger, account->row, birth->time_ns, birth->live_bytes);
 }
 
-static void enter_thread(struct ledger *ledger, const struct birth *birth)
+static void enter_thread(struct ledger *ledger, struct birth *birth)
 {
 	struct thread_account *owner = thread_of(ledger, birth->thread);
 
@@ -367,9 +394,11 @@ static void enter_thread(struct ledger *ledger, const struct birth *birth)
 	owner->allocated_bytes += birth->born_bytes;
 	owner->allocated_count++;
 	owner->freed_count += !birth->live_bytes;
-	credit_release(ledger, birth->thread, birth->thread, birth->early_self_bytes);
-	credit_release(ledger, birth->thread, birth->early_releaser,
-		       birth->born_bytes - birth->live_bytes - birth->early_self_bytes);
+	while (birth->early) {
+		struct early_release release = take_early(ledger, birth);
+
+		credit_release(ledger, birth->thread, release.releaser, release.bytes);
+	}
 }
 
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
@@ -410,7 +439,6 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 			     .kind = kind,
 			     .whole = whole,
 			     .reserver = birth->reserver,
-			     .early_releaser = LEDGER_NO_THREAD,
 			     .side = birth->side,
 			     .time_ns = birth->time_ns,
 			     .settled = birth->settled,
@@ -556,7 +584,6 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 			      .thread = LEDGER_NO_THREAD,
 			      .kind = kind,
 			      .reserver = LEDGER_NO_ACCOUNT,
-			      .early_releaser = LEDGER_NO_THREAD,
 			      .side = side_of(ledger, ledger->now_ns),
 			      .time_ns = ledger->now_ns,
 			      .settled = true,

@@ -37,13 +37,20 @@ struct birth {
 	enum ledger_side side;
 	uint64_t time_ns;
 	uint64_t born_bytes, live_bytes;
-	uint64_t early_self_bytes; /* of those released before the stack was told: by its own thread */
-	uint32_t early_releaser;   /* the last other thread that did so */
-	uint64_t last_change;	   /* number of its last row change that waits for its stack; 0: none */
-	bool unordered;		   /* its stack was waited for too long: its bytes come to their row when it is told */
-	bool settled;		   /* its stack is told */
-	bool found;		   /* of calls that were lost, see ledger_found() */
+	uint32_t early; /* place + 1 in the ledger of what was released before the stack was told, the latest first; 0:
+			   none */
+	uint64_t last_change; /* number of its last row change that waits for its stack; 0: none */
+	bool unordered;	      /* its stack was waited for too long: its bytes come to their row when it is told */
+	bool settled;	      /* its stack is told */
+	bool found;	      /* of calls that were lost, see ledger_found() */
 	bool in_use;
+};
+
+/* Of one birth by one thread; a list of them. */
+struct early_release {
+	uint64_t bytes;
+	uint32_t releaser;
+	uint32_t next; /* as in struct birth; also of those that are free */
 };
 
 struct account {
@@ -90,6 +97,8 @@ struct ledger {
 	struct ledger_options options;
 	VECTOR(struct birth) births; /* number - BIRTH_FIRST */
 	VECTOR(uint32_t) free_births;
+	VECTOR(struct early_release) early_releases;
+	uint32_t free_early;
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
 	VECTOR(struct row) rows;

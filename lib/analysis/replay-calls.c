@@ -44,7 +44,7 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 	if (!error && outcome->birth)
 		error = ledger_settle(&replay->ledger, outcome->birth, stack);
 	if (!error && outcome->commit)
-		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->process, outcome->commit_kind,
+		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->commit_kind,
 					     stack);
 	failure.stack = stack;
 	if (!error && failure.count)
@@ -284,7 +284,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	error = code_view_unwind(replay->code, process, &joined, &stack);
 	if (!error)
 		error = tell_stack(replay, event->sequence, stack);
-	return error ? error : ledger_commit(&replay->ledger, process->index, outcome->commit_kind, stack, commit_ret);
+	return error ? error : ledger_commit(&replay->ledger, process->holder, outcome->commit_kind, stack, commit_ret);
 }
 
 /* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
@@ -333,8 +333,10 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct process *process = processes_at(replay->processes, thread->process);
-	struct outcome outcome = {
-	    .process = process->index, .failure = describe_failure(event, process->index), .sequence = event->sequence};
+	struct outcome outcome = {.process = process->index,
+				  .holder = process->holder,
+				  .failure = describe_failure(event, process->index),
+				  .sequence = event->sequence};
 	struct space_call call = {.kind = space_kinds[event->call.call],
 				  .result = event->call.result,
 				  .time_ns = event->time_ns,
@@ -344,7 +346,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct mmt_error *error = open_commit(replay, state, event, process, &outcome, &call.commit);
 
 	if (!error)
-		error = ledger_open(&replay->ledger, thread->process, state->number, &call.birth);
+		error = ledger_open(&replay->ledger, process->holder, state->number, &call.birth);
 	if (error)
 		return error;
 	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));

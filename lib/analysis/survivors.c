@@ -84,14 +84,22 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
 }
 
-/* Mapped before the window, or before the recording, and made accessible in it. */
-static void add_unowned(const struct replay *replay, struct survivor_sums *sums, const struct space_interval *interval,
-			const struct birth *birth)
+/* Whoever has mapped it, it is not in this report: it was before the window, or by a process that is not asked for. */
+static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
+			 const struct birth *birth)
+{
+	if (interval->birth < BIRTH_FIRST || (birth && birth->side == LEDGER_BEFORE))
+		return true;
+	return birth && !rows_selects(rows, processes_at(replay->processes, birth->process));
+}
+
+/* Made accessible in the window by a stack of this report. */
+static void add_unowned(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+			const struct space_interval *interval, const struct birth *birth)
 {
 	const struct account *committer = find_committer(replay, interval);
-	bool before = interval->birth < BIRTH_FIRST || (birth && birth->side == LEDGER_BEFORE);
 
-	if (committer && before && interval->attributes.protection)
+	if (committer && interval->attributes.protection && is_of_others(replay, rows, interval, birth))
 		sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
 }
 
@@ -107,7 +115,7 @@ static struct mmt_error *add_process(const struct replay *replay, const struct r
 		const struct account *owner = holdings_owner(replay, interval);
 
 		if (!owner) {
-			add_unowned(replay, sums, interval, birth);
+			add_unowned(replay, rows, sums, interval, birth);
 			continue;
 		}
 		if (!add_owned(replay, rows, sums, interval, owner, birth))

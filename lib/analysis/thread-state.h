@@ -16,6 +16,7 @@
 /* What a call has done, which its stack is wanted for. */
 struct outcome {
 	uint32_t process;	      /* index */
+	uint32_t holder;	      /* index of the process whose memory it is, see struct process */
 	uint32_t birth;		      /* BIRTH_BEFORE: created nothing */
 	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
 	struct failure failure;	      /* count 0: none */

@@ -147,7 +147,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	if (!process)
 		return &error_no_memory;
 	process->next_sharer = process;
-	process->index = (uint32_t)processes->all.count;
+	process->index = process->holder = (uint32_t)processes->all.count;
 	process->pid = pid;
 	process->started_ns = time_ns;
 	process->ended_ns = UINT64_MAX;
@@ -263,6 +263,7 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 static struct mmt_error *exec_process(struct processes *processes, struct process *process)
 {
 	leave_space(process);
+	process->holder = process->index;
 	if (process->borrows_space) {
 		struct mmt_error *error = give_space(processes, process, NULL);
 
@@ -346,6 +347,15 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 	return NULL;
 }
 
+/* vfork: the parent waits until the child needs its space no longer. */
+static void lend_space(const struct processes *processes, struct process *child, uint64_t clone_flags)
+{
+	const uint64_t *parent = map_get(&processes->forked_from, child->index);
+
+	if ((clone_flags & CLONE_VFORK) && parent)
+		child->holder = processes->all.items[*parent]->holder;
+}
+
 struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags)
 {
 	struct thread *thread = find_live(processes, tid);
@@ -357,6 +367,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 		if (!(clone_flags & CLONE_VM))
 			return settle_fork(processes);
 		processes->undecided = NULL;
+		lend_space(processes, process, clone_flags);
 		return NULL;
 	}
 	if (!process || process->pid != tid || process->borrows_space || process->next_sharer != process ||
@@ -370,6 +381,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 		return &error_no_memory;
 	space_release(process->space);
 	share_space(process, origin);
+	lend_space(processes, process, clone_flags);
 	return NULL;
 }
 

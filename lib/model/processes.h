@@ -25,6 +25,8 @@ struct process {
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;
 	struct space *space; /* never NULL */
+	uint32_t holder; /* index of the process whose memory is what this one maps: its own; of a child of vfork, until it
+			    executes a program, its parent's, who has the space back then */
 	uint32_t name; /* of its main thread: for processes_name() */
 	void *context; /* the caller's */
 };

@@ -408,6 +408,39 @@ START_TEST(who_released_whose_memory)
 }
 END_TEST
 
+/* Several threads may be faster than the stack, of several births at a time. */
+START_TEST(all_who_released_before_the_stack_was_told)
+{
+	uint32_t births[2];
+	const uint64_t *bytes;
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (size_t i = 0; i < 2; i++) {
+			ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &births[i]));
+			ledger_born(&ledger, births[i], 0, 32768);
+		}
+		for (size_t i = 0; i < 2; i++) {
+			ledger_released(&ledger, births[i], 4096, 5);
+			ledger_released(&ledger, births[i], 4096, 5);
+			ledger_released(&ledger, births[i], 4096, 3);
+			ledger_released(&ledger, births[i], 4096, 6);
+			ledger_released(&ledger, births[i], 4096, 5);
+		}
+		ck_assert_ptr_null(ledger_settle(&ledger, births[0], 1));
+		ledger_released(&ledger, births[1], 12288, 6);
+		ck_assert_ptr_null(ledger_settle(&ledger, births[1], 1));
+	}
+	bytes = map_get(&ledger.releases, 3ULL << 32 | 5);
+	ck_assert_uint_eq(*bytes, 3 * 2 * 12288);
+	bytes = map_get(&ledger.releases, 3ULL << 32 | 6);
+	ck_assert_uint_eq(*bytes, 3 * (2 * 4096 + 12288));
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes, 3 * 2 * 4096);
+	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes, 3 * (2 * 16384 + 12288));
+	/* What a round has taken is there for the next. */
+	ck_assert_uint_eq(ledger.early_releases.count, 8);
+}
+END_TEST
+
 START_TEST(commits_of_one_account_have_one_number)
 {
 	uint32_t first, again, other, later, outside;
@@ -543,6 +576,7 @@ int main(void)
 	tcase_add_test(tcase, parts_that_become_code);
 	tcase_add_test(tcase, window_leaves_out_older_and_younger_births);
 	tcase_add_test(tcase, who_released_whose_memory);
+	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);

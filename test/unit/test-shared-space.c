@@ -4,6 +4,8 @@
 #include <check.h>
 #include <mmtrace/report.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "support/report-file.h"
@@ -154,6 +156,89 @@ START_TEST(both_end_while_another_lives)
 }
 END_TEST
 
+/* A child of vfork maps 2 MiB, and executes a program that maps 16; what it left with its parent is the parent's. */
+START_TEST(a_child_of_vfork_executes_a_program)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, OWNER, OWNER, "owner");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, OWNER, NULL, 0);
+	builder_mmap_exit(builder, 2000, OWNER, OWNER, OWN_ADDRESS, 8 * MEBIBYTE, 0x401000);
+	builder_fork(builder, 3000, SHARER, SHARER, OWNER, OWNER);
+	builder_new_task(builder, 3000, OWNER, OWNER, SHARER, CLONE_VM | CLONE_VFORK);
+	builder_mmap_exit(builder, 4000, SHARER, SHARER, OTHER_ADDRESS, 2 * MEBIBYTE, 0x402000);
+	builder_exec(builder, 5000, SHARER, SHARER, "program");
+	builder_mmap_exit(builder, 6000, SHARER, SHARER, SHARED_ADDRESS, 16 * MEBIBYTE, 0x403000);
+	builder_round(builder);
+	builder_finish(builder, 9000);
+	report = report_of(NULL, 0, MMT_BY_PROCESS);
+	ck_assert_uint_eq(report->group_count, 2);
+	ck_assert_uint_eq(report->groups[0].unfreed_bytes, 16 * MEBIBYTE);
+	ck_assert_ptr_nonnull(strstr(report->groups[0].name, "(200)"));
+	ck_assert_uint_eq(report->groups[1].unfreed_bytes, 10 * MEBIBYTE);
+	ck_assert_ptr_nonnull(strstr(report->groups[1].name, "(100)"));
+	ck_assert_uint_eq(bytes_in_table(report, OWNER), 10 * MEBIBYTE);
+	ck_assert_uint_eq(bytes_in_table(report, SHARER), 16 * MEBIBYTE);
+	mmt_report_destroy(report);
+	check_alone(OWNER, 10);
+	check_alone(SHARER, 16);
+}
+END_TEST
+
+static void reserve_and_commit(struct recording_builder *builder)
+{
+	const uint64_t callers[] = {0x401000, 0x402000};
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .time_ns = 2000,
+						     .pid = OWNER,
+						     .tid = OWNER,
+						     .arguments = {0, 8 * MEBIBYTE, 0, MAP_PRIVATE | MAP_ANONYMOUS},
+						     .result = (int64_t)OWN_ADDRESS,
+						     .callchain = &callers[0],
+						     .callchain_count = 1});
+	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+						     .time_ns = 4000,
+						     .pid = SHARER,
+						     .tid = SHARER,
+						     .arguments = {OWN_ADDRESS, 3 * MEBIBYTE, PROT_READ | PROT_WRITE},
+						     .callchain = &callers[1],
+						     .callchain_count = 1});
+}
+
+/* Reserved by the owner, made accessible by its sharer: asked for alone, each has its part. */
+START_TEST(one_reserves_and_another_commits)
+{
+	static const struct {
+		int32_t pid;
+		uint64_t unfreed, committed, committed_before;
+	} cases[] = {{OWNER, 8, 3, 0}, {SHARER, 0, 0, 3}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, OWNER, OWNER, "owner");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, OWNER, NULL, 0);
+	builder_fork(builder, 1500, SHARER, SHARER, OWNER, OWNER);
+	builder_new_task(builder, 1500, OWNER, OWNER, SHARER, CLONE_VM);
+	reserve_and_commit(builder);
+	builder_round(builder);
+	builder_finish(builder, 9000);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		report = report_of(&cases[i].pid, 1, MMT_BY_STACK);
+		ck_assert_uint_eq(report->unfreed_bytes, cases[i].unfreed * MEBIBYTE);
+		ck_assert_uint_eq(report->committed_bytes, cases[i].committed * MEBIBYTE);
+		ck_assert_uint_eq(report->committed_before_bytes, cases[i].committed_before * MEBIBYTE);
+		mmt_report_destroy(report);
+	}
+	report = report_of(NULL, 0, MMT_BY_STACK);
+	ck_assert_uint_eq(report->unfreed_bytes, 8 * MEBIBYTE);
+	ck_assert_uint_eq(report->committed_bytes, 3 * MEBIBYTE);
+	ck_assert_uint_eq(report->committed_before_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("shared-space");
@@ -164,6 +249,8 @@ int main(void)
 	tcase_add_test(tcase, the_owner_ends_first);
 	tcase_add_test(tcase, one_outlives_the_other);
 	tcase_add_test(tcase, both_end_while_another_lives);
+	tcase_add_test(tcase, a_child_of_vfork_executes_a_program);
+	tcase_add_test(tcase, one_reserves_and_another_commits);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -210,10 +210,10 @@ struct recording_builder *builder_create(const char *path)
 	return builder;
 }
 
-void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size)
+static void put_record(struct recording_builder *builder, uint32_t type, uint16_t misc, const void *body, size_t size)
 {
 	struct perf_event_header header = {
-	    .type = type, .misc = PERF_RECORD_MISC_USER, .size = (uint16_t)(sizeof(header) + size)};
+	    .type = type, .misc = PERF_RECORD_MISC_USER | misc, .size = (uint16_t)(sizeof(header) + size)};
 	struct buffer *record = &builder->record;
 
 	buffer_clear(record);
@@ -221,6 +221,11 @@ void builder_record(struct recording_builder *builder, uint32_t type, const void
 	buffer_put(record, body, size);
 	require(buffer_finish(record));
 	require(writer_append(builder->writer, record->data, record->size));
+}
+
+void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size)
+{
+	put_record(builder, type, 0, body, size);
 }
 
 static void put_task(struct buffer *body, int32_t pid, int32_t tid)
@@ -236,13 +241,18 @@ static void put_text(struct buffer *body, const char *text)
 }
 
 /* sample_id of SAMPLE_TYPE, then the record goes into the file. */
-static void append(struct recording_builder *builder, uint32_t type, struct buffer *body, uint64_t id, uint64_t time_ns,
-		   int32_t pid, int32_t tid)
+static void put_trailer(struct buffer *body, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid)
 {
 	put_task(body, pid, tid);
 	buffer_put_u64(body, time_ns);
 	buffer_put_u64(body, 0); /* processor */
 	buffer_put_u64(body, id);
+}
+
+static void append(struct recording_builder *builder, uint32_t type, struct buffer *body, uint64_t id, uint64_t time_ns,
+		   int32_t pid, int32_t tid)
+{
+	put_trailer(body, id, time_ns, pid, tid);
 	require(buffer_finish(body));
 	builder_record(builder, type, body->data, body->size);
 	buffer_deinit(body);
@@ -413,6 +423,19 @@ static void append_comm(struct recording_builder *builder, uint64_t id, uint64_t
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name)
 {
 	append_comm(builder, BUILDER_SIDE_BAND_ID, time_ns, pid, tid, name);
+}
+
+void builder_exec(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	put_task(&body, pid, tid);
+	put_text(&body, name);
+	put_trailer(&body, BUILDER_SIDE_BAND_ID, time_ns, pid, tid);
+	require(buffer_finish(&body));
+	put_record(builder, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, body.data, body.size);
+	buffer_deinit(&body);
 }
 
 static void append_task(struct recording_builder *builder, uint32_t type, uint64_t time_ns, const int32_t ids[4])

@@ -55,6 +55,8 @@ void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, in
 void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 		     const struct event_mapping *mapping);
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
+/* The process executes a program: its name is the program's. */
+void builder_exec(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
 /* As the recorder tells the names of threads that are there already. */
 void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 			 const char *name);
