@@ -24,6 +24,16 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 	return true;
 }
 
+void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size)
+{
+	void *moved = count && count < *capacity ? realloc(*items, count * element_size) : NULL;
+
+	if (!moved)
+		return;
+	*items = moved;
+	*capacity = count;
+}
+
 void *vector_zero(void *element, size_t size)
 {
 	return memset(element, 0, size);

@@ -37,7 +37,12 @@
 		(vector)->count = (vector)->capacity = 0;                                                              \
 	} while (0)
 
+/* Give back the room for more. */
+#define vector_trim(vector)                                                                                            \
+	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))
+
 /* Behind the macros. */
+void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
 void *vector_zero(void *element, size_t size);
 void vector_free(void *items);

@@ -8,6 +8,10 @@
 
 #define LENGTH_64_BIT 0xffffffffu
 
+/* No compiler writes so much; what one CIE takes to read is bounded, for each FDE may have one of its own. */
+#define AUGMENTATION_MAX 32
+#define CIE_INSTRUCTIONS_MAX 1024
+
 /* One entry cut out of the section. */
 struct entry {
 	struct bytes bytes; /* behind the length */
@@ -15,13 +19,6 @@ struct entry {
 	uint64_t pointer; /* CIE pointer of an FDE */
 	bool is_cie;
 };
-
-void cfi_entries_deinit(struct cfi_entries *entries)
-{
-	vector_deinit(&entries->cies);
-	vector_deinit(&entries->fdes);
-	map_deinit(&entries->cie_by_offset);
-}
 
 static uint64_t read_value(struct bytes *bytes, uint8_t encoding)
 {
@@ -119,10 +116,14 @@ static void read_augmentation(const char *letters, struct bytes *data, struct cf
 static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 {
 	uint8_t version = bytes_u8(&bytes);
-	const char *augmentation = bytes_string(&bytes);
+	struct bytes text =
+	    bytes_over(bytes.position, bytes_left(&bytes) < AUGMENTATION_MAX ? bytes_left(&bytes) : AUGMENTATION_MAX);
+	const char *augmentation = bytes_string(&text);
 	uint64_t return_column;
 
-	*cie = (struct cfi_cie){.pointer_encoding = DW_EH_PE_absptr};
+	if (!bytes_ok(&text))
+		return;
+	bytes_skip(&bytes, strlen(augmentation) + 1);
 	if (version != 1 && version != 3 && version != 4)
 		return;
 	if (!strcmp(augmentation, "eh"))
@@ -146,76 +147,70 @@ static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 	}
 	cie->instructions = bytes;
 	cie->return_column = (uint8_t)return_column;
-	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS;
+	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= CIE_INSTRUCTIONS_MAX;
 }
 
-/* Index of the CIE at `offset`; false: out of memory. */
-static bool find_cie(const struct cfi_section *section, struct cfi_entries *entries, uint64_t offset, uint32_t *cie_ret)
+static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct entry *entry)
 {
-	const uint64_t *known = map_get(&entries->cie_by_offset, offset);
-	struct cfi_cie *cie;
 	struct bytes cursor;
+
+	if (offset >= section->size)
+		return false;
+	cursor = bytes_over(section->bytes + offset, section->size - (size_t)offset);
+	return read_entry(section, &cursor, entry) && bytes_left(&entry->bytes);
+}
+
+static const struct cfi_cie *find_cie(const struct cfi_section *section, struct cfi_cies *cies, uint64_t offset)
+{
+	/* CIEs have more than eight bytes. */
+	size_t slot = (size_t)(offset / 8 % CFI_CIES);
+	struct cfi_cie *cie = &cies->items[slot].cie;
 	struct entry entry = {0};
 
-	if (known) {
-		*cie_ret = (uint32_t)*known;
-		return true;
-	}
-	*cie_ret = (uint32_t)entries->cies.count;
-	cie = vector_append(&entries->cies);
-	if (!cie || !map_put(&entries->cie_by_offset, offset, *cie_ret))
-		return false;
-	if (offset >= section->size || entries->cies.count > CFI_CIES_MAX)
-		return true;
-	cursor = bytes_over(section->bytes + offset, section->size - (size_t)offset);
-	if (!read_entry(section, &cursor, &entry) || !entry.is_cie)
-		return true;
-	entries->cie_bytes += bytes_left(&entry.bytes);
-	if (entries->cie_bytes <= section->size)
+	if (cies->items[slot].known && cie->offset == offset)
+		return cie;
+	cies->items[slot].known = true;
+	*cie = (struct cfi_cie){.offset = (size_t)offset, .pointer_encoding = DW_EH_PE_absptr};
+	if (read_entry_at(section, offset, &entry) && entry.is_cie)
 		read_cie(entry.bytes, cie);
-	return true;
+	return cie;
 }
 
-/* False: out of memory. */
-static bool read_fde(const struct cfi_section *section, struct entry *entry, struct cfi_entries *entries)
+bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, size_t offset, struct cfi_fde *fde_ret)
 {
-	struct bytes *bytes = &entry->bytes;
-	struct cfi_fde fde = {0};
+	struct entry entry = {0};
+	struct bytes *bytes = &entry.bytes;
 	const struct cfi_cie *cie;
-	uint64_t offset = entry->pointer;
 	uint64_t size;
 
-	if (!section->is_debug_frame)
-		offset = entry->pointer_offset - entry->pointer;
-	if (!find_cie(section, entries, offset, &fde.cie))
+	if (!read_entry_at(section, offset, &entry) || entry.is_cie)
 		return false;
-	cie = &entries->cies.items[fde.cie];
+	cie = find_cie(section, cies, section->is_debug_frame ? entry.pointer : entry.pointer_offset - entry.pointer);
 	if (!cie->usable)
-		return true;
-	fde.start = cfi_entries_pointer(section, bytes, cie->pointer_encoding);
+		return false;
+	fde_ret->cie = cie;
+	fde_ret->start = cfi_entries_pointer(section, bytes, cie->pointer_encoding);
 	size = read_value(bytes, cie->pointer_encoding & 0x0f);
 	if (cie->has_augmentation_size)
 		bytes_skip(bytes, bytes_uleb128(bytes));
 	if (!bytes_ok(bytes) || !size)
-		return true;
-	fde.end = fde.start + size < fde.start ? UINT64_MAX : fde.start + size;
-	fde.instructions_offset = (uint32_t)(bytes->position - section->bytes);
-	fde.instructions_size = (uint32_t)bytes_left(bytes);
-	return vector_push(&entries->fdes, fde);
+		return false;
+	fde_ret->end = fde_ret->start + size < fde_ret->start ? UINT64_MAX : fde_ret->start + size;
+	fde_ret->instructions = *bytes;
+	return true;
 }
 
-bool cfi_entries_read(const struct cfi_section *section, struct cfi_entries *entries)
+bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
 {
-	struct bytes cursor = bytes_over(section->bytes, section->size < CFI_SECTION_MAX ? section->size : 0);
+	struct bytes cursor;
+	struct entry entry = {0};
 
-	while (bytes_left(&cursor)) {
-		struct entry entry = {0};
-
-		if (!read_entry(section, &cursor, &entry) ||
-		    (section->ends_with_terminator && !bytes_left(&entry.bytes)))
-			break;
-		if (bytes_left(&entry.bytes) && !entry.is_cie && !read_fde(section, &entry, entries))
-			return false;
-	}
+	if (section->size >= CFI_SECTION_MAX || *position >= section->size)
+		return false;
+	cursor = bytes_over(section->bytes + *position, section->size - *position);
+	if (!read_entry(section, &cursor, &entry) || (section->ends_with_terminator && !bytes_left(&entry.bytes)))
+		return false;
+	*offset_ret = *position;
+	*position = (size_t)(cursor.position - section->bytes);
 	return true;
 }

@@ -9,11 +9,8 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/map.h"
-#include "base/vector.h"
 
 #define CFI_SECTION_MAX (1u << 28)
-#define CFI_CIES_MAX (1u << 18)
 
 struct cfi_section {
 	const uint8_t *bytes; /* of a 64-bit program, little endian */
@@ -21,9 +18,14 @@ struct cfi_section {
 	uint64_t address;	   /* of the first byte, in the numbering that the rows are to have */
 	bool is_debug_frame;	   /* else .eh_frame */
 	bool ends_with_terminator; /* what follows an entry of length 0 is something else */
+	/* .eh_frame_hdr, which has the FDEs in the order of their addresses; size 0: none. */
+	const uint8_t *header;
+	size_t header_size;
+	uint64_t header_address;
 };
 
 struct cfi_cie {
+	size_t offset; /* in the section */
 	struct bytes instructions;
 	uint64_t code_alignment;
 	int64_t data_alignment;
@@ -34,22 +36,31 @@ struct cfi_cie {
 	bool usable;
 };
 
+/* A section has few CIEs in use, each by many FDEs in a row. */
+#define CFI_CIES 8
+
+/* The CIEs looked at last. Zeroed: none. */
+struct cfi_cies {
+	struct {
+		struct cfi_cie cie;
+		bool known;
+	} items[CFI_CIES];
+};
+
 struct cfi_fde {
 	uint64_t start, end;
-	uint32_t cie; /* index */
-	uint32_t instructions_offset, instructions_size;
+	struct bytes instructions;
+	const struct cfi_cie *cie; /* one of the CIEs looked at last */
 };
 
-struct cfi_entries {
-	VECTOR(struct cfi_cie) cies;
-	VECTOR(struct cfi_fde) fdes; /* in the section's order; of CIEs that are usable */
-	struct map cie_by_offset;
-	size_t cie_bytes; /* of all of them: those of a real section do not overlap */
-};
+/* Reads the FDE at `offset`; false: nothing there describes any code. */
+bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, size_t offset, struct cfi_fde *fde_ret);
 
-/* False: out of memory. `entries` is zeroed before and, either way, to be given back afterwards. */
-bool cfi_entries_read(const struct cfi_section *section, struct cfi_entries *entries);
-void cfi_entries_deinit(struct cfi_entries *entries);
+/*
+ * Go from entry to entry: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`; what is at
+ * `offset` need not be an FDE.
+ */
+bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret);
 
 /*
  * The pointer of the format `encoding` (DW_EH_PE_*) at the cursor, which is inside the section; a failed cursor: it

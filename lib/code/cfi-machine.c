@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SAVED_STATES_MAX 128
+#define EXPRESSIONS_MAX 0xffff
 
 #define OPERAND_MASK 0x3f /* of the instructions that carry one themselves */
 
@@ -18,7 +19,6 @@ static void set_rule(struct cfi_machine *machine, uint64_t number, enum cfi_rule
 	/* Vector registers and the like: nothing is ever found by them. */
 	if (number >= CFI_REGISTERS)
 		return;
-	machine->rules_changed = true;
 	machine->state.specified |= 1ULL << number;
 	if (offset != (int32_t)offset)
 		kind = CFI_RULE_UNDEFINED;
@@ -35,7 +35,6 @@ static void restore_rule(struct cfi_machine *machine, uint64_t number)
 {
 	if (number >= CFI_REGISTERS)
 		return;
-	machine->rules_changed = true;
 	machine->state.specified &= ~(1ULL << number);
 	machine->state.specified |= machine->initial.specified & 1ULL << number;
 	machine->state.rules[number] = machine->initial.rules[number];
@@ -59,8 +58,10 @@ static bool read_register_offset(struct bytes *bytes, uint8_t *register_ret, int
 /* Index of an expression, as a rule's offset. */
 static int64_t keep_expression(struct cfi_machine *machine, const uint8_t *bytes, size_t size)
 {
-	uint32_t index = intern_put(machine->expressions, bytes, size);
+	uint32_t index = intern_find(machine->expressions, bytes, size);
 
+	if (index == INTERN_NONE && machine->expressions->count < EXPRESSIONS_MAX)
+		index = intern_put(machine->expressions, bytes, size);
 	machine->no_memory |= index == INTERN_NONE;
 	return index;
 }
@@ -156,7 +157,6 @@ static void restore_state(struct bytes *from, struct cfi_machine *machine)
 		return;
 	}
 	machine->state = machine->saved.items[--machine->saved.count];
-	machine->rules_changed = true;
 }
 
 static int64_t scaled(const struct cfi_machine *machine, int64_t factor)

@@ -22,9 +22,8 @@ struct cfi_machine {
 	struct intern *expressions; /* where expressions get their index */
 	struct cfi_state state;	    /* the row in force */
 	struct cfi_state initial;   /* after the instructions of the CIE */
-	bool rules_changed;	    /* since somebody last cleared it */
-	bool no_memory;
-	uint64_t location; /* where the row in force begins */
+	bool no_memory;		    /* or too many expressions */
+	uint64_t location;	    /* where the row in force begins */
 	VECTOR(struct cfi_state) saved;
 };
 

@@ -4,309 +4,128 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "code/cfi-index.h"
 #include "code/cfi-machine.h"
 
-#define NO_ROW 0	  /* kind of a gap; the others are one more than an index */
-#define KINDS_MAX 0xffffu /* distinct rows */
-#define LISTS_MAX 0xffffu /* distinct lists of rules */
+#define NO_ROW 0	 /* kind of a gap; the others are one more than an index */
+#define ENTRY_END 0xffff /* kind of what is behind the last row of an entry */
+#define KINDS_MAX 0xfffe /* distinct rows */
 #define STARTS_MAX (1u << 26)
+#define NO_ROWS UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index  \
+			    */
 
-/* Addresses with equal upper halves. */
-struct page {
-	uint64_t base; /* lower half 0 */
-	size_t first;  /* index of its first start */
-};
+/* Instructions run for each byte of a section: those of entries do not overlap, and a CIE is short. */
+#define RUNS_MAX 4
 
-/* As a row, with numbers in place of pointers. */
+/* As a row, with its rules. */
 struct row_key {
 	int32_t cfa_offset;
 	uint8_t cfa_kind, cfa_register, plt_threshold, return_column, signal_frame;
 	uint8_t unused[3];
-	uint32_t list;
+	struct cfi_rule rules[CFI_REGISTERS];
+};
+
+struct distinct {
+	struct cfi_row row;
+	struct cfi_rule rules[];
 };
 
 struct cfi_rows {
-	struct page *pages;
-	size_t page_count;
-	uint32_t *starts; /* lower halves; ascending in each page */
-	uint16_t *kinds;
-	size_t count;
-	struct cfi_row *distinct;
-	size_t distinct_count;
-	struct cfi_rule *rules; /* the lists, one after the other */
-	size_t rule_count;
-	struct cfi_expression *expressions;
-	size_t expression_count;
-	uint8_t *expression_bytes;
-	size_t expression_size;
-	size_t entry_count, described_count;
-};
-
-struct builder {
-	const struct cfi_section *section;
-	struct cfi_entries entries;
+	struct cfi_section section;
+	struct cfi_index index;
+	struct cfi_cies cies;
 	struct cfi_machine machine;
-	VECTOR(struct cfi_state) initial; /* by CIE */
-	VECTOR(uint8_t) runs; /* by CIE: whether `initial` is known: 0 not yet, 1 yes, 2 it makes no sense */
-	struct intern expressions, lists, kinds;
-	uint32_t list; /* of the machine's rules, as long as they do not change */
-	VECTOR(struct page) pages;
-	VECTOR(uint32_t) starts;
-	VECTOR(uint16_t) row_kinds;
-	uint64_t covered; /* where the last row ends */
+	size_t cie; /* offset of the one whose state the machine begins with */
+	bool have_cie, cie_makes_sense;
+	uint64_t bytes_left;		    /* of instructions that may be run */
+	struct intern keys, texts;	    /* of rows and of expressions; empty when the table is complete */
+	VECTOR(struct distinct *) distinct; /* by key */
+	/* Rows keep the list that was there when they were made: the larger ones after it begin in the same way. */
+	VECTOR(struct cfi_expression *) expression_lists;
+	size_t expression_count, expression_capacity, expression_bytes, distinct_bytes;
+	VECTOR(uint32_t) starts; /* from the start of their entry on */
+	VECTOR(uint16_t) kinds;
 	size_t described_count;
-	bool no_memory;
 };
-
-static void builder_deinit(struct builder *builder)
-{
-	cfi_entries_deinit(&builder->entries);
-	cfi_machine_deinit(&builder->machine);
-	vector_deinit(&builder->initial);
-	vector_deinit(&builder->runs);
-	intern_deinit(&builder->expressions);
-	intern_deinit(&builder->lists);
-	intern_deinit(&builder->kinds);
-	vector_deinit(&builder->pages);
-	vector_deinit(&builder->starts);
-	vector_deinit(&builder->row_kinds);
-}
-
-static void cleanup_builder(struct builder *builder)
-{
-	builder_deinit(builder);
-}
 
 void cfi_rows_destroy(struct cfi_rows *rows)
 {
+	struct cfi_expression *last;
+
 	if (!rows)
 		return;
-	free(rows->pages);
-	free(rows->starts);
-	free(rows->kinds);
-	free(rows->distinct);
-	free(rows->rules);
-	free(rows->expressions);
-	free(rows->expression_bytes);
+	last = rows->expression_count ? rows->expression_lists.items[rows->expression_lists.count - 1] : NULL;
+	for (size_t i = 0; i < rows->expression_count; i++)
+		free((void *)last[i].bytes);
+	for (size_t i = 0; i < rows->expression_lists.count; i++)
+		free(rows->expression_lists.items[i]);
+	vector_deinit(&rows->expression_lists);
+	for (size_t i = 0; i < rows->distinct.count; i++)
+		free(rows->distinct.items[i]);
+	vector_deinit(&rows->distinct);
+	cfi_index_deinit(&rows->index);
+	cfi_machine_deinit(&rows->machine);
+	intern_deinit(&rows->keys);
+	intern_deinit(&rows->texts);
+	vector_deinit(&rows->starts);
+	vector_deinit(&rows->kinds);
 	free(rows);
 }
 
-/* ---- building ---- */
-
-static int compare_fdes(const void *left, const void *right)
+struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret)
 {
-	const struct cfi_fde *a = left, *b = right;
+	struct cfi_rows *rows = calloc(1, sizeof(*rows));
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	/* Of two entries for one address the first holds: it sorts last, and so the other becomes empty. */
-	return a->instructions_offset > b->instructions_offset ? -1 : a->instructions_offset < b->instructions_offset;
+	if (!rows || !cfi_index_create(section, &rows->index)) {
+		cfi_rows_destroy(rows);
+		return &error_no_memory;
+	}
+	rows->section = *section;
+	rows->machine.section = &rows->section;
+	rows->machine.expressions = &rows->texts;
+	rows->bytes_left = (uint64_t)section->size * RUNS_MAX;
+	*rows_ret = rows;
+	return NULL;
 }
 
-static uint32_t intern_rules(struct builder *builder)
+/* ---- compiling ---- */
+
+static bool grow_expressions(struct cfi_rows *rows)
 {
-	const struct cfi_state *state = &builder->machine.state;
-	struct cfi_rule list[CFI_REGISTERS];
-	size_t count = 0;
-	uint32_t id;
+	size_t capacity = rows->expression_capacity ? 2 * rows->expression_capacity : 8;
+	struct cfi_expression *list = calloc(capacity, sizeof(*list));
 
-	if (!builder->machine.rules_changed)
-		return builder->list;
-	for (unsigned i = 0; i < CFI_REGISTERS; i++) {
-		if (state->specified >> i & 1)
-			list[count++] = state->rules[i];
-	}
-	id = intern_find(&builder->lists, list, count * sizeof(*list));
-	if (id == INTERN_NONE && builder->lists.count < LISTS_MAX) {
-		id = intern_put(&builder->lists, list, count * sizeof(*list));
-		builder->no_memory |= id == INTERN_NONE;
-	}
-	builder->list = id;
-	builder->machine.rules_changed = false;
-	return id;
-}
-
-/* Kind of the row in force; NO_ROW: it cannot be kept. */
-static uint16_t intern_row(struct builder *builder)
-{
-	const struct cfi_state *state = &builder->machine.state;
-	const struct cfi_cie *cie = builder->machine.cie;
-	struct row_key key = {.cfa_kind = state->cfa_kind,
-			      .cfa_register = state->cfa_register,
-			      .plt_threshold = state->plt_threshold,
-			      .return_column = cie->return_column,
-			      .signal_frame = cie->signal_frame,
-			      .cfa_offset = (int32_t)state->cfa_offset};
-	uint32_t id;
-
-	key.list = intern_rules(builder);
-	if (key.list == INTERN_NONE || state->cfa_offset != key.cfa_offset)
-		return NO_ROW;
-	id = intern_find(&builder->kinds, &key, sizeof(key));
-	if (id == INTERN_NONE && builder->kinds.count < KINDS_MAX - 1) {
-		id = intern_put(&builder->kinds, &key, sizeof(key));
-		builder->no_memory |= id == INTERN_NONE;
-	}
-	return id == INTERN_NONE ? NO_ROW : (uint16_t)(id + 1);
-}
-
-/* From `start` on `kind` holds; false: out of memory. */
-static bool begin_row(struct builder *builder, uint64_t start, uint16_t kind)
-{
-	uint64_t base = start & ~(uint64_t)UINT32_MAX;
-	size_t count = builder->starts.count;
-	bool new_page = !builder->pages.count || builder->pages.items[builder->pages.count - 1].base != base;
-
-	if (count >= STARTS_MAX)
-		return true;
-	/* What would come behind the last one is not described: no row may seem to go on there. */
-	if (count == STARTS_MAX - 1)
-		kind = NO_ROW;
-	if (new_page && !vector_push(&builder->pages, ((struct page){.base = base, .first = count})))
+	if (!list || !vector_push(&rows->expression_lists, list)) {
+		free(list);
 		return false;
-	if (!new_page && builder->row_kinds.items[count - 1] == kind)
-		return true;
-	return vector_push(&builder->starts, (uint32_t)start) && vector_push(&builder->row_kinds, kind);
-}
-
-static bool add_row(struct builder *builder, uint64_t start, uint64_t end, uint16_t kind)
-{
-	builder->described_count += kind != NO_ROW;
-	if (start != builder->covered && builder->starts.count && !begin_row(builder, builder->covered, NO_ROW))
-		return false;
-	builder->covered = end;
-	return begin_row(builder, start, kind);
-}
-
-/* The state that the entries of a CIE begin with; false: there is none. */
-static bool enter_cie(struct builder *builder, uint32_t index)
-{
-	struct cfi_machine *machine = &builder->machine;
-
-	machine->cie = &builder->entries.cies.items[index];
-	if (!builder->runs.items[index]) {
-		builder->runs.items[index] = cfi_machine_run_cie(machine) ? 1 : 2;
-		builder->initial.items[index] = machine->state;
 	}
-	machine->state = machine->initial = builder->initial.items[index];
-	machine->saved.count = 0;
-	machine->rules_changed = true;
-	return builder->runs.items[index] == 1;
-}
-
-/* False: out of memory. */
-static bool compile_fde(struct builder *builder, const struct cfi_fde *fde, uint64_t limit)
-{
-	struct cfi_machine *machine = &builder->machine;
-	struct bytes instructions =
-	    bytes_over(builder->section->bytes + fde->instructions_offset, fde->instructions_size);
-	uint64_t last = fde->start | UINT32_MAX; /* no function lies on both sides of 4 GiB */
-	uint64_t end = fde->end < limit ? fde->end : limit;
-	enum cfi_machine_step step;
-
-	end = end > last ? last : end;
-	if (!enter_cie(builder, fde->cie))
-		return !machine->no_memory;
-	machine->location = fde->start;
-	do {
-		uint64_t next = end;
-
-		step = cfi_machine_run(machine, &instructions, &next);
-		if (step == CFI_MACHINE_FAILED)
-			return !machine->no_memory;
-		next = next < end ? next : end;
-		if (!add_row(builder, machine->location, next, intern_row(builder)))
-			return false;
-		machine->location = next;
-	} while (step == CFI_MACHINE_ROW && machine->location < end && !builder->no_memory);
-	return !builder->no_memory;
-}
-
-static bool compile(struct builder *builder)
-{
-	struct cfi_entries *entries = &builder->entries;
-	size_t count;
-
-	builder->machine.section = builder->section;
-	builder->machine.expressions = &builder->expressions;
-	if (!cfi_entries_read(builder->section, entries))
-		return false;
-	for (size_t i = 0; i < entries->cies.count; i++) {
-		if (!vector_append(&builder->initial) || !vector_append(&builder->runs))
-			return false;
-	}
-	count = entries->fdes.count;
-	if (count)
-		qsort(entries->fdes.items, count, sizeof(*entries->fdes.items), compare_fdes);
-	for (size_t i = 0; i < count; i++) {
-		const struct cfi_fde *fde = &entries->fdes.items[i];
-		uint64_t limit = i + 1 < count ? fde[1].start : UINT64_MAX;
-
-		if (limit > fde->start && !compile_fde(builder, fde, limit))
-			return false;
-	}
-	return !builder->starts.count || begin_row(builder, builder->covered, NO_ROW);
-}
-
-/* ---- the finished table ---- */
-
-/* An exact copy of `count` elements; NULL: out of memory. */
-static void *copy_items(const void *items, size_t count, size_t size)
-{
-	void *copy = calloc(count ? count : 1, size);
-
-	if (copy && count)
-		memcpy(copy, items, count * size);
-	return copy;
-}
-
-static bool copy_expressions(const struct intern *expressions, struct cfi_rows *rows)
-{
-	size_t size, offset = 0;
-
-	for (uint32_t i = 0; i < expressions->count; i++) {
-		(void)intern_get(expressions, i, &size);
-		rows->expression_size += size;
-	}
-	rows->expression_count = expressions->count;
-	rows->expressions = calloc(expressions->count + 1, sizeof(*rows->expressions));
-	rows->expression_bytes = malloc(rows->expression_size + 1);
-	if (!rows->expressions || !rows->expression_bytes)
-		return false;
-	for (uint32_t i = 0; i < expressions->count; i++) {
-		const void *bytes = intern_get(expressions, i, &size);
-
-		memcpy(rows->expression_bytes + offset, bytes, size);
-		rows->expressions[i] = (struct cfi_expression){.bytes = rows->expression_bytes + offset, .size = size};
-		offset += size;
-	}
+	if (rows->expression_count)
+		memcpy(list, rows->expression_lists.items[rows->expression_lists.count - 2],
+		       rows->expression_count * sizeof(*list));
+	rows->expression_bytes += capacity * sizeof(*list);
+	rows->expression_capacity = capacity;
 	return true;
 }
 
-/* *offsets_ret: where each list begins; to be freed. */
-static bool copy_rules(const struct intern *lists, struct cfi_rows *rows, size_t **offsets_ret)
+/* What the machine has met of expressions is there for rows; false: out of memory. */
+static bool keep_expressions(struct cfi_rows *rows)
 {
-	size_t *offsets = calloc(lists->count + 1, sizeof(*offsets));
-	size_t size;
+	while (rows->expression_count < rows->texts.count) {
+		size_t size = 0;
+		const void *text = intern_get(&rows->texts, (uint32_t)rows->expression_count, &size);
+		uint8_t *bytes;
 
-	*offsets_ret = offsets;
-	if (!offsets)
-		return false;
-	for (uint32_t i = 0; i < lists->count; i++) {
-		(void)intern_get(lists, i, &size);
-		offsets[i + 1] = offsets[i] + size / sizeof(struct cfi_rule);
-	}
-	rows->rule_count = offsets[lists->count];
-	rows->rules = calloc(rows->rule_count + 1, sizeof(*rows->rules));
-	if (!rows->rules)
-		return false;
-	for (uint32_t i = 0; i < lists->count; i++) {
-		const void *list = intern_get(lists, i, &size);
-
-		memcpy(rows->rules + offsets[i], list, size);
+		if (rows->expression_count == rows->expression_capacity && !grow_expressions(rows))
+			return false;
+		bytes = malloc(size + 1);
+		if (!bytes)
+			return false;
+		memcpy(bytes, text, size);
+		rows->expression_lists.items[rows->expression_lists.count - 1][rows->expression_count++] =
+		    (struct cfi_expression){.bytes = bytes, .size = size};
+		rows->expression_bytes += size + 1;
 	}
 	return true;
 }
@@ -322,132 +141,242 @@ static bool has_expressions(const struct cfi_row *row)
 	return false;
 }
 
-static bool copy_distinct(const struct builder *builder, struct cfi_rows *rows)
+/* The next of the distinct rows; false: out of memory. */
+static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_t rule_count)
 {
-	CLEANUP(free) size_t *offsets = NULL;
+	size_t size = sizeof(struct distinct) + rule_count * sizeof(struct cfi_rule);
+	struct distinct *made = calloc(1, size);
 
-	if (!copy_expressions(&builder->expressions, rows) || !copy_rules(&builder->lists, rows, &offsets))
+	if (!made || !keep_expressions(rows) || !vector_push(&rows->distinct, made)) {
+		free(made);
 		return false;
-	rows->distinct_count = builder->kinds.count;
-	rows->distinct = calloc(rows->distinct_count + 1, sizeof(*rows->distinct));
-	if (!rows->distinct)
-		return false;
-	for (uint32_t i = 0; i < rows->distinct_count; i++) {
-		const struct row_key *key = intern_get(&builder->kinds, i, NULL);
-
-		rows->distinct[i] = (struct cfi_row){
-		    .rules = rows->rules + offsets[key->list],
-		    .expressions = rows->expressions,
-		    .cfa_offset = key->cfa_offset,
-		    .cfa_kind = key->cfa_kind,
-		    .cfa_register = key->cfa_register,
-		    .plt_threshold = key->plt_threshold,
-		    .rule_count = (uint8_t)(offsets[key->list + 1] - offsets[key->list]),
-		    .return_column = key->return_column,
-		    .signal_frame = key->signal_frame,
-		};
-		rows->distinct[i].has_expressions = has_expressions(&rows->distinct[i]);
 	}
+	memcpy(made->rules, key->rules, rule_count * sizeof(*key->rules));
+	made->row = (struct cfi_row){
+	    .rules = made->rules,
+	    .expressions =
+		rows->expression_count ? rows->expression_lists.items[rows->expression_lists.count - 1] : NULL,
+	    .cfa_offset = key->cfa_offset,
+	    .cfa_kind = key->cfa_kind,
+	    .cfa_register = key->cfa_register,
+	    .plt_threshold = key->plt_threshold,
+	    .rule_count = (uint8_t)rule_count,
+	    .return_column = key->return_column,
+	    .signal_frame = key->signal_frame,
+	};
+	made->row.has_expressions = has_expressions(&made->row);
+	rows->distinct_bytes += size;
 	return true;
 }
 
-static bool copy_table(const struct builder *builder, struct cfi_rows *rows)
+/* Kind of the row in force; NO_ROW: it cannot be kept. */
+static uint16_t intern_row(struct cfi_rows *rows)
 {
-	rows->page_count = builder->pages.count;
-	rows->count = builder->row_kinds.count;
-	rows->pages = copy_items(builder->pages.items, rows->page_count, sizeof(*rows->pages));
-	rows->starts = copy_items(builder->starts.items, rows->count, sizeof(*rows->starts));
-	rows->kinds = copy_items(builder->row_kinds.items, rows->count, sizeof(*rows->kinds));
-	rows->entry_count = builder->entries.fdes.count;
-	rows->described_count = builder->described_count;
-	return rows->pages && rows->starts && rows->kinds && copy_distinct(builder, rows);
+	const struct cfi_state *state = &rows->machine.state;
+	const struct cfi_cie *cie = rows->machine.cie;
+	struct row_key key = {.cfa_kind = state->cfa_kind,
+			      .cfa_register = state->cfa_register,
+			      .plt_threshold = state->plt_threshold,
+			      .return_column = cie->return_column,
+			      .signal_frame = cie->signal_frame,
+			      .cfa_offset = (int32_t)state->cfa_offset};
+	size_t count = 0, size;
+	uint32_t id;
+
+	if (state->cfa_offset != key.cfa_offset)
+		return NO_ROW;
+	for (uint64_t left = state->specified; left; left &= left - 1)
+		key.rules[count++] = state->rules[__builtin_ctzll(left)];
+	size = offsetof(struct row_key, rules) + count * sizeof(*key.rules);
+	id = intern_find(&rows->keys, &key, size);
+	if (id == INTERN_NONE && rows->keys.count < KINDS_MAX) {
+		bool added = add_distinct(rows, &key, count);
+
+		id = added ? intern_put(&rows->keys, &key, size) : INTERN_NONE;
+		if (added && id == INTERN_NONE)
+			free(rows->distinct.items[--rows->distinct.count]);
+		rows->machine.no_memory |= id == INTERN_NONE;
+	}
+	return id == INTERN_NONE ? NO_ROW : (uint16_t)(id + 1);
 }
 
-struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret)
+/* From `start` on `kind` holds. */
+static void begin_row(struct cfi_rows *rows, size_t first, uint64_t start, uint16_t kind)
 {
-	CLEANUP(builder) struct builder builder = {.section = section};
-	struct cfi_rows *rows;
+	bool same = rows->kinds.count > first && rows->kinds.items[rows->kinds.count - 1] == kind;
 
-	if (!compile(&builder))
-		return &error_no_memory;
-	rows = calloc(1, sizeof(*rows));
-	if (!rows || !copy_table(&builder, rows)) {
-		cfi_rows_destroy(rows);
-		return &error_no_memory;
+	if (rows->kinds.count >= STARTS_MAX ||
+	    (!same && (!vector_push(&rows->starts, (uint32_t)start) || !vector_push(&rows->kinds, kind))))
+		rows->machine.no_memory = true;
+}
+
+/* The state that the entries of a CIE begin with; false: there is none. */
+static bool enter_cie(struct cfi_rows *rows, const struct cfi_cie *cie)
+{
+	struct cfi_machine *machine = &rows->machine;
+
+	machine->cie = cie;
+	if (!rows->have_cie || rows->cie != cie->offset) {
+		rows->cie_makes_sense = cfi_machine_run_cie(machine);
+		rows->cie = cie->offset;
+		rows->have_cie = !machine->no_memory;
 	}
-	*rows_ret = rows;
+	machine->state = machine->initial;
+	machine->saved.count = 0;
+	return rows->cie_makes_sense;
+}
+
+static void compile_fde(struct cfi_rows *rows, const struct cfi_fde *fde, size_t first)
+{
+	struct cfi_machine *machine = &rows->machine;
+	struct bytes instructions = fde->instructions;
+	uint64_t last = fde->start | UINT32_MAX; /* no function lies on both sides of 4 GiB */
+	uint64_t end = fde->end > last ? last : fde->end;
+	enum cfi_machine_step step = CFI_MACHINE_ROW;
+
+	if (!enter_cie(rows, fde->cie))
+		return;
+	machine->location = fde->start;
+	while (step == CFI_MACHINE_ROW && machine->location < end && !machine->no_memory) {
+		uint64_t next = end;
+		uint16_t kind;
+
+		step = cfi_machine_run(machine, &instructions, &next);
+		if (step == CFI_MACHINE_FAILED)
+			break;
+		kind = intern_row(rows);
+		rows->described_count += kind != NO_ROW;
+		begin_row(rows, first, machine->location - fde->start, kind);
+		machine->location = next < end ? next : end;
+	}
+	if (rows->kinds.count > first)
+		begin_row(rows, first, machine->location - fde->start, ENTRY_END);
+}
+
+/* How much of what may be run an entry takes; false: too much, so entries are not what they are in a real section. */
+static bool may_run(struct cfi_rows *rows, const struct cfi_fde *fde)
+{
+	uint64_t bytes = bytes_left(&fde->instructions) + bytes_left(&fde->cie->instructions);
+
+	if (bytes > rows->bytes_left)
+		return false;
+	rows->bytes_left -= bytes;
+	return true;
+}
+
+/* False: there is no FDE where the index has one. What does not fit into memory has no rows. */
+static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
+{
+	size_t first = rows->kinds.count;
+	struct cfi_fde fde;
+
+	entry->rows = NO_ROWS;
+	if (!cfi_entries_fde(&rows->section, &rows->cies, entry->offset, &fde) || fde.start != entry->start)
+		return false;
+	if (!may_run(rows, &fde))
+		return true;
+	compile_fde(rows, &fde, first);
+	if (rows->machine.no_memory)
+		rows->kinds.count = first;
+	rows->machine.no_memory = false;
+	rows->starts.count = rows->kinds.count;
+	if (rows->kinds.count > first)
+		entry->rows = (uint32_t)first + 1;
+	return true;
+}
+
+/* A header that is wrong, or lists what describes nothing, is not used any more. False: out of memory. */
+static bool index_anew(struct cfi_rows *rows)
+{
+	rows->starts.count = rows->kinds.count = rows->described_count = 0;
+	rows->bytes_left = (uint64_t)rows->section.size * RUNS_MAX;
+	return cfi_index_scan(&rows->section, &rows->index);
+}
+
+struct mmt_error *cfi_rows_complete(struct cfi_rows *rows)
+{
+	for (size_t i = 0; i < rows->index.entries.count; i++) {
+		struct cfi_index_entry *entry = &rows->index.entries.items[i];
+
+		if (entry->rows || compile(rows, entry) || !rows->index.from_header)
+			continue;
+		if (!index_anew(rows))
+			return &error_no_memory;
+		i = SIZE_MAX;
+	}
+	intern_deinit(&rows->keys);
+	vector_trim(&rows->index.entries);
+	vector_trim(&rows->starts);
+	vector_trim(&rows->kinds);
 	return NULL;
 }
 
-/* The last page whose addresses begin at or below `address`; NULL: none holds it. */
-static const struct page *find_page(const struct cfi_rows *rows, uint64_t address)
+/* ---- the table ---- */
+
+static const struct cfi_row *row_of(const struct cfi_rows *rows, size_t index)
 {
-	uint64_t base = address & ~(uint64_t)UINT32_MAX;
-	size_t low = 0, high = rows->page_count;
+	uint16_t kind = rows->kinds.items[index];
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (rows->pages[middle].base <= base)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && rows->pages[low - 1].base == base ? &rows->pages[low - 1] : NULL;
+	return kind == NO_ROW || kind == ENTRY_END ? NULL : &rows->distinct.items[kind - 1]->row;
 }
 
-static size_t page_end(const struct cfi_rows *rows, const struct page *page)
+const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 {
-	return page + 1 < rows->pages + rows->page_count ? page[1].first : rows->count;
-}
+	size_t count = cfi_index_up_to(&rows->index, address), i;
+	struct cfi_index_entry *entry;
 
-const struct cfi_row *cfi_rows_find(const struct cfi_rows *rows, uint64_t address)
-{
-	const struct page *page = find_page(rows, address);
-	const uint32_t *starts = rows->starts;
-	uint32_t wanted = (uint32_t)address;
-	size_t low, count;
-
-	if (!page || starts[page->first] > wanted)
+	if (!count)
 		return NULL;
-	low = page->first;
-	count = page_end(rows, page) - low;
-	while (count > 1) {
-		size_t half = count / 2;
-
-		low += starts[low + half] <= wanted ? half : 0;
-		count -= half;
-	}
-	return rows->kinds[low] == NO_ROW ? NULL : &rows->distinct[rows->kinds[low] - 1];
+	entry = &rows->index.entries.items[count - 1];
+	if (!entry->rows && !compile(rows, entry) && rows->index.from_header)
+		return index_anew(rows) ? cfi_rows_find(rows, address) : NULL;
+	if (entry->rows == NO_ROWS || address - entry->start > UINT32_MAX)
+		return NULL;
+	i = entry->rows - 1;
+	while (rows->kinds.items[i] != ENTRY_END && rows->starts.items[i + 1] <= address - entry->start)
+		i++;
+	return row_of(rows, i);
 }
 
+/* `position`: which entry, and which of its rows. */
 bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *start_ret, uint64_t *end_ret,
 		   const struct cfi_row **row_ret)
 {
-	size_t index = (*position)++;
-	size_t page = 0;
+	for (size_t number = *position >> 32; number < rows->index.entries.count; number++) {
+		const struct cfi_index_entry *entry = &rows->index.entries.items[number];
+		size_t index = entry->rows - 1 + (uint32_t)*position;
+		bool is_last = number + 1 == rows->index.entries.count;
+		uint64_t limit = is_last ? UINT64_MAX : entry[1].start;
+		bool is_gap = entry->rows == NO_ROWS || rows->kinds.items[index] == ENTRY_END;
 
-	if (index >= rows->count)
-		return false;
-	while (page + 1 < rows->page_count && rows->pages[page + 1].first <= index)
-		page++;
-	*start_ret = rows->pages[page].base | rows->starts[index];
-	*end_ret = rows->pages[page].base | UINT32_MAX;
-	if (index + 1 < page_end(rows, &rows->pages[page]))
-		*end_ret = rows->pages[page].base | rows->starts[index + 1];
-	*row_ret = rows->kinds[index] == NO_ROW ? NULL : &rows->distinct[rows->kinds[index] - 1];
-	return true;
+		*start_ret = entry->start + (entry->rows == NO_ROWS ? 0 : rows->starts.items[index]);
+		*end_ret = is_gap ? limit : entry->start + rows->starts.items[index + 1];
+		*end_ret = *end_ret < limit ? *end_ret : limit;
+		*row_ret = is_gap ? NULL : row_of(rows, index);
+		*position = is_gap ? (number + 1) << 32 : *position + 1;
+		if (*start_ret < limit && !(is_gap && is_last))
+			return true;
+		*position = (number + 1) << 32;
+	}
+	return false;
+}
+
+static size_t intern_bytes(const struct intern *intern)
+{
+	return intern->bytes_capacity + intern->capacity * sizeof(*intern->entries) +
+	       intern->by_hash.capacity * sizeof(*intern->by_hash.slots);
 }
 
 struct cfi_rows_size cfi_rows_size(const struct cfi_rows *rows)
 {
 	return (struct cfi_rows_size){
-	    .entries = rows->entry_count,
+	    .entries = rows->index.entries.count,
 	    .rows = rows->described_count,
-	    .distinct = rows->distinct_count,
-	    .bytes = sizeof(*rows) + rows->page_count * sizeof(*rows->pages) +
-		     rows->count * (sizeof(*rows->starts) + sizeof(*rows->kinds)) +
-		     rows->distinct_count * sizeof(*rows->distinct) + rows->rule_count * sizeof(*rows->rules) +
-		     rows->expression_count * sizeof(*rows->expressions) + rows->expression_size,
+	    .distinct = rows->distinct.count,
+	    .bytes = sizeof(*rows) + rows->index.entries.capacity * sizeof(*rows->index.entries.items) +
+		     rows->starts.capacity * sizeof(*rows->starts.items) +
+		     rows->kinds.capacity * sizeof(*rows->kinds.items) +
+		     rows->distinct.capacity * sizeof(*rows->distinct.items) + rows->distinct_bytes +
+		     rows->expression_bytes + intern_bytes(&rows->keys) + intern_bytes(&rows->texts),
 	};
 }

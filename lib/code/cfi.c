@@ -11,14 +11,15 @@
 /* No compressed section grows more than this. */
 #define INFLATION_MAX 1032
 
-/* A table is compiled when it is first asked for, .debug_frame only when .eh_frame has no answer. */
+/* A table is looked for when it is first asked for, .debug_frame only when .eh_frame has no answer. */
 struct source {
 	struct cfi_rows *rows; /* NULL: none */
-	bool compiled;
+	bool found;
 };
 
 struct cfi {
-	Elf *elf; /* NULL: not from a file */
+	Elf *elf;	/* NULL: not from a file */
+	uint8_t *bytes; /* a copy, then */
 	struct source eh_frame, debug_frame;
 };
 
@@ -35,15 +36,18 @@ struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
 
 struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address, struct cfi **cfi_ret)
 {
-	struct cfi_section section = {.bytes = bytes, .size = size, .address = address, .ends_with_terminator = true};
+	struct cfi_section section = {.size = size, .address = address, .ends_with_terminator = true};
 	struct mmt_error *error;
 	struct cfi *cfi = NULL;
 
 	error = cfi_create(NULL, &cfi);
 	if (error)
 		return error;
-	cfi->eh_frame.compiled = cfi->debug_frame.compiled = true;
-	error = cfi_rows_create(&section, &cfi->eh_frame.rows);
+	cfi->eh_frame.found = cfi->debug_frame.found = true;
+	section.bytes = cfi->bytes = malloc(size ? size : 1);
+	if (cfi->bytes && size)
+		memcpy(cfi->bytes, bytes, size);
+	error = cfi->bytes ? cfi_rows_create(&section, &cfi->eh_frame.rows) : &error_no_memory;
 	if (error)
 		cfi_destroy(cfi);
 	else
@@ -57,6 +61,7 @@ void cfi_destroy(struct cfi *cfi)
 		return;
 	cfi_rows_destroy(cfi->eh_frame.rows);
 	cfi_rows_destroy(cfi->debug_frame.rows);
+	free(cfi->bytes);
 	free(cfi);
 }
 
@@ -105,8 +110,8 @@ static struct bytes segment_bytes(Elf *elf, uint64_t address)
 	return bytes_over(NULL, 0);
 }
 
-/* Without section headers .eh_frame is found as the running program finds it. */
-static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
+/* .eh_frame_hdr, as the running program finds it. */
+static void find_header(Elf *elf, struct cfi_section *section)
 {
 	GElf_Phdr header;
 	size_t count;
@@ -114,27 +119,36 @@ static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 	if (elf_getphdrnum(elf, &count))
 		return;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
-		struct cfi_section table = {.address = header.p_vaddr};
-		struct bytes bytes, entries;
-		uint8_t encoding;
+		struct bytes bytes;
 
 		if (header.p_type != PT_GNU_EH_FRAME)
 			continue;
 		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
-		table.bytes = bytes.position;
-		if (bytes_u8(&bytes) != 1)
-			return;
-		encoding = bytes_u8(&bytes);
-		bytes_skip(&bytes, 2);
-		section->address = cfi_entries_pointer(&table, &bytes, encoding);
-		if (!bytes_ok(&bytes))
-			return;
-		entries = segment_bytes(elf, section->address);
-		section->bytes = entries.position;
-		section->size = bytes_left(&entries);
-		section->ends_with_terminator = true;
+		section->header = bytes.position;
+		section->header_size = bytes_left(&bytes);
+		section->header_address = header.p_vaddr;
 		return;
 	}
+}
+
+/* Without section headers .eh_frame is where .eh_frame_hdr says. */
+static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
+{
+	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
+	struct bytes bytes = bytes_over(section->header, section->header_size), entries;
+	uint8_t encoding;
+
+	if (bytes_u8(&bytes) != 1)
+		return;
+	encoding = bytes_u8(&bytes);
+	bytes_skip(&bytes, 2);
+	section->address = cfi_entries_pointer(&table, &bytes, encoding);
+	if (!bytes_ok(&bytes))
+		return;
+	entries = segment_bytes(elf, section->address);
+	section->bytes = entries.position;
+	section->size = bytes_left(&entries);
+	section->ends_with_terminator = true;
 }
 
 static struct cfi_section find_eh_frame(Elf *elf)
@@ -143,6 +157,7 @@ static struct cfi_section find_eh_frame(Elf *elf)
 	struct bytes bytes;
 	GElf_Shdr header;
 
+	find_header(elf, &section);
 	if (find_section(elf, ".eh_frame", &header)) {
 		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
 		section.bytes = bytes.position;
@@ -199,31 +214,31 @@ static struct cfi_section find_table(struct cfi *cfi, const struct source *sourc
 	return source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
 }
 
-static const struct cfi_rows *compile(struct cfi *cfi, struct source *source)
+static struct cfi_rows *rows_of(struct cfi *cfi, struct source *source)
 {
-	if (!source->compiled) {
+	if (!source->found) {
 		struct cfi_section section = find_table(cfi, source);
 
-		source->compiled = true;
+		source->found = true;
 		if (section.size)
 			mmt_error_destroy(cfi_rows_create(&section, &source->rows));
 	}
 	return source->rows;
 }
 
-const struct cfi_rows *cfi_eh_frame(struct cfi *cfi)
+struct cfi_rows *cfi_eh_frame(struct cfi *cfi)
 {
-	return compile(cfi, &cfi->eh_frame);
+	return rows_of(cfi, &cfi->eh_frame);
 }
 
-const struct cfi_rows *cfi_debug_frame(struct cfi *cfi)
+struct cfi_rows *cfi_debug_frame(struct cfi *cfi)
 {
-	return compile(cfi, &cfi->debug_frame);
+	return rows_of(cfi, &cfi->debug_frame);
 }
 
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
 {
-	const struct cfi_rows *rows = cfi_eh_frame(cfi);
+	struct cfi_rows *rows = cfi_eh_frame(cfi);
 	const struct cfi_row *row = rows ? cfi_rows_find(rows, address) : NULL;
 
 	if (row)

@@ -26,8 +26,8 @@ void cfi_destroy(struct cfi *cfi);
 /* The row that covers `address` (ELF virtual); NULL: none, or out of memory. Valid as long as `cfi`. */
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address);
 
-/* The tables behind it, compiled; NULL: none. */
-const struct cfi_rows *cfi_eh_frame(struct cfi *cfi);
-const struct cfi_rows *cfi_debug_frame(struct cfi *cfi);
+/* The tables behind it; NULL: none. */
+struct cfi_rows *cfi_eh_frame(struct cfi *cfi);
+struct cfi_rows *cfi_debug_frame(struct cfi *cfi);
 
 #endif

@@ -60,12 +60,14 @@ static void check_row(const struct cfi_row *row)
 		run_expressions(row);
 }
 
-static void check_table(const struct cfi_rows *rows, size_t size)
+static void check_table(struct cfi_rows *rows, size_t size)
 {
 	const struct cfi_row *row;
 	uint64_t start, end, before = 0;
 	size_t count = 0;
 
+	(void)cfi_rows_find(rows, ADDRESS);
+	require(!cfi_rows_complete(rows));
 	require(cfi_rows_size(rows).rows <= size);
 	for (size_t i = 0; count < ROWS_MAX && cfi_rows_next(rows, &i, &start, &end, &row); count++) {
 		require(start <= end && (!count || start >= before));

@@ -248,6 +248,107 @@ START_TEST(test_rows_from_memory)
 }
 END_TEST
 
+/* .eh_frame_hdr of entries at `offsets` for the addresses `starts`, at address 0. */
+static size_t write_header(uint8_t *header, const uint32_t *starts, const uint32_t *offsets, uint32_t count)
+{
+	static const uint8_t formats[] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0};
+
+	memcpy(header, formats, sizeof(formats));
+	memcpy(header + 8, &count, 4);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t place = SECTION + offsets[i];
+
+		memcpy(header + 12 + 8 * i, &starts[i], 4);
+		memcpy(header + 16 + 8 * i, &place, 4);
+	}
+	return 12 + 8 * count;
+}
+
+START_TEST(test_rows_by_the_header)
+{
+	struct section table;
+	uint8_t header[64];
+	uint32_t offsets[3];
+	struct cfi_section section = {.address = SECTION, .header = header};
+	struct cfi_rows *rows = NULL;
+
+	begin_table(&table);
+	for (int i = 0; i < 3; i++) {
+		offsets[2 - i] = (uint32_t)table.size;
+		ADD_ENTRY(&table, 0x3000 - 0x1000 * (unsigned)i, 0x20, 0x44, 0x0e, (uint8_t)(16 + 8 * i));
+	}
+	section.bytes = table.bytes;
+	section.size = table.size;
+	section.header_size = write_header(header, (const uint32_t[]){0x1000, 0x2000, 0x3000}, offsets, 3);
+	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+	ck_assert_uint_eq(cfi_rows_size(rows).entries, 3);
+	ck_assert_ptr_null(cfi_rows_find(rows, 0xfff));
+	ck_assert_int_eq(cfi_rows_find(rows, 0x2004)->cfa_offset, 24);
+	ck_assert_ptr_null(cfi_rows_find(rows, 0x2020));
+	/* Nothing else has been compiled. */
+	ck_assert_uint_eq(cfi_rows_size(rows).rows, 2);
+	ck_assert_ptr_null(cfi_rows_complete(rows));
+	ck_assert_uint_eq(cfi_rows_size(rows).rows, 6);
+	ck_assert_int_eq(cfi_rows_find(rows, 0x101f)->cfa_offset, 32);
+	cfi_rows_destroy(rows);
+}
+END_TEST
+
+/* Of another table; not in order; nowhere; too short. */
+START_TEST(test_headers_that_lie)
+{
+	static const uint32_t starts[][2] = {{0x2000, 0x1000}, {0x1000, 0x2000}, {0x1000, 0x2000}, {0x1000, 0x2000}};
+	struct section table;
+	uint8_t header[64];
+	uint32_t first, second;
+
+	begin_table(&table);
+	first = (uint32_t)table.size;
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x44, 0x0e, 16);
+	second = (uint32_t)table.size;
+	ADD_ENTRY(&table, 0x2000, 0x20, 0x44, 0x0e, 24);
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t offsets[] = {i == 1 ? 0 : i == 2 ? 1u << 20 : first, i == 1 ? first : second};
+		struct cfi_section section = {.bytes = table.bytes,
+					      .size = table.size,
+					      .address = SECTION,
+					      .header = header,
+					      .header_size = write_header(header, starts[i], offsets, 2)};
+		struct cfi_rows *rows = NULL;
+
+		section.header_size -= i == 3;
+		ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+		ck_assert_int_eq(cfi_rows_find(rows, 0x1004)->cfa_offset, 16);
+		ck_assert_int_eq(cfi_rows_find(rows, 0x2004)->cfa_offset, 24);
+		ck_assert_ptr_null(cfi_rows_find(rows, 0x1020));
+		cfi_rows_destroy(rows);
+	}
+}
+END_TEST
+
+/* Entries that each have a CIE of their own, which is none. */
+START_TEST(test_many_false_cies)
+{
+	enum { ENTRIES = 100000, ENTRY = 8 };
+	uint8_t *bytes = calloc(ENTRIES, ENTRY);
+	struct cfi_section section = {.bytes = bytes, .size = ENTRIES * ENTRY, .address = SECTION};
+	struct cfi_rows *rows = NULL;
+
+	ck_assert_ptr_nonnull(bytes);
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		uint32_t words[] = {4, i * ENTRY / 2 + 1};
+
+		memcpy(bytes + (size_t)i * ENTRY, words, sizeof(words));
+	}
+	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+	ck_assert_ptr_null(cfi_rows_complete(rows));
+	ck_assert_uint_eq(cfi_rows_size(rows).rows, 0);
+	ck_assert_uint_lt(cfi_rows_size(rows).bytes, section.size);
+	cfi_rows_destroy(rows);
+	free(bytes);
+}
+END_TEST
+
 START_TEST(test_entries_that_overlap)
 {
 	struct section table;
@@ -332,6 +433,9 @@ int main(void)
 	tcase_add_test(tests, test_rows_of_the_c_library);
 	tcase_add_test(tests, test_every_row_is_that_of_libdw);
 	tcase_add_test(tests, test_rows_from_memory);
+	tcase_add_test(tests, test_rows_by_the_header);
+	tcase_add_test(tests, test_headers_that_lie);
+	tcase_add_test(tests, test_many_false_cies);
 	tcase_add_test(tests, test_entries_that_overlap);
 	tcase_add_test(tests, test_bad_instructions_end_their_entry);
 	tcase_add_test(tests, test_expressions);

@@ -20,7 +20,7 @@
 
 struct comparison {
 	Dwarf_CFI *oracle;
-	const struct cfi_rows *rows;
+	struct cfi_rows *rows;
 	struct cfi_oracle_result *result;
 };
 
@@ -189,6 +189,8 @@ int cfi_oracle_compare(const char *path, int debug_frame, struct cfi_oracle_resu
 	if (comparison.oracle && !cfi_create(elf, &cfi)) {
 		start = now();
 		comparison.rows = debug_frame ? cfi_debug_frame(cfi) : cfi_eh_frame(cfi);
+		if (comparison.rows && cfi_rows_complete(comparison.rows))
+			note_difference(&comparison, 0, "out of memory", 0);
 		result->seconds = now() - start;
 	}
 	if (comparison.rows) {
