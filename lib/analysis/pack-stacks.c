@@ -185,7 +185,7 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }
 
-struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input)
+struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, struct reader **reader_ret)
 {
 	struct mmt_report_options options;
 	struct replay_options replay_options = {.report = &options};
@@ -205,6 +205,8 @@ struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input
 	else
 		error = error_create(MMT_ERROR_UNSUPPORTED,
 				     "%s: was not recorded by mmtrace: only its own recordings can be packed", input);
+	if (!error)
+		error = reader_open_again(replay.reader, reader_ret);
 	replay_deinit(&replay);
 	return error;
 }

@@ -2,8 +2,10 @@
 /* The second pass of packing: the recording once more, its calls with the numbers of their stacks. */
 #include <mmtrace/pack.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/pack-stacks.h"
 #include "base/cleanup.h"
@@ -170,9 +172,34 @@ static struct mmt_error *write_all(struct pack *pack)
 		error = add_build_ids(pack);
 	if (!error)
 		error = copy_sections(pack, late, sizeof(late) / sizeof(*late));
+	return error ? error : writer_finish(pack->writer);
+}
+
+/* Nobody has written to it since it was opened; where its place is taken, it still has its name. */
+static struct mmt_error *check_input(const struct pack *pack, const struct mmt_pack_options *options)
+{
+	struct stat status, named;
+
+	if (fstat(pack->file->fd, &status) < 0)
+		return error_system(errno, "cannot look at it");
+	if ((uint64_t)status.st_size != pack->file->size)
+		return error_create(MMT_ERROR_INVALID, "it was written to meanwhile: pack it when recording has ended");
+	if (options->output)
+		return NULL;
+	if (stat(options->input, &named) < 0)
+		return error_system(errno, "cannot look at it");
+	if (named.st_dev != status.st_dev || named.st_ino != status.st_ino)
+		return error_create(MMT_ERROR_INVALID, "another file has its name now, which is left alone");
+	return NULL;
+}
+
+/* Whole, and on the disk, it takes its name. */
+static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_options *options)
+{
+	struct mmt_error *error = writer_sync(pack->writer);
+
 	if (!error)
-		error = writer_finish(pack->writer);
-	/* Only now, whole, does it take its name. */
+		error = check_input(pack, options);
 	return error ? error : writer_start(pack->writer);
 }
 
@@ -188,12 +215,10 @@ static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
-	struct mmt_error *error = pack_stacks_find(&pack->stacks, options->input);
+	struct mmt_error *error = pack_stacks_find(&pack->stacks, options->input, &pack->reader);
 
 	if (!error)
-		error = reader_open(options->input, &pack->reader);
-	if (!error)
-		error = recording_file_open(options->input, &pack->file);
+		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
 	if (!error)
 		error = writer_create(options->output ? options->output : options->input, &pack->writer);
 	if (error)
@@ -202,6 +227,8 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	if (!options->output)
 		writer_replace(pack->writer);
 	error = write_all(pack);
+	if (!error)
+		error = take_name(pack, options);
 	return error_context(error, "%s", options->input);
 }
 

@@ -149,6 +149,11 @@ struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
 	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;
 }
 
+struct mmt_error *output_file_sync(struct output_file *file)
+{
+	return fsync(file->fd) < 0 && errno != EINVAL ? error_system(errno, "cannot write %s", file->path) : NULL;
+}
+
 struct mmt_error *output_file_take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;

@@ -36,6 +36,9 @@ struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHE
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
 
+/* Until it is on the disk. */
+struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;
+
 /* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. */
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
 

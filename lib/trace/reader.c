@@ -81,6 +81,11 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
+const struct recording_file *reader_file(const struct reader *reader)
+{
+	return reader->file;
+}
+
 const struct reader_metadata *reader_metadata(const struct reader *reader)
 {
 	return &reader->metadata.values;

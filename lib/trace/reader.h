@@ -57,6 +57,9 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_
 /* The same recording from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
 
+/* Where it is read from. */
+const struct recording_file *reader_file(const struct reader *reader);
+
 const struct reader_metadata *reader_metadata(const struct reader *reader);
 
 /*

@@ -281,6 +281,11 @@ struct mmt_error *writer_flush(struct writer *writer)
 	return error;
 }
 
+struct mmt_error *writer_sync(struct writer *writer)
+{
+	return output_file_sync(&writer->file);
+}
+
 uint64_t writer_bytes(const struct writer *writer)
 {
 	return writer->removed ? 0 : writer->file_bytes + writer->output.size;

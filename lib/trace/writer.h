@@ -64,6 +64,9 @@ struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 /* Bytes of the file so far; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
 
+/* What is written survives a crash of the machine. After the end. */
+struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;
+
 /* Closes; a file never started is removed. Accepts NULL. */
 void writer_destroy(struct writer *writer);
 

@@ -184,6 +184,20 @@ expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | 
 
 # What cannot be packed is left as it is.
 cp "$SOURCE/test/data/perf.data" perf.data
+# A failure leaves the recording and the directory as they were: no room for the packed one.
+mkdir full && cp original/secret full/mmtrace.data
+limit=$(($(stat -c %s packed/secret) / 1024 - 1))
+(
+	cd full || exit 1
+	ulimit -f $limit
+	trap '' XFSZ
+	"$MMTRACE" pack >../pack.log 2>&1
+	[ $? = 2 ]
+) || fail "pack ended well where files are limited to $limit KiB: $(cat pack.log)"
+grep -q 'cannot write mmtrace.data: File too large' pack.log || fail "not the reason: $(cat pack.log)"
+cmp full/mmtrace.data original/secret || fail "a recording that could not be packed was changed"
+[ "$(ls -A full)" = mmtrace.data ] || fail "left behind: $(ls -A full)"
+
 "$MMTRACE" pack perf.data 2>pack.log && fail "a recording of perf was packed"
 grep -q 'only its own recordings' pack.log || fail "not the reason: $(cat pack.log)"
 cmp perf.data "$SOURCE/test/data/perf.data" || fail "a recording that cannot be packed was changed"
