@@ -39,7 +39,7 @@ static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, ui
 static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
 	struct failure failure = outcome->failure;
-	struct mmt_error *error = tell_stack(replay, outcome->sequence, stack);
+	struct mmt_error *error = outcome->unwound ? NULL : tell_stack(replay, outcome->sequence, stack);
 
 	if (!error && outcome->birth)
 		error = ledger_settle(&replay->ledger, outcome->birth, stack);
@@ -137,6 +137,8 @@ static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_sta
 	state->dump.present = false;
 	if (!has_outcome(outcome))
 		return NULL;
+	if (outcome->unwound)
+		return credit(replay, outcome, outcome->stack);
 	if (dumped)
 		return settle(replay, outcome, &event->call.stack, &state->dump.stack);
 	if (!replay->has_dumps || !call_describe(event->call.call)->creates)
@@ -230,7 +232,8 @@ uint32_t replay_calls_kind(const struct replay *replay, const struct space_inter
 }
 
 /* The first PROT_NONE interval that a call to mprotect would make accessible; NULL: none. */
-static const struct space_interval *find_reserved(const struct space *space, const struct event *event)
+static const struct space_interval *find_reserved(const struct space *space, const struct thread_state *state,
+						  const struct event *event)
 {
 	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
 	const struct space_interval *interval;
@@ -238,6 +241,9 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	if (event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT)
 		return NULL;
 	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return NULL;
+	/* One that failed has changed what the kernel tells of, or what lies below a hole. */
+	if (has_failed(event) && event->call.result != -ENOMEM && !state->witnesses.count)
 		return NULL;
 	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
 	     position = interval->end) {
@@ -263,7 +269,7 @@ static uint32_t kind_after(const struct replay *replay, const struct space_inter
 static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
 {
-	const struct space_interval *reserved = find_reserved(process->space, event);
+	const struct space_interval *reserved = find_reserved(process->space, state, event);
 	const struct birth *birth;
 	struct event_stack joined;
 	struct mmt_error *error;
@@ -284,6 +290,8 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	error = code_view_unwind(replay->code, process, &joined, &stack);
 	if (!error)
 		error = tell_stack(replay, event->sequence, stack);
+	outcome->unwound = true;
+	outcome->stack = stack;
 	return error ? error : ledger_commit(&replay->ledger, process->holder, outcome->commit_kind, stack, commit_ret);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,6 +147,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	bool locks = false;
 	struct mmt_error *error;
 
+	/* "6.1.0-31-amd64" */
+	(void)sscanf(replay->metadata->kernel, "%4u.%4u", &spaces.kernel_major, &spaces.kernel_minor);
 	if (replay->metadata->ours) {
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;

@@ -21,6 +21,8 @@ struct outcome {
 	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
 	struct failure failure;	      /* count 0: none */
 	uint64_t sequence;	      /* of the call's event */
+	bool unwound;		      /* `stack` is known already, and told */
+	uint32_t stack;
 };
 
 /* A sample kept beyond its event. */

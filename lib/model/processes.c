@@ -91,6 +91,8 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	error = origin ? space_fork(origin, &space) : space_create(NULL, options->page_bytes, &space);
 	if (error)
 		return error;
+	if (!origin && options->kernel_major)
+		space_set_kernel(space, options->kernel_major, options->kernel_minor);
 	process->space = space;
 	process->borrows_space = false;
 	if (options->observe && options->observe(options->context, process, &observer))

@@ -44,6 +44,7 @@ struct processes;
 /* `observe` gives the observer for each new space; may be NULL. */
 struct processes_options {
 	uint64_t page_bytes;
+	unsigned kernel_major, kernel_minor; /* 0: not known */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
 };

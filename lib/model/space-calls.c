@@ -92,6 +92,15 @@ bool space_calls_bear(struct space *space, const struct space_call *call, const 
 	return space_edit_touch(space, range->start, range->end) && space_edit_bear(space, &interval);
 }
 
+static uint8_t huge_page_bits(uint64_t flags)
+{
+	unsigned int shift = flags >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
+
+	if (!(flags & MAP_HUGETLB))
+		return 0;
+	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
+}
+
 static struct space_attributes mmap_attributes(struct space *space, const struct space_call *call,
 					       const struct range *range)
 {
@@ -102,7 +111,7 @@ static struct space_attributes mmap_attributes(struct space *space, const struct
 	    .protection = space_calls_protection(space, call->arguments[2]),
 	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
 	    .growsdown = flags & MAP_GROWSDOWN,
-	    .hugetlb = flags & MAP_HUGETLB,
+	    .hugetlb = huge_page_bits(flags),
 	    .noreserve = flags & MAP_NORESERVE,
 	    .thread_stack = flags & MAP_STACK,
 	};
@@ -128,39 +137,38 @@ static uint64_t round_up(uint64_t bytes, unsigned int shift)
 
 static uint64_t mmap_length(const struct space_call *call)
 {
-	unsigned int shift = call->arguments[3] >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
+	uint8_t bits = huge_page_bits(call->arguments[3]);
 
-	if (!(call->arguments[3] & MAP_HUGETLB))
-		return call->arguments[1];
-	return round_up(call->arguments[1], shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
+	return bits ? round_up(call->arguments[1], bits) : call->arguments[1];
 }
 
 /*
  * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the witness is the mapping itself: it
- * reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation there.
+ * reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation there. The
+ * bits of their size; 0: it is none.
  */
-static bool learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
+static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
-	static const unsigned int shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
+	static const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
 	const struct space_witness *witness = space_calls_witness(space, call, range);
 	const struct space_interval *above = space_find(space, range->end);
 	struct space_attributes continued, held;
 
 	if (!witness || (call->arguments[3] & MAP_ANONYMOUS) || witness->start != range->start ||
 	    witness->end == range->end)
-		return false;
+		return 0;
 	continued = space_edit_advance(&witness->attributes, range->end - range->start);
 	held = above ? space_edit_advance(&above->attributes, range->end - above->start) : continued;
 	if (above && space_edit_agree(&held, &continued))
-		return false;
+		return 0;
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(*shifts); i++) {
 		if (witness->end - witness->start != round_up(range->end - range->start, shifts[i]) ||
 		    witness->start & ((1ULL << shifts[i]) - 1))
 			continue;
 		range->end = witness->end;
-		return true;
+		return shifts[i];
 	}
-	return false;
+	return 0;
 }
 
 /*
@@ -187,7 +195,7 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	uint64_t flags = call->arguments[3];
 	struct space_attributes attributes;
 	struct range range;
-	bool huge;
+	uint8_t huge;
 
 	if (space_calls_failed(call)) {
 		if (!refused_by_driver(space, call) ||
@@ -200,7 +208,8 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 		return true;
 	huge = learn_huge_pages(space, call, &range);
 	attributes = mmap_attributes(space, call, &range);
-	attributes.hugetlb |= huge;
+	if (huge)
+		attributes.hugetlb = huge;
 	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
 		if (!space_edit_release(space, range.start, range.end, call))
 			return false;

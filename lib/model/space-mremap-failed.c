@@ -14,6 +14,11 @@
 /* vm.max_map_count is 65,530 unless somebody changed it: with fewer mappings that limit is not what was met. */
 #define MAPPINGS_NEAR_LIMIT 60000
 
+/* Kernels since which this is so. */
+#define LOOKS_FOR_SOURCE_FIRST SPACE_KERNEL(5, 16)
+#define SEES_SOURCE_SEALED_LATE SPACE_KERNEL(6, 12)
+#define MOVES_SEVERAL SPACE_KERNEL(6, 17)
+
 static const struct failed_move nothing = {.certain = true};
 
 static uint64_t source_end(const struct remap *remap)
@@ -177,6 +182,38 @@ static struct failed_move fail_duplicating(const struct space *space, const stru
 	return failed;
 }
 
+/* Huge pages that are not moved by whole ones, or are to become more: refused at once. */
+static bool is_wrong_for_huge_pages(const struct remap *remap, const struct space_interval *source)
+{
+	uint64_t mask = (1ULL << source->attributes.hugetlb) - 1;
+
+	return source->attributes.hugetlb &&
+	       (((remap->source | remap->target) & mask) || remap->new_bytes > remap->old_bytes);
+}
+
+/*
+ * Before 6.17: room is made at the target, then the tail is cut off, and only then is it seen whether the source may be
+ * moved; it is one mapping always.
+ */
+static struct failed_move fail_in_old_order(const struct space *space, const struct space_call *call,
+					    const struct remap *remap)
+{
+	struct failed_move failed = {.cleared = {remap->target, remap->target + remap->new_bytes}, .certain = true};
+	const struct space_interval *source = space_find(space, remap->source);
+
+	if (call->result == -ENOMEM && space->mapped.count >= MAPPINGS_NEAR_LIMIT)
+		return (struct failed_move){0};
+	if (call->result == -EFAULT && !source && space->kernel >= LOOKS_FOR_SOURCE_FIRST)
+		return nothing;
+	if (call->result == -EINVAL && source && is_wrong_for_huge_pages(remap, source))
+		return nothing;
+	if (call->result == -EPERM && (is_sealed(space, &failed.cleared) || space->kernel < SEES_SOURCE_SEALED_LATE))
+		return nothing;
+	if (remap->old_bytes > remap->new_bytes)
+		failed.shortened = (struct range){remap->source + remap->new_bytes, source_end(remap)};
+	return failed;
+}
+
 /* Arguments that the kernel refuses before it looks at any mapping. */
 static bool invalid(const struct space_call *call, const struct remap *remap)
 {
@@ -195,6 +232,8 @@ bool space_mremap_may_change(const struct space_call *call, const struct remap *
 struct failed_move space_mremap_failed(const struct space *space, const struct space_call *call,
 				       const struct remap *remap)
 {
+	if (space->kernel && space->kernel < MOVES_SEVERAL)
+		return fail_in_old_order(space, call, remap);
 	if (!remap->old_bytes)
 		return fail_duplicating(space, call, remap);
 	if (remap->old_bytes < remap->new_bytes)

@@ -11,7 +11,6 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
-#define HUGE_PAGE_BYTES (2ULL << 20)
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -24,7 +23,7 @@ static bool read_arguments(const struct space *space, const struct space_call *c
 	const struct space_interval *source = space_find(space, call->arguments[0]);
 
 	if (source && source->attributes.hugetlb)
-		unit = HUGE_PAGE_BYTES;
+		unit = 1ULL << source->attributes.hugetlb;
 	*remap = (struct remap){.source = call->arguments[0],
 				.target = (uint64_t)call->result,
 				.old_bytes = round_up(call->arguments[1], unit),

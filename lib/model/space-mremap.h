@@ -14,8 +14,9 @@ struct remap {
 };
 
 /*
- * What a move to a given place has done before it failed. Since 6.17 several mappings are moved one after the other, up
- * to the first that cannot be; and the kernel makes room for each before it finds that out.
+ * What a move to a given place has done before it failed. Since 6.17 (see space_set_kernel()) several mappings are
+ * moved one after the other, up to the first that cannot be; and the kernel makes room for each before it finds that
+ * out.
  */
 struct failed_move {
 	uint64_t moved;		/* bytes from the source's start that are at the target */

@@ -51,6 +51,11 @@ void space_destroy(struct space *space)
 	free(space);
 }
 
+void space_set_kernel(struct space *space, unsigned major, unsigned minor)
+{
+	space->kernel = SPACE_KERNEL(major, minor);
+}
+
 void space_set_observer(struct space *space, const struct space_observer *observer)
 {
 	struct interval_node *node;
@@ -67,6 +72,7 @@ static bool copy_space(const struct space *space, struct space *copy)
 {
 	struct interval_node *node;
 
+	copy->kernel = space->kernel;
 	copy->lossy = space->lossy;
 	copy->break_known = space->break_known;
 	copy->break_moved = space->break_moved;

@@ -35,12 +35,13 @@ enum {
 struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	bool shared;
-	bool growsdown, hugetlb, noreserve; /* from the flags of the call; false for snapshots */
-	bool heap;	   /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
-	bool stack;	   /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
-	bool thread_stack; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
-	bool shm;	   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
-	bool ring;	   /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
+	bool growsdown, noreserve; /* from the flags of the call; false for snapshots */
+	uint8_t hugetlb;	   /* the same: how many bits the size of its huge pages has; 0: ordinary pages */
+	bool heap;		   /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
+	bool stack;		   /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool thread_stack;	   /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
+	bool shm;		   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
+	bool ring;		   /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
 	bool zero; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when it
 		      is moved before the first page fault, which no event shows, so it is not compared */
 	bool sealed;   /* mseal: refuses to be changed; not compared */
@@ -144,6 +145,10 @@ struct space;
  */
 struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes,
 			       struct space **space_ret) MMT_MUST_CHECK;
+
+/* Which kernel made the calls (6, 17): it was not always the same that failed ones have changed. Without it the newest
+ * is meant. */
+void space_set_kernel(struct space *space, unsigned major, unsigned minor);
 
 /* Take another observer (NULL: none), who is told every byte of the space as born. For the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);

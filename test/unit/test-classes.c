@@ -36,7 +36,7 @@ static const struct {
     {MMT_CLASS_THREAD_STACK, "", 80 * MIB, {.protection = 0, .thread_stack = true, .noreserve = true}},
     {MMT_CLASS_THREAD_STACK, "[stack]", MIB, {.protection = RW, .growsdown = true}},
     {MMT_CLASS_THREAD_STACK, "[anon: glibc: pthread stack: 1234]", MIB, {.protection = RW}},
-    {MMT_CLASS_HUGETLB, "", 4 * MIB, {.protection = RW, .hugetlb = true}},
+    {MMT_CLASS_HUGETLB, "", 4 * MIB, {.protection = RW, .hugetlb = 21}},
     {MMT_CLASS_HUGETLB, "/anon_hugepage (deleted)", 4 * MIB, {.protection = RW, .inode = 2}},
     {MMT_CLASS_JIT, "", MIB, {.protection = RX}},
     {MMT_CLASS_JIT, "/memfd:doublemapper (deleted)", MIB, {.protection = RW, .shared = true, .inode = 4}},

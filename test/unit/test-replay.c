@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Two halves of one thing, a call's mapping record or its stack dump, with other events between them. */
 #include <check.h>
+#include <errno.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/replay.h"
 #include "analysis/thread-state.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
@@ -243,6 +245,78 @@ START_TEST(losses_between_two_samples_part_them)
 }
 END_TEST
 
+static void add_mprotect(bool dump, uint64_t time_ns, int64_t result)
+{
+	static const uint64_t stack[8];
+	const uint64_t caller = 0x401000;
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+						     .dump = dump,
+						     .time_ns = time_ns,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {ADDRESS, 2 * MEBIBYTE, PROT_READ},
+						     .result = result,
+						     .callchain = &caller,
+						     .callchain_count = 1,
+						     .instruction_pointer = caller,
+						     .stack_pointer = 0x7fff0000,
+						     .frame_pointer = 0x7fff0100,
+						     .stack = stack,
+						     .stack_size = sizeof(stack)});
+}
+
+static struct mmt_error *count_stack(void *context, uint64_t sequence, uint32_t stack)
+{
+	size_t *count = context;
+
+	(void)sequence;
+	(void)stack;
+	++*count;
+	return NULL;
+}
+
+/* Of reserved memory: one that was refused commits nothing, one that met a hole does; each has one stack. */
+START_TEST(failed_mprotect_is_unwound_once)
+{
+	static const struct {
+		int64_t result;
+		size_t commits;
+	} cases[] = {{-EACCES, 0}, {-ENOMEM, 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_report_options report;
+		const struct replay_options options = {.report = &report};
+		struct replay replay;
+		size_t stacks = 0;
+
+		if (i) {
+			destroy();
+			create();
+		}
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = 2000,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {0, MEBIBYTE, 0, MAP_PRIVATE | MAP_ANONYMOUS},
+							     .result = (int64_t)ADDRESS});
+		add_mprotect(true, 3000, cases[i].result);
+		add_mprotect(false, 3100, cases[i].result);
+		builder_round(builder);
+		builder_finish(builder, 100000);
+		mmt_report_options_init(&report);
+		report.input = path;
+		ck_assert_ptr_null(replay_init(&replay, &options));
+		replay.watch = (struct replay_watch){.stack = count_stack, .context = &stacks};
+		ck_assert_ptr_null(replay_run(&replay));
+		ck_assert_uint_eq(replay.ledger.commits.count, cases[i].commits);
+		ck_assert_uint_eq(replay.ledger.failures.count, 1);
+		ck_assert_uint_eq(stacks, 2);
+		replay_deinit(&replay);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
@@ -257,6 +331,7 @@ int main(void)
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
 	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
 	tcase_add_test(dumps, losses_between_two_samples_part_them);
+	tcase_add_test(dumps, failed_mprotect_is_unwound_once);
 	suite_add_tcase(suite, dumps);
 	return run_suite(suite);
 }

@@ -236,6 +236,69 @@ START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
 }
 END_TEST
 
+/* Until 6.16 room was made first, then the tail was cut off, then the source was looked at. */
+START_TEST(failed_moves_of_older_kernels)
+{
+	static const struct {
+		unsigned major, minor;
+		int64_t result;
+		uint64_t source, old_pages, new_pages;
+		const char *map;
+	} cases[] = {
+	    /* a source of two mappings; shorter or not; a limit of memory */
+	    {6, 16, -EFAULT, 10, 3, 3, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 24-26 rw #5"},
+	    {6, 1, -EFAULT, 10, 4, 2, "10-12 rw #3, 20-21 rw #5, 23-26 rw #5"},
+	    {5, 10, -EAGAIN, 10, 1, 2, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 23-26 rw #5"},
+	    /* nothing at the source */
+	    {6, 1, -EFAULT, 30, 1, 1, "10-12 rw #3, 12-14 r #4, 20-26 rw #5"},
+	    {5, 15, -EFAULT, 30, 1, 1, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 22-26 rw #5"},
+	    /* a second view of private memory */
+	    {6, 16, -EINVAL, 10, 0, 1, "10-12 rw #3, 12-14 r #4, 20-21 rw #5, 22-26 rw #5"},
+	    /* 6.17 moves what can be moved; not known: the newest */
+	    {6, 17, -EFAULT, 10, 4, 4, "10-12 rw #3, 12-14 r #4, 20-26 rw #5"},
+	    {0, 0, -EFAULT, 10, 4, 2, "10-12 rw #3, 12-14 r #4, 20-26 rw #5"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		driver_deinit(&driver);
+		driver_init(&driver);
+		if (cases[i].major)
+			space_set_kernel(driver.space, cases[i].major, cases[i].minor);
+		driver_map(&driver, 10, 2, RW, 0);
+		driver_map(&driver, 12, 2, PROT_READ, 0);
+		driver_map(&driver, 20, 6, RW, 0);
+		driver_call(&driver, SPACE_MREMAP, cases[i].result, cases[i].source * PAGE, cases[i].old_pages * PAGE,
+			    cases[i].new_pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 21 * PAGE, 0);
+		ck_assert_msg(!strcmp(driver_show(&driver), cases[i].map), "case %zu: %s", i, driver_show(&driver));
+	}
+}
+END_TEST
+
+/* A sealed source was refused at once, since 6.12 when room had been made; a sealed target at once. */
+START_TEST(failed_moves_of_older_kernels_and_seals)
+{
+	static const struct {
+		unsigned minor;
+		uint64_t sealed;
+		bool cleared;
+	} cases[] = {{11, 10, false}, {12, 10, true}, {12, 20, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		driver_deinit(&driver);
+		driver_init(&driver);
+		space_set_kernel(driver.space, 6, cases[i].minor);
+		driver_map(&driver, 10, 2, RW, 0);
+		driver_map(&driver, 20, 2, RW, 0);
+		driver_call(&driver, SPACE_MSEAL, 0, cases[i].sealed * PAGE, 2 * PAGE, 0, 0, 0, 0);
+		driver_call(&driver, SPACE_MREMAP, -EPERM, 10 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    20 * PAGE, 0);
+		ck_assert_int_eq(!space_find(driver.space, 20 * PAGE), cases[i].cleared);
+		ck_assert_ptr_nonnull(space_find(driver.space, 10 * PAGE));
+		ck_assert_ptr_nonnull(space_find(driver.space, 21 * PAGE));
+	}
+}
+END_TEST
+
 START_TEST(brk_grows_and_shrinks)
 {
 	driver_call(&driver, SPACE_BRK, 10 * PAGE + 8, 0, 0, 0, 0, 0, 0);
@@ -254,6 +317,21 @@ START_TEST(hugetlb_lengths_round_to_huge_pages)
 	driver_map(&driver, 512, 1, RW, MAP_HUGETLB);
 	driver_map(&driver, 2048, 1, RW, MAP_HUGETLB | 16 << 26);
 	ck_assert_str_eq(driver_show(&driver), "512-1024 rw!+0 #3, 2048-2064 rw!+0 #4");
+}
+END_TEST
+
+START_TEST(mremap_rounds_to_the_size_of_the_huge_pages)
+{
+	const uint64_t gigabyte = (1ULL << 30) / PAGE;
+
+	driver_map(&driver, gigabyte, 1, RW, MAP_HUGETLB | 30 << 26);
+	driver_map(&driver, 4 * gigabyte, 1, RW, MAP_HUGETLB);
+	driver_remap(&driver, gigabyte, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 8 * gigabyte);
+	driver_remap(&driver, 4 * gigabyte, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12 * gigabyte);
+	ck_assert_ptr_null(space_next(driver.space, 12 * gigabyte * PAGE + (2 << 20)));
+	ck_assert_uint_eq(space_next(driver.space, 0)->start, 8 * gigabyte * PAGE);
+	ck_assert_uint_eq(space_next(driver.space, 0)->end, 9 * gigabyte * PAGE);
+	ck_assert_uint_eq(space_find(driver.space, 12 * gigabyte * PAGE)->end, 12 * gigabyte * PAGE + (2 << 20));
 }
 END_TEST
 
@@ -758,6 +836,9 @@ int main(void)
 	tcase_add_test(calls, mremap_that_placed_a_second_view_over_its_source_leaves_a_hole);
 	tcase_add_test(calls, brk_grows_and_shrinks);
 	tcase_add_test(calls, hugetlb_lengths_round_to_huge_pages);
+	tcase_add_test(calls, mremap_rounds_to_the_size_of_the_huge_pages);
+	tcase_add_test(calls, failed_moves_of_older_kernels);
+	tcase_add_test(calls, failed_moves_of_older_kernels_and_seals);
 	tcase_add_test(calls, shmat_takes_its_size_from_the_witness);
 	tcase_add_test(calls, shm_remap_replaces);
 	tcase_add_test(calls, shmdt_leaves_moved_pieces);
