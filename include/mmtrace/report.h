@@ -85,6 +85,7 @@ struct mmt_report_options {
 	 */
 	struct mmt_moment from, to;
 	uint64_t min_age_ns;
+	uint64_t every_ns;     /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
 	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
@@ -180,6 +181,8 @@ struct mmt_group {
 	uint64_t smallest_bytes, largest_bytes; /* what is left of each unfreed mapping */
 	uint64_t first_ns, last_ns; /* birth of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
+	const uint64_t *step_bytes; /* unfreed at the end of each of the report's steps */
+	size_t step_count;	    /* as the report's, or 0: not asked for, or too many for all groups */
 
 	const struct mmt_thread *threads; /* that mapped the unfreed bytes, most bytes first */
 	size_t thread_count;
@@ -254,6 +257,13 @@ struct mmt_release {
 	uint64_t bytes;
 };
 
+/* The state at one moment: everything before it has happened. */
+struct mmt_step {
+	uint64_t to_ns;
+	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
+	uint64_t resident_bytes; /* MMT_UNKNOWN, as for the end alone a snapshot may tell */
+};
+
 struct mmt_report {
 	const char *input;
 	const char *command_line;   /* of the recorder; "" unknown */
@@ -284,6 +294,9 @@ struct mmt_report {
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;
+	uint64_t every_ns;              /* as asked for */
+	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */
+	size_t step_count;
 	const struct mmt_failure *failures; /* most frequent first; those of the window */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed first */

@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 
+#define STEP_FIGURES_MAX (1u << 24)
+
 struct grouping {
 	struct replay *replay;
 	struct rows *rows;
@@ -17,6 +19,7 @@ struct grouping {
 	struct mmt_group *groups; /* by row number - 1 */
 	size_t row_count;
 	struct survivor_sums sums;
+	size_t step_figures;	 /* of all groups so far */
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
@@ -281,6 +284,24 @@ static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_
 	return NULL;
 }
 
+/* Those of the largest groups, when all would be too many. */
+static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group *group, uint32_t row)
+{
+	size_t count = grouping->report->step_count;
+	uint64_t *bytes;
+
+	if (!count || grouping->step_figures + count > STEP_FIGURES_MAX)
+		return NULL;
+	grouping->step_figures += count;
+	bytes = arena_alloc(grouping->arena, count, sizeof(*bytes));
+	if (!bytes)
+		return &error_no_memory;
+	steps_of_rows_get(&grouping->replay->ledger.steps, row, bytes, count);
+	group->step_bytes = bytes;
+	group->step_count = count;
+	return NULL;
+}
+
 static struct mmt_error *rank(struct grouping *grouping)
 {
 	size_t count = grouping->row_count;
@@ -300,6 +321,8 @@ static struct mmt_error *rank(struct grouping *grouping)
 	error = link_reservers(grouping, ids);
 	for (size_t i = 0; i < count; i++) {
 		ranked[i].reserved_by = grouping->groups[ranked[i].id].reserved_by;
+		if (!error)
+			error = copy_steps(grouping, &ranked[i], ranked[i].id + 1);
 		ranked[i].id = (uint32_t)i + 1;
 	}
 	grouping->report->groups = ranked;

@@ -34,6 +34,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
+	steps_of_rows_deinit(&ledger->steps);
 	row_changes_deinit(&ledger->changes);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->failures);
@@ -66,11 +67,22 @@ static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns,
 	row->change[elapsed / ledger->bucket_ns] += bytes;
 }
 
+static void add_step(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	uint64_t start_ns = ledger->options.from_ns;
+	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
+
+	if (!steps_of_rows_add(&ledger->steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
+		ledger->out_of_memory = true;
+}
+
 static void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
 {
 	struct row *row = &ledger->rows.items[number];
 
 	add_change(ledger, row, change->trend_ns, change->bytes);
+	if (ledger->options.every_ns)
+		add_step(ledger, number, change->trend_ns, change->bytes);
 	row->unfreed_bytes += change->bytes;
 	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/row-changes.h"
+#include "analysis/row-steps.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -88,6 +89,7 @@ struct thread_account {
 
 struct ledger_options {
 	uint64_t from_ns, births_to_ns;
+	uint64_t every_ns; /* 0: `steps` are not kept */
 	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
@@ -102,6 +104,7 @@ struct ledger {
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
 	VECTOR(struct row) rows;
+	struct steps_of_rows steps; /* since from_ns, each as long as every_ns */
 	struct row_changes changes; /* of rows, behind the first whose row is not known */
 	VECTOR(uint32_t)
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */

@@ -467,6 +467,13 @@ static struct mmt_error *finish(struct replay *replay)
 	return replay_take_error(replay);
 }
 
+static struct mmt_error *pass_moment(struct replay *replay, uint64_t time_ns)
+{
+	const struct replay_watch *watch = &replay->watch;
+
+	return watch->moment && time_ns >= watch->moment_ns ? watch->moment(watch->context, replay, time_ns) : NULL;
+}
+
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
 {
 	struct mmt_error *error;
@@ -485,6 +492,9 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
 		replay->ledger.now_ns = event->time_ns;
+		error = pass_moment(replay, event->time_ns);
+		if (error)
+			return error;
 	}
 	error = replay_event(replay, event);
 	return error ? error : replay_take_error(replay);

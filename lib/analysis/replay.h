@@ -34,6 +34,9 @@ struct replay_watch {
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
 	/* The stack of a call is known by now: `sequence` is that of its event. */
 	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
+	/* Before the first event that is not before `moment_ns`; it sets that anew. 0, as at first: before any. */
+	struct mmt_error *(*moment)(void *context, struct replay *replay, uint64_t time_ns);
+	uint64_t moment_ns;
 	void *context;
 };
 

@@ -9,6 +9,7 @@
 #include "analysis/lacks.h"
 #include "analysis/replay.h"
 #include "analysis/rows.h"
+#include "analysis/steps.h"
 #include "analysis/totals.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -18,6 +19,7 @@ struct report {
 	struct mmt_report result;
 	struct replay replay;
 	struct rows rows;
+	struct steps steps;
 	struct arena arena;
 };
 
@@ -268,7 +270,12 @@ static struct mmt_error *add_figures(struct report *report)
 {
 	struct replay *replay = &report->replay;
 	struct mmt_report *result = &report->result;
-	struct mmt_error *error = groups_build(replay, &report->rows, &report->arena, result);
+	struct mmt_error *error = steps_end(&report->steps, replay, result);
+
+	if (!error)
+		error = groups_build(replay, &report->rows, &report->arena, result);
+	if (!error)
+		error = steps_publish(&report->steps, replay, &report->arena, result);
 	if (!error)
 		error = totals_of_threads(replay, &report->rows, &report->arena, result);
 	if (!error)
@@ -298,6 +305,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.code = report->replay.code;
 	report->rows.processes = report->replay.processes;
 	report->rows.lost_stack = report->replay.lost_stack;
+	steps_watch(&report->steps, &report->replay);
 	error = replay_run(&report->replay);
 	if (!error)
 		error = describe_recording(report, options);
@@ -326,6 +334,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *options, st
 	if (!report)
 		return &error_no_memory;
 	rows_init(&report->rows, options, &report->arena);
+	steps_init(&report->steps, options, &report->rows);
 	replay.context = &report->rows;
 	error = replay_init(&report->replay, &replay);
 	if (!error && !has_memory_events(report->replay.metadata))
@@ -359,6 +368,7 @@ void mmt_report_destroy(struct mmt_report *result)
 		return;
 	replay_deinit(&report->replay);
 	rows_deinit(&report->rows);
+	steps_deinit(&report->steps);
 	arena_deinit(&report->arena);
 	free(report);
 }

@@ -157,6 +157,37 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_close(document);
 }
 
+/* Only when they were asked for. */
+static void put_group_steps(struct document *document, const struct mmt_group *group)
+{
+	if (!group->step_count)
+		return;
+	document_open_array(document, "step_bytes");
+	for (size_t i = 0; i < group->step_count; i++)
+		document_unsigned(document, NULL, group->step_bytes[i]);
+	document_close(document);
+}
+
+static void put_steps(struct document *document, const struct mmt_report *report)
+{
+	if (!report->step_count)
+		return;
+	document_unsigned(document, "every_ns", report->every_ns);
+	document_open_array(document, "steps");
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+
+		document_open_object(document, NULL);
+		document_unsigned(document, "to_ns", step->to_ns);
+		document_unsigned(document, "unfreed_bytes", step->unfreed_bytes);
+		document_unsigned(document, "committed_bytes", step->committed_bytes);
+		document_unsigned(document, "reserved_bytes", step->reserved_bytes);
+		document_unsigned(document, "resident_bytes", step->resident_bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
 static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
 {
 	document_open_object(document, key);
@@ -170,6 +201,7 @@ void json_report_group(struct document *document, const char *key, const struct 
 {
 	document_open_object(document, key);
 	put_group_figures(document, group);
+	put_group_steps(document, group);
 	document_open_array(document, "threads");
 	for (size_t i = 0; i < group->thread_count; i++)
 		put_thread(document, NULL, &group->threads[i]);
@@ -321,6 +353,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		document_string(document, "mmtrace", "report");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
 		json_report_recording(document, report);
+		put_steps(document, report);
 		put_groups(document, &selection);
 		put_side_figures(document, report);
 		error = document_write(document, stream);

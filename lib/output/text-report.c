@@ -9,6 +9,7 @@
 #include "output/text-header.h"
 #include "output/text-nothing.h"
 #include "output/text-sections.h"
+#include "output/text-steps.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -165,6 +166,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	put_sums(&text, report);
 	text_classes(&text, report);
 	text_processes(&text, report);
+	text_steps(&text, report, &selection);
 	if (report->by == MMT_BY_THREAD)
 		text_threads(&text, report);
 	for (size_t i = 0; i < selection.count; i++) {

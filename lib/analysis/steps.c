@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/steps.h"
+
+#include <inttypes.h>
+
+#include "analysis/classes.h"
+
+void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
+{
+	*steps = (struct steps){.every_ns = options->every_ns, .rows = rows};
+}
+
+void steps_deinit(struct steps *steps)
+{
+	vector_deinit(&steps->items);
+}
+
+/* Calls whose stack is waited for have no account yet, but their bytes are there. */
+static bool is_counted(const struct steps *steps, const struct replay *replay, const struct space_interval *interval)
+{
+	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+
+	if (holdings_owner(replay, interval))
+		return true;
+	if (!birth || birth->settled || birth->side != LEDGER_INSIDE)
+		return false;
+	return (!replay->classes || replay->classes >> classes_kind_class(birth->kind) & 1) &&
+	       rows_selects(steps->rows, processes_at(replay->processes, birth->process));
+}
+
+static void add_space(const struct steps *steps, const struct replay *replay, const struct space *space,
+		      struct mmt_step *step)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		if (!is_counted(steps, replay, interval))
+			continue;
+		if (interval->attributes.protection)
+			step->committed_bytes += interval->end - interval->start;
+		else
+			step->reserved_bytes += interval->end - interval->start;
+	}
+}
+
+/* Everything before `time_ns` has been applied: the moments up to it have the figures of now. */
+static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
+{
+	struct steps *steps = context;
+	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN};
+
+	if (!replay->watch.moment_ns) {
+		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
+		if (time_ns < replay->watch.moment_ns)
+			return NULL;
+	}
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->borrows_space)
+			add_space(steps, replay, process->space, &step);
+	}
+	while (replay->watch.moment_ns <= time_ns) {
+		if (steps->items.count >= STEPS_MAX)
+			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
+					    STEPS_MAX);
+		step.to_ns = replay->watch.moment_ns;
+		replay->watch.moment_ns += steps->every_ns;
+		if (!vector_push(&steps->items, step))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+void steps_watch(struct steps *steps, struct replay *replay)
+{
+	replay->ledger.options.every_ns = steps->every_ns;
+	if (!steps->every_ns)
+		return;
+	replay->watch.moment = pass_moments;
+	replay->watch.context = steps;
+}
+
+struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report)
+{
+	struct mmt_error *error = NULL;
+
+	report->every_ns = steps->every_ns;
+	if (!steps->every_ns)
+		return NULL;
+	if (report->to_ns)
+		error = pass_moments(steps, replay, report->to_ns - 1);
+	report->step_count = steps->items.count + 1;
+	return error;
+}
+
+struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
+				struct mmt_report *report)
+{
+	uint64_t *unfreed = arena_alloc(arena, report->step_count, sizeof(*unfreed));
+	struct mmt_step *published = arena_alloc(arena, report->step_count, sizeof(*published));
+
+	if (!unfreed || !published)
+		return &error_no_memory;
+	if (!report->step_count)
+		return NULL;
+	steps_of_rows_get(&replay->ledger.steps, LEDGER_ROW_TOTAL, unfreed, report->step_count);
+	for (size_t i = 0; i < steps->items.count; i++) {
+		published[i] = steps->items.items[i];
+		published[i].unfreed_bytes = unfreed[i];
+	}
+	published[report->step_count - 1] = (struct mmt_step){.to_ns = report->to_ns,
+							      .unfreed_bytes = report->unfreed_bytes,
+							      .committed_bytes = report->committed_bytes,
+							      .reserved_bytes = report->reserved_bytes,
+							      .resident_bytes = report->resident_bytes};
+	report->steps = published;
+	return NULL;
+}

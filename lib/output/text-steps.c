@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text-steps.h"
+
+#include <inttypes.h>
+
+#define COLUMN 12
+#define GROUPS_MAX 5 /* in columns of their own */
+
+static void put_cell(struct text *text, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "%*s", COLUMN, bytes == MMT_UNKNOWN ? "-" : mmt_format_bytes(bytes, size));
+}
+
+/* As many as the terminal has room for. */
+static size_t count_groups(const struct text *text, const struct selection *selection, size_t columns)
+{
+	size_t count = 0;
+
+	while (count < selection->count && count < GROUPS_MAX && selection->groups[count]->step_count) {
+		if (text->options->width && (columns + count + 1) * COLUMN > text->options->width)
+			break;
+		count++;
+	}
+	return count;
+}
+
+static void put_heads(struct text *text, const struct selection *selection, size_t group_count, bool resident)
+{
+	text_format(text, TEXT_FAINT, "%*s%*s%*s%*s", COLUMN, "after", COLUMN, "unfreed", COLUMN, "committed", COLUMN,
+		    "reserved");
+	if (resident)
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, "resident");
+	for (size_t i = 0; i < group_count; i++) {
+		char head[16];
+
+		snprintf(head, sizeof(head), "#%" PRIu32, selection->groups[i]->id);
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, head);
+	}
+	text_end_line(text);
+}
+
+void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
+{
+	bool resident = report->resident_bytes != MMT_UNKNOWN;
+	size_t group_count = count_groups(text, selection, resident ? 5 : 4);
+	char after[MMT_SIZE_TEXT];
+
+	if (!report->step_count)
+		return;
+	text->indent = 0;
+	text_end_line(text);
+	put_heads(text, selection, group_count, resident);
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+		uint64_t elapsed = step->to_ns > report->from_ns ? step->to_ns - report->from_ns : 0;
+
+		text_format(text, TEXT_PLAIN, "%*s", COLUMN, mmt_format_duration(elapsed, after));
+		put_cell(text, step->unfreed_bytes);
+		put_cell(text, step->committed_bytes);
+		put_cell(text, step->reserved_bytes);
+		if (resident)
+			put_cell(text, step->resident_bytes);
+		for (size_t j = 0; j < group_count; j++)
+			put_cell(text, selection->groups[j]->step_bytes[i]);
+		text_end_line(text);
+	}
+}

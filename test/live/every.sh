@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# --every: each step has what --at that moment shows, to the byte, in the sums and in the stacks; the last is the report.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# expect_steps OPTION...: of $recording, in 13 steps and a rest.
+expect_steps() {
+	local start end every count=0 to figures
+	report_json "$@"
+	start=$(jq .from_ns report.json) end=$(jq .to_ns report.json)
+	expect_json 'has("steps") | not'
+	every=$(((end - start) * 10 / 135))
+	[ $every -gt 0 ] || fail "the recording has no time"
+	report_json --every "$(awk "BEGIN { printf \"%.6fms\", $every / 1000000 }")" "$@"
+	mv report.json every.json
+	jq -e "(.steps | length) == 14 and .every_ns == $every and .steps[13].to_ns == $end" every.json >/dev/null ||
+		fail "$*: the steps are others: $(jq -c '[.every_ns, [.steps[].to_ns]]' every.json), every $every to $end"
+	jq -e '.steps[-1] as $last | [$last.unfreed_bytes, $last.committed_bytes, $last.reserved_bytes, $last.resident_bytes] ==
+		[.unfreed_bytes, .committed_bytes, .reserved_bytes, .resident_bytes]' every.json >/dev/null ||
+		fail "$*: the last step is not the report"
+	jq -e 'all(.groups[]; .step_bytes[-1] == .unfreed_bytes and (.step_bytes | length) == 14)' every.json >/dev/null ||
+		fail "$*: the last step of a stack is not its figure"
+	while read -r to figures; do
+		[ "$to" = $((start + every * (count + 1))) ] || fail "$*: step $count is at $to"
+		report_json --at "@$to" "$@"
+		jq -r '"\(.unfreed_bytes) \(.committed_bytes) \(.reserved_bytes)"' report.json >at.txt
+		[ "$figures" = "$(cat at.txt)" ] || fail "$*: step $count has $figures, --at has $(cat at.txt)"
+		# A stack by its frames; one may stand under several addresses only in different processes.
+		jq -c '[.groups[] | select(.unfreed_bytes > 0) | [(.frames | map([.function, .module_offset])), .unfreed_bytes]] |
+			sort' report.json >at-groups.json
+		jq -c "[.groups[] | select(.step_bytes[$count] > 0) |
+			[(.frames | map([.function, .module_offset])), .step_bytes[$count]]] | sort" every.json >groups.json
+		cmp -s at-groups.json groups.json || fail "$*: the stacks of step $count: $(cat groups.json), --at: $(cat at-groups.json)"
+		count=$((count + 1))
+	done < <(jq -r '.steps[:-1][] | "\(.to_ns) \(.unfreed_bytes) \(.committed_bytes) \(.reserved_bytes)"' every.json)
+	[ $count = 13 ] || fail "$*: $count steps"
+}
+
+start_workload windows
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+expect_steps
+[ "$(jq '[.steps[].unfreed_bytes] | unique | length' every.json)" -gt 2 ] || fail "nothing developed"
+expect_steps --class anon
+expect_steps --from "@$(awk '/^moment 1 / { print $3 }' workload.out)"
+to=$(awk '/^moment 4 / { print $3 }' workload.out)
+report_json --every 1ms --to "@$to"
+expect_json ".steps[-1].to_ns == $to and (.steps[-1].unfreed_bytes == .unfreed_bytes)"
+
+start_workload reserve-commit
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+report_json
+[ "$(jq .reserved_bytes report.json)" -gt 0 ] || fail "the workload reserved nothing"
+expect_steps
+
+"$MMTRACE" report --every 1us -i "$recording" >refused.txt 2>&1 && fail "any number of steps is taken"
+grep -q 'more than 10,\?000 steps' refused.txt || fail "too many steps are not said: $(cat refused.txt)"
+"$MMTRACE" report --every 0 -i "$recording" >refused.txt 2>&1 && fail "steps of no length are taken"
+grep -q 'above 0' refused.txt || fail "steps of no length are not said: $(cat refused.txt)"
