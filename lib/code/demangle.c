@@ -80,7 +80,7 @@ static void replace(char *name, const char *old, const char *new)
 /* With references or signs in the place of packs, which are written at once. */
 static bool can_be_written_without_packs(const char *name, struct text *text)
 {
-	strcpy(text->without_packs, name);
+	memcpy(text->without_packs, name, strlen(name) + 1); /* shorter than MANGLED_MAX */
 	replace(text->without_packs, "Dp", "RR");
 	replace(text->without_packs, "sp", "ng");
 	return cplus_demangle_v3_callback(text->without_packs, DMGL_PARAMS | DMGL_ANSI, write_piece, text);
