@@ -40,6 +40,16 @@ static void put_events(const struct mmt_record_summary *summary)
 	fprintf(stderr, "; %s lost\n", count_text(summary->lost_events, text));
 }
 
+/* Not written, but they cost those processes something. */
+static void put_scope(const struct mmt_record_summary *summary)
+{
+	if (!summary->on_cpus)
+		return;
+	fputs("  recorded on every CPU; ", stderr);
+	put_counted(summary->passed_over_calls, "event", "events");
+	fputs(" of other processes passed over\n", stderr);
+}
+
 static void put_stacks(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], truncated[MMT_SIZE_TEXT];
@@ -96,6 +106,7 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	put_counted(summary->threads, "thread", "threads");
 	fprintf(stderr, ", %s written; %s\n", mmt_format_bytes(summary->file_bytes, size), ends[summary->end]);
 	put_events(summary);
+	put_scope(summary);
 	put_stacks(options, summary);
 	put_advice(options, summary);
 }

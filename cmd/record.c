@@ -142,8 +142,16 @@ static void show_start(void *context)
 			fputs(", ", stderr);
 		put_process_name(options->pids[i]);
 	}
-	if (options->command)
+	if (options->all_cpus)
+		fputs("every process", stderr);
+	if (options->cgroup) {
+		fputs("control group ", stderr);
+		mmt_write_escaped(options->cgroup, stderr);
+	}
+	if (options->command) {
+		fputs(options->all_cpus || options->cgroup ? " while this runs: " : "", stderr);
 		mmt_write_escaped(options->command[0], stderr);
+	}
 	fputs("; stop with Ctrl-C\n", stderr);
 }
 
@@ -263,10 +271,19 @@ static int record(const struct command *command, struct mmt_record_options *opti
 static int check_arguments(const struct command *command, struct mmt_record_options *options, bool pack,
 			   const struct value_pids *pids, char **arguments)
 {
-	if (!pids->count && !*arguments)
-		return message_usage(command, "nothing to record; give -p PID, or -- and a command");
+	unsigned kinds = (pids->count > 0) + options->all_cpus + (options->cgroup != NULL);
+
+	if (!kinds && !*arguments)
+		return message_usage(command, "nothing to record; give -p PID, -a, --cgroup, or -- and a command");
 	if (pids->count && *arguments)
 		return message_usage(command, "give either -p PID or a command, not both (at '%s')", *arguments);
+	if (kinds > 1)
+		return message_usage(command, "give one of -p, -a and --cgroup");
+	if (options->no_inherit && kinds && !pids->count)
+		return message_usage(command, "--no-inherit goes with -p or a command: else everybody is recorded");
+	if (options->scope == MMT_SCOPE_THREADS && kinds && !pids->count)
+		return message_usage(command,
+				     "--scope threads goes with -p or a command: everybody is recorded on CPUs");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
 	if (pack && record_summary_is_stream(options))
@@ -282,15 +299,21 @@ static const char *const image_words[] = {
 
 static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE] = "none", NULL};
 
+static const char *const scope_words[] = {
+    [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
+
 int cmd_record(const struct command *command, int argc, char **argv)
 {
 	struct mmt_record_options options;
 	struct value_pids pids = {0};
 	bool quiet = false, pack = false;
-	int first = 0, status, images = MMT_IMAGES_MISSING, code = MMT_CODE_ALL;
+	int first = 0, status, images = MMT_IMAGES_MISSING, code = MMT_CODE_ALL, scope = MMT_SCOPE_AUTO;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
+	    OPTION('a', "all-cpus", FLAG, &options.all_cpus, NULL, "record every process, now and later"),
+	    OPTION('G', "cgroup", STRING, &options.cgroup, "PATH",
+		   "record every process of this control group and those below it: of a container, of a service"),
 	    OPTION('o', "output", STRING, &options.output, "FILE",
 		   "write the recording to FILE (default " DEFAULT_FILE "), an existing one becomes FILE.old; -: to "
 		   "standard output, for a pipe"),
@@ -308,6 +331,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),
 	    OPTION(0, "no-inherit", FLAG, &options.no_inherit, NULL,
 		   "leave out child processes; new threads are recorded all the same"),
+	    OPTION(0, "scope", CHOICE, &scope, "auto|threads|cpus",
+		   "where events are opened: auto does it for each thread unless there are too many, then on CPUs",
+		   .choices = scope_words),
 	    OPTION(0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
 		   "check against the kernel's maps every TIME, also for processes that end by themselves; 0: never",
 		   .parse = parse_interval),
@@ -329,6 +355,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
 	options.images = (enum mmt_images)images;
 	options.code = (enum mmt_code)code;
+	options.scope = (enum mmt_record_scope)scope;
 	if (status < 0)
 		status = check_arguments(command, &options, pack, &pids, argv + first);
 	if (status < 0)

@@ -56,10 +56,22 @@ struct mmt_record_progress {
 	uint64_t lost_stack_dumps;
 };
 
+/* Where the events are opened for processes. On CPUs they see every process: what others do is passed over. */
+enum mmt_record_scope {
+	MMT_SCOPE_AUTO, /* for each thread; on CPUs when there are too many threads for that */
+	MMT_SCOPE_THREADS,
+	MMT_SCOPE_CPUS,
+};
+
 struct mmt_record_options {
-	const pid_t *pids; /* processes to attach to, or */
+	/* Whom to record: processes, everybody, a control group; or a command to start, which may also go with the last
+	   two and then ends the recording. */
+	const pid_t *pids;
 	size_t pid_count;
-	char *const *command; /* a NULL-terminated argument vector to start; exactly one of the two */
+	bool all_cpus;	    /* every process there is */
+	const char *cgroup; /* every process in it and below it: its directory, or its path under the mount; or NULL */
+	enum mmt_record_scope scope;
+	char *const *command; /* a NULL-terminated argument vector */
 	/* Path of the recording; an existing file becomes OUTPUT.old. "-": standard output, in perf's pipe format; that
 	   of the command is then standard error. The caller takes care of SIGPIPE. */
 	const char *output;
@@ -116,10 +128,12 @@ struct mmt_record_summary {
 	/* Dumps filled to the brim (the stack goes on beyond them; where frame pointers allow, the callchain continues
 	   it) plus callchains at the kernel's depth limit. */
 	uint64_t truncated_stacks;
-	uint64_t lost_events;	   /* truth: mappings may be missing */
-	uint64_t lost_stack_dumps; /* depth only */
-	uint64_t file_bytes;	   /* 0: the file was removed while it was written */
-	uint64_t processes;	   /* recorded, children included */
+	uint64_t lost_events;	    /* truth: mappings may be missing */
+	uint64_t lost_stack_dumps;  /* depth only */
+	uint64_t file_bytes;	    /* 0: the file was removed while it was written */
+	uint64_t processes;	    /* recorded, children included */
+	bool on_cpus;		    /* the events were on CPUs, not those of threads */
+	uint64_t passed_over_calls; /* there: of other processes, not written */
 	uint64_t threads;
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */

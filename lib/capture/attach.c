@@ -2,6 +2,7 @@
 #include "capture/attach.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -13,12 +14,14 @@
 #include "capture/clock.h"
 
 #define DISABLED_AT_ONCE 64
-#define SPARE_DESCRIPTORS 64	    /* for files, pipes, rings and /proc */
-#define NUMBER_REUSE_NS 10000000ULL /* no thread gets the number of one that ended less than this ago */
+#define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
+#define DESCRIPTORS_FOR_THREADS 32768 /* opened in a second or so, closed in some */
+#define NUMBER_REUSE_NS 10000000ULL   /* no thread gets the number of one that ended less than this ago */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
 	memset(attachment, 0, sizeof(*attachment));
+	attachment->cgroup = -1;
 	attachment->set = set;
 	attachment->rings = rings;
 }
@@ -52,9 +55,26 @@ static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
 			    (unsigned long long)attachment->descriptors_wanted, (unsigned long long)limit.rlim_max);
 }
 
+static size_t descriptors_per_thread(const struct attachment *attachment)
+{
+	return attachment->rings->cpus.count * (attachment->set->items.count + 1);
+}
+
+size_t attach_threads_max(const struct attachment *attachment)
+{
+	size_t used = attachment->rings->items.count + SPARE_DESCRIPTORS;
+	struct rlimit limit;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	room = limit.rlim_max < DESCRIPTORS_FOR_THREADS ? limit.rlim_max : DESCRIPTORS_FOR_THREADS;
+	return room > used ? (size_t)(room - used) / descriptors_per_thread(attachment) : 0;
+}
+
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count)
 {
-	size_t per_thread = attachment->rings->cpus.count * (attachment->set->items.count + 1);
+	size_t per_thread = descriptors_per_thread(attachment);
 	struct rlimit limit;
 
 	attachment->descriptors_wanted = thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
@@ -70,6 +90,10 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
 static struct mmt_error *explain_open_failure(const struct attachment *attachment, int errno_value, const char *name,
 					      pid_t tid)
 {
+	char whose[64] = "on every CPU";
+
+	if (tid > 0)
+		snprintf(whose, sizeof(whose), "of thread %d", tid);
 	switch (errno_value) {
 	case EMFILE:
 	case ENFILE:
@@ -77,12 +101,12 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 	case EACCES:
 	case EPERM:
 		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot record %s of thread %d: permission denied (kernel.perf_event_paranoid is "
+				    "cannot record %s %s: permission denied (kernel.perf_event_paranoid is "
 				    "%lld); run as root or with CAP_PERFMON",
-				    name, tid,
+				    name, whose,
 				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
 	default:
-		return error_system(errno_value, "cannot record %s of thread %d", name, tid);
+		return error_system(errno_value, "cannot record %s %s", name, whose);
 	}
 }
 
@@ -115,7 +139,10 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 				    bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
-	int fd = (int)syscall(SYS_perf_event_open, attribute, tid, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	bool in_cgroup = tid < 0 && attachment->cgroup >= 0;
+	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (in_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+	int fd =
+	    (int)syscall(SYS_perf_event_open, attribute, in_cgroup ? attachment->cgroup : tid, ring->cpu, -1, flags);
 	int errno_value = errno;
 
 	*fd_ret = -1;
@@ -301,6 +328,22 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 		error = open_set(attachment, root, gone_ret);
 	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
 		error = &error_no_memory;
+	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	return error;
+}
+
+struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
+{
+	struct mmt_error *error;
+	bool gone = false;
+	uint32_t root;
+
+	attachment->cgroup = cgroup;
+	error = add_root(attachment, -1, -1, 0, &root);
+	if (!error)
+		error = open_set(attachment, root, &gone);
+	if (!error && gone)
+		error = error_create(MMT_ERROR_SYSTEM, "a CPU went offline while mmtrace attached");
 	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
 	return error;
 }

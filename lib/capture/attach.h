@@ -49,6 +49,7 @@ struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
 	bool on_exec; /* the events begin with the next exec */
+	int cgroup;   /* directory of the control group that the events on processors are for; -1: none */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
@@ -67,6 +68,9 @@ void attach_init(struct attachment *attachment, const struct event_set *set, con
 /* Closes every descriptor. Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
 
+/* How many threads can have events of their own, in reasonable time. */
+size_t attach_threads_max(const struct attachment *attachment);
+
 /* Raise the soft limit of open files to the hard one; fail when it cannot hold the events of so many threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
@@ -84,6 +88,10 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 
 /* The same for the command, which stands still. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
+
+/* Open it on every CPU, for everybody, or everybody in the control group whose directory this is (borrowed; -1: none).
+ */
+struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
 /* Records about threads, in any order; of a FORK `new_ret` tells whether this is the first word about that thread. */
 struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns,

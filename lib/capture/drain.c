@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "capture/ask-runtime.h"
+#include "capture/proc.h"
 #include "trace/calls.h"
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
@@ -106,14 +107,51 @@ static bool is_too_late(const struct recorder *recorder, pid_t pid)
 	return recorder->closed && !known_processes_find(&recorder->processes, pid);
 }
 
+static void want_snapshot(struct known_process *process, enum snapshot_kind kind, uint64_t time_ns)
+{
+	if (process->snapshot_ns > time_ns)
+		return;
+	process->snapshot_wanted = true;
+	process->snapshot_kind = kind;
+	process->snapshot_wanted_ns = time_ns;
+}
+
+static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+{
+	struct known_process *process;
+
+	*mine_ret = !proc_is_kernel_thread(pid);
+	if (!*mine_ret)
+		return NULL;
+	process = known_processes_add(&recorder->processes, pid, false);
+	if (!process || !scope_follow(&recorder->scope, pid, 0))
+		return &error_no_memory;
+	want_snapshot(process, SNAPSHOT_START, time_ns);
+	return NULL;
+}
+
+/* Is what a process did then to be recorded? One that nobody told of joins when everybody is recorded: it may have come
+ * into the control group. */
+static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+{
+	struct scope *scope = &recorder->scope;
+
+	*mine_ret = scope_admits(scope, pid, time_ns);
+	if (!*mine_ret && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
+		return adopt(recorder, pid, time_ns, mine_ret);
+	return NULL;
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct drain_sample sample;
+	struct mmt_error *error;
 	const uint64_t *index;
 	uint64_t id, time_ns;
 	pid_t pid, tid;
+	bool mine;
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	id = bytes_u64(&bytes);
@@ -124,6 +162,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	time_ns = bytes_u64(&bytes);
 	if (!index)
 		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
+	error = check_scope(recorder, pid, time_ns, &mine);
+	recorder->scope.passed_over += !mine;
+	if (error || !mine)
+		return error;
 	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
 		return NULL;
 	event = &recorder->events.items.items[*index];
@@ -134,15 +176,6 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	count_sample(recorder, event, &sample);
 	recorder_append(recorder, clean_stack(recorder, record, size, &sample), size, time_ns);
 	return NULL;
-}
-
-static void want_snapshot(struct known_process *process, enum snapshot_kind kind, uint64_t time_ns)
-{
-	if (process->snapshot_ns > time_ns)
-		return;
-	process->snapshot_wanted = true;
-	process->snapshot_kind = kind;
-	process->snapshot_wanted_ns = time_ns;
 }
 
 /* A thread, or a process: a child whose number is that of an earlier, ended one is a new one. */
@@ -246,7 +279,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
 	pid_t pid, tid;
-	bool counted;
+	bool counted, mine = true;
 
 	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES);
 	pid = (pid_t)bytes_u32(&trailer);
@@ -256,6 +289,10 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		return NULL;
 	if (header->type != PERF_RECORD_LOST && is_too_late(recorder, pid))
 		return NULL;
+	if (header->type != PERF_RECORD_LOST)
+		error = check_scope(recorder, pid, time_ns, &mine);
+	if (error || !mine)
+		return error;
 	counted = is_recorded(recorder, time_ns);
 	bytes_skip(&bytes, sizeof(*header));
 	switch (header->type) {
@@ -301,12 +338,46 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 						  : handle_side_band(context, header);
 }
 
+/* New processes; new threads are of a process that is known. */
+static struct mmt_error *note_birth(void *context, const void *record, size_t size)
+{
+	struct bytes bytes = bytes_over(record, size);
+	struct recorder *recorder = context;
+	pid_t pid, parent;
+
+	if (((const struct perf_event_header *)record)->type != PERF_RECORD_FORK)
+		return NULL;
+	bytes_skip(&bytes, sizeof(struct perf_event_header));
+	pid = (pid_t)bytes_u32(&bytes);
+	parent = (pid_t)bytes_u32(&bytes);
+	bytes_skip(&bytes, 8); /* tid, the parent's */
+	if (pid == parent || scope_note_birth(&recorder->scope, pid, parent, bytes_u64(&bytes)))
+		return NULL;
+	return &error_no_memory;
+}
+
+/* Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. */
+static struct mmt_error *find_births(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	if (!scope_wants_births(&recorder->scope))
+		return NULL;
+	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
+		if (recorder->rings.items.items[i].kind == RING_TRUTH)
+			error = rings_peek(&recorder->rings.items.items[i], note_birth, recorder);
+	}
+	return error || scope_apply_births(&recorder->scope) ? error : &error_no_memory;
+}
+
 struct mmt_error *drain_rings(struct recorder *recorder)
 {
 	/* Older records than those noted before may have been in rings that were read earlier. */
 	size_t earlier_notes = recorder->attachment.notes.count;
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
+	rings_note_heads(&recorder->rings);
+	error = find_births(recorder);
 	for (size_t i = 0; !error && i < recorder->rings.items.count; i++)
 		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
 	recorder->drained |= !error;

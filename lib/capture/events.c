@@ -226,6 +226,12 @@ struct mmt_error *events_create(const struct mmt_record_options *options, int tr
 	return error;
 }
 
+void events_put_on_cpus(struct event_set *set)
+{
+	for (size_t i = 0; i < set->items.count; i++)
+		set->items.items[i].attribute.inherit = set->items.items[i].attribute.inherit_thread = 0;
+}
+
 void events_deinit(struct event_set *set)
 {
 	vector_deinit(&set->items);

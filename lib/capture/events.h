@@ -39,6 +39,9 @@ struct mmt_error *events_create(const struct mmt_record_options *options, int tr
 				const struct architecture *architecture, struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
+/* For events on processors, which nobody inherits. Before any is opened. */
+void events_put_on_cpus(struct event_set *set);
+
 /* Bytes of stack in each sample of the dump ring; 0: no dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
 

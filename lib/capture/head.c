@@ -58,6 +58,8 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->stack_dump_bytes = events_dump_bytes(recorder->options);
 	info->callchain_limit = recorder->callchain_limit;
 	info->command = recorder->options->command;
+	info->on_cpus = recorder->scope.kind != SCOPE_THREADS;
+	info->everybody = recorder->scope.kind == SCOPE_EVERYBODY;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i].target &&
 		    !vector_push(&info->targets, recorder->processes.items.items[i].pid))

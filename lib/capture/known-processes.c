@@ -94,7 +94,7 @@ static bool has_ended(struct known_process *process)
 
 bool known_processes_update(struct known_processes *processes)
 {
-	bool all_ended = true;
+	bool all_ended = true, any_target = false;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
 		struct known_process *process = &processes->items.items[i];
@@ -103,9 +103,10 @@ bool known_processes_update(struct known_processes *processes)
 			process->ended = has_ended(process);
 		if (process->ended && !process->ended_ns)
 			process->ended_ns = clock_now_ns();
+		any_target |= process->target;
 		all_ended &= process->ended || !process->target;
 	}
-	return all_ended;
+	return any_target && all_ended;
 }
 
 static bool can_be_forgotten(const struct known_process *process, uint64_t now_ns)

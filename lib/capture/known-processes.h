@@ -78,7 +78,7 @@ struct known_process *known_processes_find(const struct known_processes *process
 /* Keep a descriptor that stays open, unless it would take one of the last: closed then; -1. */
 int known_processes_spare(int fd);
 
-/* Look whether processes have ended; true: every target has. */
+/* Look whether processes have ended; true: every target has, and there is one. */
 bool known_processes_update(struct known_processes *processes);
 
 /*

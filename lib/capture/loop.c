@@ -194,6 +194,7 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	known_processes_forget_ended(&recorder->processes);
+	scope_forget(&recorder->scope, &recorder->processes, clock_now_ns() - SECOND_NS);
 	return error;
 }
 
@@ -310,9 +311,11 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; i < recorder->final_ranges.count; i++)
+	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++) {
 		(void)in_flight_add(&threads, recorder->final_ranges.items[i].pid);
-	if (recorder->final_ranges.count)
+		error = drain_filling_rings(recorder);
+	}
+	if (!error && recorder->final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
 	for (in_flight_remove_returned(&threads);
 	     !error && threads.count && !recorder->write_error && clock_now_ns() < end_ns;

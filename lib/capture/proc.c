@@ -47,22 +47,26 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 		      &fields->state, &fields->flags, &fields->start_ticks) == 3;
 }
 
-static bool read_stat(pid_t pid, struct stat_fields *fields)
+/* Not /proc/TID/stat, which sums up all threads of the process. */
+static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	return read_stat_file(path, fields);
+}
+
+/* Of a thread whose process is not at hand, or a main thread. */
+static bool read_stat(pid_t tid, struct stat_fields *fields)
+{
+	return read_thread_stat(tid, tid, fields);
 }
 
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 {
 	struct stat_fields fields;
-	char path[64];
 
-	/* Not /proc/TID/stat, which sums up all threads of the process. */
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	if (!read_stat_file(path, &fields))
+	if (!read_thread_stat(pid, tid, &fields))
 		return false;
 	thread_ret->start_ticks = fields.start_ticks;
 	thread_ret->exiting = fields.flags & EXITING_FLAG;
@@ -98,6 +102,28 @@ bool proc_may_be_in_clone(pid_t tid)
 	return false;
 }
 
+bool proc_is_kernel_thread(pid_t pid)
+{
+	struct stat_fields fields;
+
+	return read_stat(pid, &fields) && fields.flags & KERNEL_THREAD_FLAG;
+}
+
+bool proc_list_processes(proc_pids *pids)
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	bool ok = directory;
+
+	while (ok && (entry = readdir(directory))) {
+		if (entry->d_name[0] > '0' && entry->d_name[0] <= '9')
+			ok = vector_push(pids, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	if (directory)
+		closedir(directory);
+	return ok;
+}
+
 static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
 {
 	CLEANUP(free) char *text = NULL;
@@ -123,6 +149,16 @@ bool proc_is_32_bit_program(int fd)
 
 	return pread(fd, identification, sizeof(identification), 0) == sizeof(identification) &&
 	       !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32;
+}
+
+bool proc_runs_32_bit_program(pid_t pid)
+{
+	CLEANUP(close) int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd >= 0 && proc_is_32_bit_program(fd);
 }
 
 static struct mmt_error *check_program(pid_t pid)

@@ -49,6 +49,12 @@ struct proc_thread {
 	char state;	      /* R, S, D ...: see proc(5) */
 };
 
+/* Has it no memory of its own, as a thread of the kernel? No of one that is gone. */
+bool proc_is_kernel_thread(pid_t pid);
+
+/* Every process there is: their numbers. False: cannot be listed, or out of memory. */
+bool proc_list_processes(proc_pids *pids);
+
 /* Is it inside a call that starts a thread or a process, as far as can be told? */
 bool proc_may_be_in_clone(pid_t tid);
 
@@ -73,6 +79,9 @@ char *proc_environment(pid_t pid, const char *name);
 
 /* When it started, in nanoseconds of CLOCK_REALTIME (a hundredth of a second exact); 0: not known. */
 uint64_t proc_start_realtime_ns(pid_t pid);
+
+/* Does it run such a program? No where that cannot be told. */
+bool proc_runs_32_bit_program(pid_t pid);
 
 /* By its file's class: 32-bit system calls do not pass the tracepoints of a 64-bit kernel. */
 bool proc_is_32_bit_program(int fd);

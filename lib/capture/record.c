@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/clock.h"
@@ -19,6 +20,7 @@
 #include "capture/tracefs.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
+#define FIRST_LINES_MAX 2000000 /* of all first snapshots together, but for those of processes asked for */
 
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
@@ -41,9 +43,15 @@ void mmt_record_options_init(struct mmt_record_options *options)
 static struct mmt_error *check_options(const struct mmt_record_options *options)
 {
 	bool has_command = options->command && options->command[0];
+	unsigned kinds = (options->pid_count > 0) + options->all_cpus + (options->cgroup != NULL);
 
-	if (has_command == (options->pid_count > 0))
-		return error_create(MMT_ERROR_INVALID, "either processes or a command must be given to be recorded");
+	if (kinds > 1 || (options->pid_count > 0 && has_command) || (!kinds && !has_command))
+		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
+						       "process, or a control group");
+	if (options->no_inherit && (options->all_cpus || options->cgroup))
+		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
+	if (options->scope == MMT_SCOPE_THREADS && (options->all_cpus || options->cgroup))
+		return error_create(MMT_ERROR_INVALID, "everybody can only be recorded by events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
 	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
@@ -60,6 +68,9 @@ static void recorder_deinit(struct recorder *recorder)
 	command_deinit(&recorder->command);
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->attachment);
+	scope_deinit(&recorder->scope);
+	if (recorder->cgroup >= 0)
+		close(recorder->cgroup);
 	rings_deinit(&recorder->rings);
 	events_deinit(&recorder->events);
 	known_processes_deinit(&recorder->processes);
@@ -123,20 +134,26 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	return NULL;
 }
 
-/* The command stands before its exec, which will switch the events on. */
-static struct mmt_error *attach_to_command(struct recorder *recorder)
+/* It stands before its exec. */
+static struct mmt_error *start_command(struct recorder *recorder)
 {
-	struct known_process *process;
 	struct mmt_error *error;
-	bool gone;
 
 	recorder->command.output_to_stderr = strcmp(recorder->options->output, "-") == 0;
 	error = command_start(&recorder->command, recorder->options->command);
+	if (!error && !known_processes_add(&recorder->processes, recorder->command.pid, true))
+		error = &error_no_memory;
+	return error;
+}
+
+/* The command stands before its exec, which will switch the events on. */
+static struct mmt_error *attach_to_command(struct recorder *recorder)
+{
+	struct mmt_error *error = start_command(recorder);
+	bool gone;
+
 	if (error)
 		return error;
-	process = known_processes_add(&recorder->processes, recorder->command.pid, true);
-	if (!process)
-		return &error_no_memory;
 	recorder->summary.threads = 1;
 	error = attach_reserve(&recorder->attachment, 1);
 	if (!error)
@@ -187,10 +204,53 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC);
 }
 
+static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
+{
+	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
+	struct mmt_error *error;
+	pid_t pid = process->pid;
+
+	process->snapshot_wanted = false;
+	perf_maps_watch(process, recorder->start_ns);
+	/* May add processes, which moves them. */
+	error = snapshot_name_threads(recorder, pid);
+	if (!error)
+		error = snapshot_take(recorder, pid, kind);
+	/* What moved from where the first reading had not been to where it had: known from a second one. */
+	if (!error && kind == SNAPSHOT_START)
+		error = snapshot_take(recorder, pid, kind);
+	return error;
+}
+
+/* Of everybody there may be too much. */
+static struct mmt_error *take_first_snapshots(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	size_t left_out = 0;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended)
+			continue;
+		if (recorder->snapshot_lines < FIRST_LINES_MAX || process->target)
+			error = take_first_snapshot(recorder, process);
+		else
+			left_out++;
+	}
+	if (left_out)
+		recorder_message(recorder, true,
+				 "what %zu processes had mapped before is left out: there are more than %d mappings",
+				 left_out, FIRST_LINES_MAX);
+	return error;
+}
+
 static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
-	struct mmt_error *error = targets_attach(recorder);
+	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
+	if (!error)
+		error = targets_attach(recorder);
 	if (!error)
 		error = drain_rings(recorder);
 	if (error)
@@ -198,24 +258,13 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	attach_add_lost(&recorder->attachment, recorder->lost_before.items);
 	set_start(recorder);
 	error = head_add(recorder);
+	if (!error && recorder->options->command)
+		error = writer_write_head(recorder->writer);
+	if (!error && recorder->options->command)
+		error = command_release(&recorder->command);
 	if (!error)
 		error = start_writing(recorder);
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
-		pid_t pid = process->pid;
-
-		if (process->ended)
-			continue;
-		process->snapshot_wanted = false;
-		perf_maps_watch(process, recorder->start_ns);
-		error = snapshot_name_threads(recorder, pid);
-		if (!error)
-			error = snapshot_take(recorder, pid, SNAPSHOT_START);
-		/* What moved from where the first reading had not been to where it had: known from a second one. */
-		if (!error)
-			error = snapshot_take(recorder, pid, SNAPSHOT_START);
-	}
-	return error;
+	return error ? error : take_first_snapshots(recorder);
 }
 
 /* Sums of what was lost since the start, by event. */
@@ -252,6 +301,7 @@ static void finish(struct recorder *recorder)
 	if (recorder->write_error)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
+	recorder->summary.passed_over_calls = recorder->scope.passed_over;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
 	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
@@ -262,7 +312,10 @@ static struct mmt_error *run(struct recorder *recorder)
 	struct mmt_error *error = prepare(recorder);
 
 	if (!error)
-		error = options->command ? start_with_command(recorder) : start_with_processes(recorder);
+		error = targets_choose_scope(recorder);
+	if (!error)
+		error = recorder->scope.kind == SCOPE_THREADS && options->command ? start_with_command(recorder)
+										  : start_with_processes(recorder);
 	if (!error) {
 		if (options->started)
 			options->started(options->context);
@@ -283,7 +336,7 @@ static struct mmt_error *run(struct recorder *recorder)
 struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
 			     struct mmt_error **write_error_ret)
 {
-	struct recorder recorder = {.options = options};
+	struct recorder recorder = {.options = options, .cgroup = -1};
 	struct mmt_error *error = check_options(options);
 
 	if (error)

@@ -21,6 +21,7 @@
 #include "capture/known-processes.h"
 #include "capture/procmaps.h"
 #include "capture/rings.h"
+#include "capture/scope.h"
 #include "trace/architecture.h"
 #include "trace/code-copies.h"
 #include "trace/sections.h"
@@ -45,6 +46,8 @@ struct recorder {
 	struct event_set events;
 	struct rings rings;
 	struct attachment attachment;
+	struct scope scope;
+	int cgroup; /* directory of the control group that is recorded; -1: none */
 	struct known_processes processes;
 	struct command command;
 	struct build_id_notes build_ids;
@@ -65,9 +68,10 @@ struct recorder {
 	uint64_t piece_bytes;				 /* see name-pieces.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
-	uint64_t progress_ns; /* when it was told */
-	uint64_t round_bytes; /* appended since the round began */
-	bool drained;	      /* every ring, since the round began */
+	uint64_t progress_ns;	 /* when it was told */
+	uint64_t snapshot_lines; /* of all snapshots so far */
+	uint64_t round_bytes;	 /* appended since the round began */
+	bool drained;		 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	/* Time that first snapshots of children may take, and since when it is as it is. */
 	int64_t children_budget_ns;

@@ -224,20 +224,67 @@ static const void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret
 	return ring->wrapped;
 }
 
+static uint64_t present_head(const struct ring *ring)
+{
+	return __atomic_load_n(&control_page(ring)->data_head, __ATOMIC_ACQUIRE);
+}
+
+void ring_note_head(struct ring *ring)
+{
+	ring->head = present_head(ring);
+}
+
+void rings_note_heads(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++)
+		ring_note_head(&rings->items.items[i]);
+}
+
+static struct mmt_error *get_whole_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
+					  size_t *size_ret)
+{
+	const void *record = get_record(ring, tail, size_ret);
+
+	if (*size_ret < sizeof(struct perf_event_header) || *size_ret > head - tail)
+		return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
+				    *size_ret);
+	*record_ret = record;
+	return NULL;
+}
+
+struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context)
+{
+	uint64_t head = present_head(ring), position = control_page(ring)->data_tail;
+	struct mmt_error *error = NULL;
+
+	if (position < ring->peeked)
+		position = ring->peeked;
+	while (!error && position < head) {
+		const void *record = NULL;
+		size_t size;
+
+		error = get_whole_record(ring, position, head, &record, &size);
+		if (!error)
+			error = handle(context, record, size);
+		position += size;
+	}
+	ring->peeked = position;
+	return error;
+}
+
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context)
 {
 	struct perf_event_mmap_page *control = control_page(ring);
-	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = control->data_tail;
 	struct mmt_error *error = NULL;
 
-	while (!error && tail < head) {
+	while (!error && tail < ring->head) {
+		const void *record = NULL;
 		size_t size;
-		const void *record = get_record(ring, tail, &size);
 
-		if (size < sizeof(struct perf_event_header) || size > head - tail)
-			return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
-					    size);
+		error = get_whole_record(ring, tail, ring->head, &record, &size);
+		if (error)
+			return error;
 		error = handle(context, record, size);
 		tail += size;
 		/* Give room back early: the targets write on meanwhile. */

@@ -25,6 +25,8 @@ struct ring {
 	uint8_t *mapping;  /* control page, then the data */
 	size_t data_bytes; /* a power of two */
 	uint8_t *wrapped;  /* RINGS_RECORD_BYTES_MAX: a record that wraps around is put together here */
+	uint64_t head;	   /* as of rings_note_heads() */
+	uint64_t peeked;   /* what is before that rings_peek() has shown */
 };
 
 struct rings {
@@ -42,13 +44,20 @@ void rings_deinit(struct rings *rings);
 /* The ring of this kind on the CPU with this index in `cpus`. */
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind);
 
+/* So far the rings are filled now; what is read up to there is older than anything that comes later. */
+void rings_note_heads(struct rings *rings);
+void ring_note_head(struct ring *ring);
+
 /*
- * Hands each record up to the head at the time of the call to `handle`, then gives the room back to the kernel. A
- * record is valid during the call and cannot be changed: the kernel makes its pages read-only. Errors of `handle` end
- * the reading.
+ * Hands each record up to the head that was noted to `handle`, then gives the room back to the kernel. A record is
+ * valid during the call and cannot be changed: the kernel makes its pages read-only. Errors of `handle` end the
+ * reading.
  */
 typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
+
+/* Hands each record up to the present head to `handle`, once, and leaves it in the ring. */
+struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);

@@ -110,6 +110,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;
 	}
+	reading->recorder->snapshot_lines++;
 	error = append_line(reading, &line);
 	if (!error && line.protection & PROT_EXEC) {
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
@@ -259,6 +260,8 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
 			error = append_name(recorder, &record, pid, threads.items[i], name, clock_now_ns(),
 					    SNAPSHOT_ID_NAME);
+		if (!error)
+			error = drain_filling_rings(recorder);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/targets.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "capture/cgroup.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/proc.h"
@@ -222,7 +224,7 @@ static struct mmt_error *give_up_the_rest(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *targets_attach(struct recorder *recorder)
+static struct mmt_error *attach_threads(struct recorder *recorder)
 {
 	struct mmt_error *error = add_targets(recorder);
 	uint64_t begin_ns;
@@ -243,6 +245,121 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return NULL;
 }
 
+static size_t count_threads(const struct recorder *recorder)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		proc_pids threads = {0};
+
+		if (proc_list_threads(recorder->processes.items.items[i].pid, &threads, NULL))
+			count += threads.count;
+		vector_deinit(&threads);
+	}
+	return count;
+}
+
+/* Everybody there is, with a memory of its own, or in the control group. */
+static struct mmt_error *add_everybody(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	proc_pids pids = {0};
+	size_t foreign = 0;
+
+	if (!(recorder->cgroup < 0 ? proc_list_processes(&pids) : cgroup_list_processes(recorder->cgroup, &pids)))
+		error = error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; !error && i < pids.count; i++) {
+		pid_t pid = pids.items[i];
+
+		if (pid == getpid() || known_processes_find(&recorder->processes, pid) || proc_has_ended(pid) ||
+		    proc_is_kernel_thread(pid))
+			continue;
+		foreign += proc_runs_32_bit_program(pid);
+		if (!known_processes_add(&recorder->processes, pid, false))
+			error = &error_no_memory;
+	}
+	if (foreign)
+		recorder_message(recorder, true,
+				 "%zu processes run 32-bit programs: their system calls cannot be recorded on a 64-bit "
+				 "kernel",
+				 foreign);
+	vector_deinit(&pids);
+	return error;
+}
+
+/* Of those that are there before the events are: later ones join as their births are told. */
+static struct mmt_error *follow_processes(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		if (!scope_follow(&recorder->scope, recorder->processes.items.items[i].pid, 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *attach_to_cpus(struct recorder *recorder)
+{
+	uint64_t begin_ns = clock_now_ns();
+	struct mmt_error *error = attach_reserve(&recorder->attachment, 1);
+
+	events_put_on_cpus(&recorder->events);
+	recorder->summary.on_cpus = true;
+	if (!error)
+		error = attach_keep_tracepoints(&recorder->attachment);
+	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+		error = add_targets(recorder);
+	/* Whoever is born before the events are there is found, whoever is born later reported. */
+	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+		error = follow_processes(recorder);
+	if (!error)
+		error = attach_cpus(&recorder->attachment, recorder->cgroup);
+	if (!error && recorder->scope.kind == SCOPE_EVERYBODY)
+		error = add_everybody(recorder);
+	if (!error)
+		error = follow_processes(recorder);
+	if (!error && known_processes_update(&recorder->processes))
+		error = refuse_ended(recorder);
+	if (error)
+		return error;
+	recorder->summary.threads = count_threads(recorder);
+	recorder_message(recorder, false, "attached to every CPU, for %llu threads, in %.1f ms",
+			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
+	return NULL;
+}
+
+/* More than can have events of their own? */
+static bool are_too_many(const struct recorder *recorder)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->options->pid_count; i++) {
+		proc_pids threads = {0};
+
+		if (proc_list_threads(recorder->options->pids[i], &threads, NULL))
+			count += threads.count;
+		vector_deinit(&threads);
+	}
+	return count > attach_threads_max(&recorder->attachment);
+}
+
+struct mmt_error *targets_choose_scope(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+
+	recorder->scope.recorder = getpid();
+	recorder->scope.no_inherit = options->no_inherit;
+	if (options->all_cpus || options->cgroup)
+		recorder->scope.kind = SCOPE_EVERYBODY;
+	else if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && are_too_many(recorder)))
+		recorder->scope.kind = SCOPE_PROCESSES;
+	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
+}
+
+struct mmt_error *targets_attach(struct recorder *recorder)
+{
+	return recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
+}
+
 /* Were records lost among which a birth could be? */
 static bool births_may_be_lost(const struct recorder *recorder)
 {
@@ -257,9 +374,13 @@ static bool births_may_be_lost(const struct recorder *recorder)
 struct mmt_error *targets_count_missed(struct recorder *recorder)
 {
 	struct look look;
-	struct mmt_error *error = look_at_processes(recorder, &look);
+	struct mmt_error *error;
 	uint64_t missed = 0;
 
+	/* On CPUs nobody can be missed. */
+	if (recorder->scope.kind != SCOPE_THREADS)
+		return NULL;
+	error = look_at_processes(recorder, &look);
 	/* What had happened by then is in the rings. */
 	if (!error)
 		error = drain_twice(recorder);

@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "capture/recorder.h"
 
+/* How the options are to be met: see scope.h. The command, if any, need not run yet. */
+struct mmt_error *targets_choose_scope(struct recorder *recorder) MMT_MUST_CHECK;
+
 /*
  * Every thread of options->pids has the whole event set, opened or inherited, and so have the children that were born
  * meanwhile. The events are on; recorder->writing is unset, so that what comes before the start is dropped.

@@ -223,6 +223,8 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 	print_text(stream, metadata->version);
 	fputs(", command line ", stream);
 	print_text(stream, metadata->command_line);
+	if (metadata->info.on_cpus)
+		fprintf(stream, ", events on CPUs%s", metadata->info.everybody ? " for everybody" : "");
 	putc('\n', stream);
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		const struct reader_attribute *attribute = &metadata->attributes[i];

@@ -9,6 +9,8 @@
 #define INFO_VERSION 1
 #define LOSS_VERSION 2
 #define INFO_FLAG_COMMAND 1u
+#define INFO_FLAG_ON_CPUS 2u
+#define INFO_FLAG_EVERYBODY 4u
 
 static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
 {
@@ -32,8 +34,11 @@ void recording_info_deinit(struct recording_info *info)
 
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer)
 {
+	uint32_t flags = (info->command ? INFO_FLAG_COMMAND : 0) | (info->on_cpus ? INFO_FLAG_ON_CPUS : 0) |
+			 (info->everybody ? INFO_FLAG_EVERYBODY : 0);
+
 	buffer_put_u32(buffer, INFO_VERSION);
-	buffer_put_u32(buffer, info->command ? INFO_FLAG_COMMAND : 0);
+	buffer_put_u32(buffer, flags);
 	buffer_put_u64(buffer, info->start_ns);
 	buffer_put_u64(buffer, info->start_realtime_ns);
 	buffer_put_u32(buffer, info->page_bytes);
@@ -76,10 +81,14 @@ struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_in
 	uint32_t version;
 	struct mmt_error *error = check_version(bytes, INFO_VERSION, "information section", &version);
 	struct recording_info info = {0};
+	uint32_t flags;
 
 	if (error)
 		return error;
-	info.command = bytes_u32(bytes) & INFO_FLAG_COMMAND;
+	flags = bytes_u32(bytes);
+	info.command = flags & INFO_FLAG_COMMAND;
+	info.on_cpus = flags & INFO_FLAG_ON_CPUS;
+	info.everybody = flags & INFO_FLAG_EVERYBODY;
 	info.start_ns = bytes_u64(bytes);
 	info.start_realtime_ns = bytes_u64(bytes);
 	info.page_bytes = bytes_u32(bytes);

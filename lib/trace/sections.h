@@ -32,6 +32,8 @@ struct recording_info {
 	uint32_t stack_dump_bytes; /* 0: no dumps */
 	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
 	bool command;		   /* started by us */
+	bool on_cpus;		   /* events on every CPU, not of threads */
+	bool everybody;		   /* every process, or all of a control group: no targets */
 	VECTOR(int32_t) targets;   /* processes asked for */
 	VECTOR(uint32_t) roles;	   /* enum attribute_role */
 };

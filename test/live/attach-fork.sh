@@ -3,42 +3,7 @@
 # A process that is inside fork() nearly all the time is attached to: a child that the recording knows has all its calls
 # in it, also one whose birth was on its way when the events were opened.
 source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/forks.bash"
 
 need_perf
-
-# One line per child: its process and how many calls it has made.
-made_calls() {
-	od -A n -t u4 -v -w8 "$directory/children" | awk '$1 { print $1, $2 }'
-}
-
-for round in 1 2 3 4 5; do
-	start_workload fork-slowly "$directory/children" 20000
-	wait_until "some children" eval '[ "$(made_calls | wc -l)" -ge 2 ]'
-	start_recording -m 32M -g none -p "$pid"
-	made_calls >"$directory/first"
-	sleep 0.5
-	made_calls >"$directory/last"
-	sleep 0.1 # whoever counted a call has made it by now
-	stop_recording
-	kill -9 "$pid" && wait "$pid" 2>/dev/null
-	report_json
-	expect_true_report
-	expect_json '.completeness.missed_threads == 0'
-	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-	# Of every process in the recording the numbers of its calls, after those between the two looks.
-	sed -n "s|^[0-9.]* \([0-9]*\)/.* munmap(0x100000000000, \(0x[0-9a-f]*\)) = .*|\1 \2|p" "$directory/dump.out" \
-		>"$directory/recorded"
-	sed -n "s|^[0-9.]* \([0-9]*\)/.*|\1|p" "$directory/dump.out" | sort -u >"$directory/processes"
-	while read -r child last; do
-		grep -qx "$child" "$directory/processes" || continue
-		first=$(sed -n "s/^$child //p" "$directory/first")
-		for ((call = ${first:-0} + 1; call <= last; call++)); do
-			echo "$child $(printf '0x%x' $((call * 4096)))"
-		done
-	done <"$directory/last" >"$directory/expected"
-	[ -s "$directory/expected" ] || fail "no child made calls while recording"
-	missing=$(sort "$directory/recorded" | comm -13 - <(sort "$directory/expected") | wc -l)
-	twice=$(sort "$directory/recorded" | uniq -d | wc -l)
-	[ "$missing $twice" = "0 0" ] ||
-		fail "round $round: $missing of $(wc -l <"$directory/expected") calls are missing, $twice came twice"
-done
+fork_rounds 5

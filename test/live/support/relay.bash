@@ -5,12 +5,13 @@ next_number() {
 	od -A n -t u8 -N 8 "$directory/numbers" | tr -d ' '
 }
 
-# relay_rounds COUNT: each call made from the moment of recording on is in the recording, once.
+# relay_rounds COUNT [OPTION...]: each call made from the moment of recording on is in the recording, once.
 relay_rounds() {
-	local round first last twice missing base=$((0x100000000000)) # of the numbered addresses
+	local rounds=$1 round first last twice missing base=$((0x100000000000)) # of the numbered addresses
+	shift
 	start_workload attach-relay "$directory/numbers"
-	for ((round = 1; round <= $1; round++)); do
-		start_recording -m 32M -g none -p "$pid"
+	for ((round = 1; round <= rounds; round++)); do
+		start_recording -m 32M -g none "$@" -p "$pid"
 		first=$(next_number)
 		sleep 0.5
 		last=$(next_number)

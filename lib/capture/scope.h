@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
+ * everybody in a control group: what others do is passed over while draining, and never gets into the file.
+ *
+ * The rings are read one after the other, and a child's first calls may be in an earlier one than its birth. So births
+ * are looked for in all rings first.
+ */
+#ifndef CAPTURE_SCOPE_H
+#define CAPTURE_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/known-processes.h"
+
+enum scope_kind {
+	SCOPE_THREADS,	 /* events of threads */
+	SCOPE_PROCESSES, /* events on processors: processes asked for and their children */
+	SCOPE_EVERYBODY, /* the same, of all processes, or all in a control group; but not the recorder itself */
+};
+
+struct scope_birth {
+	uint64_t time_ns;
+	pid_t pid, parent;
+};
+
+/* Zero initialisation makes one of threads. */
+struct scope {
+	enum scope_kind kind;
+	bool no_inherit;
+	pid_t recorder;
+	struct map begins,
+	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
+	VECTOR(struct scope_birth) births; /* noted, not yet applied */
+	uint64_t passed_over;		   /* calls of others */
+};
+
+void scope_deinit(struct scope *scope);
+
+/* Is it needed to look for births before anything else is read? */
+bool scope_wants_births(const struct scope *scope);
+
+/* False, here and below: out of memory. */
+bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
+bool scope_note_birth(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
+
+/* Of those noted, which may come in any order, in that of time. */
+bool scope_apply_births(struct scope *scope);
+
+/* Those that were followed by then and are not known any more: forgotten as ended. */
+void scope_forget(struct scope *scope, const struct known_processes *known, uint64_t before_ns);
+
+/* Is what the process did then to be recorded? */
+bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A process of 10,000 threads is attached to without a descriptor for each of them; what its threads, new and old, and its
+# children do is in the recording.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+start_workload many-idle 10000
+[ "$(ls "/proc/$pid/task" | wc -l)" = 10001 ] || fail "it has not so many threads"
+start_recording -v -m 64M -p "$pid"
+grep -q 'attached to every CPU, for 10001 threads' record.log || fail "$(cat record.log)"
+[ "$(ls "/proc/$recorder/fd" | wc -l)" -lt 1024 ] || fail "the recorder has too many files open"
+let_work
+stop_recording
+grep -q 'recorded on every CPU' record.log || fail "the summary does not say it"
+report_json
+let_end
+expect_true_report
+expect_json ".processes | length == 2 and all(.checked or .ended) and (map(.pid == $pid) | any)"
+expect_workload_answer yes
+expect_check 0
+
+# Where the kernel is to have an event for each thread it is said what that would take.
+start_workload many-idle 10000
+(ulimit -n 20000 2>/dev/null; "$MMTRACE" record --scope threads -o refused.data -p "$pid" 2>refused.log) &&
+	fail "10,000 threads were attached to one by one"
+grep -q 'too many threads.*ulimit -n' refused.log || fail "$(cat refused.log)"
+[ ! -e refused.data ] || fail "a recording was left behind"
