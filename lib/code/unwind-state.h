@@ -8,6 +8,8 @@
 #ifndef CODE_UNWIND_STATE_H
 #define CODE_UNWIND_STATE_H
 
+#include <string.h>
+
 #include "code/unwind.h"
 
 /* To port: fill one in (see unwind-x86-64.c). */
@@ -25,6 +27,16 @@ struct unwind_rules {
 	int8_t saved_frame_pointer, saved_return_address, frame_end;
 	/* Offset of each register from the stack pointer at the trampoline that a signal handler returns to. */
 	uint16_t signal_registers[CFI_REGISTERS];
+};
+
+enum unwind_step {
+	UNWIND_STEP_DONE,
+	UNWIND_STEP_ENTRY,
+	UNWIND_STEP_MISSING, /* needs a word that was not recorded */
+	UNWIND_STEP_NO_DATA,
+	UNWIND_STEP_INVALID,
+	UNWIND_STEP_OTHER_STACK,
+	UNWIND_STEP_COROUTINE,
 };
 
 enum unwind_value_state {
@@ -61,17 +73,96 @@ struct unwind_state {
 	bool by_frame_pointer;	     /* the last frame's caller is found by the frame pointer */
 };
 
+static inline void unwind_write_down(struct unwind_state *state, uint32_t offset, enum unwind_read_kind kind,
+				     uint64_t value)
+{
+	struct unwind_result *result = state->result;
+
+	if (offset == UNWIND_SOURCE_DERIVED)
+		return;
+	if (result->read_count == UNWIND_READS_MAX) {
+		result->reads_overflow = true;
+		return;
+	}
+	result->reads[result->read_count++] =
+	    (struct unwind_read){.offset = offset, .kind = (uint8_t)kind, .value = value};
+}
+
+static inline struct unwind_value unwind_derived_value(uint64_t value)
+{
+	return (struct unwind_value){.value = value, .source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_KNOWN};
+}
+
 /* The word at `address`; missing when it is no part of the copy. */
-struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address);
+static inline struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address)
+{
+	uint64_t offset = address - state->base;
+	struct unwind_value value = {.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
+
+	if (offset >= UNWIND_STACK_REACH)
+		return value;
+	value.source = (uint32_t)offset;
+	if (offset + sizeof(value.value) <= state->input->stack_size) {
+		memcpy(&value.value, state->input->stack + offset, sizeof(value.value));
+		value.state = UNWIND_VALUE_KNOWN;
+	}
+	return value;
+}
 
 /* Use a value as a pointer into the stack; false when it is not known or none. */
-bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret);
+static inline bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret)
+{
+	uint64_t offset = value.value - state->base;
+
+	if (value.state == UNWIND_VALUE_LOST)
+		return false;
+	if (value.state == UNWIND_VALUE_MISSING) {
+		unwind_write_down(state, value.source, UNWIND_READ_MISSING, 0);
+		return false;
+	}
+	if (offset >= UNWIND_STACK_REACH) {
+		unwind_write_down(state, value.source, UNWIND_READ_OUTSIDE, value.value);
+		return false;
+	}
+	unwind_write_down(state, value.source, UNWIND_READ_RELATIVE, offset);
+	*pointer_ret = value.value;
+	return true;
+}
 
 /* Use a value as a code address; false when it is not known. */
-bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret);
+static inline bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret)
+{
+	/* What was computed from the stack pointer is no code address, and would differ from stack to stack. */
+	if (value.state == UNWIND_VALUE_LOST ||
+	    (value.state == UNWIND_VALUE_KNOWN && value.source == UNWIND_SOURCE_DERIVED))
+		return false;
+	if (value.state == UNWIND_VALUE_MISSING) {
+		unwind_write_down(state, value.source, UNWIND_READ_MISSING, 0);
+		return false;
+	}
+	unwind_write_down(state, value.source, UNWIND_READ_ADDRESS, value.value);
+	*address_ret = value.value & state->rules->address_mask;
+	return true;
+}
+
+/* Why a value could not be used. */
+static inline enum unwind_step unwind_failed_value(const struct unwind_value *value)
+{
+	return value->state == UNWIND_VALUE_MISSING ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
+}
 
 /* Initial value of a register. */
 struct unwind_value unwind_register(const struct unwind_input *input, unsigned number);
+
+/* A frame has been left: the registers are those of the next one. */
+void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin);
+/* The same with new registers. */
+void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
+			 enum unwind_origin origin);
+
+/* By a row, and through the frame that the kernel makes for a signal handler: unwind-cfi.c. */
+enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row);
+enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);
 
 /* False when there is no more room. */
 bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame);

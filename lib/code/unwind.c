@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/expressions.h"
 #include "code/unwind-places.h"
 #include "code/unwind-state.h"
 
@@ -15,35 +14,6 @@
 #define CACHE_LINE 64
 #define FETCH_AHEAD 1024 /* the next frames, most often */
 
-enum step {
-	STEP_DONE,
-	STEP_ENTRY,
-	STEP_MISSING, /* needs a word that was not recorded */
-	STEP_NO_DATA,
-	STEP_INVALID,
-	STEP_OTHER_STACK,
-	STEP_COROUTINE,
-};
-
-static void write_down(struct unwind_state *state, uint32_t offset, enum unwind_read_kind kind, uint64_t value)
-{
-	struct unwind_result *result = state->result;
-
-	if (offset == UNWIND_SOURCE_DERIVED)
-		return;
-	if (result->read_count == UNWIND_READS_MAX) {
-		result->reads_overflow = true;
-		return;
-	}
-	result->reads[result->read_count++] =
-	    (struct unwind_read){.offset = offset, .kind = (uint8_t)kind, .value = value};
-}
-
-static struct unwind_value derived_value(uint64_t value)
-{
-	return (struct unwind_value){.value = value, .source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_KNOWN};
-}
-
 struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
 {
 	bool known = input->registers->known >> number & 1;
@@ -51,55 +21,6 @@ struct unwind_value unwind_register(const struct unwind_input *input, unsigned n
 	return (struct unwind_value){.value = known ? input->registers->values[number] : 0,
 				     .source = UNWIND_READ_REGISTER + number,
 				     .state = known ? UNWIND_VALUE_KNOWN : UNWIND_VALUE_MISSING};
-}
-
-struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address)
-{
-	uint64_t offset = address - state->base;
-	struct unwind_value value = {.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
-
-	if (offset >= UNWIND_STACK_REACH)
-		return value;
-	value.source = (uint32_t)offset;
-	if (offset + sizeof(value.value) <= state->input->stack_size) {
-		memcpy(&value.value, state->input->stack + offset, sizeof(value.value));
-		value.state = UNWIND_VALUE_KNOWN;
-	}
-	return value;
-}
-
-bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret)
-{
-	uint64_t offset = value.value - state->base;
-
-	if (value.state == UNWIND_VALUE_LOST)
-		return false;
-	if (value.state == UNWIND_VALUE_MISSING) {
-		write_down(state, value.source, UNWIND_READ_MISSING, 0);
-		return false;
-	}
-	if (offset >= UNWIND_STACK_REACH) {
-		write_down(state, value.source, UNWIND_READ_OUTSIDE, value.value);
-		return false;
-	}
-	write_down(state, value.source, UNWIND_READ_RELATIVE, offset);
-	*pointer_ret = value.value;
-	return true;
-}
-
-bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret)
-{
-	/* What was computed from the stack pointer is no code address, and would differ from stack to stack. */
-	if (value.state == UNWIND_VALUE_LOST ||
-	    (value.state == UNWIND_VALUE_KNOWN && value.source == UNWIND_SOURCE_DERIVED))
-		return false;
-	if (value.state == UNWIND_VALUE_MISSING) {
-		write_down(state, value.source, UNWIND_READ_MISSING, 0);
-		return false;
-	}
-	write_down(state, value.source, UNWIND_READ_ADDRESS, value.value);
-	*address_ret = value.value & state->rules->address_mask;
-	return true;
 }
 
 bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
@@ -194,7 +115,7 @@ static void fetch_ahead(struct unwind_state *state)
 }
 
 /* A frame has been left: the registers are those of the next one. */
-static void enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
+void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
 {
 	state->address = address;
 	state->is_return_address = true;
@@ -205,224 +126,16 @@ static void enter_frame(struct unwind_state *state, uint64_t address, uint64_t s
 	fetch_ahead(state);
 }
 
-static void enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
+void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
 			 enum unwind_origin origin)
 {
 	memcpy(state->registers, caller, sizeof(state->registers));
 	state->live = UINT64_MAX;
-	enter_frame(state, address, slot, origin);
-}
-
-/* Why a value could not be used. */
-static enum step failed_value(const struct unwind_value *value)
-{
-	return value->state == UNWIND_VALUE_MISSING ? STEP_MISSING : STEP_NO_DATA;
-}
-
-static enum step step_by_signal_frame(struct unwind_state *state)
-{
-	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	uint64_t frame, address, interrupted;
-
-	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
-		return STEP_MISSING;
-	for (unsigned i = 0; i < rules->register_count; i++)
-		caller[i] = unwind_load(state, frame + rules->signal_registers[i]);
-	if (!unwind_use_address(state, caller[rules->instruction_pointer], &address))
-		return STEP_MISSING;
-	enter_caller(state, caller, address, frame, UNWIND_BY_SIGNAL_FRAME);
-	state->is_return_address = false;
-	state->other_stack = !unwind_use_pointer(state, caller[rules->stack_pointer], &interrupted) &&
-			     caller[rules->stack_pointer].state == UNWIND_VALUE_KNOWN;
-	return STEP_DONE;
-}
-
-static enum step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
-{
-	struct unwind_value base = {0};
-	uint64_t cfa, stack_pointer, least;
-
-	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
-		return STEP_NO_DATA;
-	base = state->registers[row->cfa_register];
-	if (!unwind_use_pointer(state, base, &cfa))
-		return failed_value(&base);
-	cfa += (uint64_t)(int64_t)row->cfa_offset;
-	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
-		cfa += state->rules->word;
-	if (row->cfa_kind == CFI_CFA_LOAD) {
-		base = unwind_load(state, cfa);
-		if (!unwind_use_pointer(state, base, &cfa))
-			return failed_value(&base);
-	}
-	if (cfa & (state->rules->word - 1u))
-		return STEP_INVALID;
-	/* Only a function that has not called anything, and keeps its return address in a register, may have no frame.
-	 */
-	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;
-	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
-	    cfa < stack_pointer + least)
-		return STEP_INVALID;
-	*cfa_ret = cfa;
-	return STEP_DONE;
-}
-
-/* Value in the caller of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
-static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, uint64_t cfa,
-				      uint64_t *slot_ret)
-{
-	uint64_t place;
-
-	*slot_ret = 0;
-	switch ((enum cfi_rule_kind)rule->kind) {
-	case CFI_RULE_SAME:
-		return state->registers[rule->number];
-	case CFI_RULE_OFFSET:
-		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
-		return unwind_load(state, *slot_ret);
-	case CFI_RULE_VALUE:
-		return derived_value(cfa + (uint64_t)(int64_t)rule->offset);
-	case CFI_RULE_REGISTER:
-		return state->registers[rule->reg];
-	case CFI_RULE_AT_REGISTER:
-		if (!unwind_use_pointer(state, state->registers[rule->reg], &place))
-			break;
-		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
-		return unwind_load(state, *slot_ret);
-	case CFI_RULE_UNDEFINED:
-	case CFI_RULE_EXPRESSION:
-	case CFI_RULE_VALUE_EXPRESSION:
-		break;
-	}
-	return (struct unwind_value){0};
-}
-
-/*
- * Turn the registers into the caller's. All rules are about the registers as they were: what they give is stored only
- * when the last one has been applied.
- */
-static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
-{
-	const struct unwind_rules *rules = state->rules;
-	uint64_t followed = (1ULL << rules->register_count) - 1;
-	struct unwind_value restored[CFI_REGISTERS];
-	uint64_t ignored;
-
-	for (unsigned i = 0; i < row->rule_count; i++)
-		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
-	for (uint64_t lost = state->live & followed & ~rules->preserved; lost; lost &= lost - 1)
-		state->registers[__builtin_ctzll(lost)].state = UNWIND_VALUE_LOST;
-	state->live = ~followed | rules->preserved | 1ULL << rules->stack_pointer;
-	state->registers[rules->stack_pointer] = derived_value(cfa);
-	for (unsigned i = 0; i < row->rule_count; i++) {
-		state->registers[row->rules[i].number] = restored[i];
-		state->live |= 1ULL << row->rules[i].number;
-	}
-	/* What the link register holds after the return is where that went, not where the caller will return to. */
-	if (!rules->return_address_pushed)
-		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
-}
-
-static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row,
-					       const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
-{
-	*slot_ret = 0;
-	if (rule)
-		return apply_rule(state, rule, cfa, slot_ret);
-	/* Still in the link register: lost in a frame that has called another, see restore_registers(). */
-	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
-		return state->registers[row->return_column];
-	return (struct unwind_value){0};
-}
-
-/* What an expression looked at on the way to a step. */
-struct expression_reads {
-	struct unwind_state *state;
-	bool missing;
-};
-
-static bool read_for_expression(void *context, uint64_t address, uint64_t *word_ret)
-{
-	struct expression_reads *reads = context;
-	struct unwind_value value = unwind_load(reads->state, address);
-
-	*word_ret = value.value;
-	reads->missing |= value.state == UNWIND_VALUE_MISSING && value.source != UNWIND_SOURCE_DERIVED;
-	return value.state == UNWIND_VALUE_KNOWN;
-}
-
-/* What the step depends on is only known to libunwind: such a stack is not memoised. */
-static enum step step_by_expressions(struct unwind_state *state, const struct cfi_row *row)
-{
-	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	struct expression_reads reads = {.state = state};
-	struct expressions_registers registers = {0}, found;
-	uint64_t stack_pointer, address;
-
-	state->result->reads_overflow = true;
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (state->registers[i].state != UNWIND_VALUE_KNOWN)
-			continue;
-		registers.values[i] = state->registers[i].value;
-		registers.known |= 1ULL << i;
-	}
-	if (!expressions_step(rules->elf_machine, row, state->address - state->is_return_address, read_for_expression,
-			      &reads, &registers, &found))
-		return reads.missing ? STEP_MISSING : STEP_NO_DATA;
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (found.known >> i & 1)
-			caller[i] = derived_value(found.values[i]);
-	}
-	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
-	    stack_pointer <= state->registers[rules->stack_pointer].value)
-		return STEP_INVALID;
-	address = found.values[rules->instruction_pointer];
-	if (!address)
-		return STEP_ENTRY;
-	enter_caller(state, caller, address, stack_pointer - rules->word, UNWIND_BY_EXPRESSION);
-	return STEP_DONE;
-}
-
-static enum step step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
-{
-	struct unwind_value return_address;
-	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
-	uint64_t cfa, slot, address;
-	enum step step;
-
-	if (rule && rule->kind == CFI_RULE_UNDEFINED)
-		return STEP_ENTRY;
-	if (row->signal_frame)
-		return step_by_signal_frame(state);
-	if (row->has_expressions)
-		return step_by_expressions(state, row);
-	step = find_cfa(state, row, &cfa);
-	if (step != STEP_DONE)
-		return step;
-	return_address = find_return_address(state, row, rule, cfa, &slot);
-	if (!unwind_use_address(state, return_address, &address)) {
-		state->wanted = slot;
-		return failed_value(&return_address);
-	}
-	if (row->deduced) {
-		int call = unwind_follows_call(state, address);
-
-		if (call == 0 || (row->unsure && call < 0)) {
-			state->rejected = address;
-			return STEP_NO_DATA;
-		}
-	}
-	if (!address)
-		return STEP_ENTRY;
-	restore_registers(state, row, cfa);
-	enter_frame(state, address, slot, UNWIND_BY_CFI);
-	return STEP_DONE;
+	unwind_enter_frame(state, address, slot, origin);
 }
 
 /* Code that has no frame of its own: the word at the stack pointer, if it is the return address of a call. */
-static enum step step_by_stack_pointer(struct unwind_state *state)
+static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS];
@@ -432,15 +145,15 @@ static enum step step_by_stack_pointer(struct unwind_state *state)
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place) ||
 	    !unwind_use_address(state, unwind_load(state, place), &address) || !address)
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	kind = unwind_find(state, address, true, &caller_place);
 	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
 	    unwind_follows_call(state, address) == 0)
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	memcpy(caller, state->registers, sizeof(caller));
-	caller[rules->stack_pointer] = derived_value(place + rules->word);
-	enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
-	return STEP_DONE;
+	caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
+	unwind_enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
+	return UNWIND_STEP_DONE;
 }
 
 /* Whether the frame pointer saved in a frame may be that of code without CFI: it only ever grows, or ends with 0. */
@@ -453,7 +166,7 @@ static bool is_outer_frame(struct unwind_state *state, struct unwind_value saved
 	return saved.state == UNWIND_VALUE_KNOWN && !saved.value;
 }
 
-static enum step step_by_frame_pointer(struct unwind_state *state)
+static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
@@ -463,28 +176,28 @@ static enum step step_by_frame_pointer(struct unwind_state *state)
 	struct code_place place;
 
 	if (!unwind_use_pointer(state, frame_pointer, &frame))
-		return failed_value(&frame_pointer);
+		return unwind_failed_value(&frame_pointer);
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer) ||
 	    frame < stack_pointer || frame & (rules->word - 1u))
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	slot = frame + (uint64_t)(int64_t)rules->saved_return_address;
 	return_address = unwind_load(state, slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
-		return STEP_MISSING;
+		return UNWIND_STEP_MISSING;
 	}
 	if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	saved = unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_frame_pointer);
 	if (!place.row && !is_outer_frame(state, saved, frame))
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	caller[rules->frame_pointer] = saved;
-	caller[rules->stack_pointer] = derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
-	enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
+	caller[rules->stack_pointer] = unwind_derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
+	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
 	state->doubtful = unwind_follows_call(state, address) == 0;
 	/* A frame record may lie anywhere in its frame. */
 	state->stack_pointer_is_bound = !rules->return_address_pushed;
-	return STEP_DONE;
+	return UNWIND_STEP_DONE;
 }
 
 /*
@@ -492,7 +205,7 @@ static enum step step_by_frame_pointer(struct unwind_state *state)
  * caller's record is the one at the frame pointer. When it has one, the link register is that of the record, or of a
  * call it made.
  */
-static enum step step_by_link_register(struct unwind_state *state)
+static enum unwind_step step_by_link_register(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS];
@@ -500,17 +213,17 @@ static enum step step_by_link_register(struct unwind_state *state)
 
 	if (!unwind_use_address(state, state->registers[rules->link_register], &address) || !address ||
 	    unwind_follows_call(state, address) != 1)
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) &&
 	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
 			       &recorded) &&
 	    recorded == address)
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->link_register] = (struct unwind_value){0};
-	enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
+	unwind_enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
 	state->stack_pointer_is_bound = state->doubtful = true;
-	return STEP_DONE;
+	return UNWIND_STEP_DONE;
 }
 
 static bool is_entry(const struct unwind_state *state, uint64_t return_address)
@@ -528,7 +241,7 @@ static bool is_entry(const struct unwind_state *state, uint64_t return_address)
  * Code that never returns, because it ends the thread when what it calls returns: no instruction tells where its return
  * address is. But when the first word that may be one leads to the entry of a thread, it is.
  */
-static enum step step_to_entry(struct unwind_state *state)
+static enum unwind_step step_to_entry(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
@@ -537,39 +250,39 @@ static enum step step_to_entry(struct unwind_state *state)
 
 	if (unwind_find(state, state->address, true, &code) != CODE_NATIVE ||
 	    !unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
-		return STEP_NO_DATA;
+		return UNWIND_STEP_NO_DATA;
 	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += rules->word) {
 		if (!unwind_use_address(state, unwind_load(state, place), &address))
-			return STEP_NO_DATA;
+			return UNWIND_STEP_NO_DATA;
 		if (unwind_follows_call(state, address) != 1)
 			continue;
 		if (!is_entry(state, address))
-			return STEP_NO_DATA;
-		caller[rules->stack_pointer] = derived_value(place + rules->word);
-		enter_caller(state, caller, address, place, UNWIND_BY_STUB);
-		return STEP_DONE;
+			return UNWIND_STEP_NO_DATA;
+		caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
+		unwind_enter_caller(state, caller, address, place, UNWIND_BY_STUB);
+		return UNWIND_STEP_DONE;
 	}
-	return STEP_NO_DATA;
+	return UNWIND_STEP_NO_DATA;
 }
 
-static enum step step_without_cfi(struct unwind_state *state)
+static enum unwind_step step_without_cfi(struct unwind_state *state)
 {
-	enum step step;
+	enum unwind_step step;
 
 	if (!state->is_return_address) {
 		step =
 		    state->rules->return_address_pushed ? step_by_stack_pointer(state) : step_by_link_register(state);
-		if (step == STEP_DONE)
+		if (step == UNWIND_STEP_DONE)
 			return step;
 	}
 	step = step_by_frame_pointer(state);
-	return step == STEP_NO_DATA && state->is_return_address && state->rules->return_address_pushed
+	return step == UNWIND_STEP_NO_DATA && state->is_return_address && state->rules->return_address_pushed
 		   ? step_to_entry(state)
 		   : step;
 }
 
 /* CPython calls through code that it generates; newer versions give it a frame pointer. */
-static enum step step_by_python_trampoline(struct unwind_state *state)
+static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS];
@@ -577,35 +290,35 @@ static enum step step_by_python_trampoline(struct unwind_state *state)
 	uint64_t stack_pointer, frame, slot, address;
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer))
-		return failed_value(&state->registers[rules->stack_pointer]);
+		return unwind_failed_value(&state->registers[rules->stack_pointer]);
 	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) && frame == stack_pointer)
 		return step_by_frame_pointer(state);
 	slot = stack_pointer + rules->word;
 	return_address = unwind_load(state, slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
-		return STEP_MISSING;
+		return UNWIND_STEP_MISSING;
 	}
 	memcpy(caller, state->registers, sizeof(caller));
-	caller[rules->stack_pointer] = derived_value(slot + rules->word);
-	enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
+	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
+	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
 	state->doubtful = unwind_follows_call(state, address) == 0;
-	return STEP_DONE;
+	return UNWIND_STEP_DONE;
 }
 
-static enum step step(struct unwind_state *state, const struct code_place *place)
+static enum unwind_step step(struct unwind_state *state, const struct code_place *place)
 {
-	enum step last;
+	enum unwind_step last;
 
 	switch (place->stub) {
 	case CODE_STUB_SIGNAL_RETURN:
-		return step_by_signal_frame(state);
+		return unwind_step_by_signal_frame(state);
 	case CODE_STUB_COROUTINE:
-		return STEP_COROUTINE;
+		return UNWIND_STEP_COROUTINE;
 	case CODE_STUB_ENTRY:
-		return STEP_ENTRY;
+		return UNWIND_STEP_ENTRY;
 	case CODE_STUB_STACK_SWITCH:
-		return STEP_OTHER_STACK;
+		return UNWIND_STEP_OTHER_STACK;
 	case CODE_STUB_PYTHON_TRAMPOLINE:
 		if (state->rules->return_address_pushed)
 			return step_by_python_trampoline(state);
@@ -617,32 +330,32 @@ static enum step step(struct unwind_state *state, const struct code_place *place
 	if (!place->row)
 		return step_without_cfi(state);
 	state->rejected = 0;
-	last = step_by_cfi(state, place->row);
-	if (last == STEP_DONE || !place->row->deduced || (last != STEP_NO_DATA && !place->row->unsure))
+	last = unwind_step_by_cfi(state, place->row);
+	if (last == UNWIND_STEP_DONE || !place->row->deduced || (last != UNWIND_STEP_NO_DATA && !place->row->unsure))
 		return last;
 	last = step_without_cfi(state);
 	/* Two answers, neither of which is proved. */
-	if (last == STEP_DONE && state->origin == UNWIND_BY_FRAME_POINTER && place->row->unsure && state->rejected &&
-	    state->rejected != state->address)
+	if (last == UNWIND_STEP_DONE && state->origin == UNWIND_BY_FRAME_POINTER && place->row->unsure &&
+	    state->rejected && state->rejected != state->address)
 		state->doubtful = true;
 	return last;
 }
 
-static enum unwind_end end_of_steps(const struct unwind_state *state, enum step last)
+static enum unwind_end end_of_steps(const struct unwind_state *state, enum unwind_step last)
 {
 	switch (last) {
-	case STEP_ENTRY:
+	case UNWIND_STEP_ENTRY:
 		return UNWIND_END_ENTRY;
-	case STEP_COROUTINE:
+	case UNWIND_STEP_COROUTINE:
 		return UNWIND_END_COROUTINE;
-	case STEP_OTHER_STACK:
+	case UNWIND_STEP_OTHER_STACK:
 		return UNWIND_END_OTHER_STACK;
-	case STEP_MISSING:
+	case UNWIND_STEP_MISSING:
 		return UNWIND_END_DUMP_EXHAUSTED;
-	case STEP_INVALID:
+	case UNWIND_STEP_INVALID:
 		return UNWIND_END_INVALID;
-	case STEP_NO_DATA:
-	case STEP_DONE:
+	case UNWIND_STEP_NO_DATA:
+	case UNWIND_STEP_DONE:
 		break;
 	}
 	return state->other_stack ? UNWIND_END_OTHER_STACK : UNWIND_END_NO_UNWIND_DATA;
@@ -650,7 +363,7 @@ static enum unwind_end end_of_steps(const struct unwind_state *state, enum step 
 
 static enum unwind_end walk_stack(struct unwind_state *state)
 {
-	enum step last;
+	enum unwind_step last;
 
 	do {
 		struct code_place place;
@@ -674,7 +387,7 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
 					  place.row->cfa_register == state->rules->frame_pointer;
 		last = step(state, &place);
-	} while (last == STEP_DONE);
+	} while (last == UNWIND_STEP_DONE);
 	return end_of_steps(state, last);
 }
 
