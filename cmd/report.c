@@ -43,14 +43,6 @@ static const char *parse_moment(const char *text, void *value)
 	return value_moment(text, value);
 }
 
-static const char *parse_step(const char *text, void *value)
-{
-	uint64_t *ns = value;
-	const char *wanted = value_duration(text, ns);
-
-	return wanted ? wanted : *ns ? NULL : "a time above 0";
-}
-
 static const char *parse_word(const char *text, void *value)
 {
 	return value_word(text, value);
@@ -226,8 +218,8 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION(0, "tail", OTHER, &options->tail, "PERCENT",
 		   "leave out what was mapped in the last share of the time, too young to judge (10%)",
 		   .parse = parse_share),
-	    OPTION(0, "every", OTHER, &options->every_ns, "TIME",
-		   "show the development too, in steps of this length (10s, 5m)", .parse = parse_step),
+	    OPTION(0, "every", DURATION, &options->every_ns, "TIME",
+		   "show the development too, in steps of this length (10s, 5m)"),
 	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age|peak",
 		   "largest first by this figure (default unfreed); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
