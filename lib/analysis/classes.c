@@ -31,7 +31,7 @@ const char *mmt_class_name(enum mmt_class memory_class)
 
 static bool starts_with(const char *text, const char *start)
 {
-	return !strncmp(text, start, strlen(start));
+	return text[0] == start[0] && !strncmp(text, start, strlen(start));
 }
 
 static bool is_stack(const struct space_attributes *attributes, const char *path)

@@ -367,8 +367,17 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 
 	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
 		key[2] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
+	if (view->has_last_generation && !memcmp(key, view->last_generation_key, sizeof(key))) {
+		*generation_ret = view->last_generation;
+		return NULL;
+	}
 	*generation_ret = intern_put(&view->generations, key, sizeof(key));
-	return *generation_ret == INTERN_NONE ? &error_no_memory : NULL;
+	if (*generation_ret == INTERN_NONE)
+		return &error_no_memory;
+	memcpy(view->last_generation_key, key, sizeof(key));
+	view->last_generation = *generation_ret;
+	view->has_last_generation = true;
+	return NULL;
 }
 
 /* A copy is empty where the page of the stack pointer was not there yet. */

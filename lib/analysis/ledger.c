@@ -57,14 +57,23 @@ static void double_buckets(struct ledger *ledger)
 	ledger->bucket_ns *= 2;
 }
 
-static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns, uint64_t bytes)
+static void find_bucket(struct ledger *ledger, uint64_t time_ns)
 {
 	uint64_t start_ns = ledger->options.from_ns;
 	uint64_t elapsed = time_ns > start_ns ? time_ns - start_ns : 0;
 
 	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
 		double_buckets(ledger);
-	row->change[elapsed / ledger->bucket_ns] += bytes;
+	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
+	ledger->latest_start_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
+	ledger->latest_end_ns = ledger->latest_start_ns + ledger->bucket_ns;
+}
+
+static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns, uint64_t bytes)
+{
+	if (time_ns < ledger->latest_start_ns || time_ns >= ledger->latest_end_ns)
+		find_bucket(ledger, time_ns);
+	row->change[ledger->latest_bucket] += bytes;
 }
 
 static void add_step(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
@@ -366,7 +375,7 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t numbe
 	return account->row == LEDGER_NO_ROW ? NULL : account;
 }
 
-static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
 				      uint32_t *number_ret)
 {
 	const struct account_key key = {stack, process, kind};
@@ -381,6 +390,23 @@ static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uin
 		return error;
 	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
 	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				      uint32_t *number_ret)
+{
+	struct recent_account *recent =
+	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
+	struct mmt_error *error;
+
+	if (recent->number && recent->stack == stack && recent->process == process && recent->kind == kind) {
+		*number_ret = recent->number - 1;
+		return NULL;
+	}
+	error = make_account(ledger, stack, process, kind, number_ret);
+	if (!error)
+		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
+	return error;
 }
 
 static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t number)

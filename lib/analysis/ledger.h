@@ -87,6 +87,13 @@ struct thread_account {
 	uint64_t released_bytes; /* by it, of anybody's */
 };
 
+#define LEDGER_RECENT_ACCOUNTS 1024
+
+struct recent_account {
+	uint32_t stack, process, kind;
+	uint32_t number; /* of the account, plus 1; 0: none */
+};
+
 struct ledger_options {
 	uint64_t from_ns, births_to_ns;
 	uint64_t every_ns; /* 0: `steps` are not kept */
@@ -103,6 +110,7 @@ struct ledger {
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
+	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
 	struct steps_of_rows steps; /* since from_ns, each as long as every_ns */
 	struct row_changes changes; /* of rows, behind the first whose row is not known */
@@ -113,11 +121,13 @@ struct ledger {
 	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
 	VECTOR(uint32_t) found;	  /* births */
 	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
-	VECTOR(struct thread_account) threads; /* by the caller's number */
-	struct map releases;		       /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
-	uint64_t now_ns;		       /* set by the caller before each change */
-	uint64_t bucket_ns;		       /* doubles when the buckets are full */
-	bool out_of_memory;		       /* sticky: observers cannot return errors */
+	VECTOR(struct thread_account) threads;	 /* by the caller's number */
+	struct map releases;			 /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
+	uint64_t now_ns;			 /* set by the caller before each change */
+	uint64_t bucket_ns;			 /* doubles when the buckets are full */
+	unsigned latest_bucket;			 /* that of the last change, which most changes are in */
+	uint64_t latest_start_ns, latest_end_ns; /* its bounds */
+	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
 
 /* Copies the options. */

@@ -109,11 +109,15 @@ static bool can_unwind(const struct replay *replay, const struct process *proces
 static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,
 				const struct event_stack *dump)
 {
-	struct event_stack joined = join_stacks(truth, dump);
+	struct event_stack joined;
 
+	if (dump) {
+		joined = join_stacks(truth, dump);
+		truth = &joined;
+	}
 	if (!can_unwind(replay, processes_at(replay->processes, outcome->process)))
-		return keep_early_sample(replay, outcome, &joined);
-	return unwind_and_credit(replay, outcome, &joined);
+		return keep_early_sample(replay, outcome, truth);
+	return unwind_and_credit(replay, outcome, truth);
 }
 
 struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
@@ -337,6 +341,12 @@ static struct mmt_error *look_at_birth(struct replay *replay, uint32_t number, s
 	return ledger_settle(&replay->ledger, number, 0);
 }
 
+/* It creates nothing, whatever happens. */
+static bool only_releases(enum call call)
+{
+	return call == CALL_MUNMAP || call == CALL_SHMDT;
+}
+
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
@@ -353,7 +363,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 				  .witness_count = state->witnesses.count};
 	struct mmt_error *error = open_commit(replay, state, event, process, &outcome, &call.commit);
 
-	if (!error)
+	if (!error && !only_releases(event->call.call))
 		error = ledger_open(&replay->ledger, process->holder, state->number, &call.birth);
 	if (error)
 		return error;

@@ -184,6 +184,7 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	error = reader_open(options->report->input, &replay->reader);
 	if (error)
 		return error;
+	reader_leave_out_unused_stacks(replay->reader);
 	replay->metadata = reader_metadata(replay->reader);
 	error = prepare(replay, options);
 	if (error)

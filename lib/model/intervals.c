@@ -2,137 +2,321 @@
 #include "model/intervals.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_RANGES 64
+
+struct interval_chunk {
+	size_t count;
+	uint64_t starts[CHUNK_RANGES];
+	struct interval_node *nodes[CHUNK_RANGES];
+};
+
+/* Of a range. */
+struct place {
+	size_t chunk, index;
+};
 
 void intervals_deinit(struct intervals *intervals)
 {
-	struct interval_node *node = intervals->root;
-
-	/* Rotate left children away, so that no recursion depends on the shape. */
-	while (node) {
-		struct interval_node *left = node->left, *right = node->right;
-
-		if (left) {
-			node->left = left->right;
-			left->right = node;
-			node = left;
-		} else {
-			free(node);
-			node = right;
-		}
+	for (size_t i = 0; i < intervals->chunk_count; i++) {
+		for (size_t j = 0; j < intervals->chunks[i]->count; j++)
+			free(intervals->chunks[i]->nodes[j]);
+		free(intervals->chunks[i]);
 	}
-	intervals->root = NULL;
-	intervals->count = 0;
+	while (intervals->spare) {
+		struct interval_node *node = intervals->spare;
+
+		intervals->spare = node->next_spare;
+		free(node);
+	}
+	free(intervals->chunks);
+	free(intervals->starts);
+	*intervals = (struct intervals){0};
+}
+
+/* How many of the ascending numbers are at or below `limit`; no branch depends on them. */
+static inline size_t count_up_to(const uint64_t *numbers, size_t count, uint64_t limit)
+{
+	const uint64_t *base = numbers;
+
+	if (!count)
+		return 0;
+	while (count > 1) {
+		size_t half = count / 2;
+
+		base += half * (base[half - 1] <= limit);
+		count -= half;
+	}
+	return (size_t)(base - numbers) + (*base <= limit);
+}
+
+/* The last range that starts at or below `address`; false: none. */
+static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
+{
+	size_t chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
+
+	if (!chunk)
+		return false;
+	place_ret->chunk = chunk - 1;
+	place_ret->index =
+	    count_up_to(intervals->chunks[chunk - 1]->starts, intervals->chunks[chunk - 1]->count, address) - 1;
+	return true;
+}
+
+static inline struct interval_node *node_at(const struct intervals *intervals, struct place place)
+{
+	return intervals->chunks[place.chunk]->nodes[place.index];
+}
+
+/* The range behind that at `place`; NULL: it is the last. */
+static struct interval_node *node_behind(const struct intervals *intervals, struct place place)
+{
+	if (++place.index < intervals->chunks[place.chunk]->count)
+		return node_at(intervals, place);
+	return ++place.chunk < intervals->chunk_count ? intervals->chunks[place.chunk]->nodes[0] : NULL;
+}
+
+static struct interval_node *node_before(const struct intervals *intervals, struct place place)
+{
+	if (place.index)
+		place.index--;
+	else if (place.chunk)
+		place.index = intervals->chunks[--place.chunk]->count - 1;
+	else
+		return NULL;
+	return node_at(intervals, place);
 }
 
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address)
 {
-	struct interval_node *node = intervals->root, *found = NULL;
+	struct interval_node *node;
+	struct place place;
 
-	while (node) {
-		if (node->interval.end > address) {
-			found = node;
-			node = node->left;
-		} else {
-			node = node->right;
-		}
-	}
-	return found;
-}
-
-struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end)
-{
-	struct interval_node *node = start < end ? intervals_next(intervals, start) : NULL;
-
-	return node && node->interval.start < end ? node : NULL;
+	if (!intervals->count)
+		return NULL;
+	if (!find_start(intervals, address, &place))
+		return intervals->chunks[0]->nodes[0];
+	node = node_at(intervals, place);
+	return node->interval.end > address ? node : node_behind(intervals, place);
 }
 
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
-	struct interval_node *node = intervals->root, *found = NULL;
+	struct place place;
 
-	while (node) {
-		if (node->interval.start < address) {
-			found = node;
-			node = node->right;
-		} else {
-			node = node->left;
-		}
-	}
-	return found;
+	if (!address || !find_start(intervals, address - 1, &place))
+		return NULL;
+	return node_at(intervals, place);
 }
 
-static uint32_t next_random(struct intervals *intervals)
+bool intervals_meet(const struct intervals *intervals, uint64_t address, struct interval_node **left_ret,
+		    struct interval_node **right_ret)
 {
-	uint32_t value = intervals->random ? intervals->random : 0x9e3779b9;
+	struct place place;
 
-	value ^= value << 13;
-	value ^= value >> 17;
-	value ^= value << 5;
-	return intervals->random = value;
+	if (!address || !find_start(intervals, address - 1, &place))
+		return false;
+	*left_ret = node_at(intervals, place);
+	if ((*left_ret)->interval.end != address)
+		return false;
+	*right_ret = node_behind(intervals, place);
+	return *right_ret && (*right_ret)->interval.start == address;
 }
 
-static void split_tree(struct interval_node *node, uint64_t start, struct interval_node **left,
-		       struct interval_node **right)
+/* Room for one more chunk in the directory, whose two halves have the same capacity. */
+static bool grow_directory(struct intervals *intervals)
 {
-	while (node) {
-		if (node->interval.start < start) {
-			*left = node;
-			left = &node->right;
-			node = node->right;
-		} else {
-			*right = node;
-			right = &node->left;
-			node = node->left;
+	size_t needed = intervals->chunk_count + 1, chunks = intervals->chunk_capacity, starts = chunks;
+
+	if (!vector_reserve_bytes((void **)&intervals->chunks, &chunks, needed, sizeof(*intervals->chunks)) ||
+	    !vector_reserve_bytes((void **)&intervals->starts, &starts, needed, sizeof(*intervals->starts)))
+		return false;
+	intervals->chunk_capacity = starts < chunks ? starts : chunks;
+	return true;
+}
+
+/* NULL: out of memory. */
+static struct interval_chunk *insert_chunk(struct intervals *intervals, size_t at)
+{
+	struct interval_chunk *chunk = grow_directory(intervals) ? malloc(sizeof(*chunk)) : NULL;
+	size_t behind = intervals->chunk_count - at;
+
+	if (!chunk)
+		return NULL;
+	chunk->count = 0;
+	memmove(intervals->chunks + at + 1, intervals->chunks + at, behind * sizeof(*intervals->chunks));
+	memmove(intervals->starts + at + 1, intervals->starts + at, behind * sizeof(*intervals->starts));
+	intervals->chunks[at] = chunk;
+	intervals->chunk_count++;
+	return chunk;
+}
+
+static void remove_chunk(struct intervals *intervals, size_t at)
+{
+	size_t behind = intervals->chunk_count - at - 1;
+
+	free(intervals->chunks[at]);
+	memmove(intervals->chunks + at, intervals->chunks + at + 1, behind * sizeof(*intervals->chunks));
+	memmove(intervals->starts + at, intervals->starts + at + 1, behind * sizeof(*intervals->starts));
+	intervals->chunk_count--;
+}
+
+/* Ranges of `from`, from `first` on, to the end of `to`. */
+static void move_ranges(struct interval_chunk *to, struct interval_chunk *from, size_t first)
+{
+	size_t count = from->count - first;
+
+	memcpy(to->starts + to->count, from->starts + first, count * sizeof(*to->starts));
+	memcpy(to->nodes + to->count, from->nodes + first, count * sizeof(*to->nodes));
+	to->count += count;
+	from->count = first;
+}
+
+static bool split_chunk(struct intervals *intervals, size_t at)
+{
+	struct interval_chunk *upper = insert_chunk(intervals, at + 1);
+
+	if (!upper)
+		return false;
+	move_ranges(upper, intervals->chunks[at], CHUNK_RANGES / 2);
+	intervals->starts[at + 1] = upper->starts[0];
+	return true;
+}
+
+/* Where a range that starts at `start` has to stand; false: out of memory. */
+static bool make_room(struct intervals *intervals, uint64_t start, struct place *place_ret)
+{
+	struct place place = {0};
+
+	if (!intervals->chunk_count && !insert_chunk(intervals, 0))
+		return false;
+	if (find_start(intervals, start, &place))
+		place.index++;
+	if (intervals->chunks[place.chunk]->count == CHUNK_RANGES) {
+		if (!split_chunk(intervals, place.chunk))
+			return false;
+		if (place.index > CHUNK_RANGES / 2) {
+			place.chunk++;
+			place.index -= CHUNK_RANGES / 2;
 		}
 	}
-	*left = *right = NULL;
+	*place_ret = place;
+	return true;
+}
+
+static struct interval_node *make_node(struct intervals *intervals)
+{
+	struct interval_node *node = intervals->spare;
+
+	if (!node)
+		return malloc(sizeof(*node));
+	intervals->spare = node->next_spare;
+	return node;
+}
+
+static struct interval_node *insert(struct intervals *intervals, const struct space_interval *interval,
+				    uint64_t time_ns, struct place *place_ret)
+{
+	struct interval_node *node = make_node(intervals);
+	struct interval_chunk *chunk;
+	struct place place;
+	size_t behind;
+
+	if (!node)
+		return NULL;
+	node->interval = *interval;
+	node->time_ns = time_ns;
+	if (!make_room(intervals, interval->start, &place)) {
+		free(node);
+		return NULL;
+	}
+	chunk = intervals->chunks[place.chunk];
+	behind = chunk->count - place.index;
+	memmove(chunk->starts + place.index + 1, chunk->starts + place.index, behind * sizeof(*chunk->starts));
+	memmove(chunk->nodes + place.index + 1, chunk->nodes + place.index, behind * sizeof(*chunk->nodes));
+	chunk->starts[place.index] = interval->start;
+	chunk->nodes[place.index] = node;
+	chunk->count++;
+	intervals->starts[place.chunk] = chunk->starts[0];
+	intervals->count++;
+	*place_ret = place;
+	return node;
 }
 
 struct interval_node *intervals_insert(struct intervals *intervals, const struct space_interval *interval,
 				       uint64_t time_ns)
 {
-	struct interval_node *node = malloc(sizeof(*node)), **link = &intervals->root;
+	struct place place;
+
+	return insert(intervals, interval, time_ns, &place);
+}
+
+struct interval_node *intervals_insert_beside(struct intervals *intervals, const struct space_interval *interval,
+					      bool *met_ret)
+{
+	struct place place;
+	struct interval_node *node = insert(intervals, interval, 0, &place), *other;
 
 	if (!node)
 		return NULL;
-	*node = (struct interval_node){.interval = *interval, .time_ns = time_ns, .priority = next_random(intervals)};
-	while (*link && (*link)->priority >= node->priority)
-		link = interval->start < (*link)->interval.start ? &(*link)->left : &(*link)->right;
-	split_tree(*link, interval->start, &node->left, &node->right);
-	*link = node;
-	intervals->count++;
+	other = node_behind(intervals, place);
+	*met_ret = other && other->interval.start == interval->end;
+	other = node_before(intervals, place);
+	*met_ret |= other && other->interval.end == interval->start;
 	return node;
 }
 
-static void join_trees(struct interval_node **link, struct interval_node *left, struct interval_node *right)
+/* Chunks in which little is left become one. */
+static void shrink(struct intervals *intervals, size_t at)
 {
-	while (left && right) {
-		if (left->priority > right->priority) {
-			*link = left;
-			link = &left->right;
-			left = left->right;
-		} else {
-			*link = right;
-			link = &right->left;
-			right = right->left;
-		}
+	struct interval_chunk *chunk = intervals->chunks[at];
+
+	if (!chunk->count) {
+		remove_chunk(intervals, at);
+		return;
 	}
-	*link = left ? left : right;
+	intervals->starts[at] = chunk->starts[0];
+	if (chunk->count > CHUNK_RANGES / 4 || at + 1 == intervals->chunk_count ||
+	    chunk->count + intervals->chunks[at + 1]->count > CHUNK_RANGES / 2)
+		return;
+	move_ranges(chunk, intervals->chunks[at + 1], 0);
+	remove_chunk(intervals, at + 1);
 }
 
 void intervals_remove(struct intervals *intervals, uint64_t start)
 {
-	struct interval_node **link = &intervals->root, *node;
+	struct interval_chunk *chunk;
+	struct interval_node *node;
+	struct place place = {0};
+	size_t behind;
 
-	while ((*link)->interval.start != start)
-		link = start < (*link)->interval.start ? &(*link)->left : &(*link)->right;
-	node = *link;
-	join_trees(link, node->left, node->right);
-	free(node);
+	(void)find_start(intervals, start, &place);
+	chunk = intervals->chunks[place.chunk];
+	node = chunk->nodes[place.index];
+	behind = chunk->count - place.index - 1;
+	memmove(chunk->starts + place.index, chunk->starts + place.index + 1, behind * sizeof(*chunk->starts));
+	memmove(chunk->nodes + place.index, chunk->nodes + place.index + 1, behind * sizeof(*chunk->nodes));
+	chunk->count--;
 	intervals->count--;
+	node->next_spare = intervals->spare;
+	intervals->spare = node;
+	shrink(intervals, place.chunk);
 }
 
-bool intervals_cut(struct intervals *intervals, uint64_t start, uint64_t end)
+/* A range begins further up: not beyond the next one's start. */
+static void move_start(struct intervals *intervals, struct interval_node *node, uint64_t start)
+{
+	struct place place = {0};
+
+	(void)find_start(intervals, node->interval.start, &place);
+	intervals->chunks[place.chunk]->starts[place.index] = start;
+	if (!place.index)
+		intervals->starts[place.chunk] = start;
+	node->interval.start = start;
+}
+
+bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
@@ -151,7 +335,7 @@ bool intervals_cut(struct intervals *intervals, uint64_t start, uint64_t end)
 		if (interval->start < start)
 			interval->end = start;
 		else if (interval->end > end)
-			interval->start = end;
+			move_start(intervals, node, end);
 		else
 			intervals_remove(intervals, interval->start);
 	}

@@ -7,16 +7,19 @@
 #include "base/map.h"
 #include "base/vector.h"
 
+#define RECENT_THREADS 64
+
 struct processes {
 	struct processes_options options;
-	VECTOR(struct process *) all;	 /* by index */
-	VECTOR(struct thread *) threads; /* every one ever made */
-	struct map latest;		 /* pid -> index of its last process */
-	struct map live;		 /* tid -> struct thread * */
-	struct map forked_from;		 /* index of a process -> index of the one that forked it */
-	struct process *undecided;	 /* just forked: whether it shares or copies the space, its flags will tell */
-	VECTOR(struct space *) retired;	 /* empty; processes that have ended may still name them */
-	struct intern names;		 /* 0 is "" */
+	VECTOR(struct process *) all;	       /* by index */
+	VECTOR(struct thread *) threads;       /* every one ever made */
+	struct map latest;		       /* pid -> index of its last process */
+	struct map live;		       /* tid -> struct thread * */
+	struct thread *recent[RECENT_THREADS]; /* by tid; may have ended */
+	struct map forked_from;		       /* index of a process -> index of the one that forked it */
+	struct process *undecided;	/* just forked: whether it shares or copies the space, its flags will tell */
+	VECTOR(struct space *) retired; /* empty; processes that have ended may still name them */
+	struct intern names;		/* 0 is "" */
 };
 
 struct mmt_error *processes_create(const struct processes_options *options, struct processes **processes_ret)
@@ -73,11 +76,18 @@ struct process *processes_find(const struct processes *processes, int32_t pid)
 	return index ? processes->all.items[*index] : NULL;
 }
 
-static struct thread *find_live(const struct processes *processes, int32_t tid)
+static struct thread *find_live(struct processes *processes, int32_t tid)
 {
-	const uint64_t *thread = map_get(&processes->live, (uint32_t)tid);
+	struct thread **recent = &processes->recent[(uint32_t)tid % RECENT_THREADS];
+	const uint64_t *thread;
 
-	return thread ? (struct thread *)(uintptr_t)*thread : NULL;
+	if (*recent && (*recent)->tid == tid && !(*recent)->ended)
+		return *recent;
+	thread = map_get(&processes->live, (uint32_t)tid);
+	if (!thread)
+		return NULL;
+	*recent = (struct thread *)(uintptr_t)*thread;
+	return *recent;
 }
 
 /* Give the process a space, and the space its observer: a copy of `origin`, or a new one. */

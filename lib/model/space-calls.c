@@ -151,12 +151,13 @@ static uint8_t learn_huge_pages(const struct space *space, const struct space_ca
 {
 	static const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
 	const struct space_witness *witness = space_calls_witness(space, call, range);
-	const struct space_interval *above = space_find(space, range->end);
+	const struct space_interval *above;
 	struct space_attributes continued, held;
 
 	if (!witness || (call->arguments[3] & MAP_ANONYMOUS) || witness->start != range->start ||
 	    witness->end == range->end)
 		return 0;
+	above = space_find(space, range->end);
 	continued = space_edit_advance(&witness->attributes, range->end - range->start);
 	held = above ? space_edit_advance(&above->attributes, range->end - above->start) : continued;
 	if (above && space_edit_agree(&held, &continued))

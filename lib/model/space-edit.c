@@ -94,11 +94,11 @@ static void count_interval(struct space *space, const struct space_interval *int
 /* Merge the neighbours that meet at `address`, if they are equal. */
 static void merge_at(struct space *space, uint64_t address)
 {
-	struct interval_node *left = intervals_before(&space->mapped, address);
-	struct interval_node *right = intervals_next(&space->mapped, address);
+	struct interval_node *left, *right;
 	uint64_t end;
 
-	if (!left || !right || left == right || !space_edit_mergeable(&left->interval, &right->interval))
+	if (!intervals_meet(&space->mapped, address, &left, &right) ||
+	    !space_edit_mergeable(&left->interval, &right->interval))
 		return;
 	end = right->interval.end;
 	intervals_remove(&space->mapped, right->interval.start);
@@ -124,13 +124,17 @@ static bool split_at(struct space *space, uint64_t address)
 
 bool space_edit_put(struct space *space, const struct space_interval *interval)
 {
+	bool met;
+
 	if (interval->start >= interval->end)
 		return true;
-	if (!intervals_insert(&space->mapped, interval, 0))
+	if (!intervals_insert_beside(&space->mapped, interval, &met))
 		return false;
 	count_interval(space, interval, true);
-	merge_at(space, interval->end);
-	merge_at(space, interval->start);
+	if (met) {
+		merge_at(space, interval->end);
+		merge_at(space, interval->start);
+	}
 	return true;
 }
 
@@ -159,18 +163,24 @@ void space_edit_tell_released(struct space *space, const struct space_interval *
 bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken)
 {
 	struct interval_node *node;
+	uint64_t position = start;
 
-	if (start >= end)
-		return true;
-	if (!split_at(space, start) || !split_at(space, end))
-		return false;
-	while ((node = intervals_within(&space->mapped, start, end))) {
-		struct space_interval piece = node->interval;
+	while (position < end && (node = intervals_within(&space->mapped, position, end))) {
+		struct space_interval piece;
 
+		if (node->interval.start < start) {
+			if (!split_at(space, start))
+				return false;
+			continue;
+		}
+		if (node->interval.end > end && !split_at(space, end))
+			return false;
+		piece = node->interval;
 		if (!vector_push(taken, piece))
 			return false;
 		count_interval(space, &piece, false);
 		intervals_remove(&space->mapped, piece.start);
+		position = piece.end;
 	}
 	return true;
 }

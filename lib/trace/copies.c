@@ -8,8 +8,8 @@
 
 void copies_deinit(struct copies *copies)
 {
-	map_deinit(&copies->roots);
-	map_deinit(&copies->times);
+	vector_deinit(&copies->roots);
+	map_deinit(&copies->places);
 	map_deinit(&copies->births);
 }
 
@@ -25,48 +25,67 @@ static bool is_recent(uint64_t then_ns, uint64_t now_ns)
 	return now_ns < then_ns || now_ns - then_ns <= WINDOW_NS;
 }
 
-/* Forget what is not recent according to `times`, which may be the map itself. */
-static struct map keep_recent(const struct map *map, const struct map *times, uint64_t now_ns)
+static bool add_root(struct copies *copies, const struct copies_root *root)
 {
-	struct map kept = {0};
-	uint64_t key, value;
-
-	for (size_t i = 0; map_next(map, &i, &key, &value);) {
-		const uint64_t *time = map_get(times, key);
-
-		if (time && is_recent(*time, now_ns))
-			(void)map_put(&kept, key, value);
-	}
-	return kept;
+	return map_put(&copies->places, root->key, copies->roots.count) && vector_push(&copies->roots, *root);
 }
 
 /* What is not recent has no say, so memory need not grow with the recording. */
 static void sweep(struct copies *copies, uint64_t now_ns)
 {
-	struct copies kept = {
-	    .roots = keep_recent(&copies->roots, &copies->times, now_ns),
-	    .times = keep_recent(&copies->times, &copies->times, now_ns),
-	    .births = keep_recent(&copies->births, &copies->births, now_ns),
-	};
+	struct copies kept = {0};
+	uint64_t tid, time_ns;
 
+	for (size_t i = 0; i < copies->roots.count; i++) {
+		if (is_recent(copies->roots.items[i].time_ns, now_ns))
+			(void)add_root(&kept, &copies->roots.items[i]);
+	}
+	for (size_t i = 0; map_next(&copies->births, &i, &tid, &time_ns);) {
+		if (is_recent(time_ns, now_ns))
+			(void)map_put(&kept.births, tid, time_ns);
+	}
 	kept.sweep_at = 2 * (kept.roots.count + kept.births.count);
 	copies_deinit(copies);
 	*copies = kept;
 }
 
+/* NULL: none yet. */
+static struct copies_root *find_root(struct copies *copies, uint64_t key)
+{
+	uint32_t *recent = &copies->recent[(key >> 32 ^ key >> 20 ^ key) % COPIES_RECENT];
+	const uint64_t *place;
+
+	if (*recent && copies->roots.items[*recent - 1].key == key)
+		return &copies->roots.items[*recent - 1];
+	place = map_get(&copies->places, key);
+	if (!place || *place >= copies->roots.count)
+		return NULL;
+	*recent = (uint32_t)*place + 1;
+	return &copies->roots.items[*place];
+}
+
+static bool is_older_than_birth(const struct copies *copies, const struct copies_root *root, int32_t tid)
+{
+	const uint64_t *birth = map_get(&copies->births, (uint32_t)tid);
+
+	return birth && root->time_ns < *birth;
+}
+
 bool copies_check(struct copies *copies, const struct record_identity *identity)
 {
-	uint64_t key = make_key(identity);
-	const uint64_t *root = map_get(&copies->roots, key);
-	const uint64_t *time = map_get(&copies->times, key);
-	const uint64_t *birth = map_get(&copies->births, (uint32_t)identity->tid);
+	const struct copies_root fresh = {.key = make_key(identity), .id = identity->id, .time_ns = identity->time_ns};
+	struct copies_root *root = find_root(copies, fresh.key);
 
-	if (root && time && *root != identity->id && is_recent(*time, identity->time_ns) && (!birth || *time >= *birth))
+	if (root && root->id != identity->id && is_recent(root->time_ns, identity->time_ns) &&
+	    !is_older_than_birth(copies, root, identity->tid))
 		return true;
+	if (root) {
+		*root = fresh;
+		return false;
+	}
 	if (copies->roots.count >= SWEEP_MINIMUM && copies->roots.count >= copies->sweep_at)
 		sweep(copies, identity->time_ns);
-	if (!map_put(&copies->roots, key, identity->id) || !map_put(&copies->times, key, identity->time_ns))
-		(void)map_remove(&copies->roots, key);
+	(void)add_root(copies, &fresh);
 	return false;
 }
 

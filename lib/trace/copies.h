@@ -11,13 +11,23 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/vector.h"
 #include "trace/layout.h"
+
+#define COPIES_RECENT 256
+
+struct copies_root {
+	uint64_t key; /* (thread, attribute, processor) */
+	uint64_t id;
+	uint64_t time_ns; /* of its last record */
+};
 
 /* Zero initialisation makes an empty one. */
 struct copies {
-	struct map roots;  /* (thread, attribute, processor) -> id */
-	struct map times;  /* of the last record of that root */
-	struct map births; /* thread -> when its number was given out anew */
+	VECTOR(struct copies_root) roots;
+	struct map places;		/* key -> place in `roots` */
+	struct map births;		/* thread -> when its number was given out anew */
+	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
 };
 

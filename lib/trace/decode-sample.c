@@ -26,16 +26,47 @@ static void skip_read(struct bytes *bytes, uint64_t format)
 	bytes_skip(bytes, members * member * sizeof(uint64_t));
 }
 
+static uint64_t read_address(const uint8_t *data, uint64_t index)
+{
+	uint64_t address;
+
+	memcpy(&address, data + index * sizeof(address), sizeof(address));
+	return le64toh(address);
+}
+
+/* What samples have mostly: one marker, then user addresses. They may stay where they are. */
+static bool is_plain_callchain(const uint8_t *data, uint64_t count)
+{
+	uint64_t largest = 0;
+
+	if (count < 2 || read_address(data, 0) != (uint64_t)PERF_CONTEXT_USER || (uintptr_t)data % sizeof(uint64_t) ||
+	    __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+		return false;
+	for (uint64_t i = 1; i < count; i++) {
+		uint64_t address = read_address(data, i);
+
+		largest = address > largest ? address : largest;
+	}
+	return largest < (uint64_t)PERF_CONTEXT_MAX;
+}
+
 /* User addresses only. Markers say whose addresses follow. */
 static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct event_stack *stack)
 {
 	uint64_t limit = decoder->metadata->info.callchain_limit;
 	uint64_t count = bytes_u64(bytes), entries = 0;
+	const uint8_t *data;
 	bool user = false;
 
 	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t address = bytes_u64(bytes);
+	data = bytes_take(bytes, count * sizeof(uint64_t));
+	if (data && is_plain_callchain(data, count)) {
+		stack->callchain = (const uint64_t *)data + 1;
+		stack->callchain_count = entries = count - 1;
+		count = 0;
+	}
+	for (uint64_t i = 0; data && i < count; i++) {
+		uint64_t address = read_address(data, i);
 
 		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
 			user = address == (uint64_t)PERF_CONTEXT_USER;
@@ -45,7 +76,7 @@ static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct 
 		if (user)
 			decoder->callchain[stack->callchain_count++] = address;
 	}
-	if (stack->callchain_count)
+	if (stack->callchain_count && !stack->callchain)
 		stack->callchain = decoder->callchain;
 	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
 }
@@ -66,26 +97,21 @@ static void skip_branches(struct bytes *bytes, uint64_t branch_type)
 	bytes_skip(bytes, count * entry);
 }
 
-static void read_registers(const struct architecture *architecture, struct bytes *bytes, uint64_t mask,
-			   struct event_registers *registers)
+static void read_registers(const struct decode_fields *fields, struct bytes *bytes, struct event_registers *registers)
 {
 	uint64_t abi = bytes_u64(bytes);
+	const uint8_t *values;
 
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
-	for (unsigned i = 0; i < 64; i++) {
-		uint64_t value;
-		int number;
-
-		if (!(mask >> i & 1))
-			continue;
-		value = bytes_u64(bytes);
-		number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
-		if (number < 0 || number >= EVENT_REGISTERS || abi != PERF_SAMPLE_REGS_ABI_64)
-			continue;
-		registers->values[number] = value;
-		registers->known |= 1ULL << number;
+	values = bytes_take(bytes, fields->register_count * sizeof(uint64_t));
+	if (!values || abi != PERF_SAMPLE_REGS_ABI_64)
+		return;
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] >= 0)
+			registers->values[fields->registers[i]] = read_address(values, i);
 	}
+	registers->known = fields->registers_known;
 }
 
 /* The kernel writes the size asked for, cut to what fits into the record, and behind the bytes how many of them it
@@ -214,30 +240,37 @@ static void fill_lock(const struct decode_fields *fields, struct bytes *raw, str
 	event->lock.space = read_field(*raw, &fields->space);
 }
 
-/* Up to the stack, or its number; what follows is of no use here. */
-static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr, struct bytes *bytes,
-			      struct event_stack *stack)
+static void skip_callchain(struct bytes *bytes)
 {
-	static const uint64_t before_period[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
-						 PERF_SAMPLE_TIME,	 PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
-						 PERF_SAMPLE_STREAM_ID,	 PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD};
+	uint64_t count = bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+
+	bytes_skip(bytes, count * sizeof(uint64_t));
+}
+
+/* Up to the stack, or its number; what follows is of no use here. Without a place in `callchain_ret` the callchain is
+ * read, else it is told where it is. */
+static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr,
+			      const struct decode_fields *fields, struct bytes *bytes, struct event_stack *stack,
+			      struct bytes *callchain_ret)
+{
 	uint64_t type = attr->sample_type;
 	struct bytes raw = bytes_over(NULL, 0);
 
-	for (size_t i = 0; i < sizeof(before_period) / sizeof(before_period[0]); i++) {
-		if (type & before_period[i])
-			bytes_u64(bytes);
-	}
+	bytes_skip(bytes, fields->before_body);
 	if (type & PERF_SAMPLE_READ)
 		skip_read(bytes, attr->read_format);
-	if (type & PERF_SAMPLE_CALLCHAIN)
+	if (callchain_ret)
+		*callchain_ret = *bytes;
+	if (type & PERF_SAMPLE_CALLCHAIN && callchain_ret)
+		skip_callchain(bytes);
+	else if (type & PERF_SAMPLE_CALLCHAIN)
 		read_callchain(decoder, bytes, stack);
 	if (type & PERF_SAMPLE_RAW)
 		raw = read_raw(bytes);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		skip_branches(bytes, attr->branch_sample_type);
 	if (type & PERF_SAMPLE_REGS_USER)
-		read_registers(decoder->metadata->architecture, bytes, attr->sample_regs_user, &stack->registers);
+		read_registers(fields, bytes, &stack->registers);
 	if (type & PERF_SAMPLE_STACK_USER)
 		read_stack(bytes, stack);
 	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
@@ -245,25 +278,48 @@ static struct bytes read_body(struct decoder *decoder, const struct perf_event_a
 	return raw;
 }
 
+/* Nobody asks who released something, only who failed to. */
+static bool uses_stack(const struct reader_attribute *attribute)
+{
+	return call_describe(attribute->call)->creates || attribute->is_enter || attribute->role == ROLE_DUMP;
+}
+
+static void decode_call(struct decoder *decoder, const struct decode_fields *fields, struct bytes *bytes,
+			struct event *event)
+{
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+	const struct perf_event_attr *attr = &decoder->file->attributes.items[event->attribute].attr;
+	bool skip = decoder->only_used_stacks && !uses_stack(attribute);
+	struct event_stack *stack = &event->call.stack;
+	struct bytes callchain, raw = read_body(decoder, attr, fields, bytes, stack, skip ? &callchain : NULL);
+
+	if (!fields->complete || !bytes_ok(bytes))
+		return;
+	stack->time_ns = event->time_ns;
+	fill_call(decoder, fields, &raw, bytes, event);
+	if (skip && event->call.result && attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+		read_callchain(decoder, &callchain, stack);
+}
+
 void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
 		   struct event *event)
 {
 	const struct decode_fields *fields = &decoder->fields[identity->attribute];
 	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
-	struct event_stack stack = {0};
+	const struct perf_event_attr *attr = &decoder->file->attributes.items[identity->attribute].attr;
+	struct event_stack other; /* of a sample that is no call's */
 	struct bytes raw;
 
-	event->kind = EVENT_OTHER;
-	raw = read_body(decoder, &decoder->file->attributes.items[identity->attribute].attr, bytes, &stack);
+	if (attribute->is_call) {
+		decode_call(decoder, fields, bytes, event);
+		return;
+	}
+	memset(&other, 0, sizeof(other));
+	raw = read_body(decoder, attr, fields, bytes, &other, NULL);
 	if (!fields->complete || !bytes_ok(bytes))
 		return;
-	if (attribute->is_call) {
-		event->call.stack = stack;
-		event->call.stack.time_ns = event->time_ns;
-		fill_call(decoder, fields, &raw, bytes, event);
-	} else if (attribute->role == ROLE_LOCK) {
+	if (attribute->role == ROLE_LOCK)
 		fill_lock(fields, &raw, bytes, event);
-	} else {
+	else
 		fill_new_task(fields, &raw, bytes, event);
-	}
 }

@@ -36,6 +36,31 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	}
 }
 
+static void find_body(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+		      struct decode_fields *fields)
+{
+	static const uint64_t before_body[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	 PERF_SAMPLE_TID,
+					       PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+					       PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,	 PERF_SAMPLE_PERIOD};
+	const struct architecture *architecture = metadata->architecture;
+
+	for (size_t i = 0; i < sizeof(before_body) / sizeof(before_body[0]); i++) {
+		if (attr->sample_type & before_body[i])
+			fields->before_body += sizeof(uint64_t);
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		int8_t number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
+
+		if (!(attr->sample_regs_user >> i & 1))
+			continue;
+		if (number < 0 || number >= EVENT_REGISTERS)
+			number = -1;
+		else
+			fields->registers_known |= 1ULL << number;
+		fields->registers[fields->register_count++] = number;
+	}
+}
+
 struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
 				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
 {
@@ -57,6 +82,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
 
 		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		find_body(metadata, attr, &decoder->fields[i]);
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
@@ -186,22 +212,52 @@ static void make_snapshot(const struct record_identity *identity, struct event *
 		event->mapping.executable_only_record = false;
 }
 
+/* Empty; of the registers, none of which is known, the values are left as they are. */
+static void empty_call(struct event *event)
+{
+	struct event_stack *stack = &event->call.stack;
+
+	event->call.call = 0;
+	event->call.has_arguments = false;
+	memset(event->call.arguments, 0, sizeof(event->call.arguments));
+	event->call.result = 0;
+	stack->time_ns = 0;
+	stack->resolved = 0;
+	stack->callchain = NULL;
+	stack->callchain_count = 0;
+	stack->callchain_full = false;
+	stack->registers.known = 0;
+	stack->bytes = NULL;
+	stack->byte_count = stack->bytes_wanted = 0;
+}
+
+static void start_event(const struct perf_event_header *header, const struct record_identity *identity,
+			struct event *event)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		empty_call(event);
+	else
+		memset(event, 0, sizeof(*event));
+	event->kind = EVENT_OTHER;
+	event->time_ns = identity->time_ns;
+	event->pid = identity->pid;
+	event->tid = identity->tid;
+	event->cpu = identity->cpu;
+	event->attribute = identity->attribute;
+	event->sequence = event->file_offset = 0;
+	event->record = NULL;
+	event->record_type = header->type;
+	event->record_size = header->size;
+	event->snapshot = 0;
+}
+
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
 		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret)
 {
 	struct bytes *bytes = bytes_ret;
 	struct event *event = event_ret;
 
-	*event = (struct event){
-	    .kind = EVENT_OTHER,
-	    .time_ns = identity->time_ns,
-	    .pid = identity->pid,
-	    .tid = identity->tid,
-	    .cpu = identity->cpu,
-	    .attribute = identity->attribute,
-	    .record_type = header->type,
-	    .record_size = header->size,
-	};
+	start_event(header, identity, event);
 	*bytes = bytes_over(record, layouts_body_size(decoder->layouts, header, identity));
 	bytes_skip(bytes, HEADER_BYTES);
 	switch (header->type) {

@@ -16,6 +16,11 @@ struct decode_fields {
 	struct tracepoint_field task, clone_flags;     /* new tasks */
 	struct tracepoint_field space, write, success; /* locks */
 	bool complete;				       /* what this attribute's role needs is there */
+
+	size_t before_body;	  /* bytes between the header and the first field that is not of fixed size */
+	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: of no use */
+	size_t register_count;	  /* in the sample */
+	uint64_t registers_known; /* bits of their DWARF numbers */
 };
 
 struct decoder {
@@ -25,6 +30,7 @@ struct decoder {
 	struct decode_fields *fields; /* by attribute */
 	uint64_t *callchain;	      /* LIMIT_CALLCHAIN entries */
 	bool no_data_mappings;	      /* no attribute asked for them */
+	bool only_used_stacks;	      /* see reader_leave_out_unused_stacks() */
 };
 
 /* Borrows all three. */

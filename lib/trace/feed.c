@@ -126,6 +126,7 @@ static void *run(void *context)
 	struct feed *feed = context;
 	bool last = false;
 
+	pthread_setname_np(pthread_self(), "mmtrace-feed");
 	while (!last) {
 		struct feed_batch *batch;
 

@@ -15,6 +15,10 @@
 #include "trace/recording-file.h"
 #include "trace/records.h"
 
+#define FETCH_AHEAD_RECORDS 4
+#define FETCH_AHEAD_BYTES 384
+#define CACHE_LINE_BYTES 64
+
 struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
@@ -84,6 +88,11 @@ void reader_close(struct reader *reader)
 const struct recording_file *reader_file(const struct reader *reader)
 {
 	return reader->file;
+}
+
+void reader_leave_out_unused_stacks(struct reader *reader)
+{
+	reader->decoder->only_used_stacks = true;
 }
 
 const struct reader_metadata *reader_metadata(const struct reader *reader)
@@ -171,6 +180,18 @@ static struct mmt_error *take_batch(struct reader *reader)
 	return TAKE(reader->batch->error);
 }
 
+/* The records of a batch lie all over its blocks, and another processor has just written them. */
+static void fetch_ahead(const struct reader *reader)
+{
+	const struct feed_batch *batch = reader->batch;
+	const struct order_item *item = &batch->items[reader->position + FETCH_AHEAD_RECORDS];
+
+	if (reader->position + FETCH_AHEAD_RECORDS >= batch->count)
+		return;
+	for (size_t i = 0; i < item->size && i < FETCH_AHEAD_BYTES; i += CACHE_LINE_BYTES)
+		__builtin_prefetch(item->record + i);
+}
+
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	*end_ret = false;
@@ -178,6 +199,7 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 		struct mmt_error *error;
 
 		while (reader->batch && reader->position < reader->batch->count && !reader->stopped) {
+			fetch_ahead(reader);
 			if (decode_item(reader, &reader->batch->items[reader->position++], event_ret))
 				return NULL;
 		}

@@ -322,7 +322,7 @@ static void generate(struct generator *generator)
 	    .start = CODE, .length = code_bytes(generator), .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE};
 	char name[64];
 
-	generator->builder = builder_create(options->path);
+	generator->builder = builder_create_with(options->path, options->dump_bytes > 0, false);
 	generator->now_ns = START_NS;
 	builder_comm(generator->builder, generator->now_ns, PID, PID, "generated");
 	builder_mapping(generator->builder, generator->now_ns, PID, PID, &code);

@@ -174,6 +174,11 @@ static void add_information(struct writer *writer, const struct recording_info *
 
 struct recording_builder *builder_create(const char *path)
 {
+	return builder_create_with(path, true, true);
+}
+
+struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
+{
 	struct recording_builder *builder = calloc(1, sizeof(*builder));
 	struct recording_info info = {.page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT};
 	struct perf_event_attr task = {
@@ -198,11 +203,13 @@ struct recording_builder *builder_create(const char *path)
 	info.stack_dump_bytes = BUILDER_STACK_BYTES;
 	add_formats(builder->writer);
 	add_call_attributes(builder->writer, &info, false);
-	add_call_attributes(builder->writer, &info, true);
+	if (dumps)
+		add_call_attributes(builder->writer, &info, true);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
-	add_attribute(builder->writer, &info, &lock, "mmap_lock:mmap_lock_acquire_returned", BUILDER_LOCK_ID,
-		      ROLE_LOCK);
+	if (locks)
+		add_attribute(builder->writer, &info, &lock, "mmap_lock:mmap_lock_acquire_returned", BUILDER_LOCK_ID,
+			      ROLE_LOCK);
 	add_snapshot_attribute(builder->writer, &info);
 	add_information(builder->writer, &info);
 	recording_info_deinit(&info);
