@@ -41,6 +41,8 @@ int cmd_report(const struct command *command, int argc, char **argv);
 int cmd_diff(const struct command *command, int argc, char **argv);
 int cmd_dump(const struct command *command, int argc, char **argv);
 int cmd_pack(const struct command *command, int argc, char **argv);
+int cmd_check(const struct command *command, int argc, char **argv);
+int cmd_setup(const struct command *command, int argc, char **argv);
 int cmd_help(const struct command *command, int argc, char **argv);
 
 #endif

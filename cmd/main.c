@@ -16,6 +16,8 @@ static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const diff_usage[] = {"[OPTIONS] BEFORE AFTER", NULL};
 static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
+static const char *const check_usage[] = {"", NULL};
+static const char *const setup_usage[] = {"[OPTIONS]", NULL};
 static const char *const help_usage[] = {"[COMMAND]", NULL};
 
 const struct command commands[] = {
@@ -33,6 +35,11 @@ const struct command commands[] = {
     {"pack", cmd_pack, "name everything now, to report it elsewhere", pack_usage,
      "Unwind and name every stack of a recording and write it anew with the names and without the bytes of stacks that "
      "they came from: it can then be reported on any machine, and shared without memory contents."},
+    {"check", cmd_check, "tell what this machine allows", check_usage,
+     "Tell what can be recorded here and with these rights, and the command that mends what is missing."},
+    {"setup", cmd_setup, "let users record their own processes", setup_usage,
+     "As root, once after each boot: leave in /run/mmtrace what users may not read themselves, so that they can record "
+     "their own processes."},
     {"help", cmd_help, "open the manual of a command", help_usage, "Open the manual page of a command."},
     {.name = NULL},
 };

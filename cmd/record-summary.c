@@ -76,6 +76,10 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 		put_counted(summary->missed_threads, "thread was", "threads were");
 		fputs(" missed: what they mapped and released is not in the recording, figures may be wrong\n", stderr);
 	}
+	if (summary->restricted)
+		fputs("  recorded without CAP_PERFMON: children that share their parent's memory (vfork) are taken for "
+		      "copies of it\n",
+		      stderr);
 	if (summary->lost_events)
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)

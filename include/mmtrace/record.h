@@ -138,6 +138,7 @@ struct mmt_record_summary {
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */
 	uint64_t missed_threads;
+	bool restricted;    /* without CAP_PERFMON: how processes are made is not recorded, see mmtrace-record(1) */
 	int command_status; /* wait status of the command, when it has ended; else -1 */
 };
 

@@ -61,6 +61,15 @@ static bool has_sample_bits(const struct reader_metadata *metadata, uint64_t bit
 	return false;
 }
 
+static bool has_role(const struct reader_metadata *metadata, enum attribute_role role)
+{
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == role)
+			return true;
+	}
+	return false;
+}
+
 /* What each call would have told. */
 static void find_missing_calls(const struct reader_metadata *metadata, struct lacks *lacks)
 {
@@ -206,6 +215,10 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	if (!replay->metadata->ours) {
 		find_missing_calls(replay->metadata, &lacks);
 		find_missing_sources(replay, &lacks);
+	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
+		add_lack(&lacks,
+			 "recorded without CAP_PERFMON: children that share their parent's memory until they execute a "
+			 "program (vfork) are taken for copies of it");
 	}
 	if (replay->calls_without_entry)
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",

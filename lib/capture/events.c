@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/events.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "capture/tracefs.h"
 #include "trace/calls.h"
 
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
@@ -96,15 +98,15 @@ static struct mmt_error *add_side_band(struct event_set *set)
 }
 
 /* NULL in `event_ret`: the kernel has no such tracepoint. */
-static struct mmt_error *add_tracepoint(struct event_set *set, int tracefs, const char *system, const char *name,
-					struct event_description **event_ret)
+static struct mmt_error *add_tracepoint(struct event_set *set, const struct tracepoint_source *source,
+					const char *system, const char *name, struct event_description **event_ret)
 {
 	struct mmt_error *error;
 	struct event_description *event;
 	bool found;
 
 	*event_ret = NULL;
-	error = tracefs_add_tracepoint(tracefs, system, name, &set->tracepoints, &found);
+	error = tracefs_add_tracepoint(source, system, name, &set->tracepoints, &found);
 	if (error || !found)
 		return error;
 	event = vector_append(&set->items);
@@ -119,8 +121,9 @@ static struct mmt_error *add_tracepoint(struct event_set *set, int tracefs, cons
 	return NULL;
 }
 
-static struct mmt_error *add_call(struct event_set *set, int tracefs, const struct mmt_record_options *options,
-				  const struct architecture *architecture, enum call call)
+static struct mmt_error *add_call(struct event_set *set, const struct tracepoint_source *source,
+				  const struct mmt_record_options *options, const struct architecture *architecture,
+				  enum call call)
 {
 	const struct call_description *description = call_describe(call);
 	struct event_description *event;
@@ -128,7 +131,7 @@ static struct mmt_error *add_call(struct event_set *set, int tracefs, const stru
 	char name[64];
 
 	snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
-	error = add_tracepoint(set, tracefs, "syscalls", name, &event);
+	error = add_tracepoint(set, source, "syscalls", name, &event);
 	if (error)
 		return error;
 	if (!event && !description->rare)
@@ -150,12 +153,12 @@ static struct mmt_error *add_call(struct event_set *set, int tracefs, const stru
 	return NULL;
 }
 
-static struct mmt_error *add_lock(struct event_set *set, int tracefs)
+static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint_source *source)
 {
 	struct event_description *event;
 	struct mmt_error *error;
 
-	error = add_tracepoint(set, tracefs, "mmap_lock", "mmap_lock_acquire_returned", &event);
+	error = add_tracepoint(set, source, "mmap_lock", "mmap_lock_acquire_returned", &event);
 	if (error)
 		return error;
 	if (!event)
@@ -197,32 +200,72 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 	return NULL;
 }
 
-struct mmt_error *events_create(const struct mmt_record_options *options, int tracefs,
-				const struct architecture *architecture, struct event_set *set)
+static bool is_refused(const struct tracepoint *tracepoint)
+{
+	struct perf_event_attr attribute;
+	int fd;
+
+	describe_common(&attribute);
+	attribute.type = PERF_TYPE_TRACEPOINT;
+	attribute.config = tracepoint->id;
+	attribute.sample_type |= PERF_SAMPLE_RAW;
+	attribute.disabled = 1;
+	attribute.inherit = 0;
+	fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM;
+	close(fd);
+	return false;
+}
+
+struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret)
+{
+	struct tracepoints tracepoints = {0};
+	struct mmt_error *error = tracefs_add_tracepoint(source, "task", "task_newtask", &tracepoints, restricted_ret);
+
+	if (!error && *restricted_ret)
+		*restricted_ret = is_refused(&tracepoints.items.items[0]);
+	tracepoints_deinit(&tracepoints);
+	return error;
+}
+
+static struct mmt_error *add_new_task(struct event_set *set, const struct tracepoint_source *source)
+{
+	struct event_description *new_task;
+	struct mmt_error *error = add_tracepoint(set, source, "task", "task_newtask", &new_task);
+
+	if (!error && !new_task)
+		error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
+	if (!error)
+		new_task->role = ROLE_NEW_TASK;
+	return error;
+}
+
+struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
+				bool restricted, const struct architecture *architecture, struct event_set *set)
 {
 	uint32_t dump_bytes = events_dump_bytes(options);
-	struct event_description *new_task;
 	struct mmt_error *error;
 
 	memset(set, 0, sizeof(*set));
-	error = tracefs_add_headers(tracefs, &set->tracepoints);
+	if (restricted && options->exact_order)
+		return error_create(MMT_ERROR_PERMISSION,
+				    "the exact order needs more rights: run as root or with CAP_PERFMON");
+	error = tracefs_add_headers(source, &set->tracepoints);
 	if (!error)
 		error = add_side_band(set);
-	if (!error)
-		error = add_tracepoint(set, tracefs, "task", "task_newtask", &new_task);
-	if (!error && !new_task)
-		error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
-	if (error)
-		return error;
-	new_task->role = ROLE_NEW_TASK;
-	if (options->exact_order)
-		error = add_lock(set, tracefs);
+	if (!error && !restricted)
+		error = add_new_task(set, source);
+	if (!error && options->exact_order)
+		error = add_lock(set, source);
 	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
-		error = add_call(set, tracefs, options, architecture, (enum call)call);
+		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes)
 		error = add_dumps(set, architecture, dump_bytes);
-	for (size_t i = 0; i < set->items.count; i++)
+	for (size_t i = 0; i < set->items.count; i++) {
 		set->items.items[i].attribute.inherit_thread = options->no_inherit;
+		set->items.items[i].attribute.exclude_kernel |= restricted;
+	}
 	return error;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/vector.h"
+#include "capture/tracefs.h"
 #include "trace/architecture.h"
 #include "trace/event.h"
 #include "trace/sections.h"
@@ -34,9 +35,16 @@ struct event_set {
 	bool has_dump;
 };
 
-/* Event set for these options; `tracefs` is the descriptor of tracefs_open(). Call events_deinit() in any case. */
-struct mmt_error *events_create(const struct mmt_record_options *options, int tracefs,
-				const struct architecture *architecture, struct event_set *set) MMT_MUST_CHECK;
+/*
+ * What the kernel grants to everybody, at kernel.perf_event_paranoid 2: system calls of own processes, and nothing that
+ * is told by the kernel itself, like the flags of a clone or locks.
+ */
+struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
+
+/* Event set for these options. Call events_deinit() in any case. */
+struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
+				bool restricted, const struct architecture *architecture,
+				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
 /* For events on processors, which nobody inherits. Before any is opened. */

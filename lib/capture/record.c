@@ -99,11 +99,26 @@ static void raise_descriptor_limit(struct recorder *recorder)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static struct mmt_error *choose_events(struct recorder *recorder)
+{
+	bool *restricted = &recorder->summary.restricted;
+	struct tracepoint_source source;
+	struct mmt_error *error = tracefs_open(&source);
+
+	if (error)
+		return error;
+	error = events_are_restricted(&source, restricted);
+	if (!error)
+		error =
+		    events_create(recorder->options, &source, *restricted, recorder->architecture, &recorder->events);
+	tracefs_close(&source);
+	return error;
+}
+
 /* What needs no target yet: events, rings, the output. */
 static struct mmt_error *prepare(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
-	CLEANUP(close) int tracefs = -1;
 	struct mmt_error *error;
 
 	raise_descriptor_limit(recorder);
@@ -112,9 +127,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
 	recorder->callchain_limit =
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
-	error = tracefs_open(&tracefs);
-	if (!error)
-		error = events_create(options, tracefs, recorder->architecture, &recorder->events);
+	error = choose_events(recorder);
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), &recorder->rings);
 	if (!error)
@@ -122,11 +135,6 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
-	if (recorder->rings.shrunk)
-		recorder_message(recorder, true,
-				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
-				 "ulimit -l)",
-				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
 			return &error_no_memory;
@@ -178,6 +186,11 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	struct mmt_error *error = writer_start(recorder->writer);
 
 	recorder->writing = !error;
+	if (!error && recorder->rings.shrunk)
+		recorder_message(recorder, true,
+				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
+				 "ulimit -l)",
+				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
 	return error;
 }
 

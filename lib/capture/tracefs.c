@@ -42,7 +42,7 @@ static int open_detached(void)
 	return fd < 0 ? -errno : fd;
 }
 
-struct mmt_error *tracefs_open(int *directory_ret)
+static int open_directory(void)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 	bool refused = false;
@@ -50,25 +50,49 @@ struct mmt_error *tracefs_open(int *directory_ret)
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		fd = open_mounted(places[i]);
-		if (fd >= 0) {
-			*directory_ret = fd;
-			return NULL;
-		}
+		if (fd >= 0)
+			return fd;
 		refused |= fd == -EACCES || fd == -EPERM;
 	}
 	fd = open_detached();
-	if (fd >= 0) {
-		*directory_ret = fd;
+	return fd < 0 && refused ? -EACCES : fd;
+}
+
+struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
+{
+	struct tracepoint_source source = {.directory = open_directory()};
+	struct mmt_error *error = NULL;
+	int errno_value = -source.directory;
+
+	if (source.directory < 0) {
+		source.directory = -1;
+		error = tracefs_load(TRACEFS_SAVED_DIRECTORY, &source.saved);
+	}
+	if (!error) {
+		*source_ret = source;
 		return NULL;
 	}
-	if (refused || fd == -EACCES || fd == -EPERM)
-		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run as "
-				    "root or with CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH "
-				    "(kernel.perf_event_paranoid is %" PRId64 ")",
-				    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
-	return error_system(-fd,
+	/* A file that is there and cannot be used is worth more words than one that is not. */
+	if (mmt_error_get_errno(error) != ENOENT)
+		return error;
+	mmt_error_destroy(error);
+	if (errno_value == EACCES || errno_value == EPERM)
+		return error_create(
+		    MMT_ERROR_PERMISSION,
+		    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run `mmtrace "
+		    "setup` once as root, or record as root or with CAP_PERFMON, CAP_SYS_PTRACE and "
+		    "CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is %" PRId64 ")",
+		    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	return error_system(errno_value,
 			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
+}
+
+void tracefs_close(struct tracepoint_source *source)
+{
+	if (source->directory >= 0)
+		close(source->directory);
+	source->directory = -1;
+	tracepoints_deinit(&source->saved);
 }
 
 /* A file that must exist. */
@@ -79,9 +103,32 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
-struct mmt_error *tracefs_add_tracepoint(int directory, const char *system, const char *name,
+static struct mmt_error *add_saved(const struct tracepoints *saved, const char *system, const char *name,
+				   struct tracepoints *tracepoints, bool *found_ret)
+{
+	*found_ret = false;
+	for (size_t i = 0; i < saved->items.count && !*found_ret; i++) {
+		const struct tracepoint *item = &saved->items.items[i];
+		struct tracepoint *added;
+
+		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
+			continue;
+		added = vector_append(&tracepoints->items);
+		if (!added)
+			return &error_no_memory;
+		*added = (struct tracepoint){
+		    .id = item->id, .system = strdup(system), .name = strdup(name), .format = strdup(item->format)};
+		if (!added->system || !added->name || !added->format)
+			return &error_no_memory;
+		*found_ret = true;
+	}
+	return NULL;
+}
+
+struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
 					 struct tracepoints *tracepoints, bool *found_ret)
 {
+	int directory = source->directory;
 	char path[256];
 	CLEANUP(free) char *format = NULL;
 	CLEANUP(free) char *system_copy = strdup(system);
@@ -92,6 +139,8 @@ struct mmt_error *tracefs_add_tracepoint(int directory, const char *system, cons
 
 	if (!system_copy || !name_copy)
 		return &error_no_memory;
+	if (directory < 0)
+		return add_saved(&source->saved, system, name, tracepoints, found_ret);
 	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
 	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
 		*found_ret = false;
@@ -115,9 +164,15 @@ struct mmt_error *tracefs_add_tracepoint(int directory, const char *system, cons
 	return NULL;
 }
 
-struct mmt_error *tracefs_add_headers(int directory, struct tracepoints *tracepoints)
+struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, struct tracepoints *tracepoints)
 {
-	struct mmt_error *error = read_file(directory, "events/header_page", &tracepoints->header_page);
+	struct mmt_error *error;
 
-	return error ? error : read_file(directory, "events/header_event", &tracepoints->header_event);
+	if (source->directory < 0) {
+		tracepoints->header_page = strdup(source->saved.header_page);
+		tracepoints->header_event = strdup(source->saved.header_event);
+		return tracepoints->header_page && tracepoints->header_event ? NULL : &error_no_memory;
+	}
+	error = read_file(source->directory, "events/header_page", &tracepoints->header_page);
+	return error ? error : read_file(source->directory, "events/header_event", &tracepoints->header_event);
 }

@@ -39,7 +39,14 @@ report_json
 expect_true_report
 expect_json '.processes | length == 1 and all(.checked)'
 
-for rights in +perfmon,+sys_ptrace +sys_ptrace,+dac_read_search +perfmon,+dac_read_search; do
+# Without CAP_PERFMON the system calls are all that the kernel shows, which is said.
+as_nobody +sys_ptrace,+dac_read_search ./mmtrace-for-all record -o "$recording" --duration 200ms -p $sleeper \
+	2>record.log || fail "record without CAP_PERFMON ended with status $?: $(cat record.log)"
+grep -q 'without CAP_PERFMON' record.log || fail "no word of CAP_PERFMON: $(cat record.log)"
+report_json
+expect_json '.processes | all(.checked and .wrong_bytes == 0)'
+
+for rights in +perfmon,+sys_ptrace +perfmon,+dac_read_search; do
 	as_nobody $rights ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log &&
 		fail "recorded with $rights only"
 	grep -q CAP_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"

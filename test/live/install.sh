@@ -8,8 +8,8 @@ DESTDIR=$root cmake --install "$BUILD" >"$directory/install.log" 2>&1 || fail "i
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$BUILD/CMakeCache.txt")
 installed=$root$prefix
 
-for file in bin/mmtrace include/mmtrace/{diff,error,output,record,report,version}.h share/man/man1/mmtrace.1 \
-	share/man/man1/mmtrace-{record,report,diff,dump}.1 share/man/man5/mmtrace-file.5 \
+for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,record,report,version}.h share/man/man1/mmtrace.1 \
+	share/man/man1/mmtrace-{record,report,diff,dump,check,setup}.1 share/man/man5/mmtrace-file.5 \
 	share/man/man7/mmtrace-internals.7 share/bash-completion/completions/mmtrace; do
 	[ -s "$installed/$file" ] || fail "$file is not installed"
 done
@@ -22,6 +22,7 @@ cat >program.c <<'END'
 #include <stdio.h>
 #include <mmtrace/diff.h>
 #include <mmtrace/error.h>
+#include <mmtrace/machine.h>
 #include <mmtrace/output.h>
 #include <mmtrace/record.h>
 #include <mmtrace/report.h>

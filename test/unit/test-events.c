@@ -72,7 +72,8 @@ static void destroy(void)
 
 static void make_set(const struct mmt_record_options *options)
 {
-	struct mmt_error *error = events_create(options, tracefs, &architecture_x86_64, &set);
+	struct mmt_error *error = events_create(options, &(struct tracepoint_source){.directory = tracefs}, false,
+						&architecture_x86_64, &set);
 
 	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
 }
@@ -171,7 +172,8 @@ START_TEST(a_kernel_without_the_lock_is_told)
 
 	mmt_record_options_init(&options);
 	options.exact_order = true;
-	error = events_create(&options, tracefs, &architecture_x86_64, &set);
+	error = events_create(&options, &(struct tracepoint_source){.directory = tracefs}, false, &architecture_x86_64,
+			      &set);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "mmap_lock:mmap_lock_acquire_returned"));

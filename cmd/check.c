@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/machine.h>
+#include <mmtrace/output.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "message.h"
+#include "options.h"
+
+#define SUBJECT_COLUMNS 16
+
+static void print_item(const struct mmt_check_item *item)
+{
+	static const char *const states[] = {
+	    [MMT_CHECK_GOOD] = "ok",
+	    [MMT_CHECK_LIMITED] = "limited",
+	    [MMT_CHECK_MISSING] = "MISSING",
+	};
+
+	printf("%-8s %-*s ", states[item->state], SUBJECT_COLUMNS, item->subject);
+	mmt_write_escaped(item->finding, stdout);
+	putchar('\n');
+	if (item->remedy)
+		printf("%-8s %-*s   to mend it: %s\n", "", SUBJECT_COLUMNS, "", item->remedy);
+}
+
+static int check_machine(const struct command *command)
+{
+	struct mmt_check *check;
+	struct mmt_error *error = mmt_check_create(&check);
+	int status;
+
+	if (error) {
+		message_error(command, error);
+		return EXIT_UNUSABLE;
+	}
+	for (size_t i = 0; i < check->item_count; i++)
+		print_item(&check->items[i]);
+	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;
+	mmt_check_destroy(check);
+	return status;
+}
+
+int cmd_check(const struct command *command, int argc, char **argv)
+{
+	const struct option_entry table[] = {OPTIONS_END};
+	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+
+	if (status >= 0)
+		return status;
+	if (argv[first])
+		return message_usage(command, "nothing can be given (at '%s')", argv[first]);
+	return check_machine(command);
+}

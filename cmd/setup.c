@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/machine.h>
+#include <stdio.h>
+
+#include "message.h"
+#include "options.h"
+
+int cmd_setup(const struct command *command, int argc, char **argv)
+{
+	bool quiet = false;
+	const struct option_entry table[] = {
+	    OPTION('q', "quiet", FLAG, &quiet, NULL, "say nothing when it succeeds"),
+	    OPTIONS_END,
+	};
+	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
+	struct mmt_error *error;
+
+	if (status >= 0)
+		return status;
+	if (argv[first])
+		return message_usage(command, "nothing else can be given (at '%s')", argv[first]);
+	error = mmt_setup();
+	if (error) {
+		message_error(command, error);
+		return EXIT_UNUSABLE;
+	}
+	if (!quiet)
+		message(command,
+			"wrote %s: until the next boot users can record their own processes; see `mmtrace check`",
+			mmt_setup_path());
+	return EXIT_OK;
+}

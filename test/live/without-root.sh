@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A user without any right records own processes, when root has run `mmtrace setup`; `mmtrace check` tells what is missing.
+source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/refusal.bash"
+
+need_perf
+[ "$(id -u)" = 0 ] || skip "only root can take the place of root and of a user"
+[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid leaves users nothing"
+# /run is this test's own; tracefs, where it is mounted, is root's alone.
+[ -n "${RUN_IS_OURS-}" ] || {
+	cd / && rm -rf "$directory"
+	RUN_IS_OURS=1 exec unshare --mount bash "$0"
+}
+mount -t tmpfs -o mode=755 tmpfs /run || skip "no tmpfs can be mounted"
+[ ! -e /sys/kernel/tracing/events ] || mount -t tracefs -o remount,mode=700 tracefs /sys/kernel/tracing
+chmod 755 "$directory"
+cp "$MMTRACE" mmtrace-for-all
+cp "$workloads"/{leak-anon,leak-thread,leak-fork,noleak} .
+mkdir -m 777 theirs
+as_user() {
+	timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+}
+as_user cat /sys/kernel/tracing/events/header_page >/dev/null 2>&1 && skip "users can read tracefs here"
+recording=$directory/theirs/mmtrace.data
+
+# Before: refused, with the command that mends it; check says the same.
+expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
+as_user ./mmtrace-for-all check >check.txt && fail "check says that all is well: $(cat check.txt)"
+grep -q '^MISSING  tracepoints ' check.txt && grep -q 'to mend it: sudo mmtrace setup' check.txt ||
+	fail "check does not say what is missing: $(cat check.txt)"
+expect_refusal 2 'root' as_user ./mmtrace-for-all setup
+
+"$MMTRACE" setup 2>setup.log || fail "setup: $(cat setup.log)"
+saved=/run/mmtrace/tracepoints
+[ "$(stat -c '%U %a' $saved)" = "root 644" ] && [ "$(stat -c '%U %a' /run/mmtrace)" = "root 755" ] ||
+	fail "the file can be written by others: $(ls -la /run/mmtrace)"
+(umask 077 && "$MMTRACE" setup -q) 2>setup.log || fail "setup again: $(cat setup.log)"
+[ ! -s setup.log ] && [ "$(stat -c %a $saved)" = 644 ] || fail "setup -q: $(cat setup.log)"
+as_user ./mmtrace-for-all check >check.txt || fail "check says that nothing can be recorded: $(cat check.txt)"
+grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  rights .*own processes' check.txt ||
+	fail "check: $(cat check.txt)"
+"$MMTRACE" check >check.txt || fail "check as root: $(cat check.txt)"
+grep -q '^ok  *rights  *all events' check.txt || fail "check as root: $(cat check.txt)"
+"$MMTRACE" check again >/dev/null 2>&1
+[ $? = 2 ] || fail "check takes an argument"
+
+# A command, and processes of the user's own: figures, stacks and the check are what they are for root.
+for workload in leak-anon leak-thread leak-fork; do
+	as_user ./mmtrace-for-all record -o "$recording" -- ./$workload --exit >workload.out 2>record.log ||
+		fail "record -- $workload ended with status $?: $(cat record.log)"
+	grep -q 'recorded without CAP_PERFMON' record.log || fail "the summary: $(cat record.log)"
+	[ "$(stat -c '%u %a' "$recording")" = "65534 600" ] || fail "the recording can be read by others"
+	report_json
+	expect_true_report
+	expect_workload_answer no
+	expect_json '.completeness.lacks | any(test("CAP_PERFMON"))'
+done
+start_command setpriv --reuid=65534 --regid=65534 --clear-groups ./leak-anon
+start_recording_as_user() {
+	rm -f "$recording"
+	as_user env --default-signal=INT ./mmtrace-for-all record -o "$recording" "$@" 2>record.log 3>&- &
+	recorder=$!
+	processes+=("$recorder")
+	wait_until "mmtrace record to attach" recorder_attached
+	sleep 0.3
+}
+start_recording_as_user --duration 3s -p "$pid"
+let_work
+wait "$recorder" || fail "record -p ended with status $?: $(cat record.log)"
+report_json
+let_end
+expect_true_report
+expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
+expect_workload_answer yes
+
+# What needs more is refused, and said.
+expect_refusal 2 'CAP_PERFMON' as_user ./mmtrace-for-all record --exact-order -o "$recording" -- true
+sleep 60 &
+processes+=($!)
+expect_refusal 2 "process $!: permission denied.*CAP_SYS_PTRACE" as_user ./mmtrace-for-all record -o "$recording" -p $!
+
+# With CAP_PERFMON alone all of it is recorded.
+timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon \
+	./mmtrace-for-all record --exact-order -o "$recording" -- ./leak-anon --exit >workload.out 2>record.log ||
+	fail "record with CAP_PERFMON ended with status $?: $(cat record.log)"
+grep -q 'without CAP_PERFMON' record.log && fail "the summary: $(cat record.log)"
+report_json
+expect_true_report
+expect_workload_answer no
+expect_json '.exact_order and (.completeness.lacks == [])'
+
+# What others could have written, or another boot left, is not believed.
+expect_distrust() {
+	expect_refusal 2 "$1" as_user ./mmtrace-for-all record -o "$recording" -- true
+	"$MMTRACE" setup -q || fail "setup does not mend it ($1)"
+	as_user ./mmtrace-for-all record -q -o "$recording" -- true 2>record.log || fail "not mended ($1): $(cat record.log)"
+}
+chmod 666 $saved
+expect_distrust 'others than root can write it'
+chown 65534 $saved
+expect_distrust 'others than root can write it'
+chmod 777 /run/mmtrace
+expect_refusal 2 'others than root can write there' as_user ./mmtrace-for-all record -o "$recording" -- true
+expect_refusal 2 'others than root can write there' "$MMTRACE" setup
+chmod 755 /run/mmtrace
+mv $saved theirs/saved
+ln -s "$directory/theirs/saved" $saved
+expect_distrust 'tracepoints'
+echo precious >precious
+ln -s "$directory/precious" /run/mmtrace/tracepoints.new
+"$MMTRACE" setup -q || fail "setup beside a link"
+[ "$(cat precious)" = precious ] || fail "setup wrote through a link"
+sed -i 's/^\(MMTRTPS0\)[0-9a-f]/\1x/' $saved
+expect_distrust 'earlier boot.*mmtrace setup'
+head -c 1000 $saved >cut && cat cut >$saved
+expect_distrust 'tracepoint'
+rm -r /run/mmtrace
+mv theirs /run/mmtrace-target
+ln -s /run/mmtrace-target /run/mmtrace
+expect_refusal 2 'cannot open /run/mmtrace' "$MMTRACE" setup
