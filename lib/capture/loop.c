@@ -27,25 +27,7 @@
 #define IN_FLIGHT_NS 1000000ULL	   /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define CHILDREN_SHARE 4 /* one part of so many of the time goes to first snapshots of children */
-#define CHILDREN_BUDGET_NS_MAX 200000000LL
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
-
-/*
- * A process that forks all the time, and has much mapped, must not keep the recorder reading its children's maps: these
- * may take a share of the time, and wait for it. Many will have ended by then.
- */
-static bool children_have_time(struct recorder *recorder)
-{
-	uint64_t now_ns = clock_now_ns();
-	int64_t earned_ns = (int64_t)((now_ns - recorder->children_budget_at_ns) / CHILDREN_SHARE);
-
-	recorder->children_budget_at_ns = now_ns;
-	recorder->children_budget_ns += earned_ns;
-	if (recorder->children_budget_ns > CHILDREN_BUDGET_NS_MAX)
-		recorder->children_budget_ns = CHILDREN_BUDGET_NS_MAX;
-	return recorder->children_budget_ns > 0;
-}
 
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 {
@@ -54,7 +36,11 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error;
 
-	if (!process->ended && kind == SNAPSHOT_FIRST && !children_have_time(recorder))
+	/*
+	 * A process that forks all the time, and has much mapped, must not keep the recorder reading its children's
+	 * maps: these wait for their share of the time. Many will have ended by then.
+	 */
+	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->children_budget, begin_ns))
 		return NULL;
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
@@ -63,7 +49,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	/* May add processes, which moves them. */
 	error = snapshot_take(recorder, process->pid, kind);
 	if (kind == SNAPSHOT_FIRST)
-		recorder->children_budget_ns -= (int64_t)(clock_now_ns() - begin_ns);
+		time_budget_spend(&recorder->children_budget, clock_now_ns() - begin_ns);
 	return error;
 }
 

@@ -22,6 +22,7 @@
 #include "capture/procmaps.h"
 #include "capture/rings.h"
 #include "capture/scope.h"
+#include "capture/time-budget.h"
 #include "trace/architecture.h"
 #include "trace/code-copies.h"
 #include "trace/sections.h"
@@ -73,14 +74,12 @@ struct recorder {
 	uint64_t round_bytes;	 /* appended since the round began */
 	bool drained;		 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
-	/* Time that first snapshots of children may take, and since when it is as it is. */
-	int64_t children_budget_ns;
-	uint64_t children_budget_at_ns;
-	bool closed;		      /* processes that are not known yet are not recorded any more */
-	uint64_t stop_ns;	      /* records later than this are not written; 0: not yet known */
-	uint64_t first_ns, last_ns;   /* of the records written; 0: none */
-	VECTOR(uint64_t) lost_before; /* by event: lost before start_ns */
-	VECTOR(uint64_t) lost;	      /* by event: lost since; known at the end */
+	struct time_budget children_budget; /* of their first snapshots */
+	bool closed;			    /* processes that are not known yet are not recorded any more */
+	uint64_t stop_ns;		    /* records later than this are not written; 0: not yet known */
+	uint64_t first_ns, last_ns;	    /* of the records written; 0: none */
+	VECTOR(uint64_t) lost_before;	    /* by event: lost before start_ns */
+	VECTOR(uint64_t) lost;		    /* by event: lost since; known at the end */
 };
 
 /* The user wants it to stop. */

@@ -105,6 +105,25 @@ static void put_frame(struct document *document, const struct mmt_frame *frame)
 	document_close(document);
 }
 
+static void put_pids(struct document *document, const int32_t *pids, size_t count)
+{
+	document_open_array(document, "pids");
+	for (size_t i = 0; i < count; i++)
+		document_signed(document, NULL, pids[i]);
+	document_close(document);
+}
+
+static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
+		      const struct mmt_frame *frames, size_t count)
+{
+	document_string(document, "stack_end", stack_end_word(end));
+	document_unsigned(document, "hidden_frame_count", hidden_count);
+	document_open_array(document, "frames");
+	for (size_t i = 0; i < count; i++)
+		put_frame(document, &frames[i]);
+	document_close(document);
+}
+
 static const char *group_by_word(enum mmt_group_by by)
 {
 	static const char *const words[] = {
@@ -206,16 +225,8 @@ void json_report_group(struct document *document, const char *key, const struct 
 	for (size_t i = 0; i < group->thread_count; i++)
 		put_thread(document, NULL, &group->threads[i]);
 	document_close(document);
-	document_open_array(document, "pids");
-	for (size_t i = 0; i < group->pid_count; i++)
-		document_signed(document, NULL, group->pids[i]);
-	document_close(document);
-	document_string(document, "stack_end", stack_end_word(group->stack_end));
-	document_unsigned(document, "hidden_frame_count", group->hidden_frame_count);
-	document_open_array(document, "frames");
-	for (size_t i = 0; i < group->frame_count; i++)
-		put_frame(document, &group->frames[i]);
-	document_close(document);
+	put_pids(document, group->pids, group->pid_count);
+	put_stack(document, group->stack_end, group->hidden_frame_count, group->frames, group->frame_count);
 	document_close(document);
 }
 
@@ -228,16 +239,8 @@ static void put_failure(struct document *document, const struct mmt_failure *fai
 	document_unsigned(document, "asked_bytes", failure->asked_bytes);
 	document_unsigned(document, "first_ns", failure->first_ns);
 	document_unsigned(document, "last_ns", failure->last_ns);
-	document_open_array(document, "pids");
-	for (size_t i = 0; i < failure->pid_count; i++)
-		document_signed(document, NULL, failure->pids[i]);
-	document_close(document);
-	document_string(document, "stack_end", stack_end_word(failure->stack_end));
-	document_unsigned(document, "hidden_frame_count", failure->hidden_frame_count);
-	document_open_array(document, "frames");
-	for (size_t i = 0; i < failure->frame_count; i++)
-		put_frame(document, &failure->frames[i]);
-	document_close(document);
+	put_pids(document, failure->pids, failure->pid_count);
+	put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames, failure->frame_count);
 	document_close(document);
 }
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* How long the first snapshots of children may keep the recorder from its rings. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "capture/time-budget.h"
+#include "support/run-suite.h"
+
+#define SECOND_NS 1000000000ULL
+#define MILLISECOND_NS 1000000ULL
+
+/* Nanoseconds of work in `duration_ns` where there is always some, each piece so long. */
+static uint64_t work_for(struct time_budget *budget, uint64_t now_ns, uint64_t duration_ns, uint64_t piece_ns)
+{
+	uint64_t end_ns = now_ns + duration_ns, worked_ns = 0;
+
+	while (now_ns < end_ns) {
+		if (time_budget_allows(budget, now_ns)) {
+			now_ns += piece_ns;
+			worked_ns += piece_ns;
+			time_budget_spend(budget, piece_ns);
+		} else {
+			now_ns += MILLISECOND_NS; /* the rings are drained */
+		}
+	}
+	return worked_ns;
+}
+
+/* Whatever one piece costs, even more than is ever saved. */
+START_TEST(work_takes_its_share_and_no_more)
+{
+	static const uint64_t pieces[] = {MILLISECOND_NS / 10, 20 * MILLISECOND_NS, SECOND_NS};
+	struct time_budget budget = {0};
+	uint64_t piece_ns = pieces[_i];
+	uint64_t worked_ns = work_for(&budget, 5000 * SECOND_NS, 100 * SECOND_NS, piece_ns);
+
+	ck_assert_uint_le(worked_ns, 25 * SECOND_NS + TIME_BUDGET_SAVED_NS_MAX + piece_ns);
+	ck_assert_uint_ge(worked_ns, 24 * SECOND_NS);
+}
+END_TEST
+
+/* After a long rest as after a short one. */
+START_TEST(little_is_saved)
+{
+	struct time_budget budget = {0};
+	uint64_t now_ns = 5000 * SECOND_NS;
+
+	(void)work_for(&budget, now_ns, SECOND_NS, MILLISECOND_NS);
+	for (uint64_t rest_ns = 2 * SECOND_NS; rest_ns < 2000 * SECOND_NS; rest_ns *= 10) {
+		uint64_t worked_ns;
+
+		now_ns += rest_ns;
+		ck_assert(time_budget_allows(&budget, now_ns));
+		worked_ns = work_for(&budget, now_ns, 300 * MILLISECOND_NS, MILLISECOND_NS);
+		ck_assert_uint_le(worked_ns, TIME_BUDGET_SAVED_NS_MAX + 80 * MILLISECOND_NS);
+		now_ns += 300 * MILLISECOND_NS;
+	}
+}
+END_TEST
+
+/* One that is at its end is allowed again when its share of the time has come. */
+START_TEST(what_was_spent_in_advance_is_waited_for)
+{
+	struct time_budget budget = {0};
+	uint64_t now_ns = 5000 * SECOND_NS;
+
+	ck_assert(time_budget_allows(&budget, now_ns));
+	time_budget_spend(&budget, (uint64_t)TIME_BUDGET_SAVED_NS_MAX + SECOND_NS);
+	ck_assert(!time_budget_allows(&budget, now_ns + TIME_BUDGET_SHARE * SECOND_NS - MILLISECOND_NS));
+	ck_assert(time_budget_allows(&budget, now_ns + TIME_BUDGET_SHARE * SECOND_NS + MILLISECOND_NS));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("time-budget");
+	TCase *tests = tcase_create("children");
+
+	tcase_add_loop_test(tests, work_takes_its_share_and_no_more, 0, 3);
+	tcase_add_test(tests, little_is_saved);
+	tcase_add_test(tests, what_was_spent_in_advance_is_waited_for);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
