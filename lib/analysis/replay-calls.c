@@ -296,7 +296,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		error = tell_stack(replay, event->sequence, stack);
 	outcome->unwound = true;
 	outcome->stack = stack;
-	return error ? error : ledger_commit(&replay->ledger, process->holder, outcome->commit_kind, stack, commit_ret);
+	return error ? error : ledger_commit(&replay->ledger, outcome->holder, outcome->commit_kind, stack, commit_ret);
 }
 
 /* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
@@ -352,7 +352,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct process *process = processes_at(replay->processes, thread->process);
 	struct outcome outcome = {.process = process->index,
-				  .holder = process->holder,
+				  .holder = processes_holder(replay->processes, process),
 				  .failure = describe_failure(event, process->index),
 				  .sequence = event->sequence};
 	struct space_call call = {.kind = space_kinds[event->call.call],
@@ -364,7 +364,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct mmt_error *error = open_commit(replay, state, event, process, &outcome, &call.commit);
 
 	if (!error && !only_releases(event->call.call))
-		error = ledger_open(&replay->ledger, process->holder, state->number, &call.birth);
+		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.birth);
 	if (error)
 		return error;
 	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));

@@ -64,6 +64,11 @@ struct process *processes_at(const struct processes *processes, uint32_t index)
 	return processes->all.items[index];
 }
 
+uint32_t processes_holder(const struct processes *processes, const struct process *process)
+{
+	return processes->all.items[process->holder]->space == process->space ? process->holder : process->index;
+}
+
 size_t processes_count(const struct processes *processes)
 {
 	return processes->all.count;
@@ -146,6 +151,9 @@ static struct mmt_error *settle_fork(struct processes *processes)
 	processes->undecided = NULL;
 	origin = map_get(&processes->forked_from, process->index);
 	leave_space(process);
+	/* The parent ended meanwhile, and its space is the child's already. */
+	if (!process->borrows_space)
+		return NULL;
 	return give_space(processes, process, processes->all.items[*origin]->space);
 }
 
@@ -240,6 +248,32 @@ static void end_threads(struct processes *processes, const struct process *proce
 	}
 }
 
+/* One that has left a space may still name it: who has it now? NULL: nobody. */
+static struct process *find_owner(const struct processes *processes, struct process *process)
+{
+	if (!process->borrows_space)
+		return process;
+	for (size_t i = 0; i < processes->all.count; i++) {
+		struct process *owner = processes->all.items[i];
+
+		if (!owner->borrows_space && owner->space == process->space)
+			return owner;
+	}
+	return NULL;
+}
+
+/* A process that ended is back when it had threads that nothing told of: it uses the space it had. */
+static struct mmt_error *revive(struct processes *processes, struct process *process)
+{
+	struct process *owner = find_owner(processes, process);
+
+	if (!owner)
+		return give_space(processes, process, NULL);
+	if (owner != process)
+		share_space(process, owner);
+	return NULL;
+}
+
 static struct mmt_error *find_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				     struct thread **thread_ret)
 {
@@ -254,13 +288,14 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	/* A TID seen in another process: its end was lost. */
 	if (thread)
 		end_thread(processes, thread, time_ns);
-	/* A process that ended is back when it had threads that nothing told of; a PID used again comes with a FORK. */
+	/* A PID used again comes with a FORK. */
 	process = processes_find(processes, pid);
-	if (!process) {
+	if (!process)
 		error = add_process(processes, pid, NULL, 0, &process);
-		if (error)
-			return error;
-	}
+	else
+		error = process->ended ? revive(processes, process) : NULL;
+	if (error)
+		return error;
 	return add_thread(processes, process, tid, thread_ret);
 }
 
@@ -386,7 +421,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	    !(clone_flags & CLONE_VM) || (clone_flags & CLONE_THREAD))
 		return NULL;
 	index = map_get(&processes->forked_from, process->index);
-	origin = index ? processes->all.items[*index] : NULL;
+	origin = index ? find_owner(processes, processes->all.items[*index]) : NULL;
 	if (!origin || origin->space == process->space)
 		return NULL;
 	if (!vector_push(&processes->retired, process->space))

@@ -25,8 +25,7 @@ struct process {
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;
 	struct space *space; /* never NULL */
-	uint32_t holder; /* index of the process whose memory is what this one maps: its own; of a child of vfork, until it
-			    executes a program, its parent's, who has the space back then */
+	uint32_t holder;     /* for processes_holder() */
 	uint32_t name; /* of its main thread: for processes_name() */
 	void *context; /* the caller's */
 };
@@ -59,6 +58,9 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 
 struct process *processes_at(const struct processes *processes, uint32_t index);
 size_t processes_count(const struct processes *processes);
+/* Index of the process whose memory is what this one maps: its own; of a child of vfork, until it executes a program, its
+ * parent's, who has the space back then. */
+uint32_t processes_holder(const struct processes *processes, const struct process *process);
 /* The live process of this PID, or the last one that ended; NULL: none. */
 struct process *processes_find(const struct processes *processes, int32_t pid);
 

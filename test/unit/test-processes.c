@@ -130,10 +130,10 @@ START_TEST(vfork_borrows_the_space_until_exec)
 	child = processes_find(processes, 200);
 	ck_assert(child->borrows_space);
 	ck_assert_ptr_eq(child->space, parent->space);
-	ck_assert_uint_eq(child->holder, parent->index);
+	ck_assert_uint_eq(processes_holder(processes, child), parent->index);
 	map(200, 20, 11);
 	exec_task(200, 200, 12);
-	ck_assert_uint_eq(child->holder, child->index);
+	ck_assert_uint_eq(processes_holder(processes, child), child->index);
 	ck_assert(!child->borrows_space);
 	ck_assert_ptr_ne(child->space, parent->space);
 	ck_assert_ptr_null(space_next(child->space, 0));

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Random births, clone flags, programs executed and ends of a few processes and threads, in any order, and calls of
+ * theirs between: each space has one owner among those who share it, is valid, and gives back every byte that was born
+ * in it.
+ */
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/bytes.h"
+#include "model/processes.h"
+
+#define PAGE 4096ULL
+#define FIRST_PID 100
+#define PIDS 8
+#define PROCESSES_MAXIMUM 256
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct streams {
+	struct processes *processes;
+	uint64_t now_ns;
+	uint32_t birth;
+	uint64_t live; /* bytes born and not released */
+};
+
+static void require(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+static void on_born(void *context, const struct space_interval *interval)
+{
+	((struct streams *)context)->live += interval->end - interval->start;
+}
+
+static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
+			const struct space_call *by)
+{
+	(void)interval;
+	(void)by;
+	((struct streams *)context)->live -= bytes;
+}
+
+static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
+{
+	(void)process;
+	*observer_ret = (struct space_observer){.born = on_born, .released = on_released, .context = context};
+	return true;
+}
+
+/* Threads of a process have its number or one of the next few, which may be another process's too. */
+static int32_t take_number(struct bytes *input)
+{
+	return FIRST_PID + bytes_u8(input) % PIDS;
+}
+
+static struct mmt_error *fork_task(struct streams *streams, struct bytes *input, uint8_t shape)
+{
+	int32_t parent = take_number(input), parent_thread = shape & 1 ? take_number(input) : parent;
+	int32_t child = shape & 2 ? parent : take_number(input), thread = shape & 4 ? take_number(input) : child;
+
+	return processes_fork(streams->processes, child, thread, parent, parent_thread,
+			      shape & 8 ? 0 : streams->now_ns);
+}
+
+static struct mmt_error *new_task(struct streams *streams, struct bytes *input, uint8_t shape)
+{
+	uint64_t flags = (shape & 1 ? CLONE_VM : 0) | (shape & 2 ? CLONE_VFORK : 0) | (shape & 4 ? CLONE_THREAD : 0);
+
+	return processes_new_task(streams->processes, take_number(input), flags);
+}
+
+static struct mmt_error *rename_task(struct streams *streams, struct bytes *input, bool exec)
+{
+	int32_t pid = take_number(input), tid = take_number(input);
+	struct thread *thread;
+	struct mmt_error *error = processes_thread(streams->processes, pid, tid, streams->now_ns, &thread);
+
+	return error ? error
+		     : processes_comm(streams->processes, thread, exec ? "exec" : "comm", exec, streams->now_ns);
+}
+
+static struct mmt_error *apply_call(struct streams *streams, struct bytes *input, uint8_t shape)
+{
+	int32_t pid = take_number(input), tid = take_number(input);
+	uint64_t address = bytes_u8(input) * PAGE, length = (1 + (shape & 3)) * PAGE;
+	bool map = shape & 4;
+	const struct space_call call = {
+	    .kind = map ? SPACE_MMAP : SPACE_MUNMAP,
+	    .arguments = {address, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | (shape & 8 ? MAP_FIXED : 0),
+			  UINT64_MAX},
+	    .result = map ? (int64_t)address : 0,
+	    .time_ns = streams->now_ns,
+	    .thread = tid,
+	    .birth = BIRTH_FIRST + ++streams->birth,
+	};
+	struct thread *thread;
+	struct mmt_error *error = processes_thread(streams->processes, pid, tid, streams->now_ns, &thread);
+
+	if (error)
+		return error;
+	return space_apply(processes_at(streams->processes, thread->process)->space, &call);
+}
+
+static struct mmt_error *lose(struct streams *streams, struct bytes *input)
+{
+	struct process *process = processes_find(streams->processes, take_number(input));
+
+	if (process && !process->ended)
+		space_lost(process->space);
+	return NULL;
+}
+
+static struct mmt_error *step(struct streams *streams, struct bytes *input)
+{
+	uint8_t choice = bytes_u8(input), shape = bytes_u8(input);
+	int32_t pid;
+
+	streams->now_ns += 1000;
+	switch (choice % 8) {
+	case 0:
+		return fork_task(streams, input, shape);
+	case 1:
+	case 2:
+		return new_task(streams, input, shape);
+	case 3:
+		pid = take_number(input);
+		return processes_exit(streams->processes, pid, shape & 1 ? take_number(input) : pid, streams->now_ns);
+	case 4:
+		return rename_task(streams, input, shape & 1);
+	case 5:
+		return lose(streams, input);
+	default:
+		return apply_call(streams, input, shape);
+	}
+}
+
+/* Those who share a space name the same, and one of them owns it; nobody else does. */
+static void check_sharers(const struct streams *streams, const struct process *process)
+{
+	const struct process *next = process;
+	size_t owners = 0, seen = 0;
+
+	do {
+		require(next->space == process->space, "processes that share a space name different ones");
+		owners += !next->borrows_space;
+		next = next->next_sharer;
+		require(++seen <= processes_count(streams->processes), "who shares a space goes round elsewhere");
+	} while (next != process);
+	require(process->ended || owners == 1, "a space that is shared has not one owner");
+	for (uint32_t i = 0; !process->borrows_space && i < process->index; i++) {
+		const struct process *other = processes_at(streams->processes, i);
+
+		require(other->borrows_space || other->space != process->space, "a space has two owners");
+	}
+}
+
+static void check(const struct streams *streams)
+{
+	const char *why = "";
+
+	for (uint32_t i = 0; i < processes_count(streams->processes); i++) {
+		const struct process *process = processes_at(streams->processes, i), *holder;
+
+		require(process->space != NULL, "a process without a space");
+		require(process->borrows_space || space_valid(process->space, &why), why);
+		holder = processes_at(streams->processes, processes_holder(streams->processes, process));
+		require(holder->space == process->space, "who maps for another is not in its space");
+		check_sharers(streams, process);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes input = bytes_over(data, size);
+	struct streams streams = {.now_ns = 1000000};
+	const struct processes_options options = {.page_bytes = PAGE, .observe = observe, .context = &streams};
+
+	if (processes_create(&options, &streams.processes))
+		abort();
+	while (bytes_left(&input) && processes_count(streams.processes) < PROCESSES_MAXIMUM) {
+		mmt_error_destroy(step(&streams, &input));
+		check(&streams);
+	}
+	processes_destroy(streams.processes);
+	require(!streams.live, "what was born is not what was released");
+	return 0;
+}
