@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# -a records every process, --cgroup those of a control group: what was there before, what joins it, and children.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# The process of the workload is in the report, with its final check, as are others.
+expect_among_others() {
+	report_json -p "$pid"
+	expect_json '.processes | length == 1 and all(.checked and .wrong_bytes == 0)'
+	expect_workload_answer yes
+	report_json
+	expect_json ".processes | length > 1 and (map(.pid == $pid) | any) and (map(.pid == $recorder) | any | not)"
+}
+
+start_workload leak-thread
+start_recording -a -m 64M
+let_work
+stop_recording
+let_end
+expect_json '.completeness.lost_events == 0' <("$MMTRACE" report --json -i "$recording")
+expect_among_others
+"$MMTRACE" report --no-pager --by process -i "$recording" >by-process.txt || fail "no report by process"
+grep -q leak-thread by-process.txt || fail "the workload is not in the report by process"
+
+# With a command: while that runs; its status, and a process that was there before.
+start_workload sleepers 1
+"$MMTRACE" record -a -m 64M -o "$recording" -- bash -c "$workloads/leak-anon --exit; exit 7" >workload.out 2>record.log
+[ $? = 7 ] || fail "record -a -- COMMAND did not end with the command's status: $(cat record.log)"
+report_json
+expect_json ".processes | (map(.pid == $pid) | any) and (map(.name == \"bash\" and .ended) | any)"
+kill -9 "$pid"
+
+# A control group: one in it, which forks, one that comes later and executes a program there, one outside.
+unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+group=mmtrace-test-$$
+mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a is as it should be)"
+trap 'end_everything; sleep 0.1; rmdir "$unified/$group/below" "$unified/$group"' EXIT
+
+"$workloads/fork-rate" 300 </dev/null >outside.out &
+outside=$!
+processes+=("$outside")
+start_workload leak-fork
+echo "$pid" >"$unified/$group/below/cgroup.procs" || fail "a process cannot be put into a control group"
+for by in "$unified/$group" "$group"; do
+	start_recording --cgroup "$by"
+	[ "$by" != "$group" ] || let_work
+	(echo "$BASHPID" >"$unified/$group/cgroup.procs" && exec "$workloads/leak-anon" --exit) >/dev/null
+	stop_recording
+	report_json
+	expect_true_report
+	expect_json ".processes | (map(.pid == $pid and .checked) | any) and (map(.pid == $outside) | any | not)"
+	expect_json '.processes | map(select(.name == "leak-anon" and .ended)) | length == 1'
+	expect_json '.processes | all(.name != "fork-rate")'
+done
+report_json -p "$(jq -r '[.processes[] | select(.name == "leak-fork") | .pid] | join(",")' report.json)"
+let_end
+expect_workload_answer yes
+
+# What cannot be.
+for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads"; do
+	# shellcheck disable=SC2086
+	"$MMTRACE" record -o no.data $wrong 2>wrong.log
+	[ $? = 2 ] || fail "record $wrong is not refused"
+done
+"$MMTRACE" record -o no.data --cgroup no/such/group 2>wrong.log
+[ $? = 2 ] && grep -q 'no control group no/such/group' wrong.log || fail "an unknown group: $(cat wrong.log)"
