@@ -142,6 +142,10 @@ static void show_start(void *context)
 			fputs(", ", stderr);
 		put_process_name(options->pids[i]);
 	}
+	for (size_t i = 0; i < options->tid_count; i++) {
+		fputs(i || options->pid_count ? ", thread " : "thread ", stderr);
+		put_process_name(options->tids[i]);
+	}
 	if (options->all_cpus)
 		fputs("every process", stderr);
 	if (options->cgroup) {
@@ -269,19 +273,24 @@ static int record(const struct command *command, struct mmt_record_options *opti
 
 /* Negative: go on. */
 static int check_arguments(const struct command *command, struct mmt_record_options *options, bool pack,
-			   const struct value_pids *pids, char **arguments)
+			   const struct value_pids *pids, const struct value_pids *tids, char **arguments)
 {
-	unsigned kinds = (pids->count > 0) + options->all_cpus + (options->cgroup != NULL);
+	bool attached = pids->count || tids->count;
+	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
 
 	if (!kinds && !*arguments)
-		return message_usage(command, "nothing to record; give -p PID, -a, --cgroup, or -- and a command");
-	if (pids->count && *arguments)
+		return message_usage(command,
+				     "nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command");
+	if (attached && *arguments)
 		return message_usage(command, "give either -p PID or a command, not both (at '%s')", *arguments);
 	if (kinds > 1)
-		return message_usage(command, "give one of -p, -a and --cgroup");
-	if (options->no_inherit && kinds && !pids->count)
+		return message_usage(command, "give one of -p (or -t), -a and --cgroup");
+	if (options->no_inherit && kinds && !attached)
 		return message_usage(command, "--no-inherit goes with -p or a command: else everybody is recorded");
-	if (options->scope == MMT_SCOPE_THREADS && kinds && !pids->count)
+	if (options->scope == MMT_SCOPE_CPUS && tids->count)
+		return message_usage(command,
+				     "--scope cpus does not go with -t: there processes are told apart, not threads");
+	if (options->scope == MMT_SCOPE_THREADS && kinds && !attached)
 		return message_usage(command,
 				     "--scope threads goes with -p or a command: everybody is recorded on CPUs");
 	if (!*options->output)
@@ -290,6 +299,8 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 		return message_usage(command, "--pack needs a file to work on, not -o -");
 	options->pids = pids->items;
 	options->pid_count = pids->count;
+	options->tids = tids->items;
+	options->tid_count = tids->count;
 	options->command = *arguments ? arguments : NULL;
 	return -1;
 }
@@ -305,12 +316,14 @@ static const char *const scope_words[] = {
 int cmd_record(const struct command *command, int argc, char **argv)
 {
 	struct mmt_record_options options;
-	struct value_pids pids = {0};
+	struct value_pids pids = {0}, tids = {0};
 	bool quiet = false, pack = false;
 	int first = 0, status, images = MMT_IMAGES_MISSING, code = MMT_CODE_ALL, scope = MMT_SCOPE_AUTO;
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
+	    OPTION('t', "tid", PIDS, &tids, "TID[,TID...]",
+		   "attach to these threads only, and to those that they start; what others release is not seen"),
 	    OPTION('a', "all-cpus", FLAG, &options.all_cpus, NULL, "record every process, now and later"),
 	    OPTION('G', "cgroup", STRING, &options.cgroup, "PATH",
 		   "record every process of this control group and those below it: of a container, of a service"),
@@ -357,9 +370,10 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	options.code = (enum mmt_code)code;
 	options.scope = (enum mmt_record_scope)scope;
 	if (status < 0)
-		status = check_arguments(command, &options, pack, &pids, argv + first);
+		status = check_arguments(command, &options, pack, &pids, &tids, argv + first);
 	if (status < 0)
 		status = record(command, &options, quiet, pack, argv);
 	value_pids_deinit(&pids);
+	value_pids_deinit(&tids);
 	return status;
 }

@@ -64,10 +64,13 @@ enum mmt_record_scope {
 };
 
 struct mmt_record_options {
-	/* Whom to record: processes, everybody, a control group; or a command to start, which may also go with the last
-	   two and then ends the recording. */
+	/* Whom to record: processes and threads, everybody, a control group; or a command to start, which may also go
+	   with the last two and then ends the recording. */
 	const pid_t *pids;
 	size_t pid_count;
+	const pid_t
+	    *tids; /* threads, and whom they start; what else their processes do is not seen, and counts as missed */
+	size_t tid_count;
 	bool all_cpus;	    /* every process there is */
 	const char *cgroup; /* every process in it and below it: its directory, or its path under the mount; or NULL */
 	enum mmt_record_scope scope;

@@ -189,6 +189,8 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	struct mmt_error *error;
 	bool new_thread;
 
+	if (map_get(&recorder->threads, (uint32_t)parent_tid) && !map_put(&recorder->threads, (uint32_t)tid, 1))
+		return &error_no_memory;
 	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
 	error = attach_note_birth(&recorder->attachment, tid, time_ns, &new_thread);

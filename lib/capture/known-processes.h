@@ -27,6 +27,7 @@ struct file_mark {
 struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
+	bool partly; /* some of its threads only */
 	bool ended;
 	uint64_t ended_ns;	  /* when that was noticed */
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */

@@ -183,6 +183,13 @@ static struct mmt_error *check_program(pid_t pid)
 	return NULL;
 }
 
+pid_t proc_process_of(pid_t tid)
+{
+	char value[STATUS_BYTES];
+
+	return tid > 0 && read_status_field(tid, "Tgid", value) ? (pid_t)strtol(value, NULL, 10) : 0;
+}
+
 struct mmt_error *proc_check_target(pid_t pid)
 {
 	struct stat_fields fields;
@@ -197,8 +204,9 @@ struct mmt_error *proc_check_target(pid_t pid)
 		return refuse_gone(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
-		return error_create(MMT_ERROR_NO_PROCESS, "%d is a thread of process %ld: use -p %ld", pid, process,
-				    process);
+		return error_create(MMT_ERROR_NO_PROCESS,
+				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
+				    pid, process, process, pid);
 	if (fields.flags & KERNEL_THREAD_FLAG)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))

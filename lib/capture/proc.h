@@ -17,6 +17,9 @@ typedef VECTOR(pid_t) proc_pids;
 /* NULL when `pid` is a process that can be recorded; else what is wrong with it. */
 struct mmt_error *proc_check_target(pid_t pid) MMT_MUST_CHECK;
 
+/* The process that a thread belongs to; 0: gone. */
+pid_t proc_process_of(pid_t tid);
+
 /* Name of a thread; false: it is gone. */
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 

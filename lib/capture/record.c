@@ -43,13 +43,16 @@ void mmt_record_options_init(struct mmt_record_options *options)
 static struct mmt_error *check_options(const struct mmt_record_options *options)
 {
 	bool has_command = options->command && options->command[0];
-	unsigned kinds = (options->pid_count > 0) + options->all_cpus + (options->cgroup != NULL);
+	bool attached = options->pid_count || options->tid_count;
+	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
 
-	if (kinds > 1 || (options->pid_count > 0 && has_command) || (!kinds && !has_command))
+	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
 		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
 						       "process, or a control group");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
+	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
+		return error_create(MMT_ERROR_INVALID, "single threads cannot be recorded by events on CPUs");
 	if (options->scope == MMT_SCOPE_THREADS && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "everybody can only be recorded by events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
@@ -69,6 +72,7 @@ static void recorder_deinit(struct recorder *recorder)
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->attachment);
 	scope_deinit(&recorder->scope);
+	map_deinit(&recorder->threads);
 	if (recorder->cgroup >= 0)
 		close(recorder->cgroup);
 	rings_deinit(&recorder->rings);

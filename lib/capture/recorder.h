@@ -48,7 +48,8 @@ struct recorder {
 	struct rings rings;
 	struct attachment attachment;
 	struct scope scope;
-	int cgroup; /* directory of the control group that is recorded; -1: none */
+	struct map threads; /* of processes that are recorded partly: those asked for, and whom they start */
+	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct known_processes processes;
 	struct command command;
 	struct build_id_notes build_ids;

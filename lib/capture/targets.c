@@ -14,6 +14,34 @@
 #define UNSEEN_NS_MAX 2000000000ULL
 #define SETTLE_MICROSECONDS 1000 /* for new threads to run for the first time, and say that they need nothing */
 
+/* Of a process that is not asked for as a whole. */
+static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
+{
+	pid_t pid = proc_process_of(tid);
+	struct known_process *process;
+
+	if (pid <= 0)
+		return error_create(MMT_ERROR_NO_PROCESS, "no thread %d", tid);
+	if (!map_put(&recorder->threads, (uint32_t)tid, 1))
+		return &error_no_memory;
+	if (known_processes_find(&recorder->processes, pid))
+		return NULL;
+	process = known_processes_add(&recorder->processes, pid, true);
+	if (!process)
+		return &error_no_memory;
+	process->partly = true;
+	return proc_check_target(pid);
+}
+
+static struct mmt_error *add_threads(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->options->tid_count; i++)
+		error = add_thread(recorder, recorder->options->tids[i]);
+	return error;
+}
+
 static struct mmt_error *add_targets(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->options->pid_count; i++) {
@@ -29,13 +57,13 @@ static struct mmt_error *add_targets(struct recorder *recorder)
 		if (error)
 			return error;
 	}
-	return NULL;
+	return add_threads(recorder);
 }
 
 static struct mmt_error *refuse_ended(const struct recorder *recorder)
 {
 	return error_create(MMT_ERROR_NO_PROCESS, "process %d ended while mmtrace attached to it",
-			    recorder->options->pids[0]);
+			    recorder->processes.items.items[0].pid);
 }
 
 static struct mmt_error *refuse_stopped(void)
@@ -55,6 +83,7 @@ struct look {
 	uint64_t begin_ns;
 	size_t thread_count;
 	bool complete; /* there were no others */
+	bool all;      /* those too that nobody asked for */
 };
 
 static void look_deinit(struct look *look)
@@ -84,31 +113,37 @@ static bool look_at_thread(struct recorder *recorder, struct listed_thread threa
 	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
 }
 
-static struct mmt_error *look_at_process(struct recorder *recorder, pid_t pid, struct look *look)
+static struct mmt_error *look_at_process(struct recorder *recorder, const struct known_process *process,
+					 struct look *look)
 {
+	bool all = look->all || !process->partly;
+	pid_t pid = process->pid;
 	proc_pids threads = {0};
 	bool complete = true, ok = true;
 
 	if (!proc_list_threads(pid, &threads, &complete))
 		threads.count = 0;
 	look->complete &= complete;
-	look->thread_count += threads.count;
-	for (size_t i = 0; ok && i < threads.count; i++)
+	for (size_t i = 0; ok && i < threads.count; i++) {
+		if (!all && !map_get(&recorder->threads, (uint32_t)threads.items[i]))
+			continue;
+		look->thread_count++;
 		ok = look_at_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, look);
+	}
 	vector_deinit(&threads);
 	return ok ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *look_at_processes(struct recorder *recorder, struct look *look)
+static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, struct look *look)
 {
 	struct mmt_error *error = NULL;
 
-	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true};
+	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true, .all = all};
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct known_process *process = &recorder->processes.items.items[i];
 
 		if (!process->ended)
-			error = look_at_process(recorder, process->pid, look);
+			error = look_at_process(recorder, process, look);
 	}
 	return error;
 }
@@ -191,7 +226,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, uint64_t begin_n
 
 	attach_look_outside(&recorder->attachment);
 	if (!error)
-		error = look_at_processes(recorder, &look);
+		error = look_at_processes(recorder, false, &look);
 	if (!error)
 		error = attach_uncovered(recorder, &look);
 	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
@@ -213,7 +248,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, uint64_t begin_n
 static struct mmt_error *give_up_the_rest(struct recorder *recorder)
 {
 	struct look look;
-	struct mmt_error *error = look_at_processes(recorder, &look);
+	struct mmt_error *error = look_at_processes(recorder, false, &look);
 
 	recorder->summary.missed_threads = look.uncovered.count;
 	recorder_message(recorder, true,
@@ -350,7 +385,8 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	recorder->scope.no_inherit = options->no_inherit;
 	if (options->all_cpus || options->cgroup)
 		recorder->scope.kind = SCOPE_EVERYBODY;
-	else if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && are_too_many(recorder)))
+	else if (options->scope == MMT_SCOPE_CPUS ||
+		 (options->scope == MMT_SCOPE_AUTO && !options->tid_count && are_too_many(recorder)))
 		recorder->scope.kind = SCOPE_PROCESSES;
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
@@ -380,7 +416,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	/* On CPUs nobody can be missed. */
 	if (recorder->scope.kind != SCOPE_THREADS)
 		return NULL;
-	error = look_at_processes(recorder, &look);
+	error = look_at_processes(recorder, true, &look);
 	/* What had happened by then is in the rings. */
 	if (!error)
 		error = drain_twice(recorder);
