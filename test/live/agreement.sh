@@ -16,7 +16,7 @@ agrees() {
 	}
 	agreement_case
 	echo "$1 $figures"
-	[[ " $figures " =~ " calls="([0-9]+)" mmtrace="([0-9]+)" " ]] || fail "no figures: $figures"
+	[[ " $figures " =~ " gdb-whole="([0-9]+)" mmtrace="([0-9]+)" " ]] || fail "no figures: $figures"
 	[ "${BASH_REMATCH[1]}" -ge "$2" ] || fail "$1: ${BASH_REMATCH[1]} calls, not $2"
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] || {
 		DIFFERENCES=1 python3 "$support/agreement.py" gdb.calls mmtrace=mmtrace.calls >&2
@@ -27,3 +27,4 @@ agrees() {
 agrees c 18
 agrees c++ 24
 agrees libraries 7
+agrees go 15

@@ -57,14 +57,19 @@ need_agreement() {
 	stack_bytes=16384
 }
 
+# Programs in which gdb is known to be wrong: what runs when a coroutine of C++ is resumed it takes for inlined into the
+# function that started it.
+agreement_doubted=" coroutine "
+
 # agreement_build PROGRAM: sets $agreement_command; fails with $missing when a compiler is not installed.
-# Not coroutines of C++: gdb takes what runs when one is resumed for inlined into the function that starts it.
 # Not interrupted.c: under gdb its timer leaves it no time.
-agreement_programs=(c c-static-pie c-static c-stripped c++ contexts libraries rust)
+agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
 agreement_build() {
 	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
 	case $1 in
-	c++*) compiler=g++ ;;
+	c-musl*) compiler=musl-gcc ;;
+	c++* | coroutine) compiler=g++ ;;
+	go) compiler=go ;;
 	rust) compiler=rustc ;;
 	esac
 	missing=$compiler
@@ -75,7 +80,10 @@ agreement_build() {
 	c-static-pie) build_program gcc -static-pie -o "$1" "${c[@]}" ;;
 	c-static) build_program gcc -static -o "$1" "${c[@]}" ;;
 	c-stripped) build_program gcc -s -o "$1" "${c[@]}" ;;
-	c++) build_cxx "$1" ;;
+	c-musl) build_program musl-gcc -o "$1" "${c[@]}" ;;
+	c-musl-static) build_program musl-gcc -static -o "$1" "${c[@]}" ;;
+	c++) build_cxx "$1" exceptions.cc ;;
+	coroutine) build_cxx "$1" coroutine.cc ;;
 	contexts) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
 	libraries)
 		build_native_library
@@ -83,16 +91,19 @@ agreement_build() {
 		agreement_command=("./$1" "$directory/libnative.so" 1)
 		;;
 	rust) build_program rustc -O -g -o "$1" "$stack_sources/program.rs" ;;
+	go)
+		build_program env GOCACHE="$directory/cache" GOFLAGS=-mod=mod GOPATH="$directory" go build -o "$1" "$stack_sources/program.go"
+		;;
 	*) fail "no such program: $1" ;;
 	esac
 }
 
 build_cxx() {
 	build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
-	build_program g++ -std=c++20 "${stack_options[@]}" -o "$1" "$stack_sources/exceptions.cc" stage.o -pthread
+	build_program g++ -std=c++20 "${stack_options[@]}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
-# agreement_case: runs $agreement_command; $figures becomes "calls=N mmtrace=N mmtrace-wrong=N perf-fp=N ...", see
+# agreement_case: runs $agreement_command; $figures becomes "calls=N gdb-whole=N mmtrace=N mmtrace-wrong=N perf-fp=N ...", see
 # agreement.py.
 agreement_case() {
 	local perf_recorders=() process gdb

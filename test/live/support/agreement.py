@@ -5,9 +5,10 @@
     agreement.py FILE TOOL=FILE...
 
 Each file has one call a line: thread, result of mmap, how the stack ends, frames from the innermost to the outermost, with
-tabs in between. The first file is the truth. Prints the number of calls and for each tool how many of them it shows with the
-same functions in the same order, and as TOOL-wrong how many that it calls whole ("entry") and shows otherwise. With
-DIFFERENCES set, the stacks that differ go to stderr.
+tabs in between. The first file, gdb's, is the truth where it has come to the entry of the thread: in code without tables gdb
+guesses, and ends somewhere else. Prints the number of calls, how many of them gdb has whole, and for each tool how many of
+those it shows with the same functions in the same order, and as TOOL-wrong how many that it calls whole ("entry") and shows
+otherwise. With DIFFERENCES set, the stacks that differ go to stderr.
 """
 import os
 import re
@@ -59,12 +60,14 @@ def read_calls(path):
 def main():
     truth = read_calls(sys.argv[1])
     figures = [f"calls={len(truth)}"]
+    whole = {key: call for key, call in truth.items() if call[0] == "entry"}
+    figures.append(f"gdb-whole={len(whole)}")
     for argument in sys.argv[2:]:
         tool, path = argument.split("=", 1)
         calls = read_calls(path)
         lost = "", ["(no such call)"]
-        differing = [key for key in truth if calls.get(key, lost)[1] != truth[key][1]]
-        figures.append(f"{tool}={len(truth) - len(differing)}")
+        differing = [key for key in whole if calls.get(key, lost)[1] != whole[key][1]]
+        figures.append(f"{tool}={len(whole) - len(differing)}")
         figures.append(f"{tool}-wrong={sum(calls.get(key, lost)[0] == 'entry' for key in differing)}")
         for key in differing if os.environ.get("DIFFERENCES") else []:
             print(f"{key[0]} {key[1]:#x}\n  gdb  {' < '.join(truth[key][1])}\n"

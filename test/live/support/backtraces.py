@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Run by gdb, attached to a program: writes the backtrace of every mmap that returns to the file $BACKTRACES.
 
-One line a call: thread, result, a dash, then the frames, innermost first, with tabs in between; an inlined function is a frame.
+One line a call: thread, result, "entry" when gdb knows that the last frame has no caller, else a dash, then the frames,
+innermost first, with tabs in between; an inlined function is a frame.
 Functions that left by a jump are not on the stack; that gdb concludes them from debug information is left out.
 """
 import os
@@ -9,17 +10,21 @@ import gdb
 
 
 def frames():
-    names = []
+    names, end = [], "-"
     frame = gdb.newest_frame()
     while frame is not None and frame.is_valid():
         if frame.type() != gdb.TAILCALL_FRAME:
             names.append(frame.name() or "?")
         try:
+            # gdb shows the zero below the first function of a goroutine as one more.
+            if frame.unwind_stop_reason() == gdb.FRAME_UNWIND_OUTERMOST or names[-1] == "runtime.goexit":
+                end = "entry"
+                break
             frame = frame.older()
         except gdb.error:
             names.append("?")
             break
-    return names
+    return [end] + names
 
 
 def watch(output):
@@ -36,14 +41,14 @@ def watch(output):
         result = int(gdb.newest_frame().read_register("rax")) & (1 << 64) - 1
         # The first stop of every call is its entry: the kernel has put -ENOSYS there.
         if result != (1 << 64) - 38:
-            output.write("\t".join([str(thread.ptid[1]), hex(result), "-"] + frames()) + "\n")
+            output.write("\t".join([str(thread.ptid[1]), hex(result)] + frames()) + "\n")
             output.flush()
 
 
 for setting in ("pagination off", "confirm off", "backtrace past-main on", "backtrace past-entry on",
                 "debuginfod enabled off", "backtrace limit 500"):
     gdb.execute("set " + setting)
-gdb.execute("handle SIGUSR1 SIGUSR2 SIGILL SIG32 SIG33 nostop noprint pass", to_string=True)
+gdb.execute("handle SIGUSR1 SIGUSR2 SIGURG SIGILL SIG32 SIG33 nostop noprint pass", to_string=True)
 gdb.execute("catch syscall mmap", to_string=True)
 with open(os.environ["BACKTRACES"], "w", encoding="utf-8") as file:
     watch(file)

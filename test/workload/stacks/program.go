@@ -4,6 +4,8 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"strconv"
 	"sync"
@@ -67,11 +69,19 @@ func growHeap() {
 	kept[0] = 1
 }
 
+// Says a word and waits for a line, or for the end of them.
+func wait(input *bufio.Reader, word string) {
+	fmt.Println(word)
+	_, _ = input.ReadString('\n')
+}
+
 func main() {
+	input := bufio.NewReader(os.Stdin)
 	rounds := 1
 	if len(os.Args) > 1 {
 		rounds, _ = strconv.Atoi(os.Args[1])
 	}
+	wait(input, "ready")
 	for i := 0; i < rounds; i++ {
 		oneRound(&circle{"first"})
 	}
@@ -87,4 +97,5 @@ func main() {
 	}
 	group.Wait()
 	growHeap()
+	wait(input, "done")
 }
