@@ -9,6 +9,7 @@
 #include "display.h"
 #include "message.h"
 #include "pager.h"
+#include "progress.h"
 #include "terminal.h"
 
 struct diff_settings {
@@ -84,6 +85,17 @@ static struct mmt_error *write_diff(const struct command *command, struct diff_s
 	return mmt_diff_write_text(diff, &settings->display.text, stdout);
 }
 
+static struct mmt_error *read_recording(struct mmt_report_options *options, struct mmt_report **report_ret)
+{
+	struct progress progress;
+	struct mmt_error *error;
+
+	options->progress = progress_begin(&progress, options->input);
+	error = mmt_report_create(options, report_ret);
+	progress_end(&progress);
+	return error;
+}
+
 static int run_diff(const struct command *command, struct diff_settings *settings)
 {
 	struct mmt_report *before = NULL, *after = NULL;
@@ -92,9 +104,9 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	int status = EXIT_OK;
 
 	cut_files_endure();
-	error = mmt_report_create(&settings->before, &before);
+	error = read_recording(&settings->before, &before);
 	if (!error)
-		error = mmt_report_create(&settings->after, &after);
+		error = read_recording(&settings->after, &after);
 	if (!error)
 		error = mmt_diff_create(before, after, &diff);
 	if (!error)

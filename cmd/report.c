@@ -10,6 +10,7 @@
 #include "display.h"
 #include "message.h"
 #include "pager.h"
+#include "progress.h"
 #include "terminal.h"
 
 struct report_settings {
@@ -145,11 +146,14 @@ static struct mmt_error *write_report(const struct command *command, struct repo
 static int run_report(const struct command *command, struct report_settings *settings)
 {
 	struct mmt_report *report = NULL;
+	struct progress progress;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	cut_files_endure();
+	settings->options.progress = progress_begin(&progress, settings->options.input);
 	error = mmt_report_create(&settings->options, &report);
+	progress_end(&progress);
 	if (error) {
 		message_input_error(command, settings->options.input, error);
 		return EXIT_UNUSABLE;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <mmtrace/error.h>
+#include <mmtrace/progress.h>
 #include <mmtrace/record.h>
 
 #ifdef __cplusplus
@@ -73,6 +74,7 @@ struct mmt_report_options {
 	/* Keep names of functions here from one report to the next; made when missing, never believed when others may write
 	   there. NULL: do not. */
 	const char *cache_directory;
+	const struct mmt_progress *progress; /* NULL: nobody waits */
 	/* Frames whose function or module (its base name) is one of these, or matches it as a pattern of the shell, are
 	   left out of all stacks; those that are then the same are one. */
 	const char *const *hide;

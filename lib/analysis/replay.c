@@ -11,6 +11,7 @@
 #include "analysis/thread-state.h"
 
 #define PAGE_BYTES_DEFAULT 4096
+#define PROGRESS_EVENTS 1024 /* from one look at the clock to the next */
 
 /* Whom a space tells what happens in it. */
 struct observed {
@@ -180,8 +181,8 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 {
 	struct mmt_error *error;
 
-	*replay = (struct replay){0};
-	error = reader_open(options->report->input, &replay->reader);
+	*replay = (struct replay){.progress = options->report->progress};
+	error = reader_open_watched(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);
@@ -528,9 +529,15 @@ static struct mmt_error *next_event(struct replay *replay, struct event *event, 
 	return NULL;
 }
 
+static void tell_progress(const struct replay *replay, const struct event *event)
+{
+	if (replay->progress)
+		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));
+}
+
 struct mmt_error *replay_run(struct replay *replay)
 {
-	for (;;) {
+	for (uint32_t count = 1;; count++) {
 		struct event event;
 		bool end;
 		struct mmt_error *error = next_event(replay, &event, &end);
@@ -541,5 +548,7 @@ struct mmt_error *replay_run(struct replay *replay)
 			return error;
 		if (end)
 			return finish(replay);
+		if (count % PROGRESS_EVENTS == 0)
+			tell_progress(replay, &event);
 	}
 }

@@ -81,7 +81,8 @@ struct replay {
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct replay_watch watch;
-	bool has_dumps; /* stack dumps come in records of their own */
+	const struct mmt_progress *progress; /* NULL: nobody waits */
+	bool has_dumps;			     /* stack dumps come in records of their own */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
 	/*

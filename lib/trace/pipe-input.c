@@ -41,6 +41,8 @@ struct kept_section {
 struct pipe_input {
 	int fd;
 	const char *name;
+	const struct mmt_progress *progress;
+	uint64_t taken; /* bytes */
 	uint8_t *window;
 	size_t start, end;
 	bool ended;
@@ -138,6 +140,9 @@ static struct mmt_error *fill(struct pipe_input *pipe, size_t size)
 			return error_system(errno, "%s: cannot read", pipe->name);
 		pipe->ended = got == 0;
 		pipe->end += (size_t)got;
+		pipe->taken += (uint64_t)got;
+		if (pipe->progress)
+			pipe->progress->tell(pipe->progress->context, pipe->taken, 0);
 	}
 	return NULL;
 }
@@ -484,9 +489,10 @@ static struct mmt_error *keep_all(struct pipe_input *pipe)
 	return begins_with_pipe_header(pipe->window, pipe->end) ? convert(pipe) : copy(pipe);
 }
 
-struct mmt_error *pipe_input_keep(int input, const char *name, int *fd_ret, bool *cut_ret)
+struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
+				  bool *cut_ret)
 {
-	struct pipe_input pipe = {.fd = input, .name = name, .data.fd = -1, .sections.fd = -1};
+	struct pipe_input pipe = {.fd = input, .name = name, .progress = progress, .data.fd = -1, .sections.fd = -1};
 	struct mmt_error *error;
 
 	buffer_init(&pipe.attributes, ATTRIBUTES_BYTES_MAX);

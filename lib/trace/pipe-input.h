@@ -9,13 +9,16 @@
 
 #include <stdbool.h>
 
+#include <mmtrace/progress.h>
+
 #include "base/error.h"
 
 /* A regular file, not read yet, that holds what came out of a pipe. */
 bool pipe_input_is_pipe_format(int fd);
 
-/* All of `input`, from where it stands. *cut_ret: it ended in the middle of a record. Every message begins with
- * `name`. */
-struct mmt_error *pipe_input_keep(int input, const char *name, int *fd_ret, bool *cut_ret) MMT_MUST_CHECK;
+/* All of `input`, from where it stands. *cut_ret: it ended in the middle of a record. `progress` may be NULL. Every
+ * message begins with `name`. */
+struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
+				  bool *cut_ret) MMT_MUST_CHECK;
 
 #endif

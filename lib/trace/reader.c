@@ -53,13 +53,23 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	return error;
 }
 
-struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
+struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress, struct reader **reader_ret)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 
 	if (!reader)
 		return &error_no_memory;
-	return start(reader, recording_file_open(path, &reader->file), reader_ret);
+	return start(reader, recording_file_open_watched(path, progress, &reader->file), reader_ret);
+}
+
+struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
+{
+	return reader_open_watched(path, NULL, reader_ret);
+}
+
+uint64_t reader_data_end(const struct reader *reader)
+{
+	return reader->file->data_end;
 }
 
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret)

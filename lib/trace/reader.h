@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/progress.h>
+
 #include "base/error.h"
 #include "trace/architecture.h"
 #include "trace/code-copies.h"
@@ -53,6 +55,12 @@ struct reader_metadata {
 
 /* Errors: cannot open, not perf.data, empty, foreign byte order, lies in the header. */
 struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_MUST_CHECK;
+/* As recording_file_open_watched(). */
+struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress,
+				      struct reader **reader_ret) MMT_MUST_CHECK;
+
+/* Where in the file the events end. */
+uint64_t reader_data_end(const struct reader *reader);
 
 /* The same recording from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;

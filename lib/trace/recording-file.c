@@ -311,7 +311,7 @@ static struct mmt_error *read_frame(struct recording_file *file)
 	return error ? error : read_preamble(file, &header);
 }
 
-static struct mmt_error *open_standard_input(struct recording_file *file)
+static struct mmt_error *open_standard_input(struct recording_file *file, const struct mmt_progress *progress)
 {
 	struct stat status;
 
@@ -321,7 +321,7 @@ static struct mmt_error *open_standard_input(struct recording_file *file)
 		return error_create(MMT_ERROR_INVALID, "%s: it is a terminal; send a recording through a pipe",
 				    file->path);
 	if (!S_ISREG(status.st_mode))
-		return pipe_input_keep(STDIN_FILENO, file->path, &file->fd, &file->cut);
+		return pipe_input_keep(STDIN_FILENO, file->path, progress, &file->fd, &file->cut);
 	file->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
@@ -352,7 +352,7 @@ static struct mmt_error *turn_into_file(struct recording_file *file)
 
 	if (!pipe_input_is_pipe_format(file->fd))
 		return NULL;
-	error = pipe_input_keep(file->fd, file->path, &kept, &file->cut);
+	error = pipe_input_keep(file->fd, file->path, NULL, &kept, &file->cut);
 	if (error)
 		return error;
 	close(file->fd);
@@ -377,7 +377,8 @@ static struct mmt_error *accept(struct recording_file *file, struct mmt_error *e
 	return error;
 }
 
-struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
+					      struct recording_file **file_ret)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
 	bool standard = !strcmp(path, RECORDING_STANDARD_INPUT);
@@ -390,8 +391,13 @@ struct mmt_error *recording_file_open(const char *path, struct recording_file **
 	if (!file->path)
 		error = &error_no_memory;
 	else
-		error = standard ? open_standard_input(file) : open_path(file);
+		error = standard ? open_standard_input(file, progress) : open_path(file);
 	return accept(file, error, file_ret);
+}
+
+struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+{
+	return recording_file_open_watched(path, NULL, file_ret);
 }
 
 struct mmt_error *recording_file_open_again(const struct recording_file *file, struct recording_file **file_ret)

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/progress.h>
+
 #include "base/error.h"
 #include "base/vector.h"
 #include "trace/format.h"
@@ -37,6 +39,9 @@ struct recording_file {
 
 /* Every message begins with the path. */
 struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret) MMT_MUST_CHECK;
+/* The same for somebody who waits for a pipe; `progress` may be NULL. */
+struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
+					      struct recording_file **file_ret) MMT_MUST_CHECK;
 /* The same file, whatever has its name now. */
 struct mmt_error *recording_file_open_again(const struct recording_file *file,
 					    struct recording_file **file_ret) MMT_MUST_CHECK;

@@ -14,6 +14,7 @@
 #include "../../cmd/options-help.c"
 #include "../../cmd/options.c"
 #include "../../cmd/pager.c"
+#include "../../cmd/progress.c"
 #include "../../cmd/terminal.c"
 #include "../../cmd/values.c"
 

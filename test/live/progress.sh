@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What somebody at a terminal sees while a report takes its time, what is left of it, and that Ctrl-C ends it.
+source "$SOURCE/test/live/support/recording.bash"
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+export TERM=xterm
+data=$SOURCE/test/data/more.data
+unset PAGER MMTRACE_PAGER
+
+in_terminal() { # KEYS COMMAND...: what it wrote is in `terminal`
+	local keys=$1
+	shift
+	python3 "$support/in-terminal.py" terminal "$keys" "$@"
+}
+
+# slowly FILE SECONDS: its bytes, in pieces, for so long.
+cat >slowly <<'END'
+#!/bin/bash
+size=$(stat -c %s "$1") pieces=$(($2 * 5))
+for ((i = 0; i < pieces; i++)); do
+	tail -c "+$((size * i / pieces + 1))" "$1" | head -c $((size * (i + 1) / pieces - size * i / pieces))
+	sleep 0.2
+done
+END
+chmod +x slowly
+cat >slow-report <<'END'
+#!/bin/bash
+"$DIRECTORY/slowly" "$1" 2 | exec "$MMTRACE" report -i - "${@:2}"
+END
+chmod +x slow-report
+export DIRECTORY=$directory MMTRACE
+
+# A line, written over and wiped out before the report; the report once.
+in_terminal "" ./slow-report "$data" --no-pager || fail "the report in a terminal ended with status $?"
+tr '\r' '\n' <terminal >lines
+shown=$(grep -c $'^\033\\[Kreading standard input: [0-9.]* [KMi]*B$' lines)
+[ "$shown" -ge 2 ] && [ "$shown" -le 20 ] || fail "the progress was shown $shown times: $(cat -v terminal)"
+[ "$(grep -c 'unfreed in this recording' lines)" = 1 ] || fail "the report came not once: $(cat -v terminal)"
+awk '/reading standard input/ { last = NR } /unfreed in this recording/ { report = NR } END { exit !(last && last < report) }' \
+	lines || fail "progress behind the report: $(cat -v terminal)"
+grep -A1 'reading standard input' lines | tail -1 | grep -q $'^\033\\[K' || fail "the line was not wiped out: $(cat -v terminal)"
+# The same with a pager.
+PAGER='sed s/^/paged:/' in_terminal "" ./slow-report "$data" || fail "the report with a pager ended with status $?"
+tr '\r' '\n' <terminal >lines
+[ "$(grep -c 'unfreed in this recording' lines)" = 1 ] && grep -q 'paged:unfreed in this recording' lines ||
+	fail "with a pager the report came not once: $(cat -v terminal)"
+grep -q 'paged:.*reading standard' lines && fail "the pager got the progress"
+
+# Nothing of it where nobody looks, for a terminal that cannot, and when there is nothing to wait for.
+./slow-report "$data" >out.txt 2>err.txt || fail "the report without a terminal failed"
+[ ! -s err.txt ] || fail "progress without a terminal: $(cat -v err.txt)"
+in_terminal "" sh -c './slow-report "$0" --json >out.txt 2>err.txt' "$data" || fail "the report into files failed"
+[ ! -s err.txt ] && [ ! -s terminal ] || fail "progress although standard error is a file: $(cat -v err.txt terminal)"
+TERM=dumb in_terminal "" ./slow-report "$data" --no-pager || fail "the report on a dumb terminal failed"
+grep -q 'reading' terminal && fail "progress on a dumb terminal"
+in_terminal "" "$MMTRACE" report --no-pager -i "$data" || fail "a quick report failed"
+grep -q 'reading' terminal && fail "progress in a report that takes no time"
+# Progress on the terminal, the report elsewhere.
+in_terminal "" sh -c './slow-report "$0" --json >out.json' "$data" || fail "a report into a file failed"
+grep -q 'reading standard input' terminal || fail "no progress when the report goes into a file"
+jq -e .unfreed_bytes out.json >/dev/null || fail "the report is no JSON"
+
+# Ctrl-C in the middle: at once, by the signal, and no report.
+cat >interrupted <<'END'
+#!/bin/bash
+trap : INT
+"$DIRECTORY/slowly" "$1" 40 | "$MMTRACE" report --no-pager -i -
+echo "status ${PIPESTATUS[1]}"
+END
+chmod +x interrupted
+took=$(in_terminal 'reading standard input:\x03' ./interrupted "$data")
+grep -q 'status 130' terminal || fail "Ctrl-C did not end it by the signal: $(cat -v terminal)"
+grep -q 'unfreed in this' terminal && fail "a report after Ctrl-C: $(cat -v terminal)"
+[ "${took%.*}" -lt 20 ] || fail "Ctrl-C took $took s"
+[ -z "$(find /var/tmp -maxdepth 1 -name 'mmtrace-??????' -newer slowly)" ] || fail "files are left"

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdlib.h>
+
+/* The tool is no library: what it shows is compiled in. */
+#include "../../cmd/progress.c"
+#include "support/run-suite.h"
+
+static void expect_line(const char *path, uint64_t elapsed_ns, uint64_t done, uint64_t total, const char *expected)
+{
+	struct progress progress = {.name = short_name(path)};
+	char line[256];
+	FILE *stream = fmemopen(line, sizeof(line), "w");
+
+	ck_assert_ptr_nonnull(stream);
+	write_line(&progress, elapsed_ns, done, total, stream);
+	fclose(stream);
+	ck_assert_str_eq(line, expected);
+}
+
+START_TEST(says_how_far_it_is_and_how_long_it_takes)
+{
+	expect_line("a.data", 2 * SECOND_NS, 250, 1000, "reading a.data: 25 %, 6 s left");
+	expect_line("/some/where/a.data", 10 * SECOND_NS, 999, 1000, "reading a.data: 100 %, 1 s left");
+	expect_line("a.data", 2 * SECOND_NS, 1000, 1000, "reading a.data: 100 %, 0 s left");
+	expect_line("a.data", 2 * SECOND_NS, 2000, 1000, "reading a.data: 100 %, 0 s left"); /* the file grew */
+	expect_line("a.data", SECOND_NS / 10, 1, 1000, "reading a.data: 0 %");
+	expect_line("a.data", 2 * SECOND_NS, 0, 1000, "reading a.data: 0 %");
+	expect_line("-", 2 * SECOND_NS, 3u << 20, 0, "reading standard input: 3.00 MiB");
+}
+END_TEST
+
+START_TEST(stays_in_its_line)
+{
+	expect_line("0123456789012345678901234567890123456789", SECOND_NS, 1, 2,
+		    "reading 0123456789012345678901234567890123456789: 50 %, 1 s left");
+	expect_line("01234567890123456789012345678901234567890", SECOND_NS, 1, 2,
+		    "reading the recording: 50 %, 1 s left");
+	expect_line("two\nlines", SECOND_NS, 1, 2, "reading the recording: 50 %, 1 s left");
+	expect_line("directory/", SECOND_NS, 1, 2, "reading directory/: 50 %, 1 s left");
+}
+END_TEST
+
+START_TEST(says_nothing_for_a_second_and_then_not_too_often)
+{
+	struct progress progress = {.name = "a.data", .start_ns = now_ns()};
+	uint64_t told_ns;
+
+	tell(&progress, 1, 2);
+	ck_assert(!progress.shown);
+	progress.start_ns -= PATIENCE_NS;
+	tell(&progress, 1, 2);
+	ck_assert(progress.shown);
+	told_ns = progress.told_ns;
+	tell(&progress, 1, 2);
+	ck_assert_uint_eq(progress.told_ns, told_ns);
+	progress.told_ns -= AGAIN_NS;
+	tell(&progress, 1, 2);
+	ck_assert_uint_ge(progress.told_ns, told_ns);
+	progress_end(&progress);
+	ck_assert(!progress.shown);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("progress");
+	TCase *cases = tcase_create("line");
+
+	tcase_add_test(cases, says_how_far_it_is_and_how_long_it_takes);
+	tcase_add_test(cases, stays_in_its_line);
+	tcase_add_test(cases, says_nothing_for_a_second_and_then_not_too_often);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
