@@ -221,6 +221,7 @@ struct mmt_completeness {
 	uint64_t lost_stack_dumps;
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
+	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
 	uint64_t repaired_bytes;   /* see struct mmt_process */
 	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all creating calls */

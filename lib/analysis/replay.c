@@ -476,6 +476,16 @@ static struct mmt_error *pass_moment(struct replay *replay, uint64_t time_ns)
 	return watch->moment && time_ns >= watch->moment_ns ? watch->moment(watch->context, replay, time_ns) : NULL;
 }
 
+/* What comes behind a jump of the clock to before the recording's start is in it all the same. */
+static uint64_t time_of_event(const struct replay *replay, const struct event *event)
+{
+	uint64_t from_ns = replay->ledger.options.from_ns;
+
+	if (event->time_ns < from_ns && !replay->window.windowed && reader_out_of_order(replay->reader))
+		return from_ns;
+	return event->time_ns;
+}
+
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
 {
 	struct mmt_error *error;
@@ -493,7 +503,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 			replay->ledger.options.from_ns = replay->first_ns;
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
-		replay->ledger.now_ns = event->time_ns;
+		replay->ledger.now_ns = time_of_event(replay, event);
 		error = pass_moment(replay, event->time_ns);
 		if (error)
 			return error;

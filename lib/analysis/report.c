@@ -254,6 +254,7 @@ static void describe_loss(struct report *report)
 	completeness->missed_threads = metadata->loss.missed_threads;
 	completeness->damage = reader_damage(report->replay.reader);
 	completeness->damaged = completeness->damage != NULL;
+	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);
 	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {
 		if (metadata->attributes[i].role == ROLE_DUMP)
 			completeness->lost_stack_dumps += metadata->loss.lost.items[i];

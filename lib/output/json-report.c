@@ -33,6 +33,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
 	document_unsigned(document, "missed_threads", completeness->missed_threads);
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
+	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
 	document_unsigned(document, "repaired_bytes", completeness->repaired_bytes);
 	document_bool(document, "repaired_by_loss", completeness->repaired_by_loss);
 	document_open_object(document, "stacks_by_end");

@@ -112,6 +112,9 @@ static void put_events(struct text *text, const struct mmt_report *report)
 	text_put(text, TEXT_PLAIN, "; ");
 	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
 		    mmt_format_count(completeness->lost_events, count));
+	if (completeness->out_of_order_events)
+		text_format(text, TEXT_BAD, "; %s behind younger ones: the clock jumped, or records came late",
+			    mmt_format_count(completeness->out_of_order_events, count));
 	if (completeness->ambiguous_events)
 		text_format(text, TEXT_PLAIN, "; order of %s unsure",
 			    mmt_format_count(completeness->ambiguous_events, count));

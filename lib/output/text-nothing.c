@@ -37,6 +37,10 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	if (completeness->missed_threads)
 		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
 			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
+	if (completeness->out_of_order_events)
+		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
+			  text_plural(completeness->out_of_order_events, " event stands behind younger ones",
+				      " events stand behind younger ones"));
 	if (completeness->ambiguous_events)
 		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
 			  text_plural(completeness->ambiguous_events, " event is unsure", " events is unsure"));

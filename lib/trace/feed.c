@@ -107,7 +107,8 @@ static void fill(struct feed *feed, struct feed_batch *batch)
 {
 	batch->count = 0;
 	while (!batch->count && !batch->error && !batch->last) {
-		batch->count = order_take(feed->order, batch->items, FEED_BATCH_RECORDS, &batch->done);
+		batch->count =
+		    order_take(feed->order, batch->items, FEED_BATCH_RECORDS, FEED_BATCH_BYTES, &batch->done);
 		if (batch->count)
 			feed->taken_ns = batch->items[batch->count - 1].time_ns;
 		else if (feed->drained)

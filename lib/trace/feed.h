@@ -16,6 +16,7 @@
 #include "trace/recording-file.h"
 
 #define FEED_BATCH_RECORDS 4096
+#define FEED_BATCH_BYTES (1u << 20)
 
 struct feed;
 

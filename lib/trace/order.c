@@ -12,8 +12,9 @@ struct order {
 	VECTOR(struct order_item) merged; /* where the next merge goes */
 	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
 	size_t first, releasable;
-	uint64_t youngest_ns;	/* pushed so far */
-	uint64_t last_round_ns; /* youngest when the round before ended */
+	size_t round_start;	/* the first that was pushed in this round */
+	uint64_t youngest_ns;	/* pushed in this round */
+	uint64_t last_round_ns; /* the youngest of the rounds before */
 	uint64_t taken_ns;
 	uint64_t violations;
 	size_t bytes;
@@ -55,11 +56,10 @@ void order_destroy(struct order *order, struct record_blocks *blocks)
 	free(order);
 }
 
-/* Ascending runs of what is held. */
-static bool find_runs(struct order *order)
+/* Ascending runs of what is held before place `count`. */
+static bool find_runs(struct order *order, size_t count)
 {
 	const struct order_item *items = order->items.items;
-	size_t count = order->items.count;
 
 	order->runs.count = 0;
 	if (!vector_push(&order->runs, order->first))
@@ -87,11 +87,11 @@ static void merge_runs(const struct order_item *from, struct order_item *to, siz
 	memcpy(to + start + (middle - left), from + right, (end - right) * sizeof(*to));
 }
 
-/* Neighbours in pairs, until there is one run. */
-static struct mmt_error *sort(struct order *order)
+/* What is held before place `held`: neighbours in pairs, until there is one run. */
+static struct mmt_error *sort(struct order *order, size_t held)
 {
-	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
-						       order->items.count, sizeof(struct order_item)))
+	if (!find_runs(order, held) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
+							     order->items.count, sizeof(struct order_item)))
 		return &error_no_memory;
 	while (order->runs.count > 2) {
 		struct order_item *from = order->items.items, *to = order->merged.items;
@@ -103,6 +103,7 @@ static struct mmt_error *sort(struct order *order)
 			merge_runs(from, to, runs[i], runs[i + 1], end);
 			runs[kept++] = runs[i];
 		}
+		memcpy(to + held, from + held, (order->items.count - held) * sizeof(*to));
 		runs[kept++] = runs[count];
 		order->runs.count = kept;
 		order->items.items = to;
@@ -138,12 +139,13 @@ static void compact(struct order *order)
 	memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
 	order->items.count = held;
 	order->releasable -= order->first;
+	order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
 	order->first = 0;
 }
 
 static struct mmt_error *release_half(struct order *order)
 {
-	struct mmt_error *error = sort(order);
+	struct mmt_error *error = sort(order, order->items.count);
 	size_t middle = order->first + (order->items.count - order->first) / 2;
 
 	if (!error)
@@ -167,47 +169,70 @@ struct mmt_error *order_push(struct order *order, const struct order_item *item)
 	return NULL;
 }
 
+/* What came before this round goes out as a whole. */
+static struct mmt_error *begin_anew(struct order *order)
+{
+	struct mmt_error *error = NULL;
+
+	if (order->first < order->round_start)
+		error = sort(order, order->round_start);
+	order->releasable = order->round_start > order->first ? order->round_start : order->first;
+	return error;
+}
+
 struct mmt_error *order_end_round(struct order *order)
 {
 	uint64_t release_ns = order->last_round_ns;
-	struct mmt_error *error;
+	bool jumped =
+	    order->youngest_ns && release_ns > ORDER_JUMP_NS && order->youngest_ns < release_ns - ORDER_JUMP_NS;
+	struct mmt_error *error = NULL;
 
-	order->last_round_ns = order->youngest_ns;
+	if (jumped) {
+		error = begin_anew(order);
+	} else if (release_ns && order->first < order->items.count) {
+		error = sort(order, order->items.count);
+		if (!error)
+			order->releasable = find_younger(order, release_ns);
+	}
+	if (jumped || order->youngest_ns > release_ns)
+		order->last_round_ns = order->youngest_ns;
 	order->has_rounds = true;
-	if (!release_ns || order->first == order->items.count)
-		return NULL;
-	error = sort(order);
-	if (!error)
-		order->releasable = find_younger(order, release_ns);
+	order->round_start = order->items.count;
+	order->youngest_ns = 0;
 	return error;
 }
 
 struct mmt_error *order_end(struct order *order)
 {
-	struct mmt_error *error = order->first < order->items.count ? sort(order) : NULL;
+	struct mmt_error *error = order->first < order->items.count ? sort(order, order->items.count) : NULL;
 
 	order->releasable = order->items.count;
 	return error;
 }
 
-size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, struct record_block **done)
+static void note_time(struct order *order, uint64_t time_ns)
 {
-	size_t count = order->releasable - order->first;
+	bool late = time_ns < order->taken_ns;
 
-	if (count > maximum)
-		count = maximum;
-	for (size_t i = 0; i < count; i++) {
-		const struct order_item *item = &order->items.items[order->first + i];
+	order->violations += late;
+	if (!late || order->taken_ns - time_ns > ORDER_JUMP_NS)
+		order->taken_ns = time_ns;
+}
 
-		items_ret[i] = *item;
-		order->bytes -= item->size;
+size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
+		  struct record_block **done)
+{
+	size_t count = 0, taken = 0;
+
+	while (order->first < order->releasable && count < maximum && taken < bytes) {
+		const struct order_item *item = &order->items.items[order->first++];
+
+		items_ret[count++] = *item;
+		taken += item->size;
 		let_go(item->block, done);
-		if (item->time_ns < order->taken_ns)
-			order->violations++;
-		else
-			order->taken_ns = item->time_ns;
+		note_time(order, item->time_ns);
 	}
-	order->first += count;
+	order->bytes -= taken;
 	return count;
 }
 

@@ -5,6 +5,9 @@
  * youngest record of the round before. So at the end of round n everything up to the largest time of round n-1 may go
  * out. What waits is a few ascending runs, which are merged; records stay where they are.
  *
+ * A clock that jumps back is told by a round that is wholly older than the one before: what waits from before goes out
+ * first, and order begins anew.
+ *
  * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
  * ORDER_WINDOW_BYTES wait.
  */
@@ -19,6 +22,7 @@
 #include "trace/record-blocks.h"
 
 #define ORDER_WINDOW_BYTES (32u << 20)
+#define ORDER_JUMP_NS 1000000000ULL	/* rings are drained several times a second */
 #define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
 
 struct order;
@@ -42,12 +46,13 @@ struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
 struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
 
 /*
- * The next records that may go out, at most `maximum`; how many. Blocks that no record will come from any more are
- * added to *done: they may be given back when these records are no longer needed.
+ * The next records that may go out, at most `maximum` of them and as few as fill `bytes`; how many. Blocks that no
+ * record will come from any more are added to *done: they may be given back when these records are no longer needed.
  */
-size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, struct record_block **done);
+size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
+		  struct record_block **done);
 
-/* Records taken with a time before one taken earlier. */
+/* Records taken with a time before one taken earlier; after a jump of the clock, since then. */
 uint64_t order_violations(const struct order *order);
 
 /* Bytes held, for the test of boundedness. */

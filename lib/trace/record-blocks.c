@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define SPARE_MAXIMUM 64
+#define SPARE_BYTES (16u << 20)
 
 struct record_blocks {
 	pthread_mutex_t lock;
 	struct record_block *spare;
-	size_t spare_count;
+	size_t spare_bytes;
 };
 
 struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
@@ -51,7 +51,7 @@ struct record_block *record_blocks_take(struct record_blocks *blocks, size_t max
 	block = blocks->spare;
 	if (block) {
 		blocks->spare = block->next;
-		blocks->spare_count--;
+		blocks->spare_bytes -= block->content.capacity;
 	}
 	pthread_mutex_unlock(&blocks->lock);
 	if (!block) {
@@ -73,13 +73,13 @@ void record_blocks_give_back(struct record_blocks *blocks, struct record_block *
 	pthread_mutex_lock(&blocks->lock);
 	while (list) {
 		struct record_block *block = list;
-		bool keep = blocks->spare_count < SPARE_MAXIMUM;
+		bool keep = blocks->spare_bytes + block->content.capacity <= SPARE_BYTES;
 		struct record_block **place = keep ? &blocks->spare : &surplus;
 
 		list = block->next;
 		block->next = *place;
 		*place = block;
-		blocks->spare_count += keep;
+		blocks->spare_bytes += keep ? block->content.capacity : 0;
 	}
 	pthread_mutex_unlock(&blocks->lock);
 	while (surplus) {

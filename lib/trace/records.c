@@ -10,7 +10,7 @@
 #include "trace/compress.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
-#define WINDOW_BYTES (1u << 20) /* of the file in memory, at most; larger than any record */
+#define WINDOW_BYTES (256u << 10) /* of the file in memory, at most; larger than any record */
 
 struct records {
 	const struct recording_file *file;

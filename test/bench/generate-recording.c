@@ -27,7 +27,8 @@
 #define PROCESSORS 4
 #define STACK_FRAME_BYTES 32
 #define STACK_TOP 0x7ffd00000000ULL
-#define START_NS 1000000000ULL
+#define START_NS 4000000000000ULL
+#define JUMP_NS 3600000000000ULL
 #define STEP_NS_MAX 2000
 #define ROUND_EVENTS 4000
 
@@ -36,6 +37,7 @@ struct options {
 	uint32_t stacks, depth, threads, dump_bytes;
 	bool bare_releases; /* without callchains, as mmtrace records them */
 	bool no_rounds;
+	uint64_t jump; /* after so many events the clock goes back by an hour; 0: never */
 	const char *perf_map;
 	const char *path;
 };
@@ -329,6 +331,10 @@ static void generate(struct generator *generator)
 	write_snapshot(generator, SNAPSHOT_START);
 	builder_round(generator->builder);
 	for (uint64_t i = 0; i < options->events; i++) {
+		if (options->jump && i == options->jump) {
+			write_round(generator);
+			generator->now_ns -= JUMP_NS;
+		}
 		if (generator->live < options->live)
 			map(generator);
 		else
@@ -360,17 +366,12 @@ static uint64_t number(const char *text, uint64_t minimum, uint64_t maximum)
 static struct options read_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-	    {"events", required_argument, NULL, 'e'},
-	    {"live", required_argument, NULL, 'l'},
-	    {"stacks", required_argument, NULL, 's'},
-	    {"depth", required_argument, NULL, 'd'},
-	    {"threads", required_argument, NULL, 't'},
-	    {"seed", required_argument, NULL, 'r'},
-	    {"dumps", required_argument, NULL, 'b'},
-	    {"perf-map", required_argument, NULL, 'm'},
-	    {"bare-releases", no_argument, NULL, 'u'},
-	    {"no-rounds", no_argument, NULL, 'n'},
-	    {0},
+	    {"events", required_argument, NULL, 'e'},	  {"live", required_argument, NULL, 'l'},
+	    {"stacks", required_argument, NULL, 's'},	  {"depth", required_argument, NULL, 'd'},
+	    {"threads", required_argument, NULL, 't'},	  {"seed", required_argument, NULL, 'r'},
+	    {"dumps", required_argument, NULL, 'b'},	  {"perf-map", required_argument, NULL, 'm'},
+	    {"clock-jump", required_argument, NULL, 'j'}, {"bare-releases", no_argument, NULL, 'u'},
+	    {"no-rounds", no_argument, NULL, 'n'},	  {0},
 	};
 	struct options options = {.events = 10000, .live = 1000, .stacks = 100, .depth = 16, .threads = 4};
 	int option;
@@ -401,6 +402,9 @@ static struct options read_options(int argc, char **argv)
 		case 'm':
 			options.perf_map = optarg;
 			break;
+		case 'j':
+			options.jump = number(optarg, 1, UINT64_MAX);
+			break;
 		case 'u':
 			options.bare_releases = true;
 			break;
@@ -426,7 +430,7 @@ int main(int argc, char **argv)
 	if (!generator->options.path) {
 		fputs("Usage: generate-recording [--events N] [--live N] [--stacks N] [--depth N] [--threads N]\n"
 		      "                          [--seed N] [--dumps BYTES] [--bare-releases] [--no-rounds]\n"
-		      "                          [--perf-map FILE] RECORDING >ACCOUNT\n",
+		      "                          [--clock-jump EVENTS] [--perf-map FILE] RECORDING >ACCOUNT\n",
 		      stderr);
 		return 2;
 	}

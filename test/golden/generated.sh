@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Recordings whose answer the program that made them knows: what each stack mapped, freed, kept and held at most.
+# Recordings whose answer the program that made them knows: what each stack mapped, freed, kept and held at most; also
+# when the clock jumps back in the middle, which the report mentions.
 set -eu
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -19,14 +20,25 @@ check() {
 		head -n 20 "$directory/difference"
 		failed=1
 	fi
+	if ! jq -e ".completeness.out_of_order_events == $jumps" "$directory/report" >/dev/null; then
+		echo "generate-recording $*: not $jumps events behind younger ones"
+		failed=1
+	fi
 	if ! jq -e 'all(.processes[]; .checked and .wrong_bytes == 0) and .completeness.damage == null' "$directory/report" \
 		>/dev/null; then
 		echo "generate-recording $*: the check against the final map fails"
 		failed=1
 	fi
 }
+jumps=0
 check --events 30000 --live 700 --stacks 90 --seed 1
 check --events 10000 --live 50 --stacks 1000 --depth 30 --threads 9 --bare-releases --seed 2
 check --events 10000 --live 300 --stacks 60 --dumps 512 --seed 3
 check --events 10000 --live 10 --stacks 1 --depth 2 --threads 1 --no-rounds --seed 4
+jumps=1
+check --events 30000 --live 500 --stacks 40 --clock-jump 13000 --seed 5
+if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 behind younger ones: the clock jumped, or records came late$'; then
+	echo "the report does not mention the jump of the clock"
+	failed=1
+fi
 exit "$failed"

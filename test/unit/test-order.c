@@ -9,11 +9,13 @@
 static struct order *order;
 static struct record_block block; /* in which all records lie: of each only its first byte, the name */
 static uint8_t names[256];
+static uint32_t record_bytes;
 
 static void create(void)
 {
 	ck_assert_ptr_null(order_create(&order));
 	block = (struct record_block){0};
+	record_bytes = RECORD_BYTES;
 	for (unsigned i = 0; i < 256; i++)
 		names[i] = (uint8_t)i;
 }
@@ -26,7 +28,7 @@ static void destroy(void)
 static void push(uint64_t time_ns, uint8_t name)
 {
 	const struct order_item item = {
-	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = RECORD_BYTES};
+	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = record_bytes};
 
 	ck_assert_ptr_null(order_push(order, &item));
 }
@@ -37,10 +39,10 @@ static uint8_t pop(void)
 	struct record_block *done = NULL;
 	struct order_item item;
 
-	if (!order_take(order, &item, 1, &done))
+	if (!order_take(order, &item, 1, SIZE_MAX, &done))
 		return 0;
 	ck_assert_ptr_null(done);
-	ck_assert_uint_eq(item.size, RECORD_BYTES);
+	ck_assert_uint_eq(item.size, record_bytes);
 	ck_assert_uint_eq(item.attribute, *item.record);
 	return *item.record;
 }
@@ -169,13 +171,14 @@ END_TEST
 /* Ends of rounds never come: the older half goes out when the window is full, in order. */
 START_TEST(without_rounds_memory_is_bounded)
 {
-	size_t records = 3 * (size_t)ORDER_WINDOW_BYTES / RECORD_BYTES, taken = 0;
+	size_t records = 3 * (size_t)ORDER_WINDOW_BYTES / 4096, taken = 0;
 
+	record_bytes = 4096;
 	for (size_t i = 0; i < records; i++) {
 		push(1000 + (i ^ 1), 'x');
 		while (pop())
 			taken++;
-		ck_assert_uint_le(order_bytes(order), 4 * (size_t)ORDER_WINDOW_BYTES);
+		ck_assert_uint_le(order_bytes(order), 2 * (size_t)ORDER_WINDOW_BYTES);
 	}
 	ck_assert_uint_gt(taken, records / 2);
 	push(1, 'l');
@@ -185,6 +188,52 @@ START_TEST(without_rounds_memory_is_bounded)
 	ck_assert_uint_eq(taken, records + 1);
 	/* The last one was late. */
 	ck_assert_uint_eq(order_violations(order), 1);
+}
+END_TEST
+
+/* What waits from before a jump goes out before what comes after it, which is in order again. */
+START_TEST(order_begins_anew_when_the_clock_jumps_back)
+{
+	const uint64_t late_ns = 5000 * ORDER_JUMP_NS;
+
+	push(late_ns + 1, 'a');
+	push(late_ns + 3, 'c');
+	push(late_ns + 2, 'b');
+	end_round();
+	push(20, 'e');
+	push(10, 'd');
+	end_round();
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'c');
+	ck_assert_uint_eq(pop(), 0);
+	push(40, 'g');
+	push(30, 'f');
+	push(15, 'x');
+	end_round();
+	ck_assert_uint_eq(pop(), 'd');
+	ck_assert_uint_eq(pop(), 'x');
+	ck_assert_uint_eq(pop(), 'e');
+	ck_assert_uint_eq(pop(), 0);
+	end();
+	ck_assert_uint_eq(pop(), 'f');
+	ck_assert_uint_eq(pop(), 'g');
+	ck_assert_uint_eq(order_violations(order), 1);
+}
+END_TEST
+
+START_TEST(a_batch_is_bounded_in_bytes)
+{
+	struct record_block *done = NULL;
+	struct order_item taken[4];
+
+	for (uint64_t i = 1; i <= 4; i++)
+		push(i, (uint8_t)i);
+	end();
+	ck_assert_uint_eq(order_take(order, taken, 4, 2 * RECORD_BYTES, &done), 2);
+	ck_assert_uint_eq(order_take(order, taken, 4, 1, &done), 1);
+	ck_assert_uint_eq(taken[0].time_ns, 3);
+	ck_assert_uint_eq(pop(), 4);
 }
 END_TEST
 
@@ -199,9 +248,9 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 	push(3, 'c');
 	other.left = true;
 	end();
-	ck_assert_uint_eq(order_take(order, taken, 1, &done), 1);
+	ck_assert_uint_eq(order_take(order, taken, 1, SIZE_MAX, &done), 1);
 	ck_assert_ptr_null(done);
-	ck_assert_uint_eq(order_take(order, taken, 4, &done), 2);
+	ck_assert_uint_eq(order_take(order, taken, 4, SIZE_MAX, &done), 2);
 	ck_assert_ptr_eq(done, &other);
 	ck_assert_ptr_null(other.next);
 	ck_assert_uint_eq(block.pending, 0);
@@ -221,6 +270,8 @@ int main(void)
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
 	tcase_add_test(cases, runs_of_any_length_are_merged);
 	tcase_add_test(cases, without_rounds_memory_is_bounded);
+	tcase_add_test(cases, order_begins_anew_when_the_clock_jumps_back);
+	tcase_add_test(cases, a_batch_is_bounded_in_bytes);
 	tcase_add_test(cases, blocks_are_told_when_nothing_waits_in_them);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
