@@ -50,6 +50,13 @@ if [[ -n $found ]]; then
 	failed=1
 fi
 
+# The kernel walks every page of the process for it, and keeps its calls waiting meanwhile.
+found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}")
+if [[ -n $found ]]; then
+	echo "$found    <- maps and pagemap say as much" >&2
+	failed=1
+fi
+
 for file in "${all[@]}"; do
 	head -1 "$file" | grep -q 'SPDX-License-Identifier: LGPL-2.1-or-later' ||
 		{ echo "$file: the first line is not its licence" >&2; failed=1; }
