@@ -69,6 +69,17 @@ bool record_summary_is_stream(const struct mmt_record_options *options)
 	return strcmp(options->output, "-") == 0;
 }
 
+static void put_own_cost(const struct mmt_record_summary *summary)
+{
+	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
+	uint64_t duration_ns = summary->duration_ns ? summary->duration_ns : 1;
+
+	fprintf(stderr, "  recorder: %s of processor time, %.1f %% of one; %s of memory and %s of rings\n",
+		mmt_format_duration(summary->recorder_cpu_ns, cpu),
+		100.0 * (double)summary->recorder_cpu_ns / (double)duration_ns,
+		mmt_format_bytes(summary->recorder_memory_bytes, memory), mmt_format_bytes(summary->ring_bytes, rings));
+}
+
 static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
 	if (summary->missed_threads) {
@@ -112,5 +123,6 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	put_events(summary);
 	put_scope(summary);
 	put_stacks(options, summary);
+	put_own_cost(summary);
 	put_advice(options, summary);
 }

@@ -293,6 +293,8 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 	if (options->scope == MMT_SCOPE_THREADS && kinds && !attached)
 		return message_usage(command,
 				     "--scope threads goes with -p or a command: everybody is recorded on CPUs");
+	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
+		return message_usage(command, "--lean records no callchain, and -g fp nothing else: give one of them");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
 	if (pack && record_summary_is_stream(options))
@@ -342,6 +344,12 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "max-size", SIZE, &options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
 	    OPTION(0, "exact-order", FLAG, &options.exact_order, NULL,
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),
+	    OPTION(
+		0, "lean", FLAG, &options.lean, NULL,
+		"the cheapest stacks: a small copy of each, nothing beyond it; for programs that map and unmap all the "
+		"time"),
+	    OPTION(0, "no-compress", FLAG, &options.no_compress, NULL,
+		   "write records as the kernel gave them: a much larger file, which older tools can read"),
 	    OPTION(0, "no-inherit", FLAG, &options.no_inherit, NULL,
 		   "leave out child processes; new threads are recorded all the same"),
 	    OPTION(0, "scope", CHOICE, &scope, "auto|threads|cpus",

@@ -85,7 +85,8 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		recorder->summary.events[count_kind(event->call)]++;
 		/* One entry says that user addresses follow. */
 		recorder->summary.truncated_stacks += sample->callchain_count > recorder->callchain_limit;
-	} else if (event->role == ROLE_DUMP) {
+	}
+	if (event->has_dump) {
 		recorder->summary.stack_dumps++;
 		recorder->summary.truncated_stacks += sample->copied_bytes == sample->stack_bytes;
 	}

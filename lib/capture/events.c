@@ -19,7 +19,8 @@ static const char *const call_filters[CALL_KINDS] = {
     [CALL_MADVISE] = "behavior == 10 || behavior == 11",
     [CALL_MSEAL] = "ret == 0",
 };
-#define LOCK_FILTER "write == 1 && success == 1"
+/* One comparison: a lock that was not got is told by the sample, and hardly ever happens. */
+#define LOCK_FILTER "write == 1"
 
 static void describe_common(struct perf_event_attr *attribute)
 {
@@ -71,7 +72,7 @@ uint32_t events_dump_bytes(const struct mmt_record_options *options)
 {
 	switch (options->call_graph) {
 	case MMT_CALL_GRAPH_AUTO:
-		return MMT_STACK_DUMP_BYTES_DEFAULT;
+		return options->lean ? MMT_STACK_DUMP_BYTES_LEAN : MMT_STACK_DUMP_BYTES_DEFAULT;
 	case MMT_CALL_GRAPH_DWARF:
 		return options->stack_dump_bytes;
 	default:
@@ -79,7 +80,7 @@ uint32_t events_dump_bytes(const struct mmt_record_options *options)
 	}
 }
 
-static struct mmt_error *add_side_band(struct event_set *set)
+static struct mmt_error *add_side_band(const struct mmt_record_options *options, struct event_set *set)
 {
 	struct event_description *event = vector_append(&set->items);
 
@@ -88,7 +89,7 @@ static struct mmt_error *add_side_band(struct event_set *set)
 	describe_dummy(&event->attribute);
 	event->attribute.mmap = 1;
 	event->attribute.mmap2 = 1;
-	event->attribute.mmap_data = 1;
+	event->attribute.mmap_data = !options->lean;
 	event->attribute.comm = 1;
 	event->attribute.comm_exec = 1;
 	event->attribute.task = 1;
@@ -121,6 +122,38 @@ static struct mmt_error *add_tracepoint(struct event_set *set, const struct trac
 	return NULL;
 }
 
+static void add_bytes(const struct architecture *architecture, uint32_t bytes, struct perf_event_attr *attribute)
+{
+	attribute->sample_type |= PERF_SAMPLE_STACK_USER;
+	attribute->sample_stack_user = bytes;
+	attribute->sample_regs_user |= architecture->frame_registers;
+}
+
+/*
+ * The stack of a creating call: the callchain and the caller of a frameless wrapper, while the dump is an event of its
+ * own. A second sample costs more than all that is in it: lean recordings have the dump in the first, and so have calls
+ * that nobody makes often, which then need no more events. Every register costs as much as a hundred bytes of stack;
+ * unwinding can nearly always do without those that calls preserve.
+ */
+static void add_stack(const struct mmt_record_options *options, const struct architecture *architecture,
+		      struct event_description *event)
+{
+	struct perf_event_attr *attribute = &event->attribute;
+	uint32_t dump_bytes = events_dump_bytes(options);
+
+	if (options->call_graph == MMT_CALL_GRAPH_NONE)
+		return;
+	event->has_dump = dump_bytes && (options->lean || call_describe(event->call)->rare);
+	add_bytes(architecture, event->has_dump ? dump_bytes : LEAF_STACK_BYTES, attribute);
+	if (options->lean) {
+		event->ring = RING_DUMP; /* what releases memory is never lost for stacks */
+		return;
+	}
+	attribute->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (event->has_dump)
+		attribute->sample_regs_user |= architecture->saved_registers;
+}
+
 static struct mmt_error *add_call(struct event_set *set, const struct tracepoint_source *source,
 				  const struct mmt_record_options *options, const struct architecture *architecture,
 				  enum call call)
@@ -145,11 +178,9 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	if (description->at_entry)
 		return NULL;
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
-	event->attribute.sample_regs_user = architecture->truth_registers;
-	if (description->creates && options->call_graph != MMT_CALL_GRAPH_NONE) {
-		event->attribute.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
-		event->attribute.sample_stack_user = LEAF_STACK_BYTES;
-	}
+	event->attribute.sample_regs_user = architecture_argument_mask(architecture, description->arguments);
+	if (description->creates)
+		add_stack(options, architecture, event);
 	return NULL;
 }
 
@@ -171,8 +202,7 @@ static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-/* The deep stack of every creating call that has a truth event: the same tracepoint once more, into a ring of its own.
- */
+/* The deep stack of every creating call whose truth has none: the same tracepoint once more, into a ring of its own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture, uint32_t dump_bytes)
 {
 	size_t truth_count = set->items.count;
@@ -181,7 +211,8 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		struct event_description *dump;
 		const struct event_description *truth;
 
-		if (set->items.items[i].role != ROLE_TRUTH || !call_describe(set->items.items[i].call)->creates)
+		if (set->items.items[i].role != ROLE_TRUTH || set->items.items[i].has_dump ||
+		    !call_describe(set->items.items[i].call)->creates)
 			continue;
 		dump = vector_append(&set->items);
 		if (!dump)
@@ -190,12 +221,12 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		*dump = *truth;
 		dump->role = ROLE_DUMP;
 		dump->ring = RING_DUMP;
+		dump->has_dump = true;
 		dump->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
-		dump->attribute.sample_regs_user = architecture->dump_registers;
-		dump->attribute.sample_stack_user = dump_bytes;
+		dump->attribute.sample_regs_user = architecture->saved_registers;
+		add_bytes(architecture, dump_bytes, &dump->attribute);
 		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/stack-dump",
 			 call_describe(truth->call)->name);
-		set->has_dump = true;
 	}
 	return NULL;
 }
@@ -253,14 +284,14 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 				    "the exact order needs more rights: run as root or with CAP_PERFMON");
 	error = tracefs_add_headers(source, &set->tracepoints);
 	if (!error)
-		error = add_side_band(set);
+		error = add_side_band(options, set);
 	if (!error && !restricted)
 		error = add_new_task(set, source);
 	if (!error && options->exact_order)
 		error = add_lock(set, source);
 	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
 		error = add_call(set, source, options, architecture, (enum call)call);
-	if (!error && dump_bytes)
+	if (!error && dump_bytes && !options->lean)
 		error = add_dumps(set, architecture, dump_bytes);
 	for (size_t i = 0; i < set->items.count; i++) {
 		set->items.items[i].attribute.inherit_thread = options->no_inherit;

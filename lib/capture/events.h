@@ -26,13 +26,13 @@ struct event_description {
 	enum attribute_role role;
 	enum call call; /* ROLE_TRUTH and ROLE_DUMP */
 	enum ring_kind ring;
+	bool has_dump; /* of the stack, beyond the caller */
 };
 
 /* In the order in which they are opened: the cheapest first, so that a thread that is gone costs little. */
 struct event_set {
 	VECTOR(struct event_description) items;
 	struct tracepoints tracepoints;
-	bool has_dump;
 };
 
 /*
@@ -50,7 +50,7 @@ void events_deinit(struct event_set *set);
 /* For events on processors, which nobody inherits. Before any is opened. */
 void events_put_on_cpus(struct event_set *set);
 
-/* Bytes of stack in each sample of the dump ring; 0: no dumps. */
+/* Bytes of stack in each sample with a dump; 0: no dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
 
 /* Owns a ring; `watermark` bytes wake the reader. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <mmtrace/record.h>
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
 #define FIRST_LINES_MAX 2000000 /* of all first snapshots together, but for those of processes asked for */
+#define NICE_OF_RECORDER (-20)
 
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
@@ -57,6 +59,8 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 		return error_create(MMT_ERROR_INVALID, "everybody can only be recorded by events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
+	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
+		return error_create(MMT_ERROR_INVALID, "a lean recording has no callchain, which is all of `fp`");
 	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
 	    (options->stack_dump_bytes % 8 || options->stack_dump_bytes < 8 ||
 	     options->stack_dump_bytes > MMT_STACK_DUMP_BYTES_MAX))
@@ -138,6 +142,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		error = writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;
+	if (options->no_compress)
+		writer_keep_plain(recorder->writer);
 	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
@@ -175,6 +181,23 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	return error;
 }
 
+/*
+ * What is not read in time is lost, and the targets that fill the rings want every processor. The recorder needs
+ * little, but at once. Who may not is left where it is.
+ */
+static void take_precedence(struct recorder *recorder)
+{
+	errno = 0;
+	recorder->nice_before = getpriority(PRIO_PROCESS, 0);
+	recorder->nice_changed = !errno && !setpriority(PRIO_PROCESS, 0, NICE_OF_RECORDER);
+}
+
+static void give_up_precedence(const struct recorder *recorder)
+{
+	if (recorder->nice_changed)
+		setpriority(PRIO_PROCESS, 0, recorder->nice_before);
+}
+
 static void set_start(struct recorder *recorder)
 {
 	struct timespec now;
@@ -204,6 +227,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 
 	if (error)
 		return error;
+	take_precedence(recorder);
 	set_start(recorder);
 	/* Before it runs: it may be over in a moment. */
 	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
@@ -266,6 +290,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
+	take_precedence(recorder);
 	if (!error)
 		error = targets_attach(recorder);
 	if (!error)
@@ -323,6 +348,30 @@ static void finish(struct recorder *recorder)
 	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+static uint64_t cpu_used_ns(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+}
+
+/* The rings are the kernel's pages, and no part of what is resident. */
+static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
+	recorder->summary.recorder_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	recorder->summary.ring_bytes = recorder->rings.bytes_per_cpu * recorder->rings.cpus.count;
+}
+
 static struct mmt_error *run(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
@@ -355,15 +404,18 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 {
 	struct recorder recorder = {.options = options, .cgroup = -1};
 	struct mmt_error *error = check_options(options);
+	uint64_t cpu_before_ns = cpu_used_ns();
 
 	if (error)
 		return error;
 	command_init(&recorder.command);
 	error = run(&recorder);
 	if (!error) {
+		count_own_cost(&recorder, cpu_before_ns);
 		*summary_ret = recorder.summary;
 		*write_error_ret = TAKE(recorder.write_error);
 	}
+	give_up_precedence(&recorder);
 	recorder_deinit(&recorder);
 	return error;
 }

@@ -66,6 +66,8 @@ struct recorder {
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	bool descriptors_told;
+	bool nice_changed; /* from nice_before, until the recording ends */
+	int nice_before;
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	uint64_t piece_bytes;				 /* see name-pieces.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */

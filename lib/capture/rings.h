@@ -14,7 +14,7 @@
 #include "base/vector.h"
 #include "capture/events.h"
 
-#define RINGS_BYTES_DEFAULT (8u << 20)	     /* per CPU */
+#define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
 #define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
 #define RINGS_RECORD_BYTES_MAX 65536
 

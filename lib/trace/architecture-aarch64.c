@@ -23,8 +23,6 @@ static const char *const register_names[EVENT_REGISTERS] = {
     "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",  "pc",
 };
 
-/* x0 to x5, of which the result has replaced x0. */
-#define ARGUMENTS 0x3fULL
 /* x19 to x28 survive calls. */
 #define CALLEE_SAVED 0x1ff80000ULL
 #define FRAME ((1ULL << FRAME_POINTER) | (1ULL << LINK_REGISTER) | (1ULL << STACK_POINTER) | (1ULL << PROGRAM_COUNTER))
@@ -41,6 +39,6 @@ const struct architecture architecture_aarch64 = {
     .stack_pointer = STACK_POINTER,
     .frame_pointer = FRAME_POINTER,
     .return_address = LINK_REGISTER,
-    .truth_registers = ARGUMENTS | FRAME,
-    .dump_registers = CALLEE_SAVED | FRAME,
+    .frame_registers = FRAME,
+    .saved_registers = CALLEE_SAVED,
 };

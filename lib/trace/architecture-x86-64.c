@@ -81,8 +81,6 @@ const struct architecture architecture_x86_64 = {
     .stack_pointer = DWARF_RSP,
     .frame_pointer = DWARF_RBP,
     .return_address = DWARF_RETURN_ADDRESS,
-    .truth_registers = BIT(PERF_BP) | BIT(PERF_SP) | BIT(PERF_IP) | BIT(PERF_DI) | BIT(PERF_SI) | BIT(PERF_DX) |
-		       BIT(PERF_R8) | BIT(PERF_R9) | BIT(PERF_R10),
-    .dump_registers = BIT(PERF_BX) | BIT(PERF_BP) | BIT(PERF_SP) | BIT(PERF_IP) | BIT(PERF_R12) | BIT(PERF_R13) |
-		      BIT(PERF_R14) | BIT(PERF_R15),
+    .frame_registers = BIT(PERF_BP) | BIT(PERF_SP) | BIT(PERF_IP),
+    .saved_registers = BIT(PERF_BX) | BIT(PERF_R12) | BIT(PERF_R13) | BIT(PERF_R14) | BIT(PERF_R15),
 };

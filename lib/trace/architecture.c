@@ -16,6 +16,19 @@ const struct architecture *architecture_find(const char *name)
 	return NULL;
 }
 
+uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count)
+{
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; i < architecture->perf_register_count; i++) {
+		for (unsigned argument = 0; argument < count; argument++) {
+			if (architecture->perf_to_dwarf[i] == architecture->argument_registers[argument])
+				mask |= 1ULL << i;
+		}
+	}
+	return mask;
+}
+
 const struct architecture *architecture_host(void)
 {
 	struct utsname name;

@@ -23,8 +23,9 @@ struct architecture {
 	bool first_argument_lost;				   /* the result overwrites it (aarch64) */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	uint8_t return_address;					   /* DWARF column of the return address */
-	uint64_t truth_registers;				   /* perf masks for the two kinds of samples */
-	uint64_t dump_registers;
+	/* perf masks: where a stack begins, and what unwinding it needs besides */
+	uint64_t frame_registers;
+	uint64_t saved_registers;
 };
 
 extern const struct architecture architecture_x86_64;
@@ -32,6 +33,9 @@ extern const struct architecture architecture_aarch64;
 
 /* By the ARCH feature's text; NULL: none. */
 const struct architecture *architecture_find(const char *name);
+
+/* perf mask of the registers that hold the first `count` arguments of a call. */
+uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count);
 
 /* Of this machine; NULL: not supported. */
 const struct architecture *architecture_host(void);

@@ -158,14 +158,15 @@ static bool holds_field(const struct bytes *raw, const struct tracepoint_field *
 static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
 {
 	const struct event_registers *registers = &event->call.stack.registers;
+	size_t count = call_describe(event->call.call)->arguments;
 
 	if (architecture->first_argument_lost)
 		return;
-	for (size_t i = 0; i < 6; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!(registers->known >> architecture->argument_registers[i] & 1))
 			return;
 	}
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < count; i++)
 		event->call.arguments[i] = registers->values[architecture->argument_registers[i]];
 	event->call.has_arguments = true;
 }

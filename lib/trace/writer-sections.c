@@ -151,7 +151,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 	struct mmt_error *error = add_event_descriptions(writer);
 	struct buffer head;
 
-	if (!error)
+	if (!error && !writer->plain)
 		error = add_compression_description(writer);
 	if (error || writer->file.stream)
 		return error ? error : writer_write_stream_head(writer);
@@ -236,6 +236,8 @@ static struct mmt_error *write_ratio(struct writer *writer)
 {
 	uint32_t ratio = writer->bytes_out ? (uint32_t)(writer->bytes_in / writer->bytes_out) : 1;
 
+	if (writer->plain)
+		return NULL;
 	if (ratio == 0)
 		ratio = 1;
 	return output_file_write(&writer->file, &ratio, sizeof(ratio),

@@ -35,6 +35,7 @@ struct section {
 struct writer {
 	struct output_file file;
 	bool has_head;
+	bool plain; /* records are not compressed */
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
 	struct compressor *compressor;

@@ -39,6 +39,11 @@ void writer_replace(struct writer *writer)
 	writer->file.replaces = true;
 }
 
+void writer_keep_plain(struct writer *writer)
+{
+	writer->plain = true;
+}
+
 void writer_destroy(struct writer *writer)
 {
 	if (!writer)
@@ -200,6 +205,10 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	struct mmt_error *error;
 	size_t middle;
 
+	if (writer->plain) {
+		buffer_put(&writer->output, records, size);
+		return writer->output.size >= PUSH_BYTES ? push_output(writer) : buffer_finish(&writer->output);
+	}
 	buffer_clear(&writer->scratch);
 	error = compressor_frame(writer->compressor, records, size, &writer->scratch);
 	if (error)

@@ -26,6 +26,9 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MM
 /* Take the name of an existing file without keeping that as PATH.old. */
 void writer_replace(struct writer *writer);
 
+/* Records as they are, for tools that cannot read compressed ones. Before the head. */
+void writer_keep_plain(struct writer *writer);
+
 /* `name` for perf ("syscalls:sys_exit_mmap"); everything is copied. Before the head. */
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;

@@ -75,8 +75,15 @@ tr -d , <"$directory/record.log" | grep -q "; $all_lost lost" || {
 }
 
 # The end is the kernel's, and says what it took for that; what nobody is known to have mapped is nobody's.
-expect_json '.processes | all(.checked and .wrong_bytes == .repaired_bytes)'
-expect_json ".completeness.repaired_by_loss and .completeness.repaired_bytes == $((unseen + released))"
+# (Where the ring had room for the kernel's record of a mapping and none for the call, the page is known from that, too,
+# until it is released.)
+count_churn() {
+	grep -c "$1" "$directory/dump.out"
+}
+witnessed=$(($(count_churn ' mapping .*start=0x100000000000 length=0x1000 ') - $(count_churn ' call .* mmap(0x100000000000, 0x1000')))
+[ "$witnessed" = 0 ] || [ "$witnessed" = 1 ] || fail "$witnessed calls of the churn are known from the kernel's records alone"
+expect_json ".processes | all(.checked and .wrong_bytes == $((unseen + released)))"
+expect_json ".completeness.repaired_by_loss and .completeness.repaired_bytes == $((unseen + released + 4096 * witnessed))"
 expect_json "[.groups[] | select(.lost) | .unfreed_bytes] | add == $unseen"
 expect_workload_answer yes
 "$MMTRACE" report --json --class anon -i "$recording" >"$directory/anon.json" || fail "report ended with status $?"

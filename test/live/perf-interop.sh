@@ -68,3 +68,13 @@ for call_graph in none fp dwarf,1024 dwarf,65280; do
 		fail "record --call-graph $call_graph ended with status $?"
 	compare_with_perf 100
 done
+
+# What is not compressed, for those that cannot read it otherwise; and one sample for each call.
+for options in --no-compress --lean; do
+	"$MMTRACE" record -q -m 64M $options -o "$recording" -- "$workloads/leak-anon" --exit 100 4096 >/dev/null ||
+		fail "record $options ended with status $?"
+	compare_with_perf 100
+	perf report --header-only -i "$recording" >"$directory/header.txt" 2>&1
+	[ "$(grep -c '^# compressed' "$directory/header.txt")" = "$([ $options = --lean ]; echo $((1 - $?)))" ] ||
+		fail "$options: perf sees $(grep '^# compressed' "$directory/header.txt")"
+done

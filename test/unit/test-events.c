@@ -159,7 +159,7 @@ START_TEST(exact_order_adds_the_lock_to_the_truth)
 	ck_assert_uint_eq(count_role(ROLE_LOCK), 1);
 	event = find("mmap_lock:mmap_lock_acquire_returned");
 	ck_assert_int_eq(event->ring, RING_TRUTH);
-	ck_assert_str_eq(event->filter, "write == 1 && success == 1");
+	ck_assert_str_eq(event->filter, "write == 1");
 	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
 	ck_assert_uint_eq(event->attribute.inherit, 1);
 }
@@ -197,6 +197,79 @@ START_TEST(without_children_threads_are_inherited_still)
 }
 END_TEST
 
+static uint64_t registers_of(const char *name)
+{
+	return find(name)->attribute.sample_regs_user;
+}
+
+/* Every register has its price: what releases needs its arguments and nothing else. */
+START_TEST(calls_carry_their_arguments_and_no_more)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	ck_assert_uint_eq(registers_of("syscalls:sys_exit_munmap"),
+			  architecture_argument_mask(&architecture_x86_64, 2));
+	ck_assert_int_eq(__builtin_popcountll(registers_of("syscalls:sys_exit_munmap")), 2);
+	ck_assert_uint_eq(registers_of("syscalls:sys_exit_mmap"),
+			  architecture_argument_mask(&architecture_x86_64, 6) | architecture_x86_64.frame_registers);
+	ck_assert_int_eq(__builtin_popcountll(registers_of("syscalls:sys_exit_mmap")), 9);
+	ck_assert_uint_eq(registers_of("syscalls:sys_exit_mmap/stack-dump"),
+			  architecture_x86_64.frame_registers | architecture_x86_64.saved_registers);
+}
+END_TEST
+
+/* What is called often has its dump in a ring that may overflow; what is not needs no second event. */
+START_TEST(rare_calls_have_their_dump_with_them)
+{
+	static const char *const often[] = {"mmap", "mremap", "brk", "mprotect"};
+	static const char *const rare[] = {"pkey_mprotect", "shmat", "remap_file_pages"};
+	struct mmt_record_options options;
+	char name[64];
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_DUMP), 4);
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", often[i]);
+		ck_assert(!find(name)->has_dump);
+		ck_assert_uint_eq(find(name)->attribute.sample_stack_user, 64);
+		ck_assert_int_eq(find(name)->ring, RING_TRUTH);
+		strcat(name, "/stack-dump");
+		ck_assert(find(name)->has_dump);
+		ck_assert_uint_eq(find(name)->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_DEFAULT);
+		ck_assert_int_eq(find(name)->ring, RING_DUMP);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", rare[i]);
+		ck_assert(find(name)->has_dump);
+		ck_assert_int_eq(find(name)->role, ROLE_TRUTH);
+		ck_assert_int_eq(find(name)->ring, RING_TRUTH);
+		ck_assert(find(name)->attribute.sample_type & PERF_SAMPLE_CALLCHAIN);
+	}
+}
+END_TEST
+
+START_TEST(a_lean_set_has_one_event_for_each_call)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	options.lean = true;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_TRUTH), CALL_KINDS);
+	ck_assert_uint_eq(count_role(ROLE_DUMP), 0);
+	ck_assert(!find("dummy:u")->attribute.mmap_data);
+	ck_assert(find("dummy:u")->attribute.mmap2);
+	ck_assert_uint_eq(find("syscalls:sys_exit_mmap")->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_LEAN);
+	ck_assert_int_eq(find("syscalls:sys_exit_mmap")->ring, RING_DUMP);
+	ck_assert_int_eq(find("syscalls:sys_exit_munmap")->ring, RING_TRUTH);
+	for (size_t i = 0; i < set.items.count; i++)
+		ck_assert(!(set.items.items[i].attribute.sample_type & PERF_SAMPLE_CALLCHAIN));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("events");
@@ -209,6 +282,9 @@ int main(void)
 	tcase_add_test(tests, exact_order_adds_the_lock_to_the_truth);
 	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
 	tcase_add_test(tests, without_children_threads_are_inherited_still);
+	tcase_add_test(tests, calls_carry_their_arguments_and_no_more);
+	tcase_add_test(tests, rare_calls_have_their_dump_with_them);
+	tcase_add_test(tests, a_lean_set_has_one_event_for_each_call);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -120,7 +120,8 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 		    .type = PERF_TYPE_TRACEPOINT,
 		    .config = BUILDER_TRUTH_ID + i,
 		    .sample_type = CALL_SAMPLE_TYPE,
-		    .sample_regs_user = architecture_x86_64.truth_registers,
+		    .sample_regs_user =
+			architecture_argument_mask(&architecture_x86_64, 6) | architecture_x86_64.frame_registers,
 		    .sample_stack_user = BUILDER_STACK_BYTES,
 		};
 		bool at_entry = call_describe((enum call)i)->at_entry;
@@ -265,7 +266,7 @@ static void append(struct recording_builder *builder, uint32_t type, struct buff
 	buffer_deinit(body);
 }
 
-/* Those of architecture_x86_64.truth_registers, in perf's order. */
+/* Those of the arguments and of the frame, in perf's order. */
 static void put_registers(struct buffer *body, const struct builder_call *call)
 {
 	buffer_put_u64(body, PERF_SAMPLE_REGS_ABI_64);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What each part of an event set costs the traced thread: sets are opened one part at a time on a child that maps and
+ * unmaps 24 frames deep (churn.c), their rings are emptied by nobody's looking at them. So this is the kernel's share;
+ * what a recorder does with the records comes on top. The lower quartile of ROUNDS rounds, all sets in each. Needs root
+ * and tracefs.
+ *
+ *     event-prices ROUNDS PAIRS
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAPPED_BYTES 65536
+#define RING_BYTES (8u << 20)
+#define CPUS_MAX 64
+#define EVENTS_MAX 8
+#define SETS_MAX 64
+#define ROUNDS_MAX 64
+
+#define IDENTITY (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+#define FIXED (IDENTITY | PERF_SAMPLE_IP | PERF_SAMPLE_CPU)
+#define RAW PERF_SAMPLE_RAW
+#define REGISTERS PERF_SAMPLE_REGS_USER
+#define CHAIN PERF_SAMPLE_CALLCHAIN
+#define DUMP PERF_SAMPLE_STACK_USER
+
+#define TRUTH_REGISTERS 0x701f8ULL /* bp sp ip di si dx r8 r9 r10 */
+#define TWO_REGISTERS 0x30ULL	   /* si di */
+#define DUMP_REGISTERS 0xf001c2ULL /* bx bp sp ip r12-r15 */
+
+enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, LOCK, SIDE_BAND, TRACES };
+
+static const char *const trace_names[TRACES] = {
+    [EXIT_MMAP] = "syscalls/sys_exit_mmap",	    [ENTER_MMAP] = "syscalls/sys_enter_mmap",
+    [EXIT_MUNMAP] = "syscalls/sys_exit_munmap",	    [ENTER_MUNMAP] = "syscalls/sys_enter_munmap",
+    [ENTER_MADVISE] = "syscalls/sys_enter_madvise", [LOCK] = "mmap_lock/mmap_lock_acquire_returned",
+};
+
+struct part {
+	enum trace trace;
+	uint64_t sample_type;
+	uint64_t registers;
+	uint32_t dump_bytes;
+	bool second_ring;
+	bool mmap_data;
+	const char *filter;
+};
+
+struct set {
+	const char *name;
+	bool elsewhere; /* opened on another process than the measured one */
+	bool calls;	/* getppid() is measured, not pairs */
+	struct part parts[EVENTS_MAX];
+	size_t part_count;
+};
+
+#define PARTS(...) .parts = {__VA_ARGS__}, .part_count = sizeof((struct part[]){__VA_ARGS__}) / sizeof(struct part)
+#define TRUTH_MMAP(type, bytes)                                                                                        \
+	{                                                                                                              \
+		EXIT_MMAP, FIXED | RAW | REGISTERS | (type), TRUTH_REGISTERS, bytes, 0, 0, 0                           \
+	}
+#define DUMP_MMAP(type, bytes)                                                                                         \
+	{                                                                                                              \
+		EXIT_MMAP, (type) | REGISTERS | DUMP, DUMP_REGISTERS, bytes, 1, 0, 0                                   \
+	}
+#define TRUTH_MUNMAP                                                                                                   \
+	{                                                                                                              \
+		EXIT_MUNMAP, FIXED | RAW | REGISTERS, TRUTH_REGISTERS, 0, 0, 0, 0                                      \
+	}
+#define WITNESS                                                                                                        \
+	{                                                                                                              \
+		SIDE_BAND, FIXED, 0, 0, 0, 1, 0                                                                        \
+	}
+
+static const struct set sets[] = {
+    {.name = "nothing"},
+    {.name = "exit mmap: identity", PARTS({EXIT_MMAP, IDENTITY, 0, 0, 0, 0, 0})},
+    {.name = "  + ip, cpu", PARTS({EXIT_MMAP, FIXED, 0, 0, 0, 0, 0})},
+    {.name = "  + raw", PARTS({EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "  + 9 registers", PARTS(TRUTH_MMAP(0, 0))},
+    {.name = "  + 64 B of stack", PARTS(TRUTH_MMAP(DUMP, 64))},
+    {.name = "  + callchain", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64))},
+    {.name = "    callchain, no stack", PARTS(TRUTH_MMAP(CHAIN, 0))},
+    {.name = "    callchain, 256 B", PARTS(TRUTH_MMAP(DUMP | CHAIN, 256))},
+    {.name = "    callchain, 1 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 1024))},
+    {.name = "    callchain, 2 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 2048))},
+    {.name = "    callchain, 4 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 4096))},
+    {.name = "    callchain, 8 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 8192))},
+    {.name = "chain + twin 1 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 1024))},
+    {.name = "chain + twin 2 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048))},
+    {.name = "chain + twin 4 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 4096))},
+    {.name = "chain + twin 8 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192))},
+    {.name = "  2 KiB without raw", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED, 2048))},
+    {.name = "exit munmap: identity", PARTS({EXIT_MUNMAP, IDENTITY, 0, 0, 0, 0, 0})},
+    {.name = "  + raw, ip, cpu", PARTS({EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "  + 2 registers", PARTS({EXIT_MUNMAP, FIXED | RAW | REGISTERS, TWO_REGISTERS, 0, 0, 0, 0})},
+    {.name = "  + 9 registers", PARTS(TRUTH_MUNMAP)},
+    {.name = "enter munmap: raw", PARTS({ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "  + exit failed",
+     PARTS({ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
+    {.name = "exit mmap, all filtered", PARTS({EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
+    {.name = "MMAP2 with data", PARTS(WITNESS)},
+    {.name = "lock, write == 1", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1 && success == 1"})},
+    {.name = "lock, write == 1 only", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1"})},
+    {.name = "lock, identity, w == 1", PARTS({LOCK, IDENTITY, 0, 0, 0, 0, "write == 1"})},
+    {.name = "lock, all filtered", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 2"})},
+    {.name = "truth, chain, twin 8 KiB, MMAP2",
+     PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), TRUTH_MUNMAP)},
+    {.name = "truth, chain, twin 2 KiB, MMAP2",
+     PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), TRUTH_MUNMAP)},
+    {.name = "truth, chain, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), TRUTH_MUNMAP)},
+    {.name = "one event 2 KiB, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 2048), TRUTH_MUNMAP)},
+    {.name = "no chain, one event 1 KiB", PARTS(TRUTH_MMAP(DUMP, 1024), TRUTH_MUNMAP)},
+    {.name = "no chain, one event 2 KiB", PARTS(TRUTH_MMAP(DUMP, 2048), TRUTH_MUNMAP)},
+    {.name = "no chain, twin 1 KiB", PARTS(TRUTH_MMAP(DUMP, 64), DUMP_MMAP(FIXED, 1024), TRUTH_MUNMAP)},
+    {.name = "perf -g",
+     PARTS({ENTER_MMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0}, {EXIT_MMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0},
+	   {ENTER_MUNMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0})},
+    {.name = "perf without -g",
+     PARTS({ENTER_MMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, 0},
+	   {ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "getppid, nothing", .calls = true},
+    {.name = "  exits in use elsewhere", .calls = true, .elsewhere = true, PARTS(TRUTH_MUNMAP)},
+    {.name = "  entries as well",
+     .calls = true,
+     .elsewhere = true,
+     PARTS(TRUTH_MUNMAP, {ENTER_MADVISE, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "  of the target, exits", .calls = true, PARTS(TRUTH_MUNMAP)},
+    {.name = "  of the target, both", .calls = true, PARTS(TRUTH_MUNMAP, {ENTER_MADVISE, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "pair, exits in use elsewhere", .elsewhere = true, PARTS(TRUTH_MUNMAP)},
+};
+#define SET_COUNT (sizeof(sets) / sizeof(sets[0]))
+
+static unsigned trace_ids[TRACES];
+static int cpu_count;
+
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *control;
+};
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd;
+
+	attr->size = sizeof(*attr);
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->watermark = 1;
+	attr->wakeup_watermark = RING_BYTES / 4;
+	fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		fail("perf_event_open");
+	return fd;
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		fail("sched_setaffinity");
+}
+
+static struct ring open_ring(int cpu)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1};
+	struct ring ring = {.fd = open_event(&attr, 0, cpu)};
+
+	ring.control =
+	    mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
+	if (ring.control == MAP_FAILED)
+		fail("mmap of a ring");
+	return ring;
+}
+
+static void open_part(const struct part *part, pid_t pid, struct ring rings[][2], int *fds, size_t *fd_count)
+{
+	for (int cpu = cpu_count - 1; cpu < cpu_count; cpu++) {
+		struct perf_event_attr attr = {
+		    .type = PERF_TYPE_TRACEPOINT,
+		    .config = trace_ids[part->trace],
+		    .sample_period = 1,
+		    .sample_type = part->sample_type,
+		    .sample_regs_user = part->registers,
+		    .sample_stack_user = part->dump_bytes,
+		    .exclude_callchain_kernel = 1,
+		    .sample_id_all = 1,
+		    .inherit = 1,
+		};
+		int fd;
+
+		if (part->trace == SIDE_BAND) {
+			attr.type = PERF_TYPE_SOFTWARE;
+			attr.config = PERF_COUNT_SW_DUMMY;
+			attr.exclude_kernel = 1;
+			attr.mmap = attr.mmap2 = attr.comm = attr.task = 1;
+			attr.mmap_data = part->mmap_data;
+		}
+		fd = open_event(&attr, pid, cpu);
+		if (part->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, part->filter) < 0)
+			fail(part->filter);
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[cpu][part->second_ring].fd) < 0)
+			fail("PERF_EVENT_IOC_SET_OUTPUT");
+		fds[(*fd_count)++] = fd;
+	}
+}
+
+__attribute__((noinline)) static void map_and_unmap(unsigned depth)
+{
+	if (depth) {
+		map_and_unmap(depth - 1);
+	} else {
+		void *memory = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			abort();
+		munmap(memory, MAPPED_BYTES);
+	}
+	__asm__ volatile("" ::: "memory"); /* a call in tail position would be no frame */
+}
+
+/* In a thread of its own, whose stack is the same for all sets. */
+static uint64_t run_calls(const struct set *set, unsigned count)
+{
+	struct timespec start, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (set->calls)
+		for (unsigned i = 0; i < 10 * count; i++)
+			syscall(SYS_getppid);
+	else
+		for (unsigned i = 0; i < count; i++)
+			map_and_unmap(22);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return ((uint64_t)(end.tv_sec - start.tv_sec) * 1000000000 + (uint64_t)(end.tv_nsec - start.tv_nsec)) /
+	       (set->calls ? 10 : 1);
+}
+
+static void empty_rings(struct ring rings[][2])
+{
+	for (int cpu = 0; cpu < cpu_count; cpu++) {
+		for (int i = 0; i < 2; i++) {
+			struct perf_event_mmap_page *control = rings[cpu][i].control;
+
+			__atomic_store_n(&control->data_tail, __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
+		}
+	}
+}
+
+static double measure(const struct set *set, struct ring rings[][2], unsigned count)
+{
+	int go[2], done[2], fds[EVENTS_MAX * CPUS_MAX];
+	size_t fd_count = 0;
+	uint64_t ns;
+	pid_t pid;
+
+	if (pipe(go) < 0 || pipe(done) < 0)
+		fail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		stay_on(cpu_count - 1);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		run_calls(set, count / 5);
+		ns = run_calls(set, count);
+		_exit(write(done[1], &ns, sizeof(ns)) != sizeof(ns));
+	}
+	for (size_t i = 0; i < set->part_count; i++)
+		open_part(&set->parts[i], set->elsewhere ? getpid() : pid, rings, fds, &fd_count);
+	if (write(go[1], "", 1) != 1)
+		fail("write");
+	close(done[1]);
+	for (;;) {
+		int flags = fcntl(done[0], F_GETFL);
+		ssize_t result;
+
+		fcntl(done[0], F_SETFL, flags | O_NONBLOCK);
+		result = read(done[0], &ns, sizeof(ns));
+		if (result == (ssize_t)sizeof(ns))
+			break;
+		if (result == 0)
+			fail("the child ended");
+		empty_rings(rings);
+		usleep(2000);
+	}
+	waitpid(pid, NULL, 0);
+	for (size_t i = 0; i < fd_count; i++)
+		close(fds[i]);
+	empty_rings(rings);
+	close(go[0]);
+	close(go[1]);
+	close(done[0]);
+	return (double)ns / count;
+}
+
+static int compare(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+int main(int argc, char **argv)
+{
+	static struct ring rings[CPUS_MAX][2];
+	static double times[SET_COUNT][ROUNDS_MAX];
+	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 5, count = argc > 2 ? (unsigned)atoi(argv[2]) : 20000;
+	double base = 0, reference = 0;
+
+	cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (cpu_count > CPUS_MAX || rounds < 1 || rounds > ROUNDS_MAX || count < 10)
+		return 2;
+	for (int i = 0; i < TRACES; i++) {
+		char path[128];
+		FILE *stream;
+
+		if (!trace_names[i])
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", trace_names[i]);
+		stream = fopen(path, "re");
+		if (!stream || fscanf(stream, "%u", &trace_ids[i]) != 1)
+			fail(path);
+		fclose(stream);
+	}
+	for (int cpu = 0; cpu < cpu_count; cpu++)
+		for (int i = 0; i < 2; i++)
+			rings[cpu][i] = open_ring(cpu);
+	stay_on(0);
+	for (unsigned round = 0; round < rounds; round++)
+		for (size_t i = 0; i < SET_COUNT; i++)
+			times[i][round] = measure(&sets[i], rings, count);
+	for (size_t i = 0; i < SET_COUNT; i++) {
+		qsort(times[i], rounds, sizeof(double), compare);
+		if (strcmp(sets[i].name, "perf -g") == 0)
+			reference = times[i][rounds / 4] - times[0][rounds / 4];
+	}
+	printf("%-34s %10s %10s %10s\n", "event set", "ns", "added", "of perf -g");
+	for (size_t i = 0; i < SET_COUNT; i++) {
+		double ns = times[i][rounds / 4];
+
+		if (!sets[i].part_count)
+			base = ns;
+		if (strcmp(sets[i].name, "pair, exits in use elsewhere") == 0)
+			base = times[0][rounds / 4];
+		printf("%-34s %10.0f %10.0f %10.2f\n", sets[i].name, ns, ns - base, (ns - base) / reference);
+	}
+	return 0;
+}

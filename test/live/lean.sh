@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The cheapest recording: the figures are as true as any, stacks of ordinary programs reach the leaking function, and what is
+# cut says so.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# record_lean WORKLOAD [ARGUMENT]...: attached to while it works.
+record_lean() {
+	start_workload "$@"
+	start_recording --lean -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	expect_json '.processes | all(.checked)'
+	expect_json '.completeness.lost_events == 0'
+	# A stack ends at the thread's entry or with the dump; nothing continues it.
+	expect_json '.completeness.stacks_by_end | .entry + .dump_exhausted > 0 and .callchain_end == 0 and .invalid == 0'
+}
+
+record_lean leak-anon
+expect_true_report
+expect_workload_answer yes
+let_end
+expect_json '[.groups[] | select(any(.frames[]; .function == "leak_inner"))] | length >= 1 and
+	all(.stack_end == "entry" or .stack_end == "dump_exhausted")'
+"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+! grep -q callchain= "$directory/dump.out" || fail "a lean recording has callchains"
+grep -q 'stack_bytes=1024/1024' "$directory/dump.out" || fail "a lean recording has no dumps of 1024 bytes"
+
+for workload in leak-partial leak-remap leak-brk leak-file leak-thread; do
+	record_lean $workload
+	expect_true_report
+	expect_workload_answer yes
+	let_end
+done
+
+# Only records of mappings of data tell how much shmat() attaches: what is found at the end is said to be.
+record_lean leak-shm
+let_end
+expect_json '.processes | all(.wrong_bytes > 0 and .wrong_bytes == .repaired_bytes)'
+expect_check 1
+
+# Deeper than the dump: cut, and said to be.
+start_workload deep-stack
+start_recording --lean -p "$pid"
+let_work
+stop_recording
+let_end
+report_json
+expect_json '.completeness.stacks_by_end.dump_exhausted > 0'
+
+# A larger dump, and none.
+"$MMTRACE" record -q --lean -g dwarf,16384 -o "$recording" -- "$workloads/leak-anon" --exit >/dev/null ||
+	fail "record --lean -g dwarf,16384 ended with status $?"
+report_json
+expect_json '[.groups[] | select(any(.frames[]; .function == "leak_inner"))] | length == 1 and all(.stack_end == "entry")'
+"$MMTRACE" record -q --lean -g none -o "$recording" -- "$workloads/leak-anon" --exit >/dev/null ||
+	fail "record --lean -g none ended with status $?"
+report_json
+expect_json '.completeness.stacks_by_end | add == .not_recorded'
+
+"$MMTRACE" record --lean -g fp -o refused.data -- true 2>"$directory/record.log"
+status=$?
+[ $status = 2 ] && grep -q -- '--lean' "$directory/record.log" || fail "--lean -g fp: status $status: $(cat "$directory/record.log")"
+[ ! -e refused.data ] || fail "a refused recording has left a file"
