@@ -194,10 +194,11 @@ static struct mmt_error *take_batch(struct reader *reader)
 static void fetch_ahead(const struct reader *reader)
 {
 	const struct feed_batch *batch = reader->batch;
-	const struct order_item *item = &batch->items[reader->position + FETCH_AHEAD_RECORDS];
+	const struct order_item *item;
 
 	if (reader->position + FETCH_AHEAD_RECORDS >= batch->count)
 		return;
+	item = &batch->items[reader->position + FETCH_AHEAD_RECORDS];
 	for (size_t i = 0; i < item->size && i < FETCH_AHEAD_BYTES; i += CACHE_LINE_BYTES)
 		__builtin_prefetch(item->record + i);
 }
