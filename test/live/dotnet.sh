@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The real input: a .NET program that leaks through P/Invoke, attached to while it waits.
 source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/stacks.bash"
 
 need_perf
 command -v dotnet >/dev/null || skip "no dotnet is installed"
@@ -33,6 +34,8 @@ expect_frame 1 '.function == "mmap_allocation" and .module == "Example.so" and
 expect_frame 2 '.kind == "jit" and (.function | contains("IL_STUB_PInvoke"))'
 expect_frame 3 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::MyTest"))'
 expect_frame 4 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::Main"))'
+# And so on to the last; the C library's first functions have names where its symbols are installed.
+expect_list 256 'mmap<mmap_allocation</IL_STUB_PInvoke/<MyConsoleApp.Program::MyTest()<MyConsoleApp.Program::Main(string[])<?libcoreclr.so<coreclr_execute_assembly<?libhostpolicy.so<corehost_main<?libhostfxr.so<hostfxr_main_startupinfo<?dotnet</^(__libc_start_call_main|[?]libc[.]so[.]6)$/<__libc_start_main*<?dotnet'
 # Out to the thread's entry, no frame guessed.
 expect_json '.groups[0].stack_end == "entry" and
 	any(.groups[0].frames[]; .function // "" | startswith("__libc_start_main"))'

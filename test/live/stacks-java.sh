@@ -32,6 +32,11 @@ expect_stack $((2 * rounds)) "$leaf<$i<$i<StubRoutines (1)<...<JavaMain<...<star
 expect_stack $((2 * rounds)) "$leaf<$i<$i<Interpreter<Interpreter<StubRoutines (1)<...<JavaThread::thread_main_inner()<...<start_thread<*"
 expect_stack $((2 * 7 * rounds)) "$leaf<$i<...<$outer"
 
+# From the first frame to the last, whatever the virtual machine calls its own.
+java_list='mmap<native_leak<Java_Program_leak<Interpreter<Interpreter<Interpreter<Interpreter<Interpreter<Interpreter'
+expect_list $((2 * rounds)) "$java_list<StubRoutines (1)<@libjvm.so<JavaMain<ThreadJavaMain<start_thread</^(clone|clone3|__clone3)$/" libjvm.so
+expect_list $((2 * rounds)) "$java_list<Interpreter<Interpreter<StubRoutines (1)<@libjvm.so<start_thread</^(clone|clone3|__clone3)$/" libjvm.so
+
 # expect_compiled CALLS: by each path at least so many; a method's first calls may still be interpreted.
 expect_compiled() {
 	local name='int Program.leak(long)<void Program.leakBlock()' rest='...<void Program.rounds(int)<...'

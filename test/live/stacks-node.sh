@@ -23,3 +23,16 @@ expect_js_stack '/JS:.?inClosure /</JS:.?byClosure /</JS:.?oneRound /'
 expect_js_stack '/JS:.?inMap /<...</JS:.?byLibrary /</JS:.?oneRound /'
 expect_js_stack '/JS:.?generate /<...</JS:.?byGenerator /</JS:.?oneRound /'
 expect_js_stack '/JS:.?byWaiting /'
+
+# From the first frame to the last, whatever the engine calls its own: Debian's Node.
+[[ $(node --version) == v18.* ]] || exit 0
+expect_js_list() {
+	local leaf='@libc.so.6<@node</JS:.?createUnsafeBuffer /</JS:.?allocUnsafeSlow /</JS:.?leakBuffer /'
+	local outer='/JS:.?oneRound /</JS:.?rounds /<@node<@libc.so.6'
+	# The first round runs before anything has waited, and comes from the program's file.
+	expect_list $((rounds - 20))+ "$leaf<$1<$outer<@node" libc.so.6 node
+	expect_list $((rounds - 20))+ "$leaf<$1<$outer" libc.so.6 node
+}
+expect_js_list '/JS:.?draw /</JS:.?byMethod /'
+expect_js_list '/JS:.?inClosure /</JS:.?byClosure /'
+expect_js_list '/JS:.?inMap /<@node</JS:.?byLibrary /'

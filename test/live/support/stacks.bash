@@ -47,7 +47,7 @@ record_living_stacks() {
 }
 
 ask_stacks() {
-	jq -r -L "$support" "$@" "$directory/report.json" || fail "jq could not read the report"
+	jq -r -L "$support" "$@" <"$directory/report.json" || fail "jq could not read the report"
 }
 
 # expect_whole_stacks CALLS: at least so many calls, 99.9 % of them with a stack that reaches the entry of its thread.
@@ -72,6 +72,19 @@ expect_stack() {
 	[ "$calls" = "$1" ] || [[ $1 == *+ && $calls -ge ${1%+} ]] || {
 		ask_stacks 'include "stacks"; .groups[] | "\(.allocated_count) \(functions | join("<"))"' | sort -rn | head -40 >&2
 		fail "$calls calls, not $1, came through $2"
+	}
+}
+
+# expect_list CALLS LIST [MODULE]...: exactly so many calls have this stack, from the first frame to the last: words as in
+# patterns, without "..."; "@MODULE" stands for all frames in a row of a module whose functions are not looked at, "?MODULE" for
+# those without names. CALLS+: at least so many.
+expect_list() {
+	local calls
+	calls=$(ask_stacks --arg list "$2" 'include "stacks"; calls_by($list; $ARGS.positional)' --args "${@:3}")
+	[ "$calls" = "$1" ] || [[ $1 == *+ && $calls -ge ${1%+} ]] || {
+		ask_stacks 'include "stacks"; .groups[] | "\(.allocated_count) \(functions_outside($ARGS.positional) | join("<"))"' \
+			--args "${@:3}" | sort -rn | head -40 >&2
+		fail "$calls calls, not $1, have the stack $2"
 	}
 }
 

@@ -17,6 +17,20 @@ def follows($words):
 	elif length == 0 then false
 	else (.[0] | is_called($words[0])) and (.[1:] | follows($words[1:])) end;
 
+# The same with one word for all frames in a row that are of one of these modules, "@MODULE", or have no name, "?MODULE".
+def functions_outside($modules):
+	[.frames[] | select(.inlined | not)
+	| if .module != null and IN(.module; $modules[]) then "@\(.module)"
+	  else .function // "?\(.module // "")" end]
+	| reduce .[] as $name ([]; if .[-1] == $name and ($name | test("^[?@]")) then . else . + [$name] end);
+
+# Calls that mapped memory with exactly such a stack, from the first frame to the last.
+def calls_by($list; $modules):
+	($list | split("<")) as $words
+	| [.groups[] | functions_outside($modules) as $names
+	   | select(($names | length) == ($words | length) and all(range(0; $words | length); . as $i | $names[$i] | is_called($words[$i])))
+	   | .allocated_count] | add // 0;
+
 # Calls that mapped memory with such a stack.
 def calls_through($pattern):
 	($pattern | split("<")) as $words
