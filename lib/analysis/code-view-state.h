@@ -55,7 +55,7 @@ struct code_view {
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
 	struct intern generations;
-	uint64_t last_generation_key[3]; /* mostly that of the next stack too */
+	uint64_t last_generation_key[4]; /* mostly that of the next stack too */
 	uint32_t last_generation;
 	bool has_last_generation;
 	struct intern frames;

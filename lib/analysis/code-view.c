@@ -80,7 +80,7 @@ static uint32_t find_generated(struct lookup *lookup, uint64_t address)
 {
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
-	return names ? jit_names_find(names, address, lookup->time_ns) : 0;
+	return names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
 }
 
 /* CPython's names for the code it generates to be seen in stacks. */
@@ -363,10 +363,10 @@ struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_r
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
-	uint64_t key[] = {process->index, space_code_generation(process->space), 0};
+	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns, 0};
 
 	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
-		key[2] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
+		key[3] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
 	if (view->has_last_generation && !memcmp(key, view->last_generation_key, sizeof(key))) {
 		*generation_ret = view->last_generation;
 		return NULL;

@@ -9,29 +9,50 @@
 #include "code/jitdump.h"
 #include "code/perf-map.h"
 
-/* A number is an entry plus one, and above it the source: 0 the perf map, others the jitdumps. */
+/* A number is an entry plus one, and above it the place of its source. */
 #define SOURCE_SHIFT 24
 #define ENTRY_MASK ((1u << SOURCE_SHIFT) - 1)
-#define JITDUMPS_MAX 255
+#define SOURCES_MAX 256
 
 _Static_assert(CODE_TIMELINE_RANGES_MAX < ENTRY_MASK, "every entry has a number");
 
+/* One of both. */
+struct source {
+	struct perf_map *map;
+	uint64_t seen_ns;  /* of a map: when it was first seen, 0: not known */
+	bool begins_empty; /* before that it was not there, and says nothing of what was */
+	struct jitdump *dump;
+};
+
 struct jit_names {
-	struct perf_map *perf_map; /* NULL: none recorded */
-	VECTOR(struct jitdump *) jitdumps;
+	VECTOR(struct source) items; /* what counts more comes later: later perf maps, then jitdumps */
 	struct mmt_error *jitdump_failure;
 };
 
-static struct mmt_error *load_perf_map(const struct perf_map_copy *copy, struct perf_map **map_ret)
+/* A map of a program that began while it was recorded begins with nothing in it. */
+static struct mmt_error *load_perf_map(struct jit_names *names, const struct perf_map_copy *copy)
 {
 	CLEANUP(free) struct perf_map_step *steps = malloc((copy->growth.count + 1) * sizeof(*steps));
+	struct source source = {0};
+	struct mmt_error *error;
 
 	if (!steps)
 		return &error_no_memory;
+	if (names->items.count == SOURCES_MAX)
+		return NULL;
 	for (size_t i = 0; i < copy->growth.count; i++)
 		steps[i] = (struct perf_map_step){.time_ns = copy->growth.items[i].time_ns,
 						  .length = copy->growth.items[i].length};
-	return perf_map_create(copy->text, copy->text_size, steps, copy->growth.count, map_ret);
+	if (copy->growth.count) {
+		source.seen_ns = steps[0].time_ns;
+		source.begins_empty = !steps[0].length;
+	}
+	error = perf_map_create(copy->text, copy->text_size, steps, copy->growth.count, &source.map);
+	if (!error && !vector_push(&names->items, source)) {
+		perf_map_destroy(source.map);
+		error = &error_no_memory;
+	}
+	return error;
 }
 
 /* One that cannot be read is done without. */
@@ -39,19 +60,19 @@ static struct mmt_error *load_jitdump(struct jit_names *names, const struct read
 				      const struct jitdump_copy *copy)
 {
 	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : UINT64_MAX;
-	struct jitdump *dump = NULL;
+	struct source source = {0};
 	struct mmt_error *error;
 
-	if (names->jitdumps.count == JITDUMPS_MAX)
+	if (names->items.count == SOURCES_MAX)
 		return NULL;
-	error = jitdump_create(copy->data, copy->size, end_ns, &dump);
+	error = jitdump_create(copy->data, copy->size, end_ns, &source.dump);
 	if (error && error != &error_no_memory) {
 		mmt_error_destroy(names->jitdump_failure);
 		names->jitdump_failure = error;
 		return NULL;
 	}
-	if (!error && !vector_push(&names->jitdumps, dump)) {
-		jitdump_destroy(dump);
+	if (!error && !vector_push(&names->items, source)) {
+		jitdump_destroy(source.dump);
 		error = &error_no_memory;
 	}
 	return error;
@@ -63,10 +84,8 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 	struct mmt_error *error = names ? NULL : &error_no_memory;
 
 	for (size_t i = 0; !error && i < metadata->perf_maps.maps.count; i++) {
-		const struct perf_map_copy *copy = &metadata->perf_maps.maps.items[i];
-
-		if (copy->pid == pid && !names->perf_map)
-			error = load_perf_map(copy, &names->perf_map);
+		if (metadata->perf_maps.maps.items[i].pid == pid)
+			error = load_perf_map(names, &metadata->perf_maps.maps.items[i]);
 	}
 	for (size_t i = 0; !error && i < metadata->jitdumps.dumps.count; i++) {
 		if (metadata->jitdumps.dumps.items[i].pid == pid)
@@ -83,18 +102,24 @@ void jit_names_destroy(struct jit_names *names)
 {
 	if (!names)
 		return;
-	perf_map_destroy(names->perf_map);
-	for (size_t i = 0; i < names->jitdumps.count; i++)
-		jitdump_destroy(names->jitdumps.items[i]);
-	vector_deinit(&names->jitdumps);
+	for (size_t i = 0; i < names->items.count; i++) {
+		perf_map_destroy(names->items.items[i].map);
+		jitdump_destroy(names->items.items[i].dump);
+	}
+	vector_deinit(&names->items);
 	mmt_error_destroy(names->jitdump_failure);
 	free(names);
 }
 
-/* The jitdump that a number is of; NULL: the perf map. */
+static const struct source *source_of(const struct jit_names *names, uint32_t number)
+{
+	return &names->items.items[number >> SOURCE_SHIFT];
+}
+
+/* The jitdump that a number is of; NULL: a perf map. */
 static struct jitdump *dump_of(const struct jit_names *names, uint32_t number)
 {
-	return number >> SOURCE_SHIFT ? names->jitdumps.items[(number >> SOURCE_SHIFT) - 1] : NULL;
+	return source_of(names, number)->dump;
 }
 
 static uint32_t entry_of(uint32_t number)
@@ -102,25 +127,52 @@ static uint32_t entry_of(uint32_t number)
 	return (number & ENTRY_MASK) - 1;
 }
 
-uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns)
+/* 0: not its own, or none. */
+static uint32_t find_in(const struct source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
 {
+	uint64_t from_ns;
 	uint32_t entry;
 
-	for (size_t i = names->jitdumps.count; i-- > 0;) {
-		entry = jitdump_find(names->jitdumps.items[i], address, time_ns);
-		if (entry != JITDUMP_NONE)
-			return (uint32_t)(i + 1) << SOURCE_SHIFT | (entry + 1);
+	if (source->dump) {
+		entry = jitdump_find(source->dump, address, time_ns);
+		if (entry == JITDUMP_NONE)
+			return 0;
+		from_ns = jitdump_time(source->dump, entry);
+	} else {
+		if (source->begins_empty && time_ns < source->seen_ns)
+			return 0;
+		entry = perf_map_find(source->map, address, time_ns);
+		if (entry == PERF_MAP_NONE)
+			return 0;
+		from_ns = perf_map_time(source->map, entry);
+		/* What it had when it was first seen. */
+		if (!from_ns)
+			from_ns = source->seen_ns;
 	}
-	entry = names->perf_map ? perf_map_find(names->perf_map, address, time_ns) : PERF_MAP_NONE;
-	return entry == PERF_MAP_NONE ? 0 : entry + 1;
+	return from_ns && from_ns < program_ns ? 0 : entry + 1;
+}
+
+uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns)
+{
+	for (size_t i = names->items.count; i-- > 0;) {
+		uint32_t found = find_in(&names->items.items[i], address, time_ns, program_ns);
+
+		if (found)
+			return (uint32_t)i << SOURCE_SHIFT | found;
+	}
+	return 0;
 }
 
 uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 {
-	uint64_t epoch = names->perf_map ? perf_map_epoch(names->perf_map, time_ns) : 0;
+	uint64_t epoch = 0;
 
-	for (size_t i = 0; i < names->jitdumps.count; i++)
-		epoch += jitdump_epoch(names->jitdumps.items[i], time_ns);
+	for (size_t i = 0; i < names->items.count; i++) {
+		const struct source *source = &names->items.items[i];
+
+		epoch += source->dump ? jitdump_epoch(source->dump, time_ns)
+				      : perf_map_epoch(source->map, time_ns) + (time_ns >= source->seen_ns);
+	}
 	return epoch;
 }
 
@@ -131,7 +183,7 @@ struct jit_name jit_names_describe(const struct jit_names *names, uint32_t numbe
 	struct jitdump_code code;
 
 	if (!dump) {
-		name.name = perf_map_name(names->perf_map, entry_of(number), &name.start);
+		name.name = perf_map_name(source_of(names, number)->map, entry_of(number), &name.start);
 		return name;
 	}
 	code = jitdump_code(dump, entry_of(number));
@@ -161,15 +213,19 @@ const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, ui
 struct jit_names_state jit_names_state(const struct jit_names *names)
 {
 	struct jit_names_state state = {
-	    .has_perf_map = names->perf_map,
-	    .has_jitdump = names->jitdumps.count,
-	    .dropped_lines = names->perf_map ? perf_map_stats(names->perf_map).dropped : 0,
 	    .jitdump_failure = names->jitdump_failure ? mmt_error_get_message(names->jitdump_failure) : NULL,
 	};
 
-	for (size_t i = 0; i < names->jitdumps.count; i++) {
-		const struct jitdump_stats stats = jitdump_stats(names->jitdumps.items[i]);
+	for (size_t i = 0; i < names->items.count; i++) {
+		const struct source *source = &names->items.items[i];
+		struct jitdump_stats stats = {0};
 
+		state.has_perf_map |= source->map != NULL;
+		state.has_jitdump |= source->dump != NULL;
+		if (source->map)
+			state.dropped_lines += perf_map_stats(source->map).dropped;
+		else
+			stats = jitdump_stats(source->dump);
 		state.other_clock |= stats.other_clock;
 		state.lost_records += stats.refused + stats.dropped;
 		state.unread_bytes += stats.unread;

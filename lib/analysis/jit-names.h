@@ -18,9 +18,12 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 				   struct jit_names **names_ret) MMT_MUST_CHECK;
 void jit_names_destroy(struct jit_names *names);
 
-/* What is at `address` at this time: a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a
- * perf map. */
-uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns);
+/*
+ * What is at `address` at this time, in the program that the process has run since `program_ns` (0: from the beginning):
+ * a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a perf map. Names that programs before
+ * it wrote are not its own.
+ */
+uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns);
 
 /* A number that differs when some address may have another answer than at the last time. */
 uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);

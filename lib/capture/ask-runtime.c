@@ -12,7 +12,8 @@
 #include "trace/code-copies.h"
 
 #define ATTEMPTS 10
-#define BETWEEN_NS 1000000000ULL /* a runtime that starts is not ready at once, and may be about to make a map itself  \
+#define BETWEEN_NS                                                                                                     \
+	1000000000ULL		 /* a runtime that starts is not ready at once, and may be about to make a map itself  \
 				  */
 #define APPEAR_NS 5000000000ULL	 /* from the answer to the map */
 #define AT_END_NS 20000000000ULL /* for all processes together */
@@ -234,10 +235,10 @@ static void give_up(const struct recorder *recorder)
 	}
 }
 
-static void count(struct unasked *unasked, const struct known_process *process)
+void unasked_count(struct unasked *unasked, pid_t pid)
 {
 	if (!unasked->count++)
-		unasked->first = process->pid;
+		unasked->first = pid;
 }
 
 static bool has_names(const struct recorder *recorder, const struct known_process *process)
@@ -254,9 +255,9 @@ static void count_unasked(struct recorder *recorder, const struct known_process 
 	if (!recorder->options->ask_runtime || has_names(recorder, process))
 		return;
 	if (!process->runtime && process->generates_code)
-		count(&recorder->unknown_runtimes, process);
+		unasked_count(&recorder->unknown_runtimes, process->pid);
 	else if (process->runtime == RUNTIME_JAVA && process->asked == ASKED_NOT)
-		count(&recorder->ended_runtimes, process);
+		unasked_count(&recorder->ended_runtimes, process->pid);
 }
 
 static void tell_unasked(const struct recorder *recorder)

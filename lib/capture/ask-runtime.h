@@ -15,11 +15,13 @@
 
 struct recorder;
 
-/* Of processes that got no perf map: how many, and one of them. */
+/* Processes without a perf map: how many, and one of them. */
 struct unasked {
 	uint64_t count;
 	pid_t first;
 };
+
+void unasked_count(struct unasked *unasked, pid_t pid);
 
 /* A file that is mapped executable tells which runtime this is; memory that is no file, that code is generated. */
 void ask_runtime_note_image(struct known_process *process, const char *path);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "capture/perf-maps.h"
 #include "capture/proc.h"
 #include "capture/recorder.h"
+#include "capture/regular-file.h"
 #include "trace/format.h"
 #include "trace/sections.h"
 
@@ -34,7 +36,7 @@ pid_t jitdumps_pid_of_name(const char *path)
 	if (!slash || strncmp(slash, "/jit-", 5))
 		return 0;
 	count = strspn(digits, "0123456789");
-	if (!count || count > 9 || strcmp(digits + count, ".dump"))
+	if (!count || count > 9 || (strcmp(digits + count, ".dump") && strcmp(digits + count, ".dump (deleted)")))
 		return 0;
 	return (pid_t)strtol(digits, NULL, 10);
 }
@@ -86,6 +88,15 @@ static const char *refuse(const struct build_id_mapping *mapping, const struct w
 	return target_file_refusal(&status, writer->owner, writer->started_realtime_ns);
 }
 
+static int open_mapped(const struct build_id_mapping *mapping)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_living_thread(mapping->pid),
+		 mapping->start, mapping->end);
+	return regular_file_open(path);
+}
+
 /* Takes nothing from a file that is not the process's own: the descriptor is -1 then, and the reason is told. */
 static void open_dump(const struct recorder *recorder, const struct build_id_mapping *mapping,
 		      struct noted_jitdump *note)
@@ -102,6 +113,14 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 		note->namespace_pid = writer.namespace_pid;
 		note->fd = known_processes_spare(target_file_open(root, path));
 		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
+		if (refused) {
+			/* Removed, or hidden: what is mapped can still be had. */
+			if (note->fd >= 0)
+				close(note->fd);
+			note->fd = known_processes_spare(open_mapped(mapping));
+			if (note->fd >= 0)
+				refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
+		}
 	}
 	if (!refused)
 		return;

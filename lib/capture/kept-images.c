@@ -90,6 +90,7 @@ static bool is_wanted(struct kept_images *kept, enum mmt_images which, const str
 		kept->bytes += (uint64_t)status.st_size;
 		return true;
 	}
+	kept->left_out_count++;
 	if (!kept->left_out)
 		kept->left_out = strdup(image->path);
 	return false;

@@ -22,6 +22,7 @@ struct kept_images {
 	VECTOR(int) fds; /* by image; -1: not copied */
 	uint64_t bytes;	 /* of those to be copied */
 	char *left_out;	 /* the first that there was no room for; owned */
+	uint64_t left_out_count;
 };
 
 /* Accepts a value that is zero. */

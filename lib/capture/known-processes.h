@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/map.h"
@@ -16,6 +17,12 @@
 
 /* Of those that can be asked for a perf map. */
 enum known_runtime { RUNTIME_UNKNOWN, RUNTIME_DOTNET, RUNTIME_JAVA };
+
+struct file_state {
+	uint64_t inode;
+	int64_t size;
+	struct timespec changed;
+};
 
 /* How far a file was seen that is only appended to. Another file, or other bytes before that: begun anew. */
 #define FILE_MARK_BYTES 64
@@ -47,6 +54,7 @@ struct known_process {
 	struct file_mark map_pieces_mark; /* see name-pieces.h */
 	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
+	struct file_state earlier_map; /* of the program before the last exec, left as it was then */
 
 	/* What it is asked for, see ask-runtime.h. */
 	enum known_runtime runtime;

@@ -33,7 +33,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 {
 	struct known_process *process = &recorder->processes.items.items[index];
 	enum snapshot_kind kind = process->snapshot_kind;
-	uint64_t begin_ns = clock_now_ns();
+	uint64_t begin_ns = clock_now_ns(), wanted_ns = process->snapshot_wanted_ns;
 	struct mmt_error *error;
 
 	/*
@@ -45,7 +45,13 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	perf_maps_watch(process, begin_ns);
+	if (kind == SNAPSHOT_EXEC) {
+		error = perf_maps_end_program(recorder, index, wanted_ns);
+		if (error)
+			return error;
+		process = &recorder->processes.items.items[index];
+	}
+	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	/* May add processes, which moves them. */
 	error = snapshot_take(recorder, process->pid, kind);
 	if (kind == SNAPSHOT_FIRST)
@@ -307,6 +313,12 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	     !error && threads.count && !recorder->write_error && clock_now_ns() < end_ns;
 	     in_flight_remove_returned(&threads))
 		error = drain_for(recorder, MILLISECOND_NS);
+	if (threads.count)
+		recorder_message(
+		    recorder, true,
+		    "%zu %s not come back when recording stopped: a call of it may be missing, and the final "
+		    "check may differ by it",
+		    threads.count, threads.count == 1 ? "thread had" : "threads had");
 	vector_deinit(&threads);
 	return error;
 }
@@ -316,6 +328,7 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 {
 	uint64_t end_ns = clock_now_ns() + END_NS_MAX;
 	struct mmt_error *error = NULL;
+	size_t late = 0;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		pid_t pid = recorder->processes.items.items[i].pid;
@@ -325,7 +338,12 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder)
 		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
 		       clock_now_ns() < end_ns)
 			error = drain_for(recorder, MILLISECOND_NS);
+		late += !proc_has_ended(pid) && proc_is_ending(pid);
 	}
+	if (late)
+		recorder_message(recorder, true,
+				 "%zu %s still ending when recording stopped: counted as alive, without a final check",
+				 late, late == 1 ? "process was" : "processes were");
 	return error;
 }
 
@@ -361,6 +379,13 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
 		ask_runtime_clean_up(recorder, &recorder->processes.items.items[i]);
 	}
+	if (recorder->old_maps.count)
+		recorder_message(recorder, true,
+				 "%llu %s older than the process with %s number, and left out (/tmp/perf-%d.map%s)",
+				 (unsigned long long)recorder->old_maps.count,
+				 recorder->old_maps.count == 1 ? "perf map is" : "perf maps are",
+				 recorder->old_maps.count == 1 ? "its" : "their", (int)recorder->old_maps.first,
+				 recorder->old_maps.count == 1 ? "" : " and others");
 	if (recorder->options->code == MMT_CODE_ALL)
 		recorder_keep_failure(recorder, generated_code_copy(recorder));
 	recorder_keep_failure(recorder,

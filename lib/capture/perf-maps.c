@@ -22,12 +22,15 @@
 
 #define PIECE_BYTES (1u << 20)	    /* the rings are looked after between two of these */
 #define GROWTH_MAX (1u << 16)	    /* steps of one map */
+#define EXEC_SLACK_NS 10000000ULL   /* files bear the time of the last tick of the kernel */
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
 
 static void format_name(const struct known_process *process, char name[32])
 {
 	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
 }
+
+static const char too_old[] = "it is older than the process";
 
 const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
 {
@@ -38,13 +41,27 @@ const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t
 	if (status->st_uid != owner)
 		return "it belongs to another user";
 	if (changed_ns + START_SLACK_NS < started_realtime_ns)
-		return "it is older than the process";
+		return too_old;
 	return NULL;
+}
+
+static bool is_same_state(const struct file_state *state, const struct stat *status)
+{
+	return state->inode && status->st_ino == state->inode && status->st_size == state->size &&
+	       status->st_mtim.tv_sec == state->changed.tv_sec && status->st_mtim.tv_nsec == state->changed.tv_nsec;
 }
 
 static const char *refuse_file(const struct known_process *process, const struct stat *status)
 {
+	if (is_same_state(&process->earlier_map, status))
+		return too_old;
 	return target_file_refusal(status, process->owner, process->started_realtime_ns);
+}
+
+/* A program that began while it was recorded: see perf_maps_watch(). */
+static bool begins_empty(const struct perf_map_copy *map)
+{
+	return map->growth.count && !map->growth.items[0].length;
 }
 
 /* Out of memory: lines only seem to be older. */
@@ -53,8 +70,8 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
 
 	if (map->growth.count == GROWTH_MAX) {
-		/* Half as often from now on. */
-		for (size_t i = 0; i < GROWTH_MAX / 2; i++)
+		/* Half as often from now on. The beginning stays. */
+		for (size_t i = begins_empty(map); i < GROWTH_MAX / 2; i++)
 			map->growth.items[i] = map->growth.items[2 * i + 1];
 		map->growth.count = GROWTH_MAX / 2;
 	}
@@ -91,7 +108,7 @@ static void add_growth(struct known_process *process, uint64_t now_ns, int fd, c
 {
 	struct perf_map_copy *map = &process->perf_map;
 	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
-	size_t count = known ? map->growth.count : 0;
+	size_t count = known ? map->growth.count : begins_empty(map);
 
 	/* Begun anew: what is in it now came with this length or later. */
 	map->growth.count = count;
@@ -145,7 +162,7 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 		add_growth(process, now_ns, fd, &status);
 }
 
-void perf_maps_watch(struct known_process *process, uint64_t now_ns)
+void perf_maps_watch(struct known_process *process, uint64_t began_ns, uint64_t now_ns)
 {
 	int directory = known_processes_spare(target_directory_open(process->pid, "/tmp"));
 
@@ -159,6 +176,8 @@ void perf_maps_watch(struct known_process *process, uint64_t now_ns)
 	if (!proc_owner(process->pid, &process->owner))
 		process->owner = (uid_t)-1;
 	process->perf_map.growth.count = 0;
+	if (began_ns)
+		add_step(&process->perf_map, began_ns, 0);
 	process->map_growth_mark.length = process->map_pieces_mark.length = 0;
 	perf_maps_note_growth(process, now_ns);
 }
@@ -279,8 +298,53 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 		add_growth(process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
 	}
-	if (refused)
+	/* Of the program before: it has been kept. */
+	if (refused && is_same_state(&process->earlier_map, &status))
+		return NULL;
+	if (refused == too_old && !process->target)
+		unasked_count(&recorder->old_maps, pid);
+	else if (refused)
 		recorder_message(recorder, true, "/tmp/%s of process %d (%llu bytes) is left out: %s", name, pid,
 				 (unsigned long long)status.st_size, refused);
 	return error;
+}
+
+/* The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. */
+static bool is_of_earlier_program(const struct recorder *recorder, const struct known_process *process, int fd,
+				  const struct stat *status, uint64_t exec_ns)
+{
+	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+	uint64_t known = file_mark_check(&process->map_growth_mark, fd, status);
+
+	return changed_ns + EXEC_SLACK_NS < recorder->start_realtime_ns + (exec_ns - recorder->start_ns) ||
+	       (known && known == (uint64_t)status->st_size);
+}
+
+struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns)
+{
+	struct known_process *process = &recorder->processes.items.items[index];
+	struct stat status = {0};
+	struct mmt_error *error = NULL;
+	const char *refused;
+	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+
+	if (fd < 0 || !status.st_size || exec_ns < recorder->start_ns ||
+	    !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
+		return NULL;
+	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
+	/* What was only seen later was there by then. */
+	if (process->map_looked_at_ns >= exec_ns)
+		process->map_looked_at_ns = exec_ns - 1;
+	for (size_t i = process->perf_map.growth.count;
+	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
+		process->perf_map.growth.items[i].time_ns = exec_ns - 1;
+	add_growth(process, exec_ns - 1, fd, &status);
+	error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
+	process = &recorder->processes.items.items[index];
+	if (error || !process->perf_map.text)
+		return error;
+	if (!vector_push(&recorder->earlier_maps, process->perf_map))
+		return &error_no_memory;
+	process->perf_map = (struct perf_map_copy){0};
+	return NULL;
 }

@@ -30,8 +30,13 @@ uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat
 void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length);
 
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
- * moved to another root. */
-void perf_maps_watch(struct known_process *process, uint64_t now_ns);
+ * moved to another root. `began_ns`: when its program began, 0 before the recording: its growth then begins with
+ * nothing at that time. */
+void perf_maps_watch(struct known_process *process, uint64_t began_ns, uint64_t now_ns);
+
+/* It has executed another program: keep the map of the one before, which is none of the new one's. Before it is watched
+ * again. */
+struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* Note the file's length when it has grown; of one that was begun anew, the growth since. */
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);

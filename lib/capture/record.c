@@ -88,6 +88,9 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->final_ranges.count; i++)
 		vector_deinit(&recorder->final_ranges.items[i].ranges);
 	vector_deinit(&recorder->final_ranges);
+	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
+		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);
+	vector_deinit(&recorder->earlier_maps);
 	code_copies_deinit(&recorder->code);
 	vector_deinit(&recorder->lost_before);
 	vector_deinit(&recorder->lost);
@@ -230,7 +233,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	take_precedence(recorder);
 	set_start(recorder);
 	/* Before it runs: it may be over in a moment. */
-	perf_maps_watch(&recorder->processes.items.items[0], recorder->start_ns);
+	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = head_add(recorder);
 	/* What can fail in writing fails before the command runs; what the command's exec can fail of leaves an earlier
 	 * recording where it is. */
@@ -252,7 +255,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct k
 	pid_t pid = process->pid;
 
 	process->snapshot_wanted = false;
-	perf_maps_watch(process, recorder->start_ns);
+	perf_maps_watch(process, 0, recorder->start_ns);
 	/* May add processes, which moves them. */
 	error = snapshot_name_threads(recorder, pid);
 	if (!error)

@@ -69,6 +69,8 @@ struct recorder {
 	bool nice_changed; /* from nice_before, until the recording ends */
 	int nice_before;
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
+	struct unasked old_maps;			 /* processes that are younger than the map of their number */
+	VECTOR(struct perf_map_copy) earlier_maps;	 /* of programs that were followed by others */
 	uint64_t piece_bytes;				 /* see name-pieces.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;

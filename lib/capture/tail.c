@@ -34,6 +34,12 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < recorder->earlier_maps.count; i++) {
+		if (vector_push(&copies.maps, recorder->earlier_maps.items[i]))
+			recorder->earlier_maps.items[i] = (struct perf_map_copy){0};
+		else
+			error = &error_no_memory;
+	}
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct known_process *process = &recorder->processes.items.items[i];
 
@@ -121,9 +127,12 @@ static struct mmt_error *add_images(struct recorder *recorder, struct buffer *bu
 
 	if (recorder->images.left_out)
 		recorder_message(recorder, true,
-				 "%s is not copied: all programs that a recording holds may have %u MiB; their frames "
-				 "may lack names when the file is gone",
-				 recorder->images.left_out, IMAGES_BYTES_MAX >> 20);
+				 "%llu %s not copied, %s%s: all programs that a recording holds may have %u MiB; their "
+				 "frames may lack names when the file is gone",
+				 (unsigned long long)recorder->images.left_out_count,
+				 recorder->images.left_out_count == 1 ? "program is" : "programs are",
+				 recorder->images.left_out, recorder->images.left_out_count == 1 ? "" : " and others",
+				 IMAGES_BYTES_MAX >> 20);
 	error = kept_images_encode(&recorder->images, buffer);
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
 }

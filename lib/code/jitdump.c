@@ -282,6 +282,11 @@ uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
 	return code_timeline_epoch(dump->timeline, time_ns);
 }
 
+uint64_t jitdump_time(const struct jitdump *dump, uint32_t number)
+{
+	return dump->places.items[number].range.from_ns;
+}
+
 struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
 {
 	const struct placed *place = &dump->places.items[number];

@@ -43,6 +43,9 @@ uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns);
 /* As code_timeline_epoch(). */
 uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns);
 
+/* When it was written down; 0: not known. */
+uint64_t jitdump_time(const struct jitdump *dump, uint32_t number);
+
 struct jitdump_code {
 	const char *name; /* as everything here borrowed from the data */
 	uint64_t start, size;

@@ -307,8 +307,9 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
 }
 
-static struct mmt_error *exec_process(struct processes *processes, struct process *process)
+static struct mmt_error *exec_process(struct processes *processes, struct process *process, uint64_t time_ns)
 {
+	process->program_ns = time_ns;
 	leave_space(process);
 	process->holder = process->index;
 	if (process->borrows_space) {
@@ -336,7 +337,7 @@ struct mmt_error *processes_comm(struct processes *processes, struct thread *thr
 		return NULL;
 	/* The others are gone; the one that called exec may have had another TID, of which no EXIT tells. */
 	end_threads(processes, process, thread, time_ns);
-	return exec_process(processes, process);
+	return exec_process(processes, process, time_ns);
 }
 
 static struct mmt_error *fork_process(struct processes *processes, int32_t pid, int32_t parent_pid, int32_t parent_tid,
@@ -364,6 +365,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 		return error;
 	if (!map_put(&processes->forked_from, (*process_ret)->index, parent->index))
 		return &error_no_memory;
+	(*process_ret)->program_ns = time_ns;
 	processes->undecided = *process_ret;
 	return NULL;
 }

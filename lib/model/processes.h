@@ -22,6 +22,7 @@ struct process {
 	bool borrows_space; /* vfork, CLONE_VM: `space` belongs to another process */
 	struct process *next_sharer; /* ring of the live processes that use `space`; itself when it is alone */
 	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
+	uint64_t program_ns; /* what it runs began: its fork, or exec; 0: before the recording */
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;
 	struct space *space; /* never NULL */

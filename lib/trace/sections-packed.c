@@ -59,12 +59,17 @@ struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const 
 	return error_context(error, "%s", what);
 }
 
+void perf_map_copy_deinit(struct perf_map_copy *copy)
+{
+	vector_deinit(&copy->growth);
+	free(copy->text);
+	*copy = (struct perf_map_copy){0};
+}
+
 void perf_map_copies_deinit(struct perf_map_copies *copies)
 {
-	for (size_t i = 0; i < copies->maps.count; i++) {
-		vector_deinit(&copies->maps.items[i].growth);
-		free(copies->maps.items[i].text);
-	}
+	for (size_t i = 0; i < copies->maps.count; i++)
+		perf_map_copy_deinit(&copies->maps.items[i]);
 	vector_deinit(&copies->maps);
 }
 

@@ -109,6 +109,8 @@ void recording_loss_deinit(struct recording_loss *loss);
 void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer);
 struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret) MMT_MUST_CHECK;
 
+void perf_map_copy_deinit(struct perf_map_copy *copy);
+
 /* Compressed with zstd inside. */
 void perf_map_copies_deinit(struct perf_map_copies *copies);
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;

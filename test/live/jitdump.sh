@@ -41,6 +41,16 @@ to_other_owner() { chown 65534 "jit-$pid.dump"; }
 expect_left_out 'named after another process' to_other_name
 [ "$(id -u)" != 0 ] || expect_left_out 'another user' to_other_owner
 
+# One that was removed before is still mapped.
+start_workload jitdump
+rm "jit-$pid.dump"
+start_recording -p "$pid"
+let_work
+stop_recording
+report_json
+let_end
+expect_json '[.groups[].frames[] | select(.function // "" | test("Inner$|Outer$|Moved$"))] | length == 6'
+
 # What is lost of one is counted and said: records that are shorter than their fields, and what is not whole at the end.
 # A packed recording says the same.
 start_workload jitdump

@@ -79,7 +79,7 @@ START_TEST(lines_are_not_searched_for_a_name)
 	ck_assert(vector_push(&metadata.jitdumps.dumps, copy));
 	ck_assert_ptr_null(jit_names_create(&metadata, PID, &names));
 	for (size_t i = 0; i < LOOKUPS; i++) {
-		number = jit_names_find(names, CODE_ADDRESS + i % CODE_BYTES, 50);
+		number = jit_names_find(names, CODE_ADDRESS + i % CODE_BYTES, 50, 0);
 		ck_assert_uint_ne(number, 0);
 		ck_assert_str_eq(jit_names_describe(names, number).name, "method");
 	}

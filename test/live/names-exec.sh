@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Names of generated code are those of the program that wrote them, not of what runs under its number later or did before.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+
+# record_programs NAME...: attach, let the programs run one after the other, stop.
+record_programs() {
+	start_workload jit-exec "$@"
+	start_recording -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	exec 3>&-
+	wait "$pid" || fail "the workload ended with status $?"
+	rm -f "/tmp/perf-$pid.map"
+	expect_true_report
+}
+
+# expect_names NAME...: of the code, by the order of the calls; null: none.
+expect_names() {
+	expect_json "[.groups | sort_by(.first_ns)[] | .frames[] | select(.kind == \"jit\") | .function] == $1"
+}
+
+# The later program writes no map: the one that it finds is not its own.
+record_programs Old -
+expect_names '["Old", null]'
+# Each has its own.
+record_programs Old New
+expect_names '["Old", "New"]'
+# The first one has none: what comes later is not its own.
+record_programs - New
+expect_names '[null, "New"]'
+record_programs Old - New
+expect_names '["Old", null, "New"]'
