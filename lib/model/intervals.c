@@ -51,16 +51,37 @@ static inline size_t count_up_to(const uint64_t *numbers, size_t count, uint64_t
 	return (size_t)(base - numbers) + (*base <= limit);
 }
 
+/* Whether the last range that starts at or below `address` is where something was found last. */
+static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
+{
+	size_t at = intervals->found_chunk, index = intervals->found_index;
+	const struct interval_chunk *chunk;
+
+	if (at >= intervals->chunk_count)
+		return false;
+	chunk = intervals->chunks[at];
+	if (index >= chunk->count || chunk->starts[index] > address)
+		return false;
+	if (index + 1 < chunk->count)
+		return chunk->starts[index + 1] > address;
+	return at + 1 == intervals->chunk_count || intervals->starts[at + 1] > address;
+}
+
 /* The last range that starts at or below `address`; false: none. */
 static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
 {
-	size_t chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
+	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
+	size_t chunk;
 
-	if (!chunk)
-		return false;
-	place_ret->chunk = chunk - 1;
-	place_ret->index =
-	    count_up_to(intervals->chunks[chunk - 1]->starts, intervals->chunks[chunk - 1]->count, address) - 1;
+	if (!is_found_again(intervals, address)) {
+		chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
+		if (!chunk)
+			return false;
+		remembering->found_chunk = chunk - 1;
+		remembering->found_index =
+		    count_up_to(intervals->chunks[chunk - 1]->starts, intervals->chunks[chunk - 1]->count, address) - 1;
+	}
+	*place_ret = (struct place){intervals->found_chunk, intervals->found_index};
 	return true;
 }
 

@@ -29,6 +29,7 @@ struct intervals {
 	uint64_t *starts;		/* of their first ranges */
 	size_t chunk_count, chunk_capacity;
 	struct interval_node *spare; /* removed ones, for the next */
+	size_t found_chunk, found_index; /* where something was found last: mostly the next is looked for there too */
 };
 
 void intervals_deinit(struct intervals *intervals);
