@@ -40,6 +40,7 @@ struct writer {
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
 	struct buffer pending; /* whole records, not compressed yet */
+	size_t frame_bytes;    /* so many make a frame, for now */
 	struct buffer scratch; /* one compressed frame */
 	struct buffer output;  /* whole records of the file, not written yet */
 	uint64_t attributes_offset, data_offset, compressed_offset;

@@ -8,6 +8,9 @@
 #include "trace/writer-state.h"
 
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
+#define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* a frame that fits into one, with padding   \
+									  */
+#define FRAME_BYTES_FIRST (256u << 10)
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
 
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
@@ -20,6 +23,7 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	writer->file.fd = -1;
 	writer->round_is_empty = true;
 	buffer_init(&writer->pending, FRAME_BYTES);
+	writer->frame_bytes = FRAME_BYTES_FIRST;
 	buffer_init(&writer->scratch, 2 * FRAME_BYTES);
 	buffer_init(&writer->output, 2 * PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
@@ -213,7 +217,7 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	error = compressor_frame(writer->compressor, records, size, &writer->scratch);
 	if (error)
 		return error;
-	if (writer->scratch.size <= RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) {
+	if (writer->scratch.size <= FRAME_RECORD_BYTES) {
 		put_compressed(writer, size);
 	} else {
 		middle = find_middle(records, size);
@@ -228,12 +232,29 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	return error ? error : buffer_finish(&writer->output);
 }
 
+/*
+ * What repeats is found within a frame only, so that each can be read by itself: the larger the better. But one that
+ * does not fit into a record is compressed again in halves, which takes time.
+ */
+static void choose_frame_bytes(struct writer *writer, size_t size, size_t compressed)
+{
+	if (compressed > FRAME_RECORD_BYTES && writer->frame_bytes > FRAME_BYTES_FIRST)
+		writer->frame_bytes /= 2;
+	else if (size > writer->frame_bytes / 2 && compressed < FRAME_RECORD_BYTES / 3 &&
+		 writer->frame_bytes < FRAME_BYTES)
+		writer->frame_bytes *= 2;
+}
+
 static struct mmt_error *emit_pending(struct writer *writer)
 {
 	struct mmt_error *error = NULL;
+	uint64_t before = writer->bytes_out;
+	size_t size = writer->pending.size;
 
-	if (writer->pending.size)
-		error = emit_records(writer, writer->pending.data, writer->pending.size);
+	if (size) {
+		error = emit_records(writer, writer->pending.data, size);
+		choose_frame_bytes(writer, size, writer->bytes_out - before);
+	}
 	buffer_clear(&writer->pending);
 	return error;
 }
@@ -244,7 +265,8 @@ struct mmt_error *writer_append(struct writer *writer, const void *records, size
 	size_t offset = 0;
 
 	while (offset < size) {
-		size_t room = writer->pending.maximum - writer->pending.size;
+		size_t room =
+		    writer->pending.size < writer->frame_bytes ? writer->frame_bytes - writer->pending.size : 0;
 		size_t left = size - offset;
 		size_t whole = measure_whole_records(data + offset, left < room ? left : room);
 		struct mmt_error *error;

@@ -48,18 +48,18 @@ grep -q 'No space left on device' second.log || fail "no word of the full disk: 
 
 # Where not even the head of the file fits, nothing is left and the command never ran.
 (
-	ulimit -f 16
+	ulimit -f 8
 	"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
 	echo $? >status
 )
-[ "$(cat status)" = 2 ] || fail "status $(cat status) at 16 KiB for a file: $(cat record.log)"
+[ "$(cat status)" = 2 ] || fail "status $(cat status) at 8 KiB for a file: $(cat record.log)"
 [ "$(cat record.log)" = "mmtrace record: cannot write limited.data: File too large" ] ||
-	fail "at 16 KiB for a file: $(cat record.log)"
+	fail "at 8 KiB for a file: $(cat record.log)"
 [ ! -s workload.out ] && [ ! -e limited.data ] || fail "the command ran, or a file is left, where no head fits"
 
 # So does a limit on the size of files, which the command inherits as it was: where hardly more than the head fits, even
 # no event at all, the file is read and says that it is not whole.
-for kilobytes in 20 64 512; do
+for kilobytes in 16 20 64 512; do
 	(
 		ulimit -f $kilobytes
 		"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
