@@ -87,6 +87,11 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 		put_counted(summary->missed_threads, "thread was", "threads were");
 		fputs(" missed: what they mapped and released is not in the recording, figures may be wrong\n", stderr);
 	}
+	if (summary->marks) {
+		fputs("  ", stderr);
+		put_counted(summary->marks, "mark", "marks");
+		fputs(": `mmtrace report --from mark:1` tells what came after the first\n", stderr);
+	}
 	if (summary->restricted)
 		fputs("  recorded without CAP_PERFMON: children that share their parent's memory (vfork) are taken for "
 		      "copies of it\n",

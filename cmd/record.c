@@ -244,7 +244,8 @@ static int record(const struct command *command, struct mmt_record_options *opti
 		options->progress = show_progress;
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
-	if (options->stop_fd < 0) {
+	options->mark_fd = stop_signals_marks();
+	if (options->stop_fd < 0 || options->mark_fd < 0) {
 		free(command_line);
 		message(command, "cannot prepare for signals: %s", strerror(errno));
 		return EXIT_UNUSABLE;
@@ -355,9 +356,11 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	    OPTION(0, "scope", CHOICE, &scope, "auto|threads|cpus",
 		   "where events are opened: auto does it for each thread unless there are too many, then on CPUs",
 		   .choices = scope_words),
-	    OPTION(0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
-		   "check against the kernel's maps every TIME, also for processes that end by themselves; 0: never",
-		   .parse = parse_interval),
+	    OPTION(
+		0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
+		"check against the kernel's maps every TIME, also for processes that end by themselves, and note the "
+		"resident size; 0: never",
+		.parse = parse_interval),
 	    OPTION(0, "images", CHOICE, &images, "missing|all|none",
 		   "which program files are copied into the recording: missing are those of containers",
 		   .choices = image_words),

@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static int write_end = -1;
+static int write_end = -1, mark_end = -1;
 
 static void handle_signal(int number)
 {
 	int saved = errno;
-	ssize_t written = write(write_end, &(char){(char)number}, 1);
+	ssize_t written = write(number == SIGUSR1 ? mark_end : write_end, &(char){(char)number}, 1);
 
 	(void)written; /* a full pipe is readable already */
 	errno = saved;
@@ -36,6 +36,18 @@ int stop_signals_catch(void)
 			return -1;
 	}
 	return ends[0];
+}
+
+int stop_signals_marks(void)
+{
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	mark_end = ends[1];
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGUSR1, &action, NULL) == 0 ? ends[0] : -1;
 }
 
 int stop_signals_number(int stop_fd)

@@ -9,6 +9,9 @@
  */
 int stop_signals_catch(void);
 
+/* From now on SIGUSR1 puts a byte into the returned descriptor, which does not block. -1 and errno on failure. */
+int stop_signals_marks(void);
+
 /* The signal that made it so: the first. */
 int stop_signals_number(int stop_fd);
 

@@ -154,7 +154,8 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 
 static const char *read_moment(const char *text, struct mmt_moment *moment)
 {
-	static const char *const expected = "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12 or @NANOSECONDS";
+	static const char *const expected =
+	    "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
 
 	if (*text == '@') {
 		text++;
@@ -162,6 +163,11 @@ static const char *read_moment(const char *text, struct mmt_moment *moment)
 		return parse_digits(&text, &moment->ns) && !*text ? NULL : expected;
 	}
 	moment->ns = 0;
+	if (!strncmp(text, "mark:", 5)) {
+		text += 5;
+		moment->kind = MMT_MOMENT_MARK;
+		return parse_digits(&text, &moment->ns) && !*text ? NULL : expected;
+	}
 	if (strchr(text, ':')) {
 		bool dated = strchr(text, '-') != NULL;
 

@@ -93,12 +93,13 @@ struct mmt_record_options {
 	bool lean;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
-	/* Read the mappings of every process so often, for checks on the way; 0: never. */
+	/* Read the mappings of every process so often, for checks on the way, and its resident size; 0: never. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
+	int mark_fd;	  /* each byte read from it makes a mark in the recording; does not block; -1: none */
 	int stop_fd;	  /* recording stops when this becomes readable; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL.
@@ -151,11 +152,12 @@ struct mmt_record_summary {
 	uint64_t recorder_cpu_ns;
 	uint64_t recorder_memory_bytes;
 	uint64_t ring_bytes; /* over all CPUs */
+	uint64_t marks;
 	bool restricted;    /* without CAP_PERFMON: how processes are made is not recorded, see mmtrace-record(1) */
 	int command_status; /* wait status of the command, when it has ended; else -1 */
 };
 
-/* Zero everything, then the defaults: stop_fd -1, output "mmtrace.data". */
+/* Zero everything, then the defaults: stop_fd and mark_fd -1, output "mmtrace.data". */
 MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*

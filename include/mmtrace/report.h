@@ -59,6 +59,7 @@ enum mmt_moment_kind {
 	MMT_MOMENT_REALTIME,   /* ns since the epoch */
 	MMT_MOMENT_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
 	MMT_MOMENT_CLOCK,      /* ns of the recording's own clock */
+	MMT_MOMENT_MARK,       /* of the mark with the number `ns` */
 };
 
 struct mmt_moment {
@@ -244,6 +245,18 @@ struct mmt_failure {
 	size_t pid_count;
 };
 
+/* Made while recording: see mmt_record_options.mark_fd. */
+struct mmt_mark {
+	uint64_t number; /* from 1 */
+	uint64_t time_ns;
+};
+
+/* What all processes asked for had in memory, files and shared memory included, as /proc/PID/statm tells. */
+struct mmt_resident_reading {
+	uint64_t time_ns;
+	uint64_t resident_bytes;
+};
+
 struct mmt_thread_total {
 	struct mmt_thread thread;
 	uint64_t allocated_bytes, allocated_count;
@@ -300,6 +313,10 @@ struct mmt_report {
 	uint64_t every_ns;              /* as asked for */
 	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */
 	size_t step_count;
+	const struct mmt_mark *marks;       /* until the end of the window, in order */
+	size_t mark_count;
+	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */
+	size_t resident_reading_count;
 	const struct mmt_failure *failures; /* most frequent first; those of the window */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed first */

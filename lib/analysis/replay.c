@@ -77,7 +77,8 @@ static bool observe(void *context, struct process *process, struct space_observe
 }
 
 /* Time of the first and the last event, for files that do not say it. */
-static struct mmt_error *measure(const struct reader *recording, uint64_t *first_ns_ret, uint64_t *last_ns_ret)
+static struct mmt_error *measure(const struct reader *recording, uint64_t *first_ns_ret, uint64_t *last_ns_ret,
+				 struct notes *notes)
 {
 	struct reader *reader;
 	struct mmt_error *error = reader_open_again(recording, &reader);
@@ -96,6 +97,7 @@ static struct mmt_error *measure(const struct reader *recording, uint64_t *first
 			*first_ns_ret = event.time_ns;
 		if (event.time_ns > *last_ns_ret)
 			*last_ns_ret = event.time_ns;
+		error = notes_take(notes, &event);
 	}
 	reader_close(reader);
 	return error;
@@ -107,24 +109,37 @@ static bool asks_for_window(const struct mmt_report_options *options)
 	       options->min_age_ns || options->tail > 0;
 }
 
-static struct mmt_error *find_window(struct replay *replay, const struct mmt_report_options *options)
+static bool names_marks(const struct mmt_report_options *options)
+{
+	return options->from.kind == MMT_MOMENT_MARK || options->to.kind == MMT_MOMENT_MARK;
+}
+
+static struct mmt_error *find_window(struct replay *replay, const struct mmt_report_options *asked)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 	uint64_t first_ns = replay->first_ns, last_ns = metadata->has_loss ? metadata->loss.stop_ns : 0;
+	struct mmt_report_options options = *asked;
+	struct mmt_error *error = NULL;
 
 	replay->window = (struct window){.from_ns = replay->first_ns, .births_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
-	if (!asks_for_window(options))
+	if (!asks_for_window(asked))
 		return NULL;
-	if (!first_ns || !last_ns) {
-		uint64_t measured_first_ns;
-		struct mmt_error *error = measure(replay->reader, &measured_first_ns, &last_ns);
+	if (!first_ns || !last_ns || names_marks(asked)) {
+		uint64_t measured_first_ns, measured_last_ns;
+		struct notes notes = {0};
 
-		if (error)
-			return error;
-		if (!first_ns)
-			first_ns = measured_first_ns;
+		error = measure(replay->reader, &measured_first_ns, &measured_last_ns, &notes);
+		first_ns = first_ns ? first_ns : measured_first_ns;
+		last_ns = last_ns ? last_ns : measured_last_ns;
+		if (!error)
+			error = notes_resolve(&notes, "from", &options.from);
+		if (!error)
+			error = notes_resolve(&notes, "to", &options.to);
+		notes_deinit(&notes);
 	}
-	return window_resolve(options, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
+	if (error)
+		return error;
+	return window_resolve(&options, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
 			      &replay->window);
 }
 
@@ -159,6 +174,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 		locks |= replay->metadata->attributes[i].role == ROLE_LOCK;
 	}
 	replay->classes = options->report->classes;
+	replay->notes.pids = options->report->pids;
+	replay->notes.pid_count = options->report->pid_count;
 	error = find_survivors(replay, options->report);
 	if (!error)
 		error = find_window(replay, options->report);
@@ -216,6 +233,7 @@ void replay_deinit(struct replay *replay)
 	mmt_error_destroy(replay->observer_error);
 	code_view_destroy(replay->code);
 	ledger_deinit(&replay->ledger);
+	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
 	vector_deinit(&replay->holdings);
 	vector_deinit(&replay->call_counts);
@@ -394,6 +412,9 @@ static struct mmt_error *replay_threadless(struct replay *replay, const struct e
 		return replay_lost(replay, event);
 	case EVENT_LOST_DUMPS:
 		return losses_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
+	case EVENT_MARK:
+	case EVENT_RESIDENT:
+		return notes_take(&replay->notes, event);
 	case EVENT_OTHER:
 		return NULL;
 	default:

@@ -12,6 +12,7 @@
 #include "analysis/effect-order.h"
 #include "analysis/holdings.h"
 #include "analysis/ledger.h"
+#include "analysis/notes.h"
 #include "analysis/losses.h"
 #include "analysis/window.h"
 #include "base/arena.h"
@@ -62,6 +63,7 @@ struct replay {
 	struct processes *processes;
 	struct code_view *code;
 	struct ledger ledger;
+	struct notes notes;
 	struct window window;	    /* to_ns UINT64_MAX: to the end of the recording */
 	uint32_t classes;	    /* of struct mmt_report_options */
 	uint32_t lost_stack;	    /* stands for the stacks of lost calls, see ledger_found() */

@@ -242,7 +242,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->exact_order = report->replay.order != NULL;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	count_calls(report);
-	return NULL;
+	return notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
 }
 
 static void describe_loss(struct report *report)

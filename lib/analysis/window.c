@@ -60,6 +60,7 @@ static uint64_t resolve_moment(const struct span *span, const struct mmt_moment 
 		return from_realtime(span, find_time_of_day(span, moment->ns));
 	case MMT_MOMENT_CLOCK:
 		return moment->ns;
+	case MMT_MOMENT_MARK: /* notes_resolve() has made them moments of the clock */
 	case MMT_MOMENT_DEFAULT:
 		break;
 	}

@@ -17,7 +17,7 @@
 static struct mmt_error *add_attributes(struct recorder *recorder)
 {
 	struct event_description snapshot;
-	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2];
+	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3];
 
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		const struct event_description *event = &recorder->events.items.items[i];
@@ -41,6 +41,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 		snapshot_ids[i] = SNAPSHOT_ID_FIRST + i;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NAME_PIECE_ID;
+	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = NOTE_ID;
 	events_describe_snapshot(&snapshot);
 	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
 				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));

@@ -13,6 +13,7 @@
 #include "capture/generated-code.h"
 #include "capture/in-flight.h"
 #include "capture/name-pieces.h"
+#include "capture/notes.h"
 #include "capture/perf-maps.h"
 #include "capture/proc.h"
 #include "capture/snapshot.h"
@@ -234,6 +235,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
+	if (!error && recorder->options->snapshot_interval_ns)
+		error = notes_read_resident(recorder);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended = known_processes_update(&recorder->processes);
@@ -241,8 +244,12 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = drain_rings(recorder);
 		if (!error)
 			error = loop_serve(recorder);
+		if (!error)
+			error = notes_take_marks(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
-			error = take_interval_snapshots(recorder);
+			error = notes_read_resident(recorder);
+			if (!error)
+				error = take_interval_snapshots(recorder);
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
 		note_perf_maps(recorder, &noted_ns);
@@ -368,6 +375,8 @@ void loop_stop(struct recorder *recorder)
 {
 	known_processes_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
+	if (recorder->options->snapshot_interval_ns)
+		recorder_keep_failure(recorder, notes_read_resident(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
 	recorder_keep_failure(recorder, wait_for_returns(recorder));

@@ -38,7 +38,7 @@ const char *mmt_event_count_name(enum mmt_event_count kind)
 void mmt_record_options_init(struct mmt_record_options *options)
 {
 	memset(options, 0, sizeof(*options));
-	options->stop_fd = -1;
+	options->stop_fd = options->mark_fd = -1;
 	options->output = "mmtrace.data";
 }
 

@@ -74,6 +74,7 @@ struct recorder {
 	uint64_t piece_bytes;				 /* see name-pieces.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
+	uint64_t resident_readings;
 	uint64_t progress_ns;	 /* when it was told */
 	uint64_t snapshot_lines; /* of all snapshots so far */
 	uint64_t round_bytes;	 /* appended since the round began */

@@ -49,6 +49,8 @@ static const char *name_kind(enum event_kind kind)
 	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
 	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
 	    [EVENT_SNAPSHOT_END] = "snapshot-end",
+	    [EVENT_MARK] = "mark",
+	    [EVENT_RESIDENT] = "resident",
 	    [EVENT_OTHER] = "other",
 	};
 
@@ -186,6 +188,12 @@ static void print_fields(FILE *stream, const struct architecture *architecture, 
 	case EVENT_SNAPSHOT_END:
 		fprintf(stream, " snapshot=%s name=", name_snapshot(event->snapshot));
 		print_text(stream, event->comm.name);
+		break;
+	case EVENT_MARK:
+		fprintf(stream, " number=%" PRIu64, event->mark.number);
+		break;
+	case EVENT_RESIDENT:
+		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident.bytes, event->resident.reading);
 		break;
 	case EVENT_OTHER:
 		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,

@@ -297,6 +297,26 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
+static void put_notes(struct document *document, const struct mmt_report *report)
+{
+	document_open_array(document, "marks");
+	for (size_t i = 0; i < report->mark_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "number", report->marks[i].number);
+		document_unsigned(document, "time_ns", report->marks[i].time_ns);
+		document_close(document);
+	}
+	document_close(document);
+	document_open_array(document, "resident_readings");
+	for (size_t i = 0; i < report->resident_reading_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "time_ns", report->resident_readings[i].time_ns);
+		document_unsigned(document, "resident_bytes", report->resident_readings[i].resident_bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
 void json_report_recording(struct document *document, const struct mmt_report *report)
 {
 	document_string(document, "input", report->input);
@@ -324,6 +344,7 @@ void json_report_recording(struct document *document, const struct mmt_report *r
 	document_close(document);
 	document_unsigned(document, "failed_calls", report->failed_calls);
 	put_completeness(document, &report->completeness);
+	put_notes(document, report);
 	document_open_array(document, "processes");
 	for (size_t i = 0; i < report->process_count; i++)
 		put_process(document, &report->processes[i]);

@@ -33,15 +33,15 @@ void text_group_given_back(struct text *text, const struct mmt_group *group)
 }
 
 /* The highest value of a column's share of the points, so that no peak is hidden. */
-static uint64_t trend_column(const struct mmt_group *group, unsigned column)
+static uint64_t trend_column(const uint64_t *points, unsigned column)
 {
 	unsigned first = column * MMT_TREND_POINTS / TREND_COLUMNS,
 		 last = (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS;
 	uint64_t highest = 0;
 
 	for (unsigned point = first; point < last; point++)
-		if (group->trend[point] > highest)
-			highest = group->trend[point];
+		if (points[point] > highest)
+			highest = points[point];
 	return highest;
 }
 
@@ -56,25 +56,30 @@ static unsigned trend_level(uint64_t value, uint64_t highest, unsigned levels)
 	return level < levels ? level : levels - 1;
 }
 
-void text_group_trend(struct text *text, const struct mmt_group *group)
+void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS])
 {
 	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	uint64_t highest = 0;
 
 	for (unsigned column = 0; column < TREND_COLUMNS; column++)
-		if (trend_column(group, column) > highest)
-			highest = trend_column(group, column);
+		if (trend_column(points, column) > highest)
+			highest = trend_column(points, column);
 	if (!highest)
 		return;
 	text_begin_part(text, TREND_COLUMNS);
 	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
-		uint64_t value = trend_column(group, column);
+		uint64_t value = trend_column(points, column);
 
 		if (text->options->ascii)
 			text_format(text, TEXT_PLAIN, "%u", trend_level(value, highest, 10));
 		else
 			text_put_wide(text, bars[trend_level(value, highest, 8)]);
 	}
+}
+
+void text_group_trend(struct text *text, const struct mmt_group *group)
+{
+	text_trend(text, group->trend);
 }
 
 static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)

@@ -14,6 +14,9 @@ void text_group_given_back(struct text *text, const struct mmt_group *group);
 /* Unfreed bytes over time as a row of bars or digits. */
 void text_group_trend(struct text *text, const struct mmt_group *group);
 
+/* Values over time, their number as in a group's trend. */
+void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS]);
+
 /* "thread main (12)", "threads a (1), b (2) and 3 more". */
 void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group);
 

@@ -171,6 +171,7 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 	put_target(text, report);
 	put_events(text, report);
 	put_stacks(text, &report->completeness);
+	text_marks(text, report);
 	text_window(text, report);
 	text_choice(text, report);
 	put_repair(text, &report->completeness);

@@ -34,6 +34,35 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
 }
 
+/* How it went: the last, the first and the largest of what was read, and all of it as bars. */
+static void put_resident(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	size_t count = report->resident_reading_count;
+	uint64_t points[MMT_TREND_POINTS] = {0}, largest = 0, span_ns;
+
+	if (count < 2)
+		return;
+	span_ns = readings[count - 1].time_ns - readings[0].time_ns;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t since_ns = readings[i].time_ns - readings[0].time_ns;
+		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
+
+		if (readings[i].resident_bytes > points[point])
+			points[point] = readings[i].resident_bytes;
+		if (readings[i].resident_bytes > largest)
+			largest = readings[i].resident_bytes;
+	}
+	/* Between two readings it is what it was. */
+	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
+		points[i] = points[i] ? points[i] : points[i - 1];
+	put_sum(text, "in memory at last", readings[count - 1].resident_bytes);
+	put_part_bytes(text, "at first", readings[0].resident_bytes);
+	put_part_bytes(text, "at most", largest);
+	text_trend(text, points);
+	text_end_line(text);
+}
+
 static void put_sums(struct text *text, const struct mmt_report *report)
 {
 	text->indent = 0;
@@ -47,6 +76,7 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	put_sum(text, "mapped before it began", report->before_bytes);
 	text_end_line(text);
+	put_resident(text, report);
 	if (report->younger_bytes) {
 		put_sum(text, "too young to count", report->younger_bytes);
 		text_end_line(text);

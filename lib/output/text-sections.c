@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3
 #define PROCESSES_SHOWN 8
 #define THREADS_SHOWN 20
@@ -54,6 +55,22 @@ void text_window(struct text *text, const struct mmt_report *report)
 		    format_since(report, report->from_ns, from), format_since(report, report->births_to_ns, births_to),
 		    format_since(report, report->to_ns, to));
 	text_put(text, TEXT_PLAIN, " after the start");
+	text_end_line(text);
+}
+
+void text_marks(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->mark_count < MARKS_SHOWN ? report->mark_count : MARKS_SHOWN;
+	char time[MMT_SIZE_TEXT];
+
+	if (!report->mark_count)
+		return;
+	text_put(text, TEXT_PLAIN, "  marks:");
+	for (size_t i = 0; i < shown; i++)
+		text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s", i ? "," : "", report->marks[i].number,
+			    format_since(report, report->marks[i].time_ns, time));
+	if (shown < report->mark_count)
+		text_format(text, TEXT_PLAIN, " and %zu more", report->mark_count - shown);
 	text_end_line(text);
 }
 

@@ -6,6 +6,9 @@
 #include "output/text-stack.h"
 
 /* The part of the recording that was asked for. */
+/* The marks that the user made while recording. */
+void text_marks(struct text *text, const struct mmt_report *report);
+
 void text_window(struct text *text, const struct mmt_report *report);
 
 /* The classes and processes that were asked for. */

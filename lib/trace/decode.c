@@ -8,6 +8,7 @@
 #include "trace/calls.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
+#define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
 #define BUILD_ID_BYTES 24 /* in place of device and inode */
 
 /* What the role of the attribute needs must be in its format text. */
@@ -193,6 +194,25 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 	event->lost.count = bytes_u64(bytes);
 }
 
+/* What our recorder has to say itself. */
+static void decode_note(struct bytes *bytes, struct event *event)
+{
+	uint64_t value;
+	uint32_t kind;
+
+	bytes_skip(bytes, NOTE_OFFSET);
+	kind = bytes_u32(bytes);
+	value = bytes_u64(bytes);
+	if (kind == NOTE_MARK) {
+		event->kind = EVENT_MARK;
+		event->mark.number = value;
+	} else if (kind == NOTE_RESIDENT) {
+		event->kind = EVENT_RESIDENT;
+		event->resident.bytes = value;
+		event->resident.reading = bytes_u64(bytes);
+	}
+}
+
 /* A reading of /proc/PID/maps that our recorder put in. */
 static void make_snapshot(const struct record_identity *identity, struct event *event)
 {
@@ -264,6 +284,10 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		decode_mmap(decoder, header, bytes, event);
+		break;
+	case RECORD_TEXT_POKE:
+		if (decoder->metadata->ours && identity->id == NOTE_ID)
+			decode_note(bytes, event);
 		break;
 	case PERF_RECORD_COMM:
 		decode_comm(header, bytes, event);

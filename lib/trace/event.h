@@ -23,7 +23,9 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_OTHER, /* a record that is not used; only the dump shows it */
+	EVENT_MARK,	/* the user asked for it */
+	EVENT_RESIDENT, /* what a process had in memory */
+	EVENT_OTHER,	/* a record that is not used; only the dump shows it */
 };
 
 /* The memory system calls. The table in trace/calls.c has their tracepoints and which of them create mappings. */
@@ -122,6 +124,13 @@ struct event {
 		struct {
 			uint64_t space; /* the kernel's address of the mm, the same for all threads of a process */
 		} lock;
+		struct {
+			uint64_t number;
+		} mark; /* EVENT_MARK */
+		struct {
+			uint64_t bytes;
+			uint64_t reading; /* the same for all processes at one time */
+		} resident;		  /* EVENT_RESIDENT */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

@@ -96,6 +96,15 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
 #define SECTION_PIECE_BYTES 48			  /* with the record's header */
 
+/*
+ * What the recorder itself has to say rides in the data in the same kind of record: behind u64 zero, u16 zero and u16
+ * size u32 enum note_kind, u64 value, u64 number. Of a mark: its number and 0. Of the resident size of the record's
+ * process: bytes, and the number of the reading, which the sizes of all processes at that time share.
+ */
+#define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
+#define NOTE_BYTES 20
+enum note_kind { NOTE_MARK, NOTE_RESIDENT };
+
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */
 #define LIMIT_ATTRIBUTES 4096
@@ -110,6 +119,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
 #define LIMIT_JITDUMP_BYTES (1u << 30)
 #define LIMIT_CODE_BYTES (256u << 20)
+#define LIMIT_MARKS 65536
 #define LIMIT_NAME_PIECES (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30) /* of all together, decompressed */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What long recordings need: a limit of size and a word on how it goes.
+# What long recordings need: a limit of size, a word on how it goes, marks, the resident size over time.
 source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
@@ -29,4 +29,40 @@ grep -qE '^[0-9.]+ s  [1-9][0-9,]* events/s' lines.out || fail "no events in it:
 grep -qP '\r\x1b\[K/.*mmtrace.data: ' terminal.out || fail "the line is not cleared: $(cat -v terminal.out)"
 record_on_terminal -q
 grep -q 'events/s' terminal.out && fail "-q shows progress"
-{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null || true
+{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null
+
+# Marks: borders of a window; and the resident size, at every interval. A batch between two marks is all that is in it.
+start_workload windows
+start_recording --snapshot-interval 200ms -p "$pid"
+next_mark() {
+	kill -USR1 "$recorder"
+	sleep 0.2
+}
+next_mark
+let_work
+next_mark
+next_mark
+sleep 0.5
+stop_recording
+let_end
+grep -q '3 marks' record.log || fail "no word of the marks: $(cat record.log)"
+report_json
+expect_true_report
+expect_json '.marks | map(.number) == [1, 2, 3] and (map(.time_ns) | sort == . and unique == .)'
+expect_json '.start_ns as $first | .end_ns as $last | .marks | all(.time_ns > $first and .time_ns < $last)'
+expect_json '.resident_readings | length >= 3 and all(.resident_bytes > 0) and (map(.time_ns) | sort == . and unique == .)'
+whole=$(jq .allocated_bytes report.json)
+second=$(jq '.marks[1].time_ns' report.json)
+[ "$whole" -gt 0 ] || fail "the workload mapped nothing"
+report_json --from mark:1 --to mark:2
+expect_json ".allocated_bytes == $whole and .marks[0].time_ns == .from_ns and .to_ns == $second"
+report_json --from mark:2 --to mark:3
+expect_json '.allocated_bytes == 0'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report failed"
+grep -qE '^  marks: 1 at [0-9.]+ m?s, 2 at ' report.txt && grep -qE '^in memory at last +[0-9.]+ [KM]iB   at first .* at most ' report.txt ||
+	fail "no marks, or no resident size: $(head -15 report.txt)"
+"$MMTRACE" report --no-pager --from mark:4 -i "$recording" >report.txt 2>&1
+[ $? = 2 ] && grep -q 'no mark 4: they go from 1 to 3' report.txt || fail "mark 4: $(cat report.txt)"
+"$MMTRACE" report --no-pager --from mark:x -i "$recording" >report.txt 2>&1
+[ $? = 2 ] || fail "mark:x is taken: $(cat report.txt)"
+perf script -i "$recording" >script.txt 2>script.log || fail "perf does not read it: $(cat script.log)"

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/notes.h"
+
+#include <string.h>
+
+#include "trace/format.h"
+
+#define READINGS_MAX 4096 /* beyond that every second one is enough */
+
+void notes_deinit(struct notes *notes)
+{
+	vector_deinit(&notes->marks);
+	vector_deinit(&notes->readings);
+}
+
+static bool counts(const struct notes *notes, int32_t pid)
+{
+	for (size_t i = 0; i < notes->pid_count; i++) {
+		if (notes->pids[i] == pid)
+			return true;
+	}
+	return !notes->pids;
+}
+
+static void halve_readings(struct notes *notes)
+{
+	for (size_t i = 0; i < READINGS_MAX / 2; i++)
+		notes->readings.items[i] = notes->readings.items[2 * i + 1];
+	notes->readings.count = READINGS_MAX / 2;
+}
+
+/* Those of one reading follow each other. */
+static struct mmt_error *take_resident(struct notes *notes, const struct event *event)
+{
+	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
+	struct mmt_resident_reading *reading;
+
+	if (!counts(notes, event->pid))
+		return NULL;
+	if (!notes->readings.count || event->resident.reading != notes->reading) {
+		if (notes->readings.count == READINGS_MAX)
+			halve_readings(notes);
+		if (!vector_push(&notes->readings, next))
+			return &error_no_memory;
+	}
+	notes->reading = event->resident.reading;
+	reading = &notes->readings.items[notes->readings.count - 1];
+	/* A lie in the file must not make the sum wrap. */
+	reading->resident_bytes = event->resident.bytes > UINT64_MAX / 2 - reading->resident_bytes
+				      ? UINT64_MAX / 2
+				      : reading->resident_bytes + event->resident.bytes;
+	return NULL;
+}
+
+struct mmt_error *notes_take(struct notes *notes, const struct event *event)
+{
+	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
+
+	if (event->kind == EVENT_RESIDENT)
+		return take_resident(notes, event);
+	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
+		return NULL;
+	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_moment *moment)
+{
+	uint64_t number = moment->ns;
+
+	if (moment->kind != MMT_MOMENT_MARK)
+		return NULL;
+	for (size_t i = 0; i < notes->marks.count; i++) {
+		if (notes->marks.items[i].number != number)
+			continue;
+		*moment = (struct mmt_moment){.kind = MMT_MOMENT_CLOCK, .ns = notes->marks.items[i].time_ns};
+		return NULL;
+	}
+	if (!notes->marks.count)
+		return error_create(MMT_ERROR_INVALID,
+				    "--%s: the recording has no marks: SIGUSR1 to the recorder makes one", option);
+	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu: they go from 1 to %llu", option,
+			    (unsigned long long)number,
+			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
+}
+
+struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
+				 struct mmt_report *report)
+{
+	size_t first = 0;
+	struct mmt_mark *marks = arena_alloc(arena, notes->marks.count, sizeof(*marks));
+	struct mmt_resident_reading *readings;
+
+	while (first < notes->readings.count && notes->readings.items[first].time_ns < from_ns)
+		first++;
+	readings = arena_alloc(arena, notes->readings.count - first, sizeof(*readings));
+	if (!marks || !readings)
+		return &error_no_memory;
+	report->mark_count = notes->marks.count;
+	report->resident_reading_count = notes->readings.count - first;
+	if (report->mark_count)
+		memcpy(marks, notes->marks.items, report->mark_count * sizeof(*marks));
+	if (report->resident_reading_count)
+		memcpy(readings, notes->readings.items + first, report->resident_reading_count * sizeof(*readings));
+	report->marks = marks;
+	report->resident_readings = readings;
+	return NULL;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/notes.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/clock.h"
+#include "capture/text-file.h"
+#include "trace/format.h"
+
+static struct mmt_error *append_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				     uint64_t value, uint64_t number)
+{
+	struct mmt_error *error;
+	struct buffer record;
+
+	buffer_init(&record, UINT16_MAX);
+	buffer_put_u32(&record, RECORD_TEXT_POKE);
+	buffer_put_u16(&record, PERF_RECORD_MISC_USER);
+	buffer_put_u16(&record, 0); /* size: below */
+	buffer_put_u64(&record, 0);
+	buffer_put_u16(&record, 0);
+	buffer_put_u16(&record, NOTE_BYTES);
+	buffer_put_u32(&record, kind);
+	buffer_put_u64(&record, value);
+	buffer_put_u64(&record, number);
+	buffer_align(&record, 8);
+	buffer_put_u32(&record, (uint32_t)pid);
+	buffer_put_u32(&record, (uint32_t)pid);
+	buffer_put_u64(&record, time_ns);
+	buffer_put_u64(&record, 0); /* cpu */
+	buffer_put_u64(&record, NOTE_ID);
+	error = buffer_finish(&record);
+	if (!error) {
+		buffer_patch_u16(&record, 6, (uint16_t)record.size);
+		recorder_append(recorder, record.data, record.size, time_ns);
+	}
+	buffer_deinit(&record);
+	return error;
+}
+
+struct mmt_error *notes_take_marks(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	char byte;
+
+	if (recorder->options->mark_fd < 0)
+		return NULL;
+	while (!error && recorder->summary.marks < LIMIT_MARKS && read(recorder->options->mark_fd, &byte, 1) == 1) {
+		uint64_t now_ns = clock_now_ns();
+
+		error = append_note(recorder, NOTE_MARK, 0, now_ns, ++recorder->summary.marks, 0);
+		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
+				 (double)(now_ns - recorder->start_ns) / 1e9);
+	}
+	return error;
+}
+
+/* The second number of statm, in pages. */
+static bool read_resident(pid_t pid, uint64_t *bytes_ret)
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64], *position;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	(void)strtoull(text, &position, 10);
+	*bytes_ret = strtoull(position, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+struct mmt_error *notes_read_resident(struct recorder *recorder)
+{
+	uint64_t now_ns = clock_now_ns(), reading = ++recorder->resident_readings;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+		uint64_t bytes;
+
+		if (!process->ended && read_resident(process->pid, &bytes))
+			error = append_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
+	}
+	return error;
+}

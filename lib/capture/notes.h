@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the recorder itself has to say in the course of a recording: marks of the user, resident sizes. */
+#ifndef CAPTURE_NOTES_H
+#define CAPTURE_NOTES_H
+
+#include "base/error.h"
+#include "capture/recorder.h"
+
+/* A mark for each byte that waits in options->mark_fd. */
+struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* How much of each process is in memory, together one reading. */
+struct mmt_error *notes_read_resident(struct recorder *recorder) MMT_MUST_CHECK;
+
+#endif
