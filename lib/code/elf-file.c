@@ -63,7 +63,10 @@ static bool read_segments(struct elf_file *file)
 		GElf_Phdr header;
 		struct elf_segment segment;
 
-		if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD)
+		if (!gelf_getphdr(file->elf, (int)i, &header))
+			continue;
+		file->has_interpreter |= header.p_type == PT_INTERP;
+		if (header.p_type != PT_LOAD)
 			continue;
 		if (header.p_vaddr + header.p_filesz < header.p_vaddr ||
 		    header.p_offset + header.p_filesz < header.p_offset)

@@ -24,7 +24,8 @@ struct elf_file {
 	void *image;	      /* content of what is no file here (vdso, a copy in the recording), else NULL */
 	size_t image_size;
 	VECTOR(struct elf_segment) segments;
-	uint64_t entry; /* address where the program begins; 0: a library */
+	uint64_t entry;	      /* address where the program begins; 0: a library */
+	bool has_interpreter; /* is loaded together with its libraries */
 	bool is_go;
 };
 

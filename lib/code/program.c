@@ -287,6 +287,12 @@ static enum code_stub stub_by_code(const struct program *program, uint64_t addre
 	return size ? stubs_by_code(program->programs->machine, code, size) : CODE_STUB_NONE;
 }
 
+/* A program that is not loaded together with libraries has the C library inside. */
+static bool has_c_library(const struct program *program)
+{
+	return stubs_is_c_library(program->path) || (program->file.entry && !program->file.has_interpreter);
+}
+
 enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address)
 {
 	const char *function;
@@ -296,7 +302,7 @@ enum code_stub program_stub(struct program *program, uint64_t address, bool is_r
 	open_symbols(program);
 	function = program->symbols ? symbols_function(program->symbols, address - is_return_address) : NULL;
 	if (function)
-		return stubs_by_name(function);
+		return stubs_by_name(function, has_c_library(program));
 	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
 }
 

@@ -38,29 +38,43 @@ enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t s
 	return CODE_STUB_NONE;
 }
 
-enum code_stub stubs_by_name(const char *function)
+bool stubs_is_c_library(const char *path)
+{
+	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
+		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+			return true;
+	}
+	return false;
+}
+
+enum code_stub stubs_by_name(const char *function, bool in_c_library)
 {
 	static const struct {
 		const char *name;
 		enum code_stub stub;
+		bool of_c_library;
 	} names[] = {
-	    {"_start", CODE_STUB_ENTRY},
-	    {"_dlstart", CODE_STUB_ENTRY},
-	    {"_dl_start_user", CODE_STUB_ENTRY},
-	    {"clone", CODE_STUB_ENTRY},
-	    {"__clone", CODE_STUB_ENTRY},
-	    {"clone3", CODE_STUB_ENTRY},
-	    {"__clone3", CODE_STUB_ENTRY},
-	    {"start_thread", CODE_STUB_THREAD_START},
-	    {"__start_context", CODE_STUB_COROUTINE},
-	    {"runtime.rt0_go", CODE_STUB_ENTRY},
-	    {"runtime.goexit", CODE_STUB_ENTRY},
-	    {"runtime.mstart", CODE_STUB_ENTRY},
-	    {"runtime.systemstack", CODE_STUB_STACK_SWITCH},
-	    {"runtime.mcall", CODE_STUB_STACK_SWITCH},
-	    {"runtime.morestack", CODE_STUB_STACK_SWITCH},
-	    {"runtime.asmcgocall", CODE_STUB_STACK_SWITCH},
-	    {"runtime.cgocallback", CODE_STUB_STACK_SWITCH},
+	    {"_start", CODE_STUB_ENTRY, false},
+	    {"_dlstart", CODE_STUB_ENTRY, true},
+	    {"_dl_start_user", CODE_STUB_ENTRY, true},
+	    {"clone", CODE_STUB_ENTRY, true},
+	    {"__clone", CODE_STUB_ENTRY, true},
+	    {"clone3", CODE_STUB_ENTRY, true},
+	    {"__clone3", CODE_STUB_ENTRY, true},
+	    {"start_thread", CODE_STUB_THREAD_START, true},
+	    {"__start_context", CODE_STUB_COROUTINE, true},
+	    {"runtime.rt0_go", CODE_STUB_ENTRY, false},
+	    {"runtime.goexit", CODE_STUB_ENTRY, false},
+	    {"runtime.mstart", CODE_STUB_ENTRY, false},
+	    {"runtime.systemstack", CODE_STUB_STACK_SWITCH, false},
+	    {"runtime.mcall", CODE_STUB_STACK_SWITCH, false},
+	    {"runtime.morestack", CODE_STUB_STACK_SWITCH, false},
+	    {"runtime.asmcgocall", CODE_STUB_STACK_SWITCH, false},
+	    {"runtime.cgocallback", CODE_STUB_STACK_SWITCH, false},
 	};
 	size_t length = function ? strcspn(function, "@") : 0;
 
@@ -68,7 +82,8 @@ enum code_stub stubs_by_name(const char *function)
 	if (length > 5 && !strncmp(function + length - 5, ".abi0", 5))
 		length -= 5;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strlen(names[i].name) == length && !strncmp(names[i].name, function, length))
+		if (strlen(names[i].name) == length && !strncmp(names[i].name, function, length) &&
+		    (in_c_library || !names[i].of_c_library))
 			return names[i].stub;
 	}
 	return CODE_STUB_NONE;

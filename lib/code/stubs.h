@@ -13,7 +13,10 @@
 /* By what will be executed: up to STUBS_CODE_MAX bytes from a return address on. */
 enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size);
 
-/* By the name of the symbol. */
-enum code_stub stubs_by_name(const char *function);
+/* By the name of the symbol; those of the C library's own functions count only there: anybody may write a `clone`. */
+enum code_stub stubs_by_name(const char *function, bool in_c_library);
+
+/* Whether a file of this name is the C library, its part for threads or its loader. */
+bool stubs_is_c_library(const char *path);
 
 #endif
