@@ -33,6 +33,13 @@ TMPDIR=$directory/nowhere "$MMTRACE" report -i - < <(cat "$recording") >nowhere.
 grep -q "nowhere.*TMPDIR" nowhere.txt || fail "a missing TMPDIR is not said: $(cat nowhere.txt)"
 [ -z "$(find "${TMPDIR:-/var/tmp}" -maxdepth 1 -name 'mmtrace-??????' -newer "$recording")" ] || fail "files are left"
 
+# Straight from our own recorder; what the workload says must not come into the pipe.
+"$MMTRACE" record -q -o - -- sh -c 'exec "$0" >/dev/null' "$workloads/leak-anon" </dev/null |
+	tee own.pipe | "$MMTRACE" report --json -i - >own.json || fail "record -o - | report -i -"
+jq -e '(.completeness.incomplete | not) and any(.groups[]; .unfreed_count == 10 and .unfreed_bytes == 40960)' own.json \
+	>/dev/null || fail "the workload's mappings did not come through the pipe"
+same "record -o -" own.pipe
+
 command -v perf >/dev/null || exit 0
 in_tracefs='[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec "$@"'
 for options in "" -z; do
