@@ -23,6 +23,7 @@ static void set_up(void)
 	fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
+	unlink(path); /* else the recording would keep it as PATH.old */
 	builder = builder_create(path);
 	reader = NULL;
 }
