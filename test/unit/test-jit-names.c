@@ -93,12 +93,54 @@ START_TEST(lines_are_not_searched_for_a_name)
 }
 END_TEST
 
+static void expect_map_name(const struct reader_metadata *metadata, uint64_t time_ns, uint64_t program_ns,
+			    const char *expected)
+{
+	struct jit_names *names = NULL;
+	uint32_t number;
+
+	ck_assert_ptr_null(jit_names_create(metadata, PID, &names));
+	number = jit_names_find(names, CODE_ADDRESS, time_ns, program_ns);
+	ck_assert_pstr_eq(number ? jit_names_describe(names, number).name : NULL, expected);
+	jit_names_destroy(names);
+}
+
+/* Of a process that executes another program at 100. */
+START_TEST(names_are_those_of_the_program)
+{
+	static char old_text[] = "1000 10 old\n", new_text[] = "1000 10 new\n";
+	struct perf_map_growth old_growth[] = {{20, sizeof(old_text) - 1}};
+	struct perf_map_growth new_growth[] = {{100, 0}, {120, sizeof(new_text) - 1}};
+	struct perf_map_copy maps[] = {{.pid = PID,
+					.growth = {.items = old_growth, .count = 1},
+					.text = (uint8_t *)old_text,
+					.text_size = sizeof(old_text) - 1},
+				       {.pid = PID,
+					.growth = {.items = new_growth, .count = 2},
+					.text = (uint8_t *)new_text,
+					.text_size = sizeof(new_text) - 1}};
+	struct reader_metadata metadata = {.perf_maps = {.maps = {.items = maps, .count = 2}}};
+
+	expect_map_name(&metadata, 10, 0, "old"); /* written down somewhat late */
+	expect_map_name(&metadata, 50, 0, "old");
+	expect_map_name(&metadata, 110, 100, "new");
+	expect_map_name(&metadata, 150, 100, "new");
+	metadata.perf_maps.maps.count = 1;
+	expect_map_name(&metadata, 50, 0, "old");
+	expect_map_name(&metadata, 150, 100, NULL);
+	metadata.perf_maps.maps.items = maps + 1;
+	expect_map_name(&metadata, 50, 0, NULL);
+	expect_map_name(&metadata, 150, 100, "new");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jit-names");
 	TCase *tests = tcase_create("jit-names");
 
 	tcase_add_test(tests, lines_are_not_searched_for_a_name);
+	tcase_add_test(tests, names_are_those_of_the_program);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
