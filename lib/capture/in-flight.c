@@ -3,7 +3,8 @@
 
 #include "capture/proc.h"
 
-#define RETURNED_NS 1000000ULL /* of its own time: what is left of a call after its effect is much shorter */
+/* Of its own time: what is left of a call after its effect is shorter, but for memory of many gigabytes to be freed. */
+#define RETURNED_NS 20000000ULL
 
 bool in_flight_add(in_flight_threads *threads, pid_t pid)
 {
