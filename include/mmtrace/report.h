@@ -278,6 +278,7 @@ struct mmt_step {
 	uint64_t to_ns;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes; /* MMT_UNKNOWN, as for the end alone a snapshot may tell */
+	uint64_t process_resident_bytes; /* of the last of the resident readings until then; MMT_UNKNOWN: there was none */
 };
 
 struct mmt_report {

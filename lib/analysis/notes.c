@@ -63,6 +63,11 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;
 }
 
+uint64_t notes_resident(const struct notes *notes)
+{
+	return notes->readings.count ? notes->readings.items[notes->readings.count - 1].resident_bytes : MMT_UNKNOWN;
+}
+
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_moment *moment)
 {
 	uint64_t number = moment->ns;

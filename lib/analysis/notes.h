@@ -24,6 +24,9 @@ void notes_deinit(struct notes *notes);
 /* EVENT_MARK and EVENT_RESIDENT; others are passed over. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
+/* What the last reading so far says; MMT_UNKNOWN: there was none. */
+uint64_t notes_resident(const struct notes *notes);
+
 /* A moment that names a mark becomes one of the clock; others stay. */
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
 				struct mmt_moment *moment) MMT_MUST_CHECK;

@@ -47,7 +47,8 @@ static void add_space(const struct steps *steps, const struct replay *replay, co
 static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
 {
 	struct steps *steps = context;
-	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN};
+	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
+				.process_resident_bytes = notes_resident(&replay->notes)};
 
 	if (!replay->watch.moment_ns) {
 		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
@@ -113,7 +114,8 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 							      .unfreed_bytes = report->unfreed_bytes,
 							      .committed_bytes = report->committed_bytes,
 							      .reserved_bytes = report->reserved_bytes,
-							      .resident_bytes = report->resident_bytes};
+							      .resident_bytes = report->resident_bytes,
+							      .process_resident_bytes = notes_resident(&replay->notes)};
 	report->steps = published;
 	return NULL;
 }

@@ -203,6 +203,7 @@ static void put_steps(struct document *document, const struct mmt_report *report
 		document_unsigned(document, "committed_bytes", step->committed_bytes);
 		document_unsigned(document, "reserved_bytes", step->reserved_bytes);
 		document_unsigned(document, "resident_bytes", step->resident_bytes);
+		document_unsigned(document, "process_resident_bytes", step->process_resident_bytes);
 		document_close(document);
 	}
 	document_close(document);

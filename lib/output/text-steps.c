@@ -26,12 +26,29 @@ static size_t count_groups(const struct text *text, const struct selection *sele
 	return count;
 }
 
-static void put_heads(struct text *text, const struct selection *selection, size_t group_count, bool resident)
+/* What the recording says of resident memory: of the committed bytes at its end, and of the processes on the way. */
+struct residents {
+	bool of_committed, of_processes;
+};
+
+static struct residents find_residents(const struct mmt_report *report)
+{
+	struct residents residents = {.of_committed = report->resident_bytes != MMT_UNKNOWN};
+
+	for (size_t i = 0; i < report->step_count; i++)
+		residents.of_processes |= report->steps[i].process_resident_bytes != MMT_UNKNOWN;
+	return residents;
+}
+
+static void put_heads(struct text *text, const struct selection *selection, size_t group_count,
+		      struct residents residents)
 {
 	text_format(text, TEXT_FAINT, "%*s%*s%*s%*s", COLUMN, "after", COLUMN, "unfreed", COLUMN, "committed", COLUMN,
 		    "reserved");
-	if (resident)
+	if (residents.of_committed)
 		text_format(text, TEXT_FAINT, "%*s", COLUMN, "resident");
+	if (residents.of_processes)
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, "in memory");
 	for (size_t i = 0; i < group_count; i++) {
 		char head[16];
 
@@ -43,15 +60,16 @@ static void put_heads(struct text *text, const struct selection *selection, size
 
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
 {
-	bool resident = report->resident_bytes != MMT_UNKNOWN;
-	size_t group_count = count_groups(text, selection, resident ? 5 : 4);
+	struct residents residents = find_residents(report);
+	size_t columns = 4 + (size_t)residents.of_committed + residents.of_processes;
+	size_t group_count = count_groups(text, selection, columns);
 	char after[MMT_SIZE_TEXT];
 
 	if (!report->step_count)
 		return;
 	text->indent = 0;
 	text_end_line(text);
-	put_heads(text, selection, group_count, resident);
+	put_heads(text, selection, group_count, residents);
 	for (size_t i = 0; i < report->step_count; i++) {
 		const struct mmt_step *step = &report->steps[i];
 		uint64_t elapsed = step->to_ns > report->from_ns ? step->to_ns - report->from_ns : 0;
@@ -60,8 +78,10 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 		put_cell(text, step->unfreed_bytes);
 		put_cell(text, step->committed_bytes);
 		put_cell(text, step->reserved_bytes);
-		if (resident)
+		if (residents.of_committed)
 			put_cell(text, step->resident_bytes);
+		if (residents.of_processes)
+			put_cell(text, step->process_resident_bytes);
 		for (size_t j = 0; j < group_count; j++)
 			put_cell(text, selection->groups[j]->step_bytes[i]);
 		text_end_line(text);

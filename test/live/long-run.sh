@@ -51,6 +51,15 @@ expect_true_report
 expect_json '.marks | map(.number) == [1, 2, 3] and (map(.time_ns) | sort == . and unique == .)'
 expect_json '.start_ns as $first | .end_ns as $last | .marks | all(.time_ns > $first and .time_ns < $last)'
 expect_json '.resident_readings | length >= 3 and all(.resident_bytes > 0) and (map(.time_ns) | sort == . and unique == .)'
+# Each step has the size that was read last before its end, of those that the dump shows.
+"$MMTRACE" dump -i "$recording" | sed -n 's/^\([0-9]*\)\.\([0-9]*\) .* resident .*bytes=\([0-9]*\).*/\1\2 \3/p' >readings.txt
+report_json --every 70ms
+while read -r to bytes; do
+	[ "$bytes" = "$(awk -v to="$to" '$1 < to + 0 { last = $2 } END { print last ? last : "null" }' readings.txt)" ] ||
+		fail "the step at $to has $bytes in memory: $(cat readings.txt)"
+done < <(jq -r '.steps[] | "\(.to_ns) \(.process_resident_bytes)"' report.json)
+expect_json '.steps | map(.process_resident_bytes | numbers) | length >= 3 and all(. > 0)'
+report_json
 whole=$(jq .allocated_bytes report.json)
 second=$(jq '.marks[1].time_ns' report.json)
 [ "$whole" -gt 0 ] || fail "the workload mapped nothing"

@@ -146,12 +146,13 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 	    .sample_type = SAMPLE_TYPE & ~PERF_SAMPLE_RAW,
 	    .sample_id_all = 1,
 	};
-	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1];
+	uint64_t ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2];
 
 	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
 		ids[i] = SNAPSHOT_ID_FIRST + i;
 	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
-	require(writer_add_attribute(writer, &attr, "dummy:u", ids, SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1));
+	ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NOTE_ID;
+	require(writer_add_attribute(writer, &attr, "dummy:u", ids, sizeof(ids) / sizeof(ids[0])));
 	if (!vector_push(&info->roles, ROLE_SNAPSHOT))
 		abort();
 }
@@ -502,6 +503,21 @@ void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, in
 			 const char *name)
 {
 	append_comm(builder, SNAPSHOT_ID_NAME, time_ns, pid, tid, name);
+}
+
+void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
+		  uint64_t number)
+{
+	struct buffer body;
+
+	buffer_init(&body, UINT16_MAX);
+	buffer_put_u64(&body, 0);
+	buffer_put_u16(&body, 0);
+	buffer_put_u16(&body, NOTE_BYTES);
+	buffer_put_u32(&body, kind);
+	buffer_put_u64(&body, value);
+	buffer_put_u64(&body, number);
+	append(builder, RECORD_TEXT_POKE, &body, NOTE_ID, time_ns, pid, pid);
 }
 
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,

@@ -71,6 +71,9 @@ void builder_new_task(struct recording_builder *builder, uint64_t time_ns, int32
 void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,
 		  bool write);
 void builder_lost(struct recording_builder *builder, uint64_t time_ns, uint64_t id, uint64_t count);
+/* See format.h for what they mean. */
+void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
+		  uint64_t number);
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
 		      const struct event_mapping *lines, size_t line_count);
 /* Any record. */
