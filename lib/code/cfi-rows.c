@@ -13,8 +13,9 @@
 #define ENTRY_END 0xffff /* kind of what is behind the last row of an entry */
 #define KINDS_MAX 0xfffe /* distinct rows */
 #define STARTS_MAX (1u << 26)
-#define NO_ROWS UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index  \
-			    */
+#define NO_ROWS                                                                                                        \
+	UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index          \
+		    */
 
 /* Instructions run for each byte of a section: those of entries do not overlap, and a CIE is short. */
 #define RUNS_MAX 4
@@ -336,6 +337,23 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 	while (rows->kinds.items[i] != ENTRY_END && rows->starts.items[i + 1] <= address - entry->start)
 		i++;
 	return row_of(rows, i);
+}
+
+bool cfi_rows_extent(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
+{
+	bool covered = cfi_rows_find(rows, address);
+	size_t count = cfi_index_up_to(&rows->index, address), last;
+	const struct cfi_index_entry *entry;
+
+	*end_ret = count < rows->index.entries.count ? rows->index.entries.items[count].start : UINT64_MAX;
+	if (!covered || !count)
+		return false;
+	entry = &rows->index.entries.items[count - 1];
+	for (last = entry->rows - 1; rows->kinds.items[last] != ENTRY_END;)
+		last++;
+	if (entry->start + rows->starts.items[last] < *end_ret)
+		*end_ret = entry->start + rows->starts.items[last];
+	return entry->start == address;
 }
 
 /* `position`: which entry, and which of its rows. */

@@ -250,16 +250,35 @@ static enum instruction_kind kind_of(struct disassembly *disassembly, struct ins
 	return stack_kind(instruction, decoded);
 }
 
+static enum instruction_flow flow_of(struct disassembly *disassembly)
+{
+	const cs_insn *instruction = disassembly->instruction;
+	const cs_x86 *x86 = &instruction->detail->x86;
+
+	switch (instruction->id) {
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		return FLOW_ENDS;
+	case X86_INS_JMP:
+		return x86->operands[0].type == X86_OP_IMM || jumps_to_function(x86) ? FLOW_ENDS : FLOW_UNKNOWN;
+	default:
+		return cs_insn_group(disassembly->handle, instruction, CS_GRP_RET) ? FLOW_ENDS : FLOW_ON;
+	}
+}
+
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			struct instruction *instruction_ret)
 {
-	*instruction_ret = (struct instruction){.kind = INSTRUCTION_END, .reg = INSTRUCTION_NO_REGISTER};
+	*instruction_ret =
+	    (struct instruction){.kind = INSTRUCTION_END, .flow = FLOW_UNKNOWN, .reg = INSTRUCTION_NO_REGISTER};
 	if (disassembly->machine != EM_X86_64 || !disassembly->handle ||
 	    !cs_disasm_iter(disassembly->handle, &code, &size, &address, disassembly->instruction))
 		return;
 	instruction_ret->size = (uint8_t)disassembly->instruction->size;
 	instruction_ret->written = written_registers(disassembly);
 	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
+	instruction_ret->flow = (uint8_t)flow_of(disassembly);
 }
 
 unsigned disassembly_library_version(void)

@@ -46,10 +46,18 @@ enum instruction_kind {
 	INSTRUCTION_END,     /* nothing is known to follow, or of the stack pointer */
 };
 
+/* Whether the instruction behind it can run next. */
+enum instruction_flow {
+	FLOW_ON,
+	FLOW_ENDS,    /* it cannot: a return, a jump to one place, a trap */
+	FLOW_UNKNOWN, /* a jump to one of several places, or no instruction */
+};
+
 #define INSTRUCTION_NO_REGISTER 0xff
 
 struct instruction {
 	uint8_t kind;	  /* enum instruction_kind */
+	uint8_t flow;	  /* enum instruction_flow */
 	uint8_t size;	  /* bytes */
 	uint8_t reg;	  /* DWARF number; INSTRUCTION_NO_REGISTER: none that matters */
 	uint32_t written; /* general registers that change, by DWARF number */
@@ -57,7 +65,8 @@ struct instruction {
 	uint64_t target;
 };
 
-/* The first instruction of these bytes, which are at `address`. INSTRUCTION_END when it cannot be told. */
+/* The first instruction of these bytes, which are at `address`. INSTRUCTION_END and FLOW_UNKNOWN when it cannot be
+ * told. */
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			struct instruction *instruction_ret);
 

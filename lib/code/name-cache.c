@@ -20,7 +20,7 @@
 #include "base/vector.h"
 
 #define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
-#define VERSION 1
+#define VERSION 2		    /* 1: a symbol without a size covered what follows its function */
 #define HEADER_BYTES (8 + 4 + 4 + 8 + 20 + 4 + 5 * 8)
 #define SUFFIX ".names"
 #define UNFINISHED ".new."

@@ -12,6 +12,7 @@
 #include "code/disassembly.h"
 #include "code/elf-file.h"
 #include "code/epilogue.h"
+#include "code/extent.h"
 #include "code/name-cache.h"
 #include "code/stubs.h"
 #include "code/symbols.h"
@@ -226,19 +227,42 @@ bool program_address(const struct program *program, uint64_t file_offset, uint64
 	return elf_file_address(&program->file, file_offset, address_ret);
 }
 
-const struct cfi_row *program_cfi(struct program *program, uint64_t address)
+/* NULL: none, or out of memory. */
+static struct cfi *cfi_of(struct program *program)
 {
 	if (program->file.state != PROGRAM_READABLE)
 		return NULL;
-	if (!program->cfi) {
-		struct mmt_error *error = cfi_create(program->file.elf, &program->cfi);
+	if (!program->cfi)
+		mmt_error_destroy(cfi_create(program->file.elf, &program->cfi));
+	return program->cfi;
+}
 
-		if (error) {
-			mmt_error_destroy(error);
-			return NULL;
-		}
-	}
-	return cfi_find(program->cfi, address);
+const struct cfi_row *program_cfi(struct program *program, uint64_t address)
+{
+	struct cfi *cfi = cfi_of(program);
+
+	return cfi ? cfi_find(cfi, address) : NULL;
+}
+
+static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	const struct program *program = context;
+
+	return elf_file_code_at(&program->file, address, size, code_ret);
+}
+
+/* An unwind table knows where functions end; else their instructions do. */
+static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
+{
+	struct program *program = context;
+	const struct epilogue_code code = {.read = read_code, .context = program};
+	struct cfi *cfi = cfi_of(program);
+	uint64_t described_end = UINT64_MAX;
+	bool described = cfi && cfi_extent(cfi, start, &described_end);
+
+	if (described_end < end)
+		end = described_end;
+	return described ? end : extent_find(program->programs->disassembly, &code, start, end);
 }
 
 /* What a recording brings along is not kept: it could have the build-id of any program. */
@@ -274,6 +298,8 @@ static void open_symbols(struct program *program)
 			use_cache(program);
 	}
 	mmt_error_destroy(error);
+	if (program->symbols)
+		symbols_use_measure(program->symbols, measure_function, program);
 }
 
 /* A program's entry is no more than this; what it calls never returns. */
@@ -304,13 +330,6 @@ enum code_stub program_stub(struct program *program, uint64_t address, bool is_r
 	if (function)
 		return stubs_by_name(function, has_c_library(program));
 	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
-}
-
-static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
-{
-	const struct program *program = context;
-
-	return elf_file_code_at(&program->file, address, size, code_ret);
 }
 
 static bool function_begins(void *context, uint64_t address)

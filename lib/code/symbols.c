@@ -19,19 +19,21 @@
 #define COMPARED_LENGTH_MAX 1024
 
 struct symbol {
-	uint64_t start, end; /* an unsized one ends with its section */
+	uint64_t start, end; /* an unsized one ends at the next one at the latest, or with its section */
 	const char *name;
 	uint32_t index;	 /* in the file's table */
 	uint16_t length; /* of the name, at most COMPARED_LENGTH_MAX */
 	uint8_t rank;	 /* among aliases; the least is best */
-	bool sized;
+	bool sized, measured;
 };
 
 struct symbols {
 	bool demangle;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias;	     /* of the module in `dwfl` */
+	Dwarf_Addr bias;	  /* of the module in `dwfl` */
+	symbols_measure *measure; /* NULL: nobody can */
+	void *measure_context;
 	bool loaded;		     /* the table */
 	bool debug_loaded;	     /* debug_names */
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
@@ -111,6 +113,12 @@ void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const 
 {
 	symbols->cache = cache;
 	symbols->key = *key;
+}
+
+void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context)
+{
+	symbols->measure = measure;
+	symbols->measure_context = context;
 }
 
 /* The separate debug file that the names came from: it must still be the same. Zeros when the program has them itself.
@@ -324,20 +332,35 @@ static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
 	return low;
 }
 
+/* What is behind the end of an unsized function is another one that has no symbol. */
+static void measure(const struct symbols *symbols, struct symbol *symbol, const struct symbol *next)
+{
+	if (symbol->sized || symbol->measured)
+		return;
+	symbol->measured = true;
+	if (next && next->start < symbol->end)
+		symbol->end = next->start;
+	if (symbols->measure)
+		symbol->end = symbols->measure(symbols->measure_context, symbol->start, symbol->end);
+}
+
+/* The nearest one; but one that has a size and covers the address is a function, in which an unsized one is a label. */
 static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t address)
 {
 	size_t next = symbols_up_to(symbols, address);
-	const struct symbol *nearest = next ? &symbols->table.items[next - 1] : NULL;
+	struct symbol *nearest = next ? &symbols->table.items[next - 1] : NULL;
 
-	if (nearest && address < nearest->end)
+	if (nearest && nearest->sized && address < nearest->end)
 		return nearest;
+	if (nearest)
+		measure(symbols, nearest, next < symbols->table.count ? nearest + 1 : NULL);
 	for (size_t i = 0; i < OVERLAPPING_SYMBOLS && next > 0; i++) {
 		const struct symbol *symbol = &symbols->table.items[--next];
 
 		if (symbol->sized && address < symbol->end)
 			return symbol;
 	}
-	return NULL;
+	return nearest && address < nearest->end ? nearest : NULL;
 }
 
 /* Takes `text`; NULL stays NULL. */

@@ -25,6 +25,13 @@ struct mmt_error *symbols_create_from_memory(const char *name, void *image, size
  */
 void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key);
 
+/*
+ * Tells where a function ends whose symbol has no size: at most at `end`, where the next one or the section does.
+ * Without it such a symbol covers everything up to there.
+ */
+typedef uint64_t symbols_measure(void *context, uint64_t start, uint64_t end);
+void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context);
+
 void symbols_destroy(struct symbols *symbols);
 
 /* As program_names(); strings live as long as `symbols`. */

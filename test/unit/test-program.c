@@ -165,6 +165,81 @@ START_TEST(test_names_with_inlined_functions_and_lines)
 }
 END_TEST
 
+/*
+ * Symbols without a size, and code behind them that has no symbol. It belongs to nobody. Offsets of what is looked up
+ * are those of the comments.
+ */
+__asm__(".pushsection .text.unsized, \"ax\", @progbits\n"
+	".globl unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
+	".hidden unsized_branches, unsized_described, sized, label_inside, unsized_table, last_of_section\n"
+	".type unsized_branches, @function\n"
+	"unsized_branches:\n"
+	"test %eax, %eax\n" /* 0 */
+	"je 1f\n"	    /* 2 */
+	"ret\n"		    /* 4 */
+	"1: ret\n"	    /* 5 */
+	"nop\n"		    /* 6 */
+	"ret\n"		    /* 7 */
+	".type unsized_described, @function\n"
+	"unsized_described:\n"
+	".cfi_startproc\n"
+	"ret\n"	      /* 0 */
+	"jmp *%rax\n" /* 1 */
+	".cfi_endproc\n"
+	"ret\n" /* 3 */
+	".type sized, @function\n"
+	"sized:\n"
+	"nop\n"
+	"label_inside:\n"
+	"nop\n"
+	"ret\n"
+	".size sized, . - sized\n"
+	"ret\n" /* 2 behind the label */
+	".type unsized_table, @function\n"
+	"unsized_table:\n"
+	"jmp *%rax\n" /* 0 */
+	".skip 4998, 0x90\n"
+	"last_of_section:\n"
+	"ret\n"
+	".popsection\n");
+
+extern const uint8_t unsized_branches[], unsized_described[], sized[], label_inside[], unsized_table[],
+    last_of_section[];
+
+START_TEST(test_symbols_without_size)
+{
+	const struct {
+		const uint8_t *address;
+		const char *function; /* NULL: none */
+	} cases[] = {
+	    {unsized_branches, "unsized_branches"},
+	    {unsized_branches + 5, "unsized_branches"},
+	    {unsized_branches + 6, NULL},
+	    {unsized_branches + 7, NULL},
+	    {unsized_described, "unsized_described"},
+	    {unsized_described + 2, "unsized_described"},
+	    {unsized_described + 3, NULL},
+	    {sized, "sized"},
+	    {label_inside, "sized"},
+	    {label_inside + 1, "sized"},
+	    {label_inside + 2, NULL},
+	    {unsized_table, "unsized_table"},
+	    {unsized_table + 4095, "unsized_table"},
+	    {unsized_table + 4096, NULL},
+	    {last_of_section, "last_of_section"},
+	};
+	struct program *program = open_program("/proc/self/exe", NULL, 0);
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t address = (uint64_t)(uintptr_t)cases[i].address - get_self().bias;
+
+		ck_assert_uint_eq(program_names(program, address, frames), 1);
+		ck_assert_pstr_eq(frames[0].function, cases[i].function);
+	}
+}
+END_TEST
+
 START_TEST(test_names_of_nowhere)
 {
 	struct program *program = open_program("/proc/self/exe", NULL, 0);
@@ -445,6 +520,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_names_with_inlined_functions_and_lines);
+	tcase_add_test(tests, test_symbols_without_size);
 	tcase_add_test(tests, test_names_of_nowhere);
 	tcase_add_test(tests, test_best_alias);
 	tcase_add_test(tests, test_build_id);
