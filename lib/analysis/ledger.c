@@ -262,6 +262,7 @@ static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, ui
 {
 	uint32_t index = (uint32_t)ledger->births.count;
 
+	ledger->left_out |= birth.side != LEDGER_INSIDE;
 	if (ledger->free_births.count)
 		index = ledger->free_births.items[--ledger->free_births.count];
 	else if (!vector_append(&ledger->births))
@@ -358,6 +359,7 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	account->row = ONLY_ROW;
 	if (options->find_row)
 		error = options->find_row(options->context, account, &account->row);
+	ledger->left_out |= account->row == LEDGER_NO_ROW;
 	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
 		if (!vector_append(&ledger->rows))
 			return &error_no_memory;

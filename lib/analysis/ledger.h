@@ -127,6 +127,7 @@ struct ledger {
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* that of the last change, which most changes are in */
 	uint64_t latest_start_ns, latest_end_ns; /* its bounds */
+	bool left_out;				 /* some birth was outside the window, or some account in no row */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
 

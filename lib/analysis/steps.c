@@ -28,11 +28,24 @@ static bool is_counted(const struct steps *steps, const struct replay *replay, c
 	       rows_selects(steps->rows, processes_at(replay->processes, birth->process));
 }
 
+/* Every byte that a call has mapped counts: the model's own sums are those of a walk. */
+static bool counts_everything(const struct steps *steps, const struct replay *replay)
+{
+	return !replay->classes && !steps->rows->options->pids && !replay->ledger.left_out;
+}
+
 static void add_space(const struct steps *steps, const struct replay *replay, const struct space *space,
 		      struct mmt_step *step)
 {
 	const struct space_interval *interval;
 
+	if (counts_everything(steps, replay)) {
+		struct space_counts counts = space_counts(space);
+
+		step->committed_bytes += counts.committed_bytes;
+		step->reserved_bytes += counts.reserved_bytes;
+		return;
+	}
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		if (!is_counted(steps, replay, interval))
 			continue;

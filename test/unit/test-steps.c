@@ -5,14 +5,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "support/report-file.h"
+#include "model/space.h"
 #include "support/run-suite.h"
+#include "trace/records.h"
 
 enum { FIRST = 100, SECOND = 200 };
 
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
+
+/* The linker puts these before the library's own. */
+struct mmt_error *__real_records_next(struct records *records, struct record *record_ret, bool *end_ret,
+				      struct mmt_error **damage_ret);
+struct mmt_error *__wrap_records_next(struct records *records, struct record *record_ret, bool *end_ret,
+				      struct mmt_error **damage_ret);
+const struct space_interval *__real_space_next(const struct space *space, uint64_t address);
+const struct space_interval *__wrap_space_next(const struct space *space, uint64_t address);
+
+static _Atomic uint64_t records_read, intervals_seen;
+
+struct mmt_error *__wrap_records_next(struct records *records, struct record *record_ret, bool *end_ret,
+				      struct mmt_error **damage_ret)
+{
+	struct mmt_error *error = __real_records_next(records, record_ret, end_ret, damage_ret);
+
+	if (!error && !*end_ret)
+		records_read++;
+	return error;
+}
+
+const struct space_interval *__wrap_space_next(const struct space *space, uint64_t address)
+{
+	const struct space_interval *interval = __real_space_next(space, address);
+
+	if (interval)
+		intervals_seen++;
+	return interval;
+}
 
 /* Two processes whose resident sizes are read together at 2600, 3999 and 4000; one of them is gone at the last. */
 static void record_two(void)
@@ -139,6 +171,122 @@ START_TEST(resident_sizes_in_json)
 }
 END_TEST
 
+#define STEPS_BLOCKS 40
+
+/* One mapping in each microsecond, every third of them a reservation; of all records the number. */
+static uint64_t record_blocks(bool whole)
+{
+	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
+	const uint64_t caller = 0x401000;
+
+	builder_comm(builder, 1000, FIRST, FIRST, "first");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, FIRST, NULL, 0);
+	for (uint64_t i = 0; i < STEPS_BLOCKS; i++)
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = 1500 + i * 1000,
+							     .pid = FIRST,
+							     .tid = FIRST,
+							     .arguments = {0, MEBIBYTE,
+									   i % 3 ? PROT_READ | PROT_WRITE : PROT_NONE,
+									   MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0},
+							     .result = (int64_t)(ADDRESS + i * 2 * MEBIBYTE),
+							     .callchain = &caller,
+							     .callchain_count = 1});
+	builder_round(builder);
+	if (whole)
+		builder_finish(builder, 1000 + STEPS_BLOCKS * 1000);
+	else
+		builder_abandon(builder);
+	return 1 + 2 + STEPS_BLOCKS;
+}
+
+/* The first step has the block of number `first`. */
+static void check_sums(const struct mmt_report *report, size_t first)
+{
+	uint64_t committed = 0, reserved = 0;
+
+	for (size_t i = 0; i < report->step_count; i++) {
+		if ((first + i) % 3)
+			committed += MEBIBYTE;
+		else
+			reserved += MEBIBYTE;
+		ck_assert_uint_eq(report->steps[i].committed_bytes, committed);
+		ck_assert_uint_eq(report->steps[i].reserved_bytes, reserved);
+		ck_assert_uint_eq(report->steps[i].unfreed_bytes, committed + reserved);
+	}
+}
+
+/* What all calls have mapped is known at any moment; only a part of it has to be looked for. */
+START_TEST(steps_do_not_walk)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	uint64_t without, with;
+
+	record_blocks(true);
+	mmt_report_options_init(&options);
+	mmt_report_destroy(report_file_report(&options));
+	without = intervals_seen;
+	report = report_steps(&options);
+	with = intervals_seen - without;
+	ck_assert_uint_eq(report->step_count, STEPS_BLOCKS);
+	check_sums(report, 0);
+	mmt_report_destroy(report);
+	ck_assert_uint_gt(without, STEPS_BLOCKS);
+	ck_assert_uint_eq(with, without);
+	options.classes = 1 << MMT_CLASS_ANON;
+	report = report_steps(&options);
+	check_sums(report, 0);
+	mmt_report_destroy(report);
+	ck_assert_uint_gt(intervals_seen - without - with, STEPS_BLOCKS * STEPS_BLOCKS / 2);
+	options.classes = 0;
+	options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, 11000};
+	report = report_steps(&options);
+	check_sums(report, 10);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+static uint64_t count_read(struct mmt_report_options *options)
+{
+	records_read = 0;
+	mmt_report_destroy(report_file_report(options));
+	return records_read;
+}
+
+/* The file of a recorder that came to its end says when it began and ended. */
+START_TEST(windows_take_one_pass)
+{
+	uint64_t records = record_blocks(true), rounds;
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	rounds = count_read(&options) - records;
+	ck_assert_uint_le(rounds, 2);
+	options.every_ns = 1000;
+	ck_assert_uint_eq(count_read(&options), records + rounds);
+	options.to = (struct mmt_moment){MMT_MOMENT_BEFORE_END, 1};
+	ck_assert_uint_eq(count_read(&options), records + rounds);
+	options.to = (struct mmt_moment){MMT_MOMENT_SINCE_START, 20000};
+	options.tail = 0.1;
+	ck_assert_uint_le(count_read(&options), records + rounds);
+}
+END_TEST
+
+/* Where nothing tells when it ended, that is looked for first. */
+START_TEST(windows_of_a_cut_recording_take_more)
+{
+	uint64_t records = record_blocks(false), once;
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	once = count_read(&options);
+	ck_assert_uint_ge(once, records);
+	options.to = (struct mmt_moment){MMT_MOMENT_BEFORE_END, 1};
+	ck_assert_uint_ge(count_read(&options), once + records);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("steps");
@@ -149,6 +297,9 @@ int main(void)
 	tcase_add_test(tcase, resident_sizes_of_a_part);
 	tcase_add_test(tcase, resident_sizes_in_text);
 	tcase_add_test(tcase, resident_sizes_in_json);
+	tcase_add_test(tcase, steps_do_not_walk);
+	tcase_add_test(tcase, windows_take_one_pass);
+	tcase_add_test(tcase, windows_of_a_cut_recording_take_more);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

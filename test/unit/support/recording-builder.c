@@ -174,15 +174,11 @@ static void add_information(struct writer *writer, const struct recording_info *
 	buffer_deinit(&buffer);
 }
 
-struct recording_builder *builder_create(const char *path)
-{
-	return builder_create_with(path, true, true);
-}
-
-struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
+static struct recording_builder *create(const char *path, bool dumps, bool locks, uint64_t start_ns)
 {
 	struct recording_builder *builder = calloc(1, sizeof(*builder));
-	struct recording_info info = {.page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT};
+	struct recording_info info = {
+	    .page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT, .start_ns = start_ns};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr lock = {
@@ -217,6 +213,21 @@ struct recording_builder *builder_create_with(const char *path, bool dumps, bool
 	recording_info_deinit(&info);
 	require(writer_start(builder->writer));
 	return builder;
+}
+
+struct recording_builder *builder_create(const char *path)
+{
+	return create(path, true, true, 0);
+}
+
+struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
+{
+	return create(path, dumps, locks, 0);
+}
+
+struct recording_builder *builder_create_at(const char *path, uint64_t start_ns)
+{
+	return create(path, true, true, start_ns);
 }
 
 static void put_record(struct recording_builder *builder, uint32_t type, uint16_t misc, const void *body, size_t size)

@@ -46,6 +46,8 @@ struct builder_call {
 struct recording_builder *builder_create(const char *path);
 /* The same without the events of stack dumps, or of locks. */
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks);
+/* It says when it began; the others do not. */
+struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call);
 /* mmap(NULL, length, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = address, with one return address as its
