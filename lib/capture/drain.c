@@ -6,13 +6,15 @@
 
 #include "base/bytes.h"
 #include "capture/ask-runtime.h"
+#include "capture/clock.h"
 #include "capture/proc.h"
 #include "trace/calls.h"
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
-#define TRAILER_BYTES 32 /* of other records: pid and tid, time, cpu, identifier */
+#define LOOK_BYTES (32 << 10) /* of records, some 50 microseconds */
+#define TRAILER_BYTES 32      /* of other records: pid and tid, time, cpu, identifier */
 
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct drain_sample *sample_ret)
@@ -333,10 +335,23 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	return error;
 }
 
+/* In the middle of draining. What was read of the ring at work counts as filled until it is given back. */
+static void let_others_work(struct recorder *recorder)
+{
+	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()) && !rings_are_filling(&recorder->rings))
+		precedence_pause(&recorder->precedence);
+}
+
 static struct mmt_error *handle_record(void *context, const void *record, size_t size)
 {
 	const struct perf_event_header *header = record;
+	struct recorder *recorder = context;
 
+	recorder->bytes_until_look -= (int64_t)size;
+	if (recorder->bytes_until_look <= 0) {
+		recorder->bytes_until_look = LOOK_BYTES;
+		let_others_work(recorder);
+	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
 						  : handle_side_band(context, header);
 }
@@ -389,5 +404,9 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 
 struct mmt_error *drain_filling_rings(struct recorder *recorder)
 {
-	return rings_are_filling(&recorder->rings) ? drain_rings(recorder) : NULL;
+	if (rings_are_filling(&recorder->rings))
+		return drain_rings(recorder);
+	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()))
+		precedence_pause(&recorder->precedence);
+	return NULL;
 }

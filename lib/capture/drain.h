@@ -13,7 +13,7 @@
  */
 struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* As above, when a ring is filling: for long work between rounds. */
+/* Between the pieces of long work: as above, when a ring is filling; a pause for the targets, when one is due. */
 struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* What the sample's bytes behind the fixed fields hold. Pure, for tests. */

@@ -239,7 +239,10 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = notes_read_resident(recorder);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
-		bool ended = known_processes_update(&recorder->processes);
+		bool ended;
+
+		precedence_begin_work(&recorder->precedence, clock_now_ns());
+		ended = known_processes_update(&recorder->processes);
 
 		error = drain_rings(recorder);
 		if (!error)
@@ -382,6 +385,8 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
+	/* Nothing can be lost any more. */
+	precedence_give_up(&recorder->precedence);
 	recorder_end_round(recorder);
 	ask_runtimes_at_end(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {

@@ -22,7 +22,6 @@
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
 #define FIRST_LINES_MAX 2000000 /* of all first snapshots together, but for those of processes asked for */
-#define NICE_OF_RECORDER (-20)
 
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
@@ -184,23 +183,6 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	return error;
 }
 
-/*
- * What is not read in time is lost, and the targets that fill the rings want every processor. The recorder needs
- * little, but at once. Who may not is left where it is.
- */
-static void take_precedence(struct recorder *recorder)
-{
-	errno = 0;
-	recorder->nice_before = getpriority(PRIO_PROCESS, 0);
-	recorder->nice_changed = !errno && !setpriority(PRIO_PROCESS, 0, NICE_OF_RECORDER);
-}
-
-static void give_up_precedence(const struct recorder *recorder)
-{
-	if (recorder->nice_changed)
-		setpriority(PRIO_PROCESS, 0, recorder->nice_before);
-}
-
 static void set_start(struct recorder *recorder)
 {
 	struct timespec now;
@@ -230,7 +212,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 
 	if (error)
 		return error;
-	take_precedence(recorder);
+	precedence_take(&recorder->precedence);
 	set_start(recorder);
 	/* Before it runs: it may be over in a moment. */
 	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
@@ -293,9 +275,10 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
-	take_precedence(recorder);
 	if (!error)
 		error = targets_attach(recorder);
+	/* Opening thousands of events takes its turn with others' work. */
+	precedence_take(&recorder->precedence);
 	if (!error)
 		error = drain_rings(recorder);
 	if (error)
@@ -418,7 +401,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 		*summary_ret = recorder.summary;
 		*write_error_ret = TAKE(recorder.write_error);
 	}
-	give_up_precedence(&recorder);
+	precedence_give_up(&recorder.precedence);
 	recorder_deinit(&recorder);
 	return error;
 }

@@ -19,6 +19,7 @@
 #include "capture/events.h"
 #include "capture/jitdumps.h"
 #include "capture/known-processes.h"
+#include "capture/precedence.h"
 #include "capture/procmaps.h"
 #include "capture/rings.h"
 #include "capture/scope.h"
@@ -66,8 +67,8 @@ struct recorder {
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	bool descriptors_told;
-	bool nice_changed; /* from nice_before, until the recording ends */
-	int nice_before;
+	struct precedence precedence;
+	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */
 	VECTOR(struct perf_map_copy) earlier_maps;	 /* of programs that were followed by others */

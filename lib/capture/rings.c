@@ -288,7 +288,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 		error = handle(context, record, size);
 		tail += size;
 		/* Give room back early: the targets write on meanwhile. */
-		if ((tail & (ring->data_bytes / 4 - 1)) < size)
+		if ((tail & (ring->data_bytes / 16 - 1)) < size)
 			__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);

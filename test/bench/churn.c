@@ -3,8 +3,10 @@
  * mmap and munmap of 64 KiB, called 24 frames deep:
  *
  *     churn COUNT [STACKS]              from STACKS different places (1); prints nanoseconds per pair
- *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints the mean and the longest pair
+ *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints the mean and the longest pair,
+ *                                       and how many took more than a millisecond
  *     churn --threads THREADS           in so many threads, until it is killed
+ *     churn --spin                      no calls, only a processor kept busy until it is killed
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -59,7 +61,7 @@ static int time_pairs(unsigned count, unsigned stacks)
 
 static int time_among_mappings(unsigned mappings, unsigned count)
 {
-	uint64_t longest = 0, sum = 0;
+	uint64_t longest = 0, sum = 0, long_ones = 0;
 
 	/* Protections in turn, so that the kernel does not merge them. */
 	for (unsigned i = 0; i < mappings; i++) {
@@ -74,8 +76,10 @@ static int time_among_mappings(unsigned mappings, unsigned count)
 		length = now_ns() - start;
 		sum += length;
 		longest = length > longest ? length : longest;
+		long_ones += length > 1000000;
 	}
-	printf("%llu %llu\n", (unsigned long long)(sum / count), (unsigned long long)longest);
+	printf("%llu %llu %llu\n", (unsigned long long)(sum / count), (unsigned long long)longest,
+	       (unsigned long long)long_ones);
 	return 0;
 }
 
@@ -99,6 +103,10 @@ int main(int argc, char **argv)
 		}
 		for (;;)
 			pause();
+	}
+	if (argc > 1 && !strcmp(argv[1], "--spin")) {
+		for (volatile unsigned i = 0;; i++)
+			;
 	}
 	return time_pairs(argc > 1 ? (unsigned)atoi(argv[1]) : 100000,
 			  argc > 2 && atoi(argv[2]) > 0 ? (unsigned)atoi(argv[2]) : 1);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The recorder goes before its targets, and leaves them their share. */
+#include <check.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "capture/clock.h"
+#include "capture/precedence.h"
+#include "support/run-suite.h"
+
+static int own_nice(void)
+{
+	return getpriority(PRIO_PROCESS, 0);
+}
+
+/* A process of less precedence than others may have been given, which comes back as it was; suites run in a child. */
+START_TEST(taken_and_given_up)
+{
+	struct precedence precedence = {0};
+
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 3), 0);
+	precedence_take(&precedence);
+	ck_assert_int_eq(own_nice(), precedence.taken ? PRECEDENCE_NICE : 3);
+	precedence_give_up(&precedence);
+	ck_assert_int_eq(own_nice(), 3);
+	ck_assert(!precedence.taken);
+	/* Once: who sets it afterwards keeps it. */
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 5), 0);
+	precedence_give_up(&precedence);
+	ck_assert_int_eq(own_nice(), 5);
+}
+END_TEST
+
+/* Without the right to it. */
+START_TEST(refused)
+{
+	const struct rlimit none = {0};
+	struct precedence precedence = {0};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NICE, &none), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 2), 0);
+	precedence_take(&precedence);
+	ck_assert(!precedence.taken);
+	precedence_give_up(&precedence);
+	ck_assert_int_eq(own_nice(), 2);
+	/* It takes its turn as everybody does. */
+	precedence_begin_work(&precedence, 1000);
+	ck_assert(!precedence_pause_is_due(&precedence, 1000 + 100 * PRECEDENCE_WORK_NS));
+}
+END_TEST
+
+START_TEST(pauses)
+{
+	struct precedence precedence = {.taken = true};
+	uint64_t before_ns;
+
+	precedence_begin_work(&precedence, 5000);
+	ck_assert(!precedence_pause_is_due(&precedence, 5000));
+	ck_assert(!precedence_pause_is_due(&precedence, 5000 + PRECEDENCE_WORK_NS - 1));
+	ck_assert(precedence_pause_is_due(&precedence, 5000 + PRECEDENCE_WORK_NS));
+	before_ns = clock_now_ns();
+	precedence_pause(&precedence);
+	ck_assert_uint_ge(precedence.work_began_ns, before_ns + PRECEDENCE_PAUSE_NS);
+	ck_assert(!precedence_pause_is_due(&precedence, precedence.work_began_ns));
+}
+END_TEST
+
+/* No call is to wait for a millisecond. */
+START_TEST(stretches_are_short)
+{
+	ck_assert_uint_le(PRECEDENCE_WORK_NS, 500000);
+	ck_assert_uint_ge(PRECEDENCE_PAUSE_NS, PRECEDENCE_WORK_NS);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("precedence");
+	Suite *suite = suite_create("precedence");
+
+	tcase_add_test(tests, taken_and_given_up);
+	tcase_add_test(tests, refused);
+	tcase_add_test(tests, pauses);
+	tcase_add_test(tests, stretches_are_short);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
