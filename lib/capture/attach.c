@@ -466,6 +466,27 @@ struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
 	return error;
 }
 
+struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret)
+{
+	struct perf_event_attr attribute;
+	struct mmt_error *error = NULL;
+
+	*gone_ret = false;
+	events_describe_fence(&attribute);
+	attribute.inherit = attribute.context_switch = 0;
+	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
+		struct attached_fence fence = {.root = UINT32_MAX};
+
+		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_TRUTH,
+				   &fence.fd, gone_ret);
+		if (fence.fd >= 0 && !vector_push(&attachment->fences, fence)) {
+			close(fence.fd);
+			error = &error_no_memory;
+		}
+	}
+	return error;
+}
+
 void attach_close_fences(struct attachment *attachment)
 {
 	while (attachment->fences.count)

@@ -118,6 +118,10 @@ void attach_look_outside(struct attachment *attachment);
  */
 struct mmt_error *attach_settle(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
 
+/* Until attach_close_fences() this thread is sampled while it is outside the kernel, with identifiers that are nothing
+ * else's. `gone_ret`: it has ended. */
+struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
+
 /* Attaching is over: no more SWITCH records. */
 void attach_close_fences(struct attachment *attachment);
 

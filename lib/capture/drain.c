@@ -163,6 +163,9 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
+	/* A call's exit, the entry of another, or a sample outside the kernel. */
+	if (!index || recorder->events.items.items[*index].role == ROLE_TRUTH)
+		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
 	if (!index)
 		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
 	error = check_scope(recorder, pid, time_ns, &mine);

@@ -22,10 +22,10 @@
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
-#define RETURN_NS 30000000ULL	   /* a release that had its effect before the last snapshot has returned after it */
-#define RETURN_NS_MAX SECOND_NS	   /* where its thread waits for a processor meanwhile */
-#define END_NS_MAX (3 * SECOND_NS) /* for processes that are ending */
-#define IN_FLIGHT_NS 1000000ULL	   /* from a record's time to its place in the ring, at most */
+#define RETURN_NS 30000000ULL	      /* a release that had its effect before the last snapshot has returned after it */
+#define RETURN_NS_MAX (2 * SECOND_NS) /* where it frees gigabytes, or its thread waits for a processor meanwhile */
+#define END_NS_MAX (3 * SECOND_NS)    /* for processes that are ending */
+#define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
@@ -306,30 +306,50 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 	return error;
 }
 
+/* Where that is refused, or descriptors are short, what the thread does next tells as well. */
+static void watch_outside(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->in_flight.threads.count; i++) {
+		bool gone;
+
+		error = attach_watch_outside(&recorder->attachment, recorder->in_flight.threads.items[i].tid, &gone);
+	}
+	mmt_error_destroy(error);
+}
+
 /* What a final snapshot has seen of calls that have not returned yet is recorded when they do. */
 static struct mmt_error *wait_for_returns(struct recorder *recorder)
 {
-	in_flight_threads threads = {0};
+	struct in_flight *in_flight = &recorder->in_flight;
 	uint64_t end_ns = clock_now_ns() + RETURN_NS_MAX;
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++) {
-		(void)in_flight_add(&threads, recorder->final_ranges.items[i].pid);
+		(void)in_flight_add(in_flight, recorder->final_ranges.items[i].pid, clock_now_ns());
 		error = drain_filling_rings(recorder);
 	}
 	if (!error && recorder->final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
-	for (in_flight_remove_returned(&threads);
-	     !error && threads.count && !recorder->write_error && clock_now_ns() < end_ns;
-	     in_flight_remove_returned(&threads))
-		error = drain_for(recorder, MILLISECOND_NS);
-	if (threads.count)
+	if (!error)
+		error = drain_rings(recorder);
+	in_flight_remove_returned(in_flight);
+	if (!error)
+		watch_outside(recorder);
+	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
+		usleep(MILLISECOND_MICROSECONDS);
+		error = drain_rings(recorder);
+		in_flight_remove_returned(in_flight);
+	}
+	attach_close_fences(&recorder->attachment);
+	if (in_flight->threads.count)
 		recorder_message(
 		    recorder, true,
 		    "%zu %s not come back when recording stopped: a call of it may be missing, and the final "
 		    "check may differ by it",
-		    threads.count, threads.count == 1 ? "thread had" : "threads had");
-	vector_deinit(&threads);
+		    in_flight->threads.count, in_flight->threads.count == 1 ? "thread had" : "threads had");
+	in_flight_deinit(in_flight);
 	return error;
 }
 

@@ -21,6 +21,7 @@
 /* In the flags of /proc/PID/stat: PF_KTHREAD, PF_EXITING. */
 #define KERNEL_THREAD_FLAG 0x00200000u
 #define EXITING_FLAG 0x00000004u
+#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER, PF_USER_WORKER: of the process, but always inside the kernel */
 #define STATUS_BYTES 128
 #define DIRECTORY_BYTES (1u << 20) /* more threads than this holds would take more descriptors than there are */
 #define DOT_ENTRIES 2
@@ -74,6 +75,25 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 	return true;
 }
 
+/* Yes too where it cannot be told: of a running thread. */
+static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64], *end;
+	long call;
+
+	/* "NUMBER 0x...", or "running". */
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (text_file_read(-1, path, &text) < 0)
+		return true;
+	call = strtol(text, &end, 10);
+	for (size_t i = 0; i < count; i++) {
+		if (end == text || call == calls[i])
+			return true;
+	}
+	return false;
+}
+
 bool proc_may_be_in_clone(pid_t tid)
 {
 	static const long calls[] = {
@@ -86,20 +106,22 @@ bool proc_may_be_in_clone(pid_t tid)
 	    SYS_clone,
 	    SYS_clone3,
 	};
-	CLEANUP(free) char *text = NULL;
-	char path[64], *end;
-	long call;
 
-	/* "NUMBER 0x...": a running thread has no number there. */
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	if (text_file_read(-1, path, &text) < 0)
-		return true;
-	call = strtol(text, &end, 10);
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if (end == text || call == calls[i])
-			return true;
-	}
-	return false;
+	return may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0]));
+}
+
+bool proc_may_be_in_memory_call(pid_t pid, pid_t tid)
+{
+	static const long calls[] = {
+	    SYS_mmap,  SYS_munmap, SYS_mremap,		 SYS_brk,      SYS_mprotect,   SYS_pkey_mprotect,
+	    SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
+	};
+	struct stat_fields fields;
+
+	if (!read_thread_stat(pid, tid, &fields) || fields.flags & (EXITING_FLAG | WORKER_FLAGS))
+		return false;
+	return fields.state == 'R' ||
+	       (fields.state == 'D' && may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0])));
 }
 
 bool proc_is_kernel_thread(pid_t pid)
@@ -232,20 +254,6 @@ bool proc_is_zombie(pid_t tid)
 	struct stat_fields fields;
 
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
-}
-
-bool proc_is_at_work(pid_t tid, uint64_t *ran_ns_ret)
-{
-	struct stat_fields fields;
-	char path[64];
-	int64_t ran_ns;
-
-	if (!read_stat(tid, &fields) || (fields.state != 'R' && fields.state != 'D'))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", tid);
-	ran_ns = text_file_number(-1, path, 0);
-	*ran_ns_ret = (uint64_t)ran_ns;
-	return ran_ns > 0;
 }
 
 /* One getdents(): the threads in it, the last one. */

@@ -26,10 +26,6 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 /* Has this thread (or process) ended, but not gone yet? */
 bool proc_is_zombie(pid_t tid);
 
-/* Does this thread run, wait for a processor, or for something that no signal ends? With the time that it has run so
- * far. False where the kernel does not tell the time. */
-bool proc_is_at_work(pid_t tid, uint64_t *ran_ns_ret);
-
 /* Is every thread of it on its way out, if not gone? Their EXIT records come or have come. */
 bool proc_is_ending(pid_t pid);
 
@@ -60,6 +56,10 @@ bool proc_list_processes(proc_pids *pids);
 
 /* Is it inside a call that starts a thread or a process, as far as can be told? */
 bool proc_may_be_in_clone(pid_t tid);
+
+/* Is it inside a call that changes what is mapped, as far as can be told? Of one that runs, or waits for a processor,
+ * it cannot. No of one that is gone, or makes no calls any more. */
+bool proc_may_be_in_memory_call(pid_t pid, pid_t tid);
 
 /* False: gone. */
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);

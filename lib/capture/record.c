@@ -75,6 +75,7 @@ static void recorder_deinit(struct recorder *recorder)
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->attachment);
 	scope_deinit(&recorder->scope);
+	in_flight_deinit(&recorder->in_flight);
 	map_deinit(&recorder->threads);
 	if (recorder->cgroup >= 0)
 		close(recorder->cgroup);

@@ -17,6 +17,7 @@
 #include "capture/build-id-notes.h"
 #include "capture/command.h"
 #include "capture/events.h"
+#include "capture/in-flight.h"
 #include "capture/jitdumps.h"
 #include "capture/known-processes.h"
 #include "capture/precedence.h"
@@ -82,6 +83,7 @@ struct recorder {
 	bool drained;		 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	struct time_budget children_budget; /* of their first snapshots */
+	struct in_flight in_flight;	    /* while the recording ends */
 	bool closed;			    /* processes that are not known yet are not recorded any more */
 	uint64_t stop_ns;		    /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;	    /* of the records written; 0: none */

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Recording stops while gigabytes are being released, which takes the kernel much longer than to say that they are gone:
+# the release is in the recording, and the model has what the kernel has.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+available=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+[ "${available:-0}" -gt 4000000 ] || skip "only ${available:-no} KiB of memory are available"
+
+# said WORD COUNT: so often.
+said() {
+	[ "$(grep -c "^$1" workload.out)" = "$2" ]
+}
+
+round=0
+start_workload free-much 1536
+echo >&3
+for delay in 0 0.005 0.02 0.05; do
+	round=$((round + 1))
+	wait_until "the memory to be touched" said touched $round
+	start_recording -p "$pid"
+	echo >&3
+	until said releasing $round; do :; done
+	sleep $delay
+	stop_recording
+	grep 'come back' record.log && fail "the release was not waited for, $delay seconds after it began"
+	report_json
+	expect_true_report
+	expect_json '.events.munmap == 1 and (.processes | length == 1 and .[0].checked and .[0].repaired_bytes == 0)'
+	expect_check 0
+done
+kill -9 "$pid"
