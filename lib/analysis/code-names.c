@@ -191,6 +191,7 @@ struct generated_code code_view_generated(struct code_view *view, uint32_t proce
 	generated.runtime = view->processes.items[process].runtime;
 	generated.unnamed = view->processes.items[process].unnamed;
 	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
+	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
 	if (view->processes.items[process].resolved) {
 		generated.names = code_view_resolved_names(view, process);
 		return generated;

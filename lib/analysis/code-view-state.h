@@ -41,7 +41,8 @@ struct process_state {
 	bool code_looked_up;
 	struct copied_code *copied_code; /* NULL: not looked up, none recorded, or out of memory */
 	bool unnamed;			 /* has frames that a perf map would have named */
-	bool unchecked_frames;		 /* as in struct generated_code */
+	bool unchecked_frames;		 /* as in struct generated_code, like the next one */
+	bool stacks_end_there;
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
 	const struct resolved_process *resolved; /* of a packed recording; else NULL */

@@ -78,6 +78,7 @@ struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
 	bool unchecked_frames; /* some caller was found by frame pointer, in code whose bytes were not recorded */
+	bool stacks_end_there; /* some stack could not be followed further than to such code */
 	struct jit_names_state names;
 };
 

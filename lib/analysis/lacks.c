@@ -153,6 +153,13 @@ static void find_skipped_frames(const struct replay *replay, int32_t pid, const 
 		 pid, runtime->label, runtime->frame_pointers);
 }
 
+static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
+{
+	if (runtime && runtime->whole_stacks)
+		add_lack(lacks, "stacks of process %" PRId32 " (%s) end in generated code: %s", pid, runtime->label,
+			 runtime->whole_stacks);
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
@@ -162,6 +169,8 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 		find_poor_names(pid, &code.names, lacks);
 		if (code.unchecked_frames)
 			find_skipped_frames(replay, pid, code.runtime, lacks);
+		if (code.stacks_end_there)
+			find_ends_in_code(pid, code.runtime, lacks);
 		if (!code.unnamed)
 			continue;
 		if (code.names.has_perf_map || code.names.has_jitdump)

@@ -155,6 +155,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 						   .has_jitdump = code.names.has_jitdump,
 						   .other_clock = code.names.other_clock,
 						   .unchecked_frames = code.unchecked_frames,
+						   .stacks_end_there = code.stacks_end_there,
 						   .dropped_lines = code.names.dropped_lines,
 						   .lost_records = code.names.lost_records,
 						   .unread_bytes = code.names.unread_bytes};

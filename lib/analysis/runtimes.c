@@ -8,20 +8,22 @@
 static const struct runtime runtimes[] = {
     {"dotnet", ".NET",
      "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without jitdump)",
-     NULL},
+     NULL, NULL},
     {"java", "Java",
      "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
      "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, without "
      "which stacks may end at its code",
-     "-XX:+PreserveFramePointer"},
-    {"node", "Node", "start it with --perf-basic-prof --interpreted-frames-native-stack", NULL},
+     "-XX:+PreserveFramePointer", NULL},
+    {"node", "Node", "start it with --perf-basic-prof --interpreted-frames-native-stack", NULL, NULL},
     {"python", "Python", "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)",
-     NULL},
+     NULL, NULL},
     {"mono", "Mono", "start it with --jitmap, and with MONO_DEBUG=disable_omit_fp in its environment",
-     "MONO_DEBUG=disable_omit_fp"},
-    {"php", "PHP", "start it with -d opcache.jit_debug=0x10", NULL},
-    {"erlang", "Erlang", "start it with +JPperf map", NULL},
-    {"ruby", "Ruby", "start it with --yjit-perf (Ruby 3.3 and later)", NULL},
+     "MONO_DEBUG=disable_omit_fp", NULL},
+    {"php", "PHP", "start it with -d opcache.jit_debug=0x10", NULL,
+     "its compiled functions keep no frame pointers; start it with -d opcache.jit=off, and they are interpreted"},
+    {"erlang", "Erlang", "start it with +JPperf map", NULL,
+     "its compiled functions run on stacks of their own, which are not recorded; no option of it changes that"},
+    {"ruby", "Ruby", "start it with --yjit-perf (Ruby 3.3 and later)", NULL, NULL},
 };
 
 /* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */

@@ -21,6 +21,7 @@
 #define PROCESS_HAS_JITDUMP 2u
 #define PROCESS_OTHER_CLOCK 4u
 #define PROCESS_UNCHECKED_FRAMES 8u
+#define PROCESS_STACKS_END_THERE 16u
 #define KINDS 3
 #define LIMIT_ITEMS (1u << 28)
 
@@ -100,7 +101,8 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 		buffer_put_u32(plain, (process->has_perf_map ? PROCESS_HAS_PERF_MAP : 0) |
 					  (process->has_jitdump ? PROCESS_HAS_JITDUMP : 0) |
 					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0) |
-					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0));
+					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0) |
+					  (process->stacks_end_there ? PROCESS_STACKS_END_THERE : 0));
 		buffer_put_u64(plain, process->dropped_lines);
 		buffer_put_u32(plain, process->jitdump_failure);
 		buffer_put_u64(plain, process->lost_records);
@@ -248,6 +250,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		process.has_jitdump = flags & PROCESS_HAS_JITDUMP;
 		process.other_clock = flags & PROCESS_OTHER_CLOCK;
 		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
+		process.stacks_end_there = flags & PROCESS_STACKS_END_THERE;
 		process.dropped_lines = bytes_u64(bytes);
 		process.jitdump_failure = read_text_number(bytes, stacks);
 		process.lost_records = version >= 2 ? bytes_u64(bytes) : 0;

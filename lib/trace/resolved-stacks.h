@@ -44,6 +44,7 @@ struct resolved_process {
 	bool has_perf_map, has_jitdump;
 	bool other_clock;		     /* of the jitdump */
 	bool unchecked_frames;		     /* callers of its generated code were found by frame pointer alone */
+	bool stacks_end_there;		     /* in its generated code, which nothing tells the callers of */
 	uint64_t dropped_lines;		     /* of the perf map */
 	uint64_t lost_records, unread_bytes; /* of the jitdumps */
 	uint32_t jitdump_failure;	     /* text */

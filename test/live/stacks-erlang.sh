@@ -14,3 +14,4 @@ expect_json '[.groups[] | select(all(.frames[]; .kind != "jit")) | .stack_end] |
 expect_json 'all(.groups[] | select(any(.frames[]; .kind == "jit")); .stack_end != "entry" and .frames[-1].kind == "jit")'
 expect_stack $((4 * rounds))+ 'mmap<...<erts_mmap<...<$global::call_*'
 expect_stack 5+ 'mmap<...<start_thread<*'
+expect_json '[.completeness.lacks[] | select(contains("(Erlang) end in generated code"))] | length == 1'

@@ -20,3 +20,17 @@ expect_json 'any(.groups[].frames[]; .kind == "jit")' && expect_json "[.groups[]
 	if .stack_end == \"no_unwind_data\" and .frames[-1].function == \"JIT\$leak_string\" then .allocated_count else -1000000 end] |
 	add >= 4 * $rounds"
 expect_json 'all(.groups[]; .stack_end == "entry" or any(.frames[]; .kind == "jit"))'
+
+# The summary says what would lead further, which a packed recording repeats; and it does.
+expect_end_named() {
+	expect_json '[.completeness.lacks[] | select(contains("(PHP) end in generated code") and contains("-d opcache.jit=off"))] | length == 1'
+}
+expect_end_named
+packed=$directory/packed.data
+"$MMTRACE" pack -o "$packed" "$recording" 2>pack.log || fail "pack: $(cat pack.log)"
+recording=$packed report_json
+expect_end_named
+
+record_stacks php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=off "$stack_sources/program.php" $rounds
+expect_whole_stacks $((4 * rounds))
+expect_json 'all(.completeness.lacks[]; contains("end in generated code") | not)'

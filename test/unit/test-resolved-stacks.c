@@ -15,8 +15,11 @@ static struct resolved_stacks make_stacks(void)
 	struct resolved_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
 	struct resolved_stack both = {.end = 3, .first_frame = 0, .frame_count = 2};
 	struct resolved_stack lost = {.end = RESOLVED_END_LOST, .first_frame = 2};
-	struct resolved_process process = {
-	    .has_perf_map = true, .other_clock = true, .unchecked_frames = true, .dropped_lines = 7};
+	struct resolved_process process = {.has_perf_map = true,
+					   .other_clock = true,
+					   .unchecked_frames = true,
+					   .stacks_end_there = true,
+					   .dropped_lines = 7};
 	struct resolved_program program = {.state = 2};
 
 	ck_assert(resolved_stacks_put_text(&stacks, "allocate", &name.function));
@@ -85,7 +88,7 @@ START_TEST(all_of_it)
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
 	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&
-		  read.processes.items[0].unchecked_frames);
+		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there);
 	ck_assert(!read.processes.items[0].has_jitdump);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
 	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
