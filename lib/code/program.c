@@ -313,10 +313,24 @@ static enum code_stub stub_by_code(const struct program *program, uint64_t addre
 	return size ? stubs_by_code(program->programs->machine, code, size) : CODE_STUB_NONE;
 }
 
-/* A program that is not loaded together with libraries has the C library inside. */
-static bool has_c_library(const struct program *program)
+/*
+ * Whether the function at `address` is the C library's if it is called so. A program that is not loaded together with
+ * libraries has that inside; but only where it starts and ends a thread itself is such code not the program's own.
+ */
+static bool is_of_c_library(struct program *program, uint64_t address, const char *function)
 {
-	return stubs_is_c_library(program->path) || (program->file.entry && !program->file.has_interpreter);
+	const uint8_t *code = NULL;
+	uint64_t start, end;
+	size_t size;
+
+	if (stubs_is_c_library(program->path))
+		return true;
+	if (!program->file.entry || program->file.has_interpreter)
+		return false;
+	if (function[0] == '_' || !symbols_function_range(program->symbols, address, &start, &end))
+		return function[0] == '_';
+	size = elf_file_code_at(&program->file, start, end - start, &code);
+	return stubs_has_system_call(program->programs->machine, code, size);
 }
 
 enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address)
@@ -328,17 +342,17 @@ enum code_stub program_stub(struct program *program, uint64_t address, bool is_r
 	open_symbols(program);
 	function = program->symbols ? symbols_function(program->symbols, address - is_return_address) : NULL;
 	if (function)
-		return stubs_by_name(function, has_c_library(program));
+		return stubs_by_name(function, is_of_c_library(program, address - is_return_address, function));
 	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
 }
 
 static bool function_begins(void *context, uint64_t address)
 {
 	struct program *program = context;
-	uint64_t start;
+	uint64_t start, end;
 
 	open_symbols(program);
-	return program->symbols && symbols_function_start(program->symbols, address, &start) && start == address;
+	return program->symbols && symbols_function_range(program->symbols, address, &start, &end) && start == address;
 }
 
 /* Where no table describes the code. */
@@ -409,10 +423,11 @@ size_t program_code(struct program *program, uint64_t address, uint64_t *start_r
 		    const uint8_t **code_ret)
 {
 	const uint8_t *before;
+	uint64_t end;
 	size_t size;
 
 	open_symbols(program);
-	*starts_function_ret = program->symbols && symbols_function_start(program->symbols, address, start_ret);
+	*starts_function_ret = program->symbols && symbols_function_range(program->symbols, address, start_ret, &end);
 	if (*starts_function_ret) {
 		size = elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
 		if (size > address - *start_ret)

@@ -38,6 +38,19 @@ enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t s
 	return CODE_STUB_NONE;
 }
 
+bool stubs_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size)
+{
+	static const uint8_t syscall[] = {0x0f, 0x05}, svc[] = {0x01, 0, 0, 0xd4};
+
+	if (elf_machine == EM_X86_64)
+		return size && memmem(code, size, syscall, sizeof(syscall));
+	for (size_t i = 0; elf_machine == EM_AARCH64 && i + sizeof(svc) <= size; i += sizeof(svc)) {
+		if (!memcmp(code + i, svc, sizeof(svc)))
+			return true;
+	}
+	return false;
+}
+
 bool stubs_is_c_library(const char *path)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};

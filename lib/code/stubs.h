@@ -3,6 +3,7 @@
 #ifndef CODE_STUBS_H
 #define CODE_STUBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,9 @@ enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t s
 
 /* By the name of the symbol; those of the C library's own functions count only there: anybody may write a `clone`. */
 enum code_stub stubs_by_name(const char *function, bool in_c_library);
+
+/* Whether a function asks the kernel for something itself, as all do that start or end a thread. */
+bool stubs_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size);
 
 /* Whether a file of this name is the C library, its part for threads or its loader. */
 bool stubs_is_c_library(const char *path);

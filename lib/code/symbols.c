@@ -463,15 +463,17 @@ const char *symbols_function(struct symbols *symbols, uint64_t address)
 	return symbol ? symbol->name : NULL;
 }
 
-bool symbols_function_start(struct symbols *symbols, uint64_t address, uint64_t *start_ret)
+bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret)
 {
 	const struct symbol *symbol;
 
 	load(symbols);
 	symbol = find_symbol(symbols, address);
-	if (symbol)
-		*start_ret = symbol->start;
-	return symbol;
+	if (!symbol)
+		return false;
+	*start_ret = symbol->start;
+	*end_ret = symbol->end;
+	return true;
 }
 
 const char *symbols_library_version(void)

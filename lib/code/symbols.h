@@ -40,8 +40,8 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_fr
 /* The symbol's own name, without lines and inlined functions; NULL: none. */
 const char *symbols_function(struct symbols *symbols, uint64_t address);
 
-/* Where the function at `address` begins, by its symbol; false: there is none. */
-bool symbols_function_start(struct symbols *symbols, uint64_t address, uint64_t *start_ret);
+/* Where the function at `address` begins and ends, by its symbol; false: there is none. */
+bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret);
 
 const char *symbols_library_version(void);
 

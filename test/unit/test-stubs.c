@@ -53,6 +53,21 @@ START_TEST(test_code)
 }
 END_TEST
 
+START_TEST(test_system_calls)
+{
+	static const uint8_t x86[] = {0x31, 0xc0, 0x0f, 0x05, 0xc3};
+	static const uint8_t arm[] = {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
+
+	ck_assert(stubs_has_system_call(EM_X86_64, x86, sizeof(x86)));
+	ck_assert(!stubs_has_system_call(EM_X86_64, x86, 3));
+	ck_assert(!stubs_has_system_call(EM_X86_64, NULL, 0));
+	ck_assert(!stubs_has_system_call(EM_AARCH64, x86, sizeof(x86)));
+	ck_assert(stubs_has_system_call(EM_AARCH64, arm, sizeof(arm)));
+	ck_assert(!stubs_has_system_call(EM_AARCH64, arm, 7));
+	ck_assert(!stubs_has_system_call(EM_AARCH64, arm + 1, sizeof(arm) - 1));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stubs");
@@ -62,6 +77,7 @@ int main(void)
 	tcase_add_test(tests, test_names_of_others);
 	tcase_add_test(tests, test_c_libraries);
 	tcase_add_test(tests, test_code);
+	tcase_add_test(tests, test_system_calls);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

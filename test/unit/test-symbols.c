@@ -93,12 +93,54 @@ START_TEST(long_names_that_overlap)
 }
 END_TEST
 
+/* What a function of a static program is that is called `name`: its code is a call and, if so, a system call. */
+static enum code_stub stub_of(const char *name, bool has_system_call)
+{
+	static const uint8_t call[] = {0xff, 0xd0}, exit_thread[] = {0xb8, 60, 0, 0, 0, 0x0f, 0x05};
+	struct program_file *file = calloc(1, sizeof(*file));
+	struct programs *programs = NULL;
+	struct program *program = NULL;
+	enum code_stub stub;
+
+	describe_file(file);
+	memcpy(file->code, call, sizeof(call));
+	if (has_system_call)
+		memcpy(file->code + sizeof(call), exit_thread, sizeof(exit_thread));
+	/* That of the next function does not count. */
+	memcpy(file->code + 16, exit_thread, sizeof(exit_thread));
+	strcpy(file->strings + 1, name);
+	file->symbols[1] = (Elf64_Sym){.st_name = 1,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				       .st_shndx = SECTION_CODE,
+				       .st_value = CODE_ADDRESS,
+				       .st_size = 16};
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_open_content(programs, "/static", file, sizeof(*file), NULL, 0, &program));
+	stub = program_stub(program, CODE_ADDRESS + sizeof(call), true);
+	programs_destroy(programs);
+	return stub;
+}
+
+/* Anybody may write a `clone`; the C library's asks the kernel for a thread. */
+START_TEST(c_library_inside)
+{
+	ck_assert_int_eq(stub_of("clone", true), CODE_STUB_ENTRY);
+	ck_assert_int_eq(stub_of("clone", false), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_of("start_thread", true), CODE_STUB_THREAD_START);
+	ck_assert_int_eq(stub_of("start_thread", false), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_of("_dlstart", false), CODE_STUB_ENTRY);
+	ck_assert_int_eq(stub_of("_start", false), CODE_STUB_ENTRY);
+	ck_assert_int_eq(stub_of("cloned", true), CODE_STUB_NONE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("symbols");
 	TCase *tests = tcase_create("symbols");
 
 	tcase_add_test(tests, long_names_that_overlap);
+	tcase_add_test(tests, c_library_inside);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
