@@ -22,6 +22,8 @@ void rows_deinit(struct rows *rows)
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
 	map_deinit(&rows->facts);
+	vector_deinit(&rows->name_numbers);
+	vector_deinit(&rows->numbered);
 	vector_deinit(&rows->frames);
 	vector_deinit(&rows->frame_names);
 }
@@ -40,6 +42,25 @@ bool rows_selects(const struct rows *rows, const struct process *process)
 	return rows_selects_pid(rows, process->pid);
 }
 
+/* Numbers of the names of a frame, as many as it has names. NULL: out of memory. */
+static const uint32_t *number_names(struct rows *rows, uint32_t frame, const struct mmt_frame *names, size_t count)
+{
+	while (rows->numbered.count <= frame) {
+		if (!vector_append(&rows->numbered))
+			return NULL;
+	}
+	if (!rows->numbered.items[frame]) {
+		for (size_t i = 0; i < count; i++) {
+			uint32_t name = names_frame(&rows->names, &names[i]);
+
+			if (name == NAMES_NONE || !vector_push(&rows->name_numbers, name))
+				return NULL;
+		}
+		rows->numbered.items[frame] = (uint32_t)(rows->name_numbers.count - count) + 1;
+	}
+	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
+}
+
 /* Names of a stack into the scratch vectors. */
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
@@ -52,14 +73,15 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 		const struct mmt_frame *frames;
 		size_t frame_count;
 		struct mmt_error *error = code_view_names(rows->code, numbers[i], rows->arena, &frames, &frame_count);
+		const uint32_t *names;
 
 		if (error)
 			return error;
+		names = number_names(rows, numbers[i], frames, frame_count);
+		if (!names)
+			return &error_no_memory;
 		for (size_t j = 0; j < frame_count; j++) {
-			uint32_t name = names_frame(&rows->names, &frames[j]);
-
-			if (name == NAMES_NONE || !vector_push(&rows->frames, frames[j]) ||
-			    !vector_push(&rows->frame_names, name))
+			if (!vector_push(&rows->frames, frames[j]) || !vector_push(&rows->frame_names, names[j]))
 				return &error_no_memory;
 			rows->frames.items[rows->frames.count - 1].code = numbers[i] + 1;
 		}

@@ -2,6 +2,10 @@
 /*
  * Which accounts are one row of a report, and which are left out: decided when an account is made, so that the ledger
  * can keep each row's peak. Stacks with equal names are one row, whatever their addresses.
+ *
+ * So every stack is named, also one that is not shown in the end: a row's peak is not that of its stacks, and a stack
+ * without a name could belong to any row. The report counts the frames without a name, too. But each frame is looked up
+ * and compared once, however many stacks it is in: test/README has what that costs.
  */
 #ifndef ANALYSIS_ROWS_H
 #define ANALYSIS_ROWS_H
@@ -36,6 +40,8 @@ struct rows {
 	struct intern keys;		      /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items; /* by row number - 1 */
 	struct map facts;		      /* stack << 32 | kind -> class | how the stack ends << 8 */
+	VECTOR(uint32_t) name_numbers;	      /* of all frames, those of one frame in a row */
+	VECTOR(uint32_t) numbered;	      /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(struct mmt_frame) frames;      /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;	      /* scratch */
 };

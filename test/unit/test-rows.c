@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Every stack of a report is named, shown or not; each frame of them is looked at once. */
+#include <check.h>
+
+#include "analysis/names.h"
+#include "support/report-file.h"
+#include "support/run-suite.h"
+
+enum { PID = 100, STACKS = 200, SHARED = 20 };
+
+#define MEBIBYTE (1ull << 20)
+#define ADDRESS 0x10000000000ull
+#define CALLER 0x401000ull
+
+/* The linker puts it before the library's own. */
+uint32_t __real_names_frame(struct names *names, const struct mmt_frame *frame);
+uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame);
+
+static uint64_t frames_named;
+
+uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame)
+{
+	frames_named++;
+	return __real_names_frame(names, frame);
+}
+
+/* As many stacks, each with a caller of its own above the ones that they share, map memory twice. */
+static void record_stacks(void)
+{
+	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
+	uint64_t callchain[1 + SHARED];
+
+	builder_comm(builder, 1000, PID, PID, "stacks");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, NULL, 0);
+	for (uint64_t i = 0; i < SHARED; i++)
+		callchain[1 + i] = CALLER + i * 16;
+	for (uint64_t i = 0; i < 2 * STACKS; i++) {
+		callchain[0] = CALLER + MEBIBYTE + i % STACKS * 16;
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = 2000 + i,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {0, MEBIBYTE, 3, 0x22, UINT64_MAX, 0},
+							     .result = (int64_t)(ADDRESS + i * 2 * MEBIBYTE),
+							     .instruction_pointer = callchain[0],
+							     .callchain = callchain,
+							     .callchain_count = 1 + SHARED});
+	}
+	builder_round(builder);
+	builder_finish(builder, 10000);
+}
+
+START_TEST(frames_are_named_once)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record_stacks();
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, STACKS);
+	for (size_t i = 0; i < STACKS; i++) {
+		ck_assert_uint_eq(report->groups[i].unfreed_bytes, 2 * MEBIBYTE);
+		ck_assert_uint_eq(report->groups[i].frame_count, 1 + SHARED);
+		ck_assert_uint_eq(report->groups[i].frames[SHARED].address, CALLER + (SHARED - 1) * 16);
+	}
+	ck_assert_uint_eq(report->completeness.frames, STACKS * (1 + SHARED));
+	mmt_report_destroy(report);
+	ck_assert_uint_eq(frames_named, STACKS + SHARED);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rows");
+	TCase *tcase = tcase_create("rows");
+
+	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_test(tcase, frames_are_named_once);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
