@@ -52,16 +52,22 @@ static void put_scope(const struct mmt_record_summary *summary)
 
 static void put_stacks(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
-	char lost[MMT_SIZE_TEXT], truncated[MMT_SIZE_TEXT];
+	char lost[MMT_SIZE_TEXT], deep[MMT_SIZE_TEXT];
 
 	if (options->call_graph == MMT_CALL_GRAPH_NONE)
 		return;
 	fputs("  ", stderr);
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
-	fprintf(stderr, "; %s lost, %s truncated%s\n", count_text(summary->lost_stack_dumps, lost),
-		count_text(summary->truncated_stacks, truncated),
-		summary->truncated_stacks ? " (deeper than the dump: the report tells whether frames are missing)"
-					  : "");
+	fprintf(stderr, "; %s lost", count_text(summary->lost_stack_dumps, lost));
+	if (summary->deep_stacks)
+		fprintf(stderr, "; %s of stacks larger than a dump (a report tells which are not whole)",
+			count_text(summary->deep_stacks, deep));
+	if (summary->cut_callchains) {
+		fputs("; ", stderr);
+		put_counted(summary->cut_callchains, "callchain", "callchains");
+		fputs(" cut at kernel.perf_event_max_stack", stderr);
+	}
+	fputc('\n', stderr);
 }
 
 bool record_summary_is_stream(const struct mmt_record_options *options)

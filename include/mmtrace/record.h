@@ -134,9 +134,8 @@ struct mmt_record_summary {
 	uint64_t events[MMT_COUNT_KINDS]; /* memory calls recorded */
 	uint64_t side_band_events;	  /* mappings, names, forks, exits */
 	uint64_t stack_dumps;
-	/* Dumps filled to the brim (the stack goes on beyond them; where frame pointers allow, the callchain continues
-	   it) plus callchains at the kernel's depth limit. */
-	uint64_t truncated_stacks;
+	uint64_t deep_stacks;	    /* go on beyond their dump, but not always their frames, and the callchain may have these */
+	uint64_t cut_callchains;    /* at the kernel's limit of frames */
 	uint64_t lost_events;	    /* truth: mappings may be missing */
 	uint64_t lost_stack_dumps;  /* depth only */
 	uint64_t file_bytes;	    /* 0: the file was removed while it was written */

@@ -86,11 +86,11 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	if (event->role == ROLE_TRUTH) {
 		recorder->summary.events[count_kind(event->call)]++;
 		/* One entry says that user addresses follow. */
-		recorder->summary.truncated_stacks += sample->callchain_count > recorder->callchain_limit;
+		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
 	}
 	if (event->has_dump) {
 		recorder->summary.stack_dumps++;
-		recorder->summary.truncated_stacks += sample->copied_bytes == sample->stack_bytes;
+		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
 	}
 }
 

@@ -17,6 +17,9 @@ every_leak '[.frames[] | select(.inlined | not) | .function] | index("main") == 
 attach_case deep-stack 400
 every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
 
+grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump' "$directory/record.log" ||
+	fail "the summary does not tell of stacks larger than their dump"
+
 # ... but not than the largest one.
 start_workload deep-stack 100
 start_recording -p "$pid" --call-graph dwarf,65280
@@ -27,6 +30,7 @@ let_end
 expect_true_report
 expect_workload_answer yes
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'
+! grep -q 'larger than a dump' "$directory/record.log" || fail "the summary tells of larger stacks where there is none"
 
 # Without stacks there are figures all the same.
 start_workload deep-stack 12

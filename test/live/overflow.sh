@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# More than there is room for: copies of stacks are lost, and nothing else. Not one call is missing, and no figure is wrong.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+go_on_until() {
+	echo >&3
+	wait_until "the workload to say $1" workload_said "$1"
+}
+
+# overflow OPTION...: the rings have room for the records of all calls that are made while the recorder stands still, but
+# for a few hundred copies of stacks only.
+overflow() {
+	start_workload overflow 1500
+	start_recording "$@" -p "$pid"
+	go_on_until first
+	sleep 0.5 # until this is in the file
+	kill -STOP "$recorder"
+	go_on_until over
+	kill -CONT "$recorder"
+	sleep 0.5 # until there is room in the rings
+	go_on_until 'done'
+	stop_recording
+	read -r made_mmap made_munmap < <(awk '/^made/ { print $3, $5 }' "$directory/workload.out")
+	report_json
+	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+	! grep -q 'kernel grants' "$directory/record.log" || skip "the kernel does not grant such rings"
+}
+# attribute_lost NAME ROLE: as the file has it.
+attribute_lost() {
+	awk -v name="$1" -v role="role $2," \
+		'/^# attribute/ && index($0, "name \"" name "\",") && index($0, role) { sum += $NF } END { print sum + 0 }' \
+		"$directory/dump.out"
+}
+recorded() {
+	grep -c " call event=syscalls:sys_exit_$1 $1(" "$directory/dump.out"
+}
+
+overflow -m 4M
+expect_json '.completeness.lost_events == 0'
+[ "$(recorded mmap)" = "$made_mmap" ] || fail "$(recorded mmap) of $made_mmap calls of mmap are recorded"
+[ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
+lost=$(attribute_lost syscalls:sys_exit_mmap/stack-dump dump)
+dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/" "$directory/dump.out")
+[ "$lost" -gt 500 ] || fail "only $lost copies of stacks were lost"
+[ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps copies of stacks and $lost that were lost are not those of $made_mmap calls"
+expect_json ".completeness.lost_stack_dumps == $lost"
+tr -d , <"$directory/record.log" | grep -q "stack dumps; $lost lost" || fail "the summary does not say that $lost copies were lost"
+grep -q 'only stack dumps were lost: all figures hold' "$directory/record.log" || fail "the summary does not say what that means"
+# Everything is as if nothing had been lost.
+expect_true_report
+expect_json '.processes | all(.checked)'
+expect_workload_answer yes
+let_end
+
+# With one record for both, a release is lost no sooner.
+overflow --lean -m 1M
+[ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
+[ "$(attribute_lost syscalls:sys_exit_munmap truth)" = 0 ] || fail "releases were lost"
+lost=$(attribute_lost syscalls:sys_exit_mmap truth)
+[ "$lost" -gt 500 ] || fail "only $lost calls of mmap were lost"
+[ $(($(recorded mmap) + lost)) = "$made_mmap" ] || fail "$lost lost calls of mmap and those recorded are not the $made_mmap made"
+let_end
