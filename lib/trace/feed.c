@@ -18,8 +18,7 @@ struct feed {
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
-	uint64_t taken_ns; /* the time of the last record that left the order */
-	bool drained;	   /* no more records to push */
+	bool drained; /* no more records to push */
 
 	struct feed_batch batches[BATCHES];
 	size_t filled, used; /* counts of batches so far; used: up to the one the caller looks at */
@@ -71,10 +70,8 @@ static struct mmt_error *push_record(struct feed *feed, const struct record *rec
 	}
 	/* Records without a time, which perf made up before it began, take their turn where they stand. */
 	item.time_ns = find_time(record, &identity);
-	if (item.time_ns == 0)
-		item.time_ns = feed->taken_ns;
 	item.attribute = identity.attribute;
-	return order_push(feed->order, &item);
+	return order_push(feed->order, &item, identity.stream);
 }
 
 static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch)
@@ -109,11 +106,9 @@ static void fill(struct feed *feed, struct feed_batch *batch)
 	while (!batch->count && !batch->error && !batch->last) {
 		batch->count =
 		    order_take(feed->order, batch->items, FEED_BATCH_RECORDS, FEED_BATCH_BYTES, &batch->done);
-		if (batch->count)
-			feed->taken_ns = batch->items[batch->count - 1].time_ns;
-		else if (feed->drained)
+		if (!batch->count && feed->drained)
 			batch->last = true;
-		else
+		else if (!batch->count)
 			batch->error = read_record(feed, batch);
 	}
 	batch->last |= batch->error != NULL;
@@ -176,7 +171,7 @@ struct mmt_error *feed_create(const struct recording_file *file, const struct la
 	if (!error)
 		error = records_create(file, &feed->records);
 	if (!error)
-		error = order_create(&feed->order);
+		error = order_create(layouts->stream_count, &feed->order);
 	if (error) {
 		feed_destroy(feed);
 		return error;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "trace/format.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 
@@ -66,7 +67,10 @@ struct mmt_error *layouts_create(const struct recording_file *file, struct layou
 
 		layouts.items[i] = describe(&attribute->attr, attribute->ids.count);
 		for (size_t j = 0; j < attribute->ids.count; j++) {
-			if (map_put(&layouts.by_id, attribute->ids.items[j], i))
+			bool made_up = attribute->ids.items[j] >= SNAPSHOT_ID_FIRST;
+			uint64_t stream = made_up ? UINT32_MAX : layouts.stream_count++;
+
+			if (map_put(&layouts.by_id, attribute->ids.items[j], stream << 32 | i))
 				continue;
 			layouts_deinit(&layouts);
 			return &error_no_memory;
@@ -117,16 +121,16 @@ static bool read_id(const struct layouts *layouts, const struct perf_event_heade
 	return true;
 }
 
-static uint32_t find_attribute(const struct layouts *layouts, uint64_t id)
+static void find_source(const struct layouts *layouts, struct record_identity *identity)
 {
-	const uint64_t *attribute;
+	const uint64_t *source = identity->id ? map_get(&layouts->by_id, identity->id) : NULL;
 
-	if (id == 0)
-		return 0;
-	attribute = map_get(&layouts->by_id, id);
-	if (attribute)
-		return (uint32_t)*attribute;
-	return layouts->count == 1 ? 0 : UINT32_MAX;
+	if (source) {
+		identity->attribute = (uint32_t)*source;
+		identity->stream = (uint32_t)(*source >> 32);
+	} else if (identity->id == 0 || layouts->count == 1) {
+		identity->attribute = 0;
+	}
 }
 
 static bool has_field(uint16_t place, size_t size)
@@ -170,12 +174,13 @@ static void read_known(const struct layout *layout, const struct perf_event_head
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	*identity_ret = (struct record_identity){.attribute = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
+	*identity_ret =
+	    (struct record_identity){.attribute = UINT32_MAX, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
 	if (header->type >= RECORD_HEADER_ATTR)
 		return true;
 	if (!read_id(layouts, header, record, &identity_ret->id))
 		return false;
-	identity_ret->attribute = find_attribute(layouts, identity_ret->id);
+	find_source(layouts, identity_ret);
 	if (identity_ret->attribute == UINT32_MAX)
 		return true;
 	if (!has_fields(&layouts->items[identity_ret->attribute], header))
@@ -187,7 +192,8 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret)
 {
-	*identity_ret = (struct record_identity){.attribute = attribute, .pid = -1, .tid = -1, .cpu = -1};
+	*identity_ret =
+	    (struct record_identity){.attribute = attribute, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
 	if (header->type >= RECORD_HEADER_ATTR)
 		return;
 	(void)read_id(layouts, header, record, &identity_ret->id);

@@ -26,12 +26,14 @@ struct layout {
 struct layouts {
 	struct layout *items; /* by attribute */
 	size_t count;
-	struct map by_id; /* index of the attribute */
+	struct map by_id;    /* index of the attribute, and of the stream in the upper half */
+	size_t stream_count; /* events of the kernel: one of each attribute and processor */
 };
 
 /* What every record may say about itself. */
 struct record_identity {
 	uint32_t attribute;    /* UINT32_MAX: not known */
+	uint32_t stream;       /* the event of the kernel, which makes its records in order; UINT32_MAX: none */
 	uint64_t id;	       /* 0: made up by perf, or none */
 	uint64_t time_ns;      /* 0: none */
 	int32_t pid, tid, cpu; /* -1: not known */

@@ -6,27 +6,53 @@
 
 #include "base/vector.h"
 
+#define EPOCHS_MAX 256 /* more jumps are damage */
+#define SEAM_WAITS 2   /* the round in which the jump was seen, and the next one */
+
+/* What records are ordered by. */
+struct moment {
+	uint64_t time_ns;
+	uint16_t epoch;
+};
+
+struct stream {
+	struct moment last;
+	bool seen;
+};
+
 struct order {
 	/* From `first` on: may go out up to `releasable`, then the rest of what was sorted, then what came since. */
 	VECTOR(struct order_item) items;
 	VECTOR(struct order_item) merged; /* where the next merge goes */
 	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
 	size_t first, releasable;
-	size_t round_start;	/* the first that was pushed in this round */
-	uint64_t youngest_ns;	/* pushed in this round */
-	uint64_t last_round_ns; /* the youngest of the rounds before */
-	uint64_t taken_ns;
+	size_t round_start;	    /* the first that was pushed in this round */
+	struct moment youngest;	    /* of this round and those before */
+	struct moment round_before; /* the youngest when the last round ended */
+	struct moment floor;	    /* nothing older may come, unless the clock has jumped */
+	struct stream *streams;
+	size_t stream_count;
+	uint16_t epoch;	     /* of the clock; the last one stays */
+	unsigned seam_waits; /* ends of rounds until nothing from before the last jump can come any more */
+	uint64_t seam_ns;    /* what is younger came before that jump */
+	struct moment taken; /* that of the last */
 	uint64_t violations;
 	size_t bytes;
 	bool has_rounds;
 };
 
-struct mmt_error *order_create(struct order **order_ret)
+struct mmt_error *order_create(size_t streams, struct order **order_ret)
 {
 	struct order *order = calloc(1, sizeof(*order));
 
 	if (!order)
 		return &error_no_memory;
+	order->streams = calloc(streams ? streams : 1, sizeof(*order->streams));
+	order->stream_count = streams;
+	if (!order->streams) {
+		free(order);
+		return &error_no_memory;
+	}
 	*order_ret = order;
 	return NULL;
 }
@@ -53,7 +79,25 @@ void order_destroy(struct order *order, struct record_blocks *blocks)
 	vector_deinit(&order->items);
 	vector_deinit(&order->merged);
 	vector_deinit(&order->runs);
+	free(order->streams);
 	free(order);
+}
+
+static inline bool is_before(const struct order_item *left, const struct order_item *right)
+{
+	if (left->epoch != right->epoch)
+		return left->epoch < right->epoch;
+	return left->time_ns < right->time_ns;
+}
+
+static inline bool is_younger(struct moment left, struct moment right)
+{
+	return left.epoch != right.epoch ? left.epoch > right.epoch : left.time_ns > right.time_ns;
+}
+
+static inline struct moment moment_of(const struct order_item *item)
+{
+	return (struct moment){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
 /* Ascending runs of what is held before place `count`. */
@@ -65,7 +109,7 @@ static bool find_runs(struct order *order, size_t count)
 	if (!vector_push(&order->runs, order->first))
 		return false;
 	for (size_t i = order->first + 1; i < count; i++) {
-		if (items[i].time_ns < items[i - 1].time_ns && !vector_push(&order->runs, i))
+		if (is_before(&items[i], &items[i - 1]) && !vector_push(&order->runs, i))
 			return false;
 	}
 	return vector_push(&order->runs, count);
@@ -77,7 +121,7 @@ static void merge_runs(const struct order_item *from, struct order_item *to, siz
 	size_t left = start, right = middle;
 
 	while (left < middle && right < end) {
-		bool take_right = from[right].time_ns < from[left].time_ns;
+		bool take_right = is_before(&from[right], &from[left]);
 
 		to[start++] = from[take_right ? right : left];
 		right += take_right;
@@ -116,17 +160,17 @@ static struct mmt_error *sort(struct order *order, size_t held)
 }
 
 /* The first that is younger; what is held is sorted. */
-static size_t find_younger(const struct order *order, uint64_t time_ns)
+static size_t find_younger(const struct order *order, struct moment moment)
 {
 	size_t low = order->first, high = order->items.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (order->items.items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
+		if (is_younger(moment_of(&order->items.items[middle]), moment))
 			high = middle;
+		else
+			low = middle + 1;
 	}
 	return low;
 }
@@ -149,56 +193,97 @@ static struct mmt_error *release_half(struct order *order)
 	size_t middle = order->first + (order->items.count - order->first) / 2;
 
 	if (!error)
-		order->releasable = find_younger(order, order->items.items[middle].time_ns);
+		order->releasable = find_younger(order, moment_of(&order->items.items[middle]));
+	order->seam_waits -= order->seam_waits > 0;
 	return error;
 }
 
-struct mmt_error *order_push(struct order *order, const struct order_item *item)
+/* The clock was at `before_ns` and is at `after_ns` now. What this round has brought from behind it already moves. */
+static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_ns)
 {
+	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
+	uint16_t before = order->epoch;
+
+	if (before == EPOCHS_MAX)
+		return;
+	order->epoch++;
+	order->seam_ns = after_ns + (before_ns - after_ns) / 2;
+	order->seam_waits = SEAM_WAITS;
+	for (size_t i = start; i < order->items.count; i++) {
+		struct order_item *item = &order->items.items[i];
+
+		if (item->epoch != before || item->time_ns > order->seam_ns)
+			continue;
+		item->epoch = order->epoch;
+		if (is_younger(moment_of(item), order->youngest))
+			order->youngest = moment_of(item);
+	}
+}
+
+/* The epoch of a record that comes now. */
+static uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
+{
+	bool joined = stream && stream->seen && stream->last.epoch == order->epoch;
+	uint64_t limit_ns = order->floor.epoch == order->epoch ? order->floor.time_ns : 0;
+
+	if (!joined && order->seam_waits && time_ns > order->seam_ns)
+		return order->epoch - 1;
+	if (joined && stream->last.time_ns > limit_ns)
+		limit_ns = stream->last.time_ns;
+	if (stream && limit_ns > ORDER_JUMP_NS && time_ns < limit_ns - ORDER_JUMP_NS)
+		begin_epoch(order, limit_ns, time_ns);
+	return order->epoch;
+}
+
+static void place_in_time(struct order *order, struct order_item *item, uint32_t number)
+{
+	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
+
+	if (!item->time_ns) {
+		item->time_ns = order->taken.time_ns;
+		item->epoch = order->taken.epoch;
+		return;
+	}
+	item->epoch = find_epoch(order, item->time_ns, stream);
+	if (stream)
+		*stream = (struct stream){.last = moment_of(item), .seen = true};
+	if (is_younger(moment_of(item), order->youngest))
+		order->youngest = moment_of(item);
+}
+
+struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
+{
+	struct order_item *added;
+
 	if (order->first && order->first == order->releasable)
 		compact(order);
-	if (!vector_push(&order->items, *item))
+	added = vector_append(&order->items);
+	if (!added)
 		return &error_no_memory;
+	*added = *item;
+	place_in_time(order, added, stream);
 	item->block->pending++;
 	order->bytes += item->size;
-	if (item->time_ns > order->youngest_ns)
-		order->youngest_ns = item->time_ns;
 	if (order->bytes > (order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES) &&
 	    order->first == order->releasable)
 		return release_half(order);
 	return NULL;
 }
 
-/* What came before this round goes out as a whole. */
-static struct mmt_error *begin_anew(struct order *order)
-{
-	struct mmt_error *error = NULL;
-
-	if (order->first < order->round_start)
-		error = sort(order, order->round_start);
-	order->releasable = order->round_start > order->first ? order->round_start : order->first;
-	return error;
-}
-
 struct mmt_error *order_end_round(struct order *order)
 {
-	uint64_t release_ns = order->last_round_ns;
-	bool jumped =
-	    order->youngest_ns && release_ns > ORDER_JUMP_NS && order->youngest_ns < release_ns - ORDER_JUMP_NS;
 	struct mmt_error *error = NULL;
 
-	if (jumped) {
-		error = begin_anew(order);
-	} else if (release_ns && order->first < order->items.count) {
+	order->floor = order->round_before;
+	if (order->has_rounds && order->first < order->items.count) {
 		error = sort(order, order->items.count);
 		if (!error)
-			order->releasable = find_younger(order, release_ns);
+			order->releasable = find_younger(order, order->floor);
 	}
-	if (jumped || order->youngest_ns > release_ns)
-		order->last_round_ns = order->youngest_ns;
+	order->round_before = order->youngest;
+	order->seam_waits -= order->seam_waits > 0;
 	order->has_rounds = true;
 	order->round_start = order->items.count;
-	order->youngest_ns = 0;
 	return error;
 }
 
@@ -210,13 +295,13 @@ struct mmt_error *order_end(struct order *order)
 	return error;
 }
 
-static void note_time(struct order *order, uint64_t time_ns)
+static void note_time(struct order *order, struct moment moment)
 {
-	bool late = time_ns < order->taken_ns;
+	bool late = moment.time_ns < order->taken.time_ns;
 
 	order->violations += late;
-	if (!late || order->taken_ns - time_ns > ORDER_JUMP_NS)
-		order->taken_ns = time_ns;
+	if (!late || order->taken.time_ns - moment.time_ns > ORDER_JUMP_NS || moment.epoch != order->taken.epoch)
+		order->taken = moment;
 }
 
 size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
@@ -230,7 +315,7 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 		items_ret[count++] = *item;
 		taken += item->size;
 		let_go(item->block, done);
-		note_time(order, item->time_ns);
+		note_time(order, moment_of(item));
 	}
 	order->bytes -= taken;
 	return count;

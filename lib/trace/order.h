@@ -5,8 +5,10 @@
  * youngest record of the round before. So at the end of round n everything up to the largest time of round n-1 may go
  * out. What waits is a few ascending runs, which are merged; records stay where they are.
  *
- * A clock that jumps back is told by a round that is wholly older than the one before: what waits from before goes out
- * first, and order begins anew.
+ * A clock that jumps back is told by the events: the times of one only rise, and none is older than what may go out.
+ * What is behind the jump is a new epoch, which goes out behind the one before. Rings are drained one after the other,
+ * so for this round and the next one records of both may come: those whose time is nearer to that behind the jump are
+ * behind it.
  *
  * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
  * ORDER_WINDOW_BYTES wait.
@@ -22,24 +24,30 @@
 #include "trace/record-blocks.h"
 
 #define ORDER_WINDOW_BYTES (32u << 20)
-#define ORDER_JUMP_NS 1000000000ULL	/* rings are drained several times a second */
+#define ORDER_JUMP_NS 1000000000ULL
+#define ORDER_NO_STREAM UINT32_MAX
 #define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
 
 struct order;
 
 struct order_item {
-	uint64_t time_ns;
+	uint64_t time_ns; /* 0: none; then that of what was taken last */
 	const uint8_t *record;
 	struct record_block *block;
-	uint32_t attribute, size; /* the first is the caller's */
+	uint32_t attribute;   /* the caller's */
+	uint16_t size, epoch; /* the second is the order's */
 };
 
-struct mmt_error *order_create(struct order **order_ret) MMT_MUST_CHECK;
+/* Streams: sources whose records come in order, each known by its number. */
+struct mmt_error *order_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
 /* Blocks with records that have not gone out are given back to `blocks`. Accepts NULL. */
 void order_destroy(struct order *order, struct record_blocks *blocks);
 
-/* Equal times keep their order of arrival. The record is one more that its block has pending. */
-struct mmt_error *order_push(struct order *order, const struct order_item *item) MMT_MUST_CHECK;
+/*
+ * Equal times keep their order of arrival. The record is one more that its block has pending. ORDER_NO_STREAM: it says
+ * nothing of the clock.
+ */
+struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream) MMT_MUST_CHECK;
 
 struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
 /* Nothing more comes: everything may go out. */

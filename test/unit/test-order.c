@@ -5,15 +5,17 @@
 #include "trace/order.h"
 
 #define RECORD_BYTES 64
+#define STREAMS 4
+#define LATE_NS (5000 * ORDER_JUMP_NS)
 
 static struct order *order;
 static struct record_block block; /* in which all records lie: of each only its first byte, the name */
 static uint8_t names[256];
-static uint32_t record_bytes;
+static uint16_t record_bytes;
 
 static void create(void)
 {
-	ck_assert_ptr_null(order_create(&order));
+	ck_assert_ptr_null(order_create(STREAMS, &order));
 	block = (struct record_block){0};
 	record_bytes = RECORD_BYTES;
 	for (unsigned i = 0; i < 256; i++)
@@ -25,12 +27,17 @@ static void destroy(void)
 	order_destroy(order, NULL);
 }
 
-static void push(uint64_t time_ns, uint8_t name)
+static void push_from(uint32_t stream, uint64_t time_ns, uint8_t name)
 {
 	const struct order_item item = {
 	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = record_bytes};
 
-	ck_assert_ptr_null(order_push(order, &item));
+	ck_assert_ptr_null(order_push(order, &item, stream));
+}
+
+static void push(uint64_t time_ns, uint8_t name)
+{
+	push_from(0, time_ns, name);
 }
 
 /* 0: nothing may go out. */
@@ -194,11 +201,9 @@ END_TEST
 /* What waits from before a jump goes out before what comes after it, which is in order again. */
 START_TEST(order_begins_anew_when_the_clock_jumps_back)
 {
-	const uint64_t late_ns = 5000 * ORDER_JUMP_NS;
-
-	push(late_ns + 1, 'a');
-	push(late_ns + 3, 'c');
-	push(late_ns + 2, 'b');
+	push(LATE_NS + 1, 'a');
+	push(LATE_NS + 3, 'c');
+	push(LATE_NS + 2, 'b');
 	end_round();
 	push(20, 'e');
 	push(10, 'd');
@@ -219,6 +224,97 @@ START_TEST(order_begins_anew_when_the_clock_jumps_back)
 	ck_assert_uint_eq(pop(), 'f');
 	ck_assert_uint_eq(pop(), 'g');
 	ck_assert_uint_eq(order_violations(order), 1);
+}
+END_TEST
+
+/*
+ * J: the jump.
+ * ring 0:  a  J    d            |     f  |
+ * ring 1:     J       e         |     g  |   with nothing before it
+ * ring 2:  b                    | c J  h |   drained before the jump
+ * round:            1                2     3
+ */
+START_TEST(a_jump_inside_a_round_keeps_the_order)
+{
+	push_from(1, 50, 'e');
+	push_from(0, LATE_NS, 'a');
+	push_from(0, 10, 'd');
+	push_from(2, LATE_NS + 1, 'b');
+	end_round();
+	push_from(0, 1000, 'f');
+	push_from(1, 2000, 'g');
+	push_from(2, LATE_NS + 2, 'c');
+	push_from(2, 3000, 'h');
+	end_round();
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'c');
+	ck_assert_uint_eq(pop(), 'd');
+	ck_assert_uint_eq(pop(), 'e');
+	ck_assert_uint_eq(pop(), 0);
+	end_round();
+	ck_assert_uint_eq(pop(), 'f');
+	ck_assert_uint_eq(pop(), 'g');
+	ck_assert_uint_eq(pop(), 'h');
+	ck_assert_uint_eq(order_violations(order), 1);
+}
+END_TEST
+
+/* An event that has not been seen before tells the jump too: nothing so old was awaited any more. */
+START_TEST(a_jump_is_told_by_what_has_gone_out)
+{
+	push_from(0, LATE_NS, 'a');
+	end_round();
+	push_from(0, LATE_NS + 10, 'b');
+	end_round();
+	ck_assert_uint_eq(pop(), 'a');
+	push_from(1, 7, 'c');
+	push_from(0, 8, 'd');
+	push_from(2, LATE_NS + 11, 'x');
+	end();
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'x');
+	ck_assert_uint_eq(pop(), 'c');
+	ck_assert_uint_eq(pop(), 'd');
+	ck_assert_uint_eq(pop(), 0);
+}
+END_TEST
+
+/* What a recorder says itself may be old: the clock has not jumped. */
+START_TEST(only_streams_tell_of_the_clock)
+{
+	push_from(0, LATE_NS, 'a');
+	push_from(ORDER_NO_STREAM, 5, 'b');
+	push_from(1, LATE_NS - 1, 'c');
+	push_from(ORDER_NO_STREAM, 0, 'd');
+	end();
+	ck_assert_uint_eq(pop(), 'd');
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'c');
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(order_violations(order), 0);
+}
+END_TEST
+
+/* One without a time takes that of the last that went out, of its epoch, and hides no jump. */
+START_TEST(a_record_without_a_time_stands_where_it_comes)
+{
+	push(LATE_NS, 'a');
+	end_round();
+	end_round();
+	ck_assert_uint_eq(pop(), 'a');
+	push_from(ORDER_NO_STREAM, 0, 'b');
+	push(10, 'd');
+	push_from(ORDER_NO_STREAM, 0, 'c');
+	push(20, 'e');
+	end_round();
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'c');
+	push(30, 'f');
+	end_round();
+	ck_assert_uint_eq(pop(), 'd');
+	ck_assert_uint_eq(pop(), 'e');
+	ck_assert_uint_eq(pop(), 0);
 }
 END_TEST
 
@@ -244,7 +340,7 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 	struct order_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
 
 	push(1, 'a');
-	ck_assert_ptr_null(order_push(order, &item));
+	ck_assert_ptr_null(order_push(order, &item, 0));
 	push(3, 'c');
 	other.left = true;
 	end();
@@ -271,6 +367,10 @@ int main(void)
 	tcase_add_test(cases, runs_of_any_length_are_merged);
 	tcase_add_test(cases, without_rounds_memory_is_bounded);
 	tcase_add_test(cases, order_begins_anew_when_the_clock_jumps_back);
+	tcase_add_test(cases, a_jump_inside_a_round_keeps_the_order);
+	tcase_add_test(cases, a_jump_is_told_by_what_has_gone_out);
+	tcase_add_test(cases, only_streams_tell_of_the_clock);
+	tcase_add_test(cases, a_record_without_a_time_stands_where_it_comes);
 	tcase_add_test(cases, a_batch_is_bounded_in_bytes);
 	tcase_add_test(cases, blocks_are_told_when_nothing_waits_in_them);
 	suite_add_tcase(suite, cases);
