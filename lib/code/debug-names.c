@@ -43,7 +43,7 @@ struct debug_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	uint64_t ranges_left;		  /* that the file can still describe */
-	bool lacks_units;
+	bool lacks_parts;
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -70,26 +70,33 @@ static bool add_unit(struct debug_names *names, const struct unit *unit)
 	return vector_push(&names->units, *unit);
 }
 
-/* No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. */
-static uint64_t count_possible_ranges(Dwarf *dwarf)
+/*
+ * No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. Some sections
+ * tell of a supplementary file, which has what several programs have in common.
+ */
+static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
 {
 	Elf *elf = dwarf_getelf(dwarf);
 	Elf_Scn *section = NULL;
+	bool has_supplement = false;
 	uint64_t size = 0;
-	size_t names;
+	size_t texts;
 
-	if (elf_getshdrstrndx(elf, &names))
-		return 0;
+	if (elf_getshdrstrndx(elf, &texts))
+		return;
 	while ((section = elf_nextscn(elf, section))) {
 		Elf_Data *data;
 		GElf_Shdr header;
 		const char *name;
 
-		if (gelf_getshdr(section, &header) && (name = elf_strptr(elf, names, header.sh_name)) &&
-		    strstr(name, "debug_") && (data = elf_getdata(section, NULL)))
+		if (!gelf_getshdr(section, &header) || !(name = elf_strptr(elf, texts, header.sh_name)))
+			continue;
+		has_supplement |= !strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup");
+		if (strstr(name, "debug_") && (data = elf_getdata(section, NULL)))
 			size += data->d_size;
 	}
-	return size / RANGE_BYTES_MIN;
+	names->ranges_left = size / RANGE_BYTES_MIN;
+	names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
 /*
@@ -105,14 +112,14 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 	if (!names)
 		return &error_no_memory;
-	names->ranges_left = count_possible_ranges(dwarf);
+	look_at_sections(names, dwarf);
 	while (!dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes)) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		if (dwarf_tag(&unit.lines) == DW_TAG_partial_unit)
 			continue;
 		if (type != DW_UT_skeleton || dwarf_tag(&unit.scopes) == DW_TAG_invalid) {
-			names->lacks_units |= type == DW_UT_skeleton;
+			names->lacks_parts |= type == DW_UT_skeleton;
 			unit.scopes = unit.lines;
 		}
 		if (!add_unit(names, &unit)) {
@@ -128,7 +135,7 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 bool debug_names_complete(const struct debug_names *names)
 {
-	return !names->lacks_units;
+	return !names->lacks_parts;
 }
 
 void debug_names_destroy(struct debug_names *names)

@@ -16,7 +16,7 @@ struct debug_names;
 struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_ret) MMT_MUST_CHECK;
 void debug_names_destroy(struct debug_names *names);
 
-/* False: some files with parts of it (split DWARF) are missing. */
+/* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
 bool debug_names_complete(const struct debug_names *names);
 
 struct debug_frame {

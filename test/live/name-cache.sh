@@ -94,3 +94,22 @@ before=$(stat -c %Y "$kept")
 report distrusted
 expect_same other distrusted "a directory that others may write shows"
 [ "$(stat -c %Y "$kept")" = "$before" ] || fail "a directory that others may write was used"
+
+# Names that a missing supplementary file would make better are not kept; with the file that its build-id asks for they are.
+supplement=0123456789abcdef0123456789abcdef01234567
+rm -rf "$XDG_CACHE_HOME"
+{
+	printf 'supplement\0'
+	printf "$(sed 's/../\\x&/g' <<<$supplement)"
+} >link
+objcopy --add-section .gnu_debugaltlink=link "$program" with-link 2>/dev/null || skip "objcopy adds no section"
+id=$(readelf -n with-link | sed -n 's/.*Build ID: //p')
+kept=$XDG_CACHE_HOME/mmtrace/$id.names
+mv with-link "$program"
+"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+report unsupplemented
+grep -q 'names.c:' unsupplemented || fail "the report has no lines: $(cat unsupplemented)"
+[ ! -e "$kept" ] || fail "names were kept although the supplementary file is missing"
+gcc -g -shared -o supplement -Wl,--build-id=0x$supplement "$SOURCE/test/workload/names.c" || fail gcc
+report supplemented
+[ -f "$kept" ] || fail "names were not kept: $(ls -R "$XDG_CACHE_HOME")"
