@@ -13,7 +13,10 @@
 
 #define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
 #define HEAD_BYTES_MAX (256u << 20) /* everything before the data */
-#define PUSH_BYTES (64u << 10)	    /* so much output is collected before it is written */
+#define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
+#define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* what fits into one, with padding */
+#define FRAME_BYTES_LEAST (256u << 10)
+#define PUSH_BYTES (64u << 10) /* so much output is collected before it is written */
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */
@@ -50,6 +53,9 @@ struct writer {
 	bool round_is_empty;
 	bool removed; /* the file, by somebody else, or a pipe's reader: that was an error already */
 };
+
+/* The next frame is to hold so many bytes, where one of at most `frame_bytes` held `size` and took `compressed`. */
+size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed);
 
 void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size);
 

@@ -7,10 +7,6 @@
 #include "base/cleanup.h"
 #include "trace/writer-state.h"
 
-#define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
-#define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* a frame that fits into one, with padding   \
-									  */
-#define FRAME_BYTES_FIRST (256u << 10)
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
 
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
@@ -23,7 +19,7 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	writer->file.fd = -1;
 	writer->round_is_empty = true;
 	buffer_init(&writer->pending, FRAME_BYTES);
-	writer->frame_bytes = FRAME_BYTES_FIRST;
+	writer->frame_bytes = FRAME_BYTES_LEAST;
 	buffer_init(&writer->scratch, 2 * FRAME_BYTES);
 	buffer_init(&writer->output, 2 * PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
@@ -236,13 +232,13 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
  * What repeats is found within a frame only, so that each can be read by itself: the larger the better. But one that
  * does not fit into a record is compressed again in halves, which takes time.
  */
-static void choose_frame_bytes(struct writer *writer, size_t size, size_t compressed)
+size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed)
 {
-	if (compressed > FRAME_RECORD_BYTES && writer->frame_bytes > FRAME_BYTES_FIRST)
-		writer->frame_bytes /= 2;
-	else if (size > writer->frame_bytes / 2 && compressed < FRAME_RECORD_BYTES / 3 &&
-		 writer->frame_bytes < FRAME_BYTES)
-		writer->frame_bytes *= 2;
+	if (compressed > FRAME_RECORD_BYTES && frame_bytes > FRAME_BYTES_LEAST)
+		return frame_bytes / 2;
+	if (size > frame_bytes / 2 && compressed < FRAME_RECORD_BYTES / 3 && frame_bytes < FRAME_BYTES)
+		return frame_bytes * 2;
+	return frame_bytes;
 }
 
 static struct mmt_error *emit_pending(struct writer *writer)
@@ -253,7 +249,7 @@ static struct mmt_error *emit_pending(struct writer *writer)
 
 	if (size) {
 		error = emit_records(writer, writer->pending.data, size);
-		choose_frame_bytes(writer, size, writer->bytes_out - before);
+		writer->frame_bytes = writer_choose_frame_bytes(writer->frame_bytes, size, writer->bytes_out - before);
 	}
 	buffer_clear(&writer->pending);
 	return error;
