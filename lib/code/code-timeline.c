@@ -8,7 +8,9 @@
 #include "base/cleanup.h"
 #include "base/ordered-bits.h"
 
-#define GOING_BACK_MAX 16
+/* Ranges that going back may apply once more: so many, or all of them so many times. */
+#define REAPPLIED_MIN (1u << 20)
+#define REAPPLIED_TIMES 16
 
 /*
  * All starts and ends cut the address space into pieces. For each: the first range that ever covers it, and (as runs of
@@ -24,7 +26,8 @@ struct code_timeline {
 	struct ordered_bits runs;
 	size_t applied; /* so many ranges, the first ones */
 	uint64_t epoch;
-	unsigned went_back;
+	uint64_t reappliable; /* ranges, before it no longer goes back */
+	bool is_behind;	      /* the last question was about an earlier time than that of the last range applied */
 };
 
 static int compare_numbers(const void *left, const void *right)
@@ -120,6 +123,9 @@ struct mmt_error *code_timeline_create(const struct timed_range *ranges, size_t 
 		return &error_no_memory;
 	timeline->ranges = ranges;
 	timeline->count = count < CODE_TIMELINE_RANGES_MAX ? count : CODE_TIMELINE_RANGES_MAX;
+	timeline->reappliable = REAPPLIED_MIN;
+	if (timeline->count > REAPPLIED_MIN / REAPPLIED_TIMES)
+		timeline->reappliable = (uint64_t)timeline->count * REAPPLIED_TIMES;
 	complete = collect_bounds(timeline);
 	bytes = (timeline->bound_count + 1) * sizeof(*timeline->first);
 	timeline->first = complete ? malloc(bytes) : NULL;
@@ -183,23 +189,29 @@ static void apply(struct code_timeline *timeline, uint32_t index)
 	timeline->epoch += replaces;
 }
 
-static void go_back(struct code_timeline *timeline)
+/* False: that has been done too often. */
+static bool go_back(struct code_timeline *timeline)
 {
-	if (!timeline->applied || timeline->went_back >= GOING_BACK_MAX)
-		return;
-	timeline->went_back++;
+	if (timeline->applied > timeline->reappliable)
+		return false;
+	timeline->reappliable -= timeline->applied;
 	for (size_t run = 0; (run = ordered_bits_after(&timeline->runs, run)) != ORDERED_BITS_NONE; run++)
 		ordered_bits_clear(&timeline->runs, run);
 	timeline->applied = 0;
 	timeline->epoch++;
+	return true;
 }
 
 uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns)
 {
-	if (timeline->applied && timeline->ranges[timeline->applied - 1].from_ns > time_ns)
-		go_back(timeline);
+	bool was_behind = timeline->is_behind;
+
+	timeline->is_behind =
+	    timeline->applied && timeline->ranges[timeline->applied - 1].from_ns > time_ns && !go_back(timeline);
 	while (timeline->applied < timeline->count && timeline->ranges[timeline->applied].from_ns <= time_ns)
 		apply(timeline, (uint32_t)timeline->applied++);
+	/* What is not told then may be known at another time. */
+	timeline->epoch += timeline->is_behind || was_behind;
 	return timeline->epoch;
 }
 
@@ -212,5 +224,10 @@ uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, ui
 		return CODE_TIMELINE_NONE;
 	(void)code_timeline_epoch(timeline, time_ns);
 	owner = owner_of(timeline, piece - 1);
-	return owner == CODE_TIMELINE_NONE ? timeline->first[piece - 1] : owner;
+	if (owner == CODE_TIMELINE_NONE)
+		return timeline->first[piece - 1];
+	/* A range that was there then, and still is, was so all the time; what it replaced is no longer known. */
+	if (timeline->is_behind && timeline->ranges[owner].from_ns > time_ns)
+		return owner == timeline->first[piece - 1] ? owner : CODE_TIMELINE_NONE;
+	return owner;
 }

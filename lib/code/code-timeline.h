@@ -29,7 +29,7 @@ void code_timeline_destroy(struct code_timeline *timeline);
 /*
  * Index of the range at `address` at this time: the last one that was there; where none was yet, the first that came:
  * runtimes write down what they have generated somewhat later, some only when they end. CODE_TIMELINE_NONE: none ever.
- * Times should ascend; going back is possible, but slow, and after a few times no longer done.
+ * Times should ascend; going back is slow, and bounded: then what has been replaced since is not told any more.
  */
 uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, uint64_t time_ns);
 
