@@ -134,13 +134,13 @@ static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t ti
 }
 
 /* Is what a process did then to be recorded? One that nobody told of joins when everybody is recorded: it may have come
- * into the control group. */
+ * into the control group; but not one for which the last snapshots come too early. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
 	struct scope *scope = &recorder->scope;
 
 	*mine_ret = scope_admits(scope, pid, time_ns);
-	if (!*mine_ret && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
+	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
 		return adopt(recorder, pid, time_ns, mine_ret);
 	return NULL;
 }
@@ -377,9 +377,13 @@ static struct mmt_error *note_birth(void *context, const void *record, size_t si
 	return &error_no_memory;
 }
 
-/* Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. */
+/*
+ * Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. The rings
+ * are looked at one after the other: of what comes meanwhile a part is seen, of a family perhaps the youngest only.
+ */
 static struct mmt_error *find_births(struct recorder *recorder)
 {
+	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 
 	if (!scope_wants_births(&recorder->scope))
@@ -388,7 +392,7 @@ static struct mmt_error *find_births(struct recorder *recorder)
 		if (recorder->rings.items.items[i].kind == RING_TRUTH)
 			error = rings_peek(&recorder->rings.items.items[i], note_birth, recorder);
 	}
-	return error || scope_apply_births(&recorder->scope) ? error : &error_no_memory;
+	return error || scope_apply_births(&recorder->scope, begin_ns) ? error : &error_no_memory;
 }
 
 struct mmt_error *drain_rings(struct recorder *recorder)

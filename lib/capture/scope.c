@@ -53,15 +53,18 @@ static bool apply(struct scope *scope, const struct scope_birth *birth)
 	return followed || map_put(&scope->ends, (uint32_t)birth->pid, birth->time_ns);
 }
 
-bool scope_apply_births(struct scope *scope)
+bool scope_apply_births(struct scope *scope, uint64_t until_ns)
 {
+	size_t applied = 0, count = scope->births.count;
 	bool ok = true;
 
-	if (scope->births.count > 1)
-		qsort(scope->births.items, scope->births.count, sizeof(*scope->births.items), compare_times);
-	for (size_t i = 0; ok && i < scope->births.count; i++)
-		ok = apply(scope, &scope->births.items[i]);
-	scope->births.count = 0;
+	if (count > 1)
+		qsort(scope->births.items, count, sizeof(*scope->births.items), compare_times);
+	for (; ok && applied < count && scope->births.items[applied].time_ns <= until_ns; applied++)
+		ok = apply(scope, &scope->births.items[applied]);
+	for (size_t i = applied; i < count; i++)
+		scope->births.items[i - applied] = scope->births.items[i];
+	scope->births.count = count - applied;
 	return ok;
 }
 

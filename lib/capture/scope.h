@@ -48,8 +48,12 @@ bool scope_wants_births(const struct scope *scope);
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 bool scope_note_birth(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
-/* Of those noted, which may come in any order, in that of time. */
-bool scope_apply_births(struct scope *scope);
+/*
+ * Of those noted, which may come in any order, in that of time, up to a moment before which every birth has been noted:
+ * a later one may be of a child whose own birth came into a ring that had been looked at already. It waits for the next
+ * time.
+ */
+bool scope_apply_births(struct scope *scope, uint64_t until_ns);
 
 /* Those that were followed by then and are not known any more: forgotten as ended. */
 void scope_forget(struct scope *scope, const struct known_processes *known, uint64_t before_ns);

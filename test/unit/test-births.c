@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who is let in while the rings are drained: made rings, in which records come in an order that is seldom met. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/clock.h"
+#include "capture/drain.h"
+#include "support/run-suite.h"
+
+#define PAGE 4096
+#define LATER_NS 10000000000ULL /* than any drain here */
+
+enum { PARENT = 7, CHILD = 8, GRANDCHILD = 9, EVENT_ID = 5, RINGS = 2 };
+
+struct made_ring {
+	_Alignas(8) uint8_t mapping[3 * PAGE]; /* control page, data */
+};
+
+static struct recorder *recorder;
+static struct made_ring *rings;
+
+static void setup(void)
+{
+	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+
+	recorder = calloc(1, sizeof(*recorder));
+	rings = calloc(RINGS, sizeof(*rings));
+	recorder->options = &options;
+	for (size_t i = 0; i < RINGS; i++) {
+		struct perf_event_mmap_page *control = (void *)rings[i].mapping;
+		struct ring ring = {.mapping = rings[i].mapping, .data_bytes = 2 * (size_t)PAGE};
+
+		control->data_offset = PAGE;
+		ck_assert(vector_push(&recorder->rings.items, ring));
+	}
+}
+
+static void teardown(void)
+{
+	scope_deinit(&recorder->scope);
+	in_flight_deinit(&recorder->in_flight);
+	known_processes_deinit(&recorder->processes);
+	map_deinit(&recorder->attachment.event_of_id);
+	vector_deinit(&recorder->events.items);
+	vector_deinit(&recorder->rings.items);
+	free(recorder);
+	free(rings);
+}
+
+static void put(size_t ring, const void *record, size_t size)
+{
+	struct perf_event_mmap_page *control = (void *)rings[ring].mapping;
+
+	memcpy(rings[ring].mapping + PAGE + control->data_head, record, size);
+	control->data_head += size;
+}
+
+static void put_birth(size_t ring, pid_t pid, pid_t parent, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header header;
+		int32_t pid, parent, tid, parent_tid;
+		uint64_t time_ns;
+		int32_t by_pid, by_tid; /* what every record ends with */
+		uint64_t by_time_ns, cpu, id;
+	} record = {
+	    .header = {.type = PERF_RECORD_FORK, .size = sizeof(record)},
+	    .pid = pid,
+	    .parent = parent,
+	    .tid = pid,
+	    .parent_tid = parent,
+	    .time_ns = time_ns,
+	    .by_pid = parent,
+	    .by_tid = parent,
+	    .by_time_ns = time_ns,
+	};
+
+	put(ring, &record, sizeof(record));
+}
+
+static void put_call(size_t ring, pid_t pid, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t id, ip;
+		int32_t pid, tid;
+		uint64_t time_ns, cpu;
+	} record = {
+	    .header = {.type = PERF_RECORD_SAMPLE, .size = sizeof(record)},
+	    .id = EVENT_ID,
+	    .pid = pid,
+	    .tid = pid,
+	    .time_ns = time_ns,
+	};
+
+	put(ring, &record, sizeof(record));
+}
+
+/* The child was born in the first ring when that had been looked at, the grandchild in the second one before it was. */
+START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
+{
+	uint64_t born_ns = clock_now_ns() + LATER_NS;
+
+	recorder->scope.kind = SCOPE_PROCESSES;
+	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
+	put_birth(1, GRANDCHILD, CHILD, born_ns + 2);
+	ck_assert_ptr_null(drain_rings(recorder));
+	put_birth(0, CHILD, PARENT, born_ns + 1);
+	ck_assert_ptr_null(drain_rings(recorder));
+	ck_assert(scope_apply_births(&recorder->scope, born_ns + 2)); /* as a drain does by then */
+	ck_assert(scope_admits(&recorder->scope, CHILD, born_ns + 1));
+	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, born_ns + 2));
+}
+END_TEST
+
+START_TEST(a_birth_counts_for_what_is_read_with_it)
+{
+	uint64_t born_ns = clock_now_ns();
+
+	recorder->scope.kind = SCOPE_PROCESSES;
+	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
+	put_birth(1, GRANDCHILD, CHILD, born_ns);
+	put_birth(0, CHILD, PARENT, born_ns - 1);
+	ck_assert_ptr_null(drain_rings(recorder));
+	ck_assert_uint_eq(recorder->scope.births.count, 0);
+	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, clock_now_ns()));
+}
+END_TEST
+
+/* Everybody is recorded, and somebody comes whom nobody told of: it would have no last snapshot. */
+START_TEST(nobody_joins_while_the_recording_ends)
+{
+	static const struct event_description event = {.role = ROLE_TRUTH};
+
+	recorder->scope.kind = SCOPE_EVERYBODY;
+	ck_assert(vector_push(&recorder->events.items, event));
+	ck_assert(map_put(&recorder->attachment.event_of_id, EVENT_ID, 0));
+	recorder->closed = _i;
+	put_call(0, getpid(), clock_now_ns());
+	ck_assert_ptr_null(drain_rings(recorder));
+	ck_assert_uint_eq(recorder->processes.items.count, _i ? 0 : 1);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("births");
+	Suite *suite = suite_create("births");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, a_child_is_followed_although_it_is_seen_before_its_parent);
+	tcase_add_test(tests, a_birth_counts_for_what_is_read_with_it);
+	tcase_add_loop_test(tests, nobody_joins_while_the_recording_ends, 0, 2);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
