@@ -22,10 +22,10 @@
 
 void command_init(struct command *command)
 {
-	*command = (struct command){.go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
+	*command = (struct command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
 }
 
-static void close_pipe(int *fd)
+static void close_descriptor(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -36,9 +36,10 @@ void command_deinit(struct command *command)
 {
 	bool held = command->go_pipe[0] >= 0; /* it was never let run */
 
-	close_pipe(&command->go_pipe[0]);
-	close_pipe(&command->go_pipe[1]);
-	close_pipe(&command->error_pipe);
+	close_descriptor(&command->go_pipe[0]);
+	close_descriptor(&command->go_pipe[1]);
+	close_descriptor(&command->error_pipe);
+	close_descriptor(&command->pidfd);
 	if (held && command->pid > 0) {
 		kill(command->pid, SIGKILL);
 		waitpid(command->pid, NULL, 0);
@@ -140,6 +141,7 @@ struct mmt_error *command_start(struct command *command, char *const *arguments)
 		command->pid = 0;
 		return error_system(errno_value, "cannot start %s", command->name);
 	}
+	command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
 	return NULL;
 }
 
@@ -155,13 +157,22 @@ struct mmt_error *command_release(struct command *command)
 	while (count < 0 && errno == EINTR);
 	if (count == sizeof(errno_value))
 		return error_set_code(error_system(errno_value, "cannot run %s", command->name), MMT_ERROR_COMMAND);
-	close_pipe(&command->go_pipe[0]);
-	close_pipe(&command->go_pipe[1]);
-	close_pipe(&command->error_pipe);
+	close_descriptor(&command->go_pipe[0]);
+	close_descriptor(&command->go_pipe[1]);
+	close_descriptor(&command->error_pipe);
 	return NULL;
 }
 
-void command_poll(struct command *command)
+bool command_has_ended(const struct command *command)
+{
+	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
+
+	if (command->pidfd >= 0)
+		return poll(&ended, 1, 0) > 0;
+	return command->pid > 0 && proc_has_ended(command->pid);
+}
+
+static void reap(struct command *command)
 {
 	int status;
 
@@ -173,20 +184,16 @@ void command_poll(struct command *command)
 
 bool command_stop(struct command *command)
 {
-	struct pollfd ended = {.events = POLLIN};
+	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 
 	/* Before it was let run, the child waits for a word, and ends when none can come. */
-	close_pipe(&command->go_pipe[1]);
-	command_poll(command);
+	close_descriptor(&command->go_pipe[1]);
+	reap(command);
 	if (command->pid <= 0)
 		return true;
 	kill(command->pid, SIGTERM);
-	ended.fd = (int)syscall(SYS_pidfd_open, command->pid, 0);
-	if (ended.fd >= 0) {
-		while (poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
-			;
-		close(ended.fd);
-	}
+	while (ended.fd >= 0 && poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
+		;
 	/* Its status stays unknown: that it ended is no verdict of the command's. */
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
 		command->pid = 0;

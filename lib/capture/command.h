@@ -11,6 +11,7 @@
 
 struct command {
 	pid_t pid; /* 0: none, or reaped */
+	int pidfd; /* readable when it has ended; -1: none */
 	const char *name;
 	int go_pipe[2];		   /* the read end too, so that writing to a command that was killed is no SIGPIPE */
 	int error_pipe;		   /* read end */
@@ -30,8 +31,8 @@ struct mmt_error *command_start(struct command *command, char *const *arguments)
 /* Let it run; returns when it has executed its program, or MMT_ERROR_COMMAND when that failed. */
 struct mmt_error *command_release(struct command *command) MMT_MUST_CHECK;
 
-/* Reap it if it has ended. */
-void command_poll(struct command *command);
+/* There was one. */
+bool command_has_ended(const struct command *command);
 
 /* Send SIGTERM to a command that still runs and wait for its end, at most a second. Its status stays -1. False: it
    still runs. */

@@ -115,14 +115,14 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 }
 
 struct waiting {
-	struct pollfd *items; /* owned: the stop descriptor, the rings, the targets */
+	struct pollfd *items; /* owned: the stop descriptor, the rings, the command, the targets */
 	size_t count;
 	size_t first_target;
 };
 
 static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
 {
-	size_t capacity = 1 + recorder->rings.items.count + recorder->processes.items.count;
+	size_t capacity = 2 + recorder->rings.items.count + recorder->processes.items.count;
 
 	waiting->items = calloc(capacity, sizeof(*waiting->items));
 	if (!waiting->items)
@@ -131,6 +131,7 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	for (size_t i = 0; i < recorder->rings.items.count; i++)
 		waiting->items[waiting->count++].fd = recorder->rings.items.items[i].fd;
 	waiting->first_target = waiting->count;
+	waiting->items[waiting->count++].fd = recorder->command.pidfd;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct known_process *process = &recorder->processes.items.items[i];
 
@@ -242,7 +243,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		bool ended;
 
 		precedence_begin_work(&recorder->precedence, clock_now_ns());
-		ended = known_processes_update(&recorder->processes);
+		ended = known_processes_update(&recorder->processes) || command_has_ended(&recorder->command);
 
 		error = drain_rings(recorder);
 		if (!error)

@@ -155,14 +155,17 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	return NULL;
 }
 
-/* It stands before its exec. */
+/* It stands before its exec. One outside of the control group is not recorded, unless it comes into that. */
 static struct mmt_error *start_command(struct recorder *recorder)
 {
 	struct mmt_error *error;
+	bool recorded = true;
 
 	recorder->command.output_to_stderr = strcmp(recorder->options->output, "-") == 0;
 	error = command_start(&recorder->command, recorder->options->command);
-	if (!error && !known_processes_add(&recorder->processes, recorder->command.pid, true))
+	if (!error && recorder->cgroup >= 0)
+		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
+	if (!error && recorded && !known_processes_add(&recorder->processes, recorder->command.pid, true))
 		error = &error_no_memory;
 	return error;
 }

@@ -294,6 +294,20 @@ static size_t count_threads(const struct recorder *recorder)
 	return count;
 }
 
+struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)
+{
+	struct mmt_error *error = NULL;
+	proc_pids pids = {0};
+
+	*found_ret = false;
+	if (!cgroup_list_processes(recorder->cgroup, &pids))
+		error = error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; i < pids.count; i++)
+		*found_ret |= pids.items[i] == pid;
+	vector_deinit(&pids);
+	return error;
+}
+
 /* Everybody there is, with a memory of its own, or in the control group. */
 static struct mmt_error *add_everybody(struct recorder *recorder)
 {

@@ -9,6 +9,9 @@
 /* How the options are to be met: see scope.h. The command, if any, need not run yet. */
 struct mmt_error *targets_choose_scope(struct recorder *recorder) MMT_MUST_CHECK;
 
+/* Is the process in the control group that is recorded, or in one below it? */
+struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret) MMT_MUST_CHECK;
+
 /*
  * Every thread of options->pids has the whole event set, opened or inherited, and so have the children that were born
  * meanwhile. The events are on; recorder->writing is unset, so that what comes before the start is dropped.

@@ -58,6 +58,20 @@ report_json -p "$(jq -r '[.processes[] | select(.name == "leak-fork") | .pid] | 
 let_end
 expect_workload_answer yes
 
+# With a command, which is not in the group: it says when to end, and how. It goes in when it wants to be recorded.
+"$MMTRACE" record --cgroup "$group" -o "$recording" -- "$workloads/leak-anon" --exit >workload.out 2>record.log ||
+	fail "record --cgroup -- COMMAND ended with $?: $(cat record.log)"
+report_json
+expect_json '.processes | all(.name != "leak-anon")'
+expect_true_report
+"$MMTRACE" record --cgroup "$group" -o "$recording" -- \
+	bash -c 'echo $$ >"$0/cgroup.procs"; "$1" --exit; exit 7' "$unified/$group/below" "$workloads/leak-anon" \
+	>workload.out 2>record.log
+[ $? = 7 ] || fail "record --cgroup -- COMMAND did not end with the command's status: $(cat record.log)"
+report_json
+expect_json '.processes | map(select(.name == "leak-anon" and .ended)) | length == 1'
+expect_true_report
+
 # What cannot be.
 for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads"; do
 	# shellcheck disable=SC2086
