@@ -103,18 +103,19 @@ static void add_blocks(struct record_block **list, struct record_block *more)
 static void fill(struct feed *feed, struct feed_batch *batch)
 {
 	batch->count = 0;
-	while (!batch->count && !batch->error && !batch->last) {
+	/* Blocks from which nothing waits are given back soon, even if there is nothing to hand out. */
+	while (!batch->count && !batch->error && !batch->last && !batch->done) {
 		batch->count =
 		    order_take(feed->order, batch->items, FEED_BATCH_RECORDS, FEED_BATCH_BYTES, &batch->done);
 		if (!batch->count && feed->drained)
 			batch->last = true;
 		else if (!batch->count)
 			batch->error = read_record(feed, batch);
+		/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
+		add_blocks(&batch->done, records_retired(feed->records));
 	}
 	batch->last |= batch->error != NULL;
 	batch->violations = order_violations(feed->order);
-	/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
-	add_blocks(&batch->done, records_retired(feed->records));
 }
 
 static void *run(void *context)

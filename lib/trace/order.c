@@ -6,8 +6,9 @@
 
 #include "base/vector.h"
 
-#define EPOCHS_MAX 256 /* more jumps are damage */
-#define SEAM_WAITS 2   /* the round in which the jump was seen, and the next one */
+#define ITEM_BYTES (2 * sizeof(struct order_item)) /* in `items` and `merged` */
+#define EPOCHS_MAX 256				   /* more jumps are damage */
+#define SEAM_WAITS 2				   /* the round in which the jump was seen, and the next one */
 
 /* What records are ordered by. */
 struct moment {
@@ -37,7 +38,8 @@ struct order {
 	uint64_t seam_ns;    /* what is younger came before that jump */
 	struct moment taken; /* that of the last */
 	uint64_t violations;
-	size_t bytes;
+	size_t bytes;	    /* of records that wait, with what it takes to sort them */
+	size_t block_bytes; /* of the blocks they lie in */
 	bool has_rounds;
 };
 
@@ -58,9 +60,12 @@ struct mmt_error *order_create(size_t streams, struct order **order_ret)
 }
 
 /* One record of the block is no longer held. */
-static void let_go(struct record_block *block, struct record_block **done)
+static void let_go(struct order *order, struct record_block *block, struct record_block **done)
 {
-	if (--block->pending || !block->left)
+	if (--block->pending)
+		return;
+	order->block_bytes -= block->counted;
+	if (!block->left)
 		return;
 	block->next = *done;
 	*done = block;
@@ -73,7 +78,7 @@ void order_destroy(struct order *order, struct record_blocks *blocks)
 	if (!order)
 		return;
 	for (size_t i = order->first; i < order->items.count; i++)
-		let_go(order->items.items[i].block, &done);
+		let_go(order, order->items.items[i].block, &done);
 	if (done)
 		record_blocks_give_back(blocks, done);
 	vector_deinit(&order->items);
@@ -251,6 +256,13 @@ static void place_in_time(struct order *order, struct order_item *item, uint32_t
 		order->youngest = moment_of(item);
 }
 
+static bool is_full(const struct order *order)
+{
+	size_t limit = order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES;
+
+	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
+}
+
 struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
 {
 	struct order_item *added;
@@ -262,10 +274,12 @@ struct mmt_error *order_push(struct order *order, const struct order_item *item,
 		return &error_no_memory;
 	*added = *item;
 	place_in_time(order, added, stream);
-	item->block->pending++;
-	order->bytes += item->size;
-	if (order->bytes > (order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES) &&
-	    order->first == order->releasable)
+	if (!item->block->pending++) {
+		item->block->counted = item->block->content.capacity;
+		order->block_bytes += item->block->counted;
+	}
+	order->bytes += item->size + ITEM_BYTES;
+	if (is_full(order) && order->first == order->releasable)
 		return release_half(order);
 	return NULL;
 }
@@ -314,10 +328,10 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 
 		items_ret[count++] = *item;
 		taken += item->size;
-		let_go(item->block, done);
+		let_go(order, item->block, done);
 		note_time(order, moment_of(item));
 	}
-	order->bytes -= taken;
+	order->bytes -= taken + count * ITEM_BYTES;
 	return count;
 }
 
@@ -328,5 +342,6 @@ uint64_t order_violations(const struct order *order)
 
 size_t order_bytes(const struct order *order)
 {
-	return order->bytes + (order->items.capacity + order->merged.capacity) * sizeof(struct order_item);
+	return order->bytes - (order->items.count - order->first) * ITEM_BYTES + order->block_bytes +
+	       (order->items.capacity + order->merged.capacity) * sizeof(struct order_item);
 }

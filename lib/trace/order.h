@@ -11,7 +11,7 @@
  * behind it.
  *
  * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
- * ORDER_WINDOW_BYTES wait.
+ * ORDER_WINDOW_BYTES wait. Of blocks that a few records keep, and in a file whose rounds do not end, likewise.
  */
 #ifndef TRACE_ORDER_H
 #define TRACE_ORDER_H
@@ -21,12 +21,15 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "trace/format.h"
 #include "trace/record-blocks.h"
 
 #define ORDER_WINDOW_BYTES (32u << 20)
 #define ORDER_JUMP_NS 1000000000ULL
 #define ORDER_NO_STREAM UINT32_MAX
 #define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
+/* Blocks may have so much more: the one that is being read, and one that has nearly gone out. */
+#define ORDER_BLOCK_BYTES (2u * LIMIT_FRAME_BYTES)
 
 struct order;
 
@@ -63,7 +66,7 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 /* Records taken with a time before one taken earlier; after a jump of the clock, since then. */
 uint64_t order_violations(const struct order *order);
 
-/* Bytes held, for the test of boundedness. */
+/* Bytes held, with all that lies in the blocks; for the test of boundedness. */
 size_t order_bytes(const struct order *order);
 
 #endif

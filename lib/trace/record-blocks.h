@@ -20,6 +20,7 @@ struct record_block {
 	bool compressed;
 	bool left;	/* no more records will be found in it */
 	size_t pending; /* records in it that wait in the order */
+	size_t counted; /* bytes, by the order while it has pending ones */
 	struct record_block *next;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <stdlib.h>
 
 #include "support/run-suite.h"
 #include "trace/order.h"
@@ -318,6 +319,57 @@ START_TEST(a_record_without_a_time_stands_where_it_comes)
 }
 END_TEST
 
+/* Of each block one record stays, whose time is far ahead. */
+START_TEST(blocks_that_few_records_keep_are_bounded)
+{
+	struct record_block *blocks = calloc(100, sizeof(*blocks)), *done = NULL;
+	struct order_item taken[8];
+
+	ck_assert_ptr_nonnull(blocks);
+	for (size_t i = 0; i < 100; i++) {
+		struct order_item item = {.time_ns = LATE_NS + i, .record = names, .block = &blocks[i], .size = 64};
+
+		blocks[i].left = true;
+		blocks[i].content.capacity = LIMIT_FRAME_BYTES;
+		ck_assert_ptr_null(order_push(order, &item, ORDER_NO_STREAM));
+		push(i + 1, 'x');
+		while (order_take(order, taken, 8, SIZE_MAX, &done))
+			;
+		ck_assert_uint_le(order_bytes(order), ORDER_WINDOW_BYTES + 4 * (size_t)LIMIT_FRAME_BYTES);
+	}
+	ck_assert_ptr_nonnull(done);
+	end();
+	while (order_take(order, taken, 8, SIZE_MAX, &done))
+		;
+	ck_assert_uint_eq(order_violations(order) > 0, true);
+	ck_assert_uint_lt(order_bytes(order), LIMIT_FRAME_BYTES);
+	free(blocks);
+}
+END_TEST
+
+/* The smallest records take more room to sort than for themselves. Assertions are slow, so there are few. */
+START_TEST(small_records_are_bounded_too)
+{
+	struct record_block *done = NULL;
+	struct order_item item = {.record = names, .block = &block, .size = 8}, taken[8];
+	size_t most = 0, failures = 0;
+
+	for (item.time_ns = 1; item.time_ns <= 4000000; item.time_ns++) {
+		failures += order_push(order, &item, 0) != NULL;
+		while (order_take(order, taken, 8, SIZE_MAX, &done))
+			;
+		if (order_bytes(order) > most)
+			most = order_bytes(order);
+	}
+	ck_assert_uint_eq(failures, 0);
+	ck_assert_uint_le(most, 2 * (size_t)ORDER_WINDOW_BYTES);
+	end();
+	while (order_take(order, taken, 8, SIZE_MAX, &done))
+		;
+	ck_assert_uint_eq(order_violations(order), 0);
+}
+END_TEST
+
 START_TEST(a_batch_is_bounded_in_bytes)
 {
 	struct record_block *done = NULL;
@@ -371,6 +423,8 @@ int main(void)
 	tcase_add_test(cases, a_jump_is_told_by_what_has_gone_out);
 	tcase_add_test(cases, only_streams_tell_of_the_clock);
 	tcase_add_test(cases, a_record_without_a_time_stands_where_it_comes);
+	tcase_add_test(cases, blocks_that_few_records_keep_are_bounded);
+	tcase_add_test(cases, small_records_are_bounded_too);
 	tcase_add_test(cases, a_batch_is_bounded_in_bytes);
 	tcase_add_test(cases, blocks_are_told_when_nothing_waits_in_them);
 	suite_add_tcase(suite, cases);
