@@ -210,8 +210,10 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct place 
 {
 	struct place place = {0};
 
-	if (!intervals->chunk_count && !insert_chunk(intervals, 0))
-		return false;
+	if (!intervals->chunk_count) {
+		*place_ret = place;
+		return insert_chunk(intervals, 0) != NULL;
+	}
 	if (find_start(intervals, start, &place))
 		place.index++;
 	if (intervals->chunks[place.chunk]->count == CHUNK_RANGES) {

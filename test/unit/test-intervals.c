@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+
+#include "model/intervals.h"
+#include "support/run-suite.h"
+
+static void insert(struct intervals *intervals, uint64_t start)
+{
+	const struct space_interval interval = {.start = start, .end = start + 4096};
+
+	ck_assert_ptr_nonnull(intervals_insert(intervals, &interval, 0));
+}
+
+/* What the directory held before is not looked at when nothing is there. */
+START_TEST(an_empty_one_is_not_searched)
+{
+	struct intervals intervals = {0};
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		insert(&intervals, i * 8192);
+		ck_assert_uint_eq(intervals.count, 1);
+		ck_assert_uint_eq(intervals.found_index, 0);
+		ck_assert_uint_eq(intervals_next(&intervals, 0)->interval.start, i * 8192);
+		intervals_remove(&intervals, i * 8192);
+		ck_assert_ptr_null(intervals_next(&intervals, 0));
+	}
+	intervals_deinit(&intervals);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("intervals");
+	TCase *cases = tcase_create("ranges");
+
+	tcase_add_test(cases, an_empty_one_is_not_searched);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
