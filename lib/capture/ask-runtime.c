@@ -305,11 +305,23 @@ void ask_runtimes_at_end(struct recorder *recorder)
 	tell_unasked(recorder);
 }
 
+static void tell_of_rest(const struct recorder *recorder, const struct known_process *process)
+{
+	recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
+			 (int)process->namespace_pid, (int)process->pid);
+}
+
 void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process)
 {
 	if (process->map_is_ours && !perf_maps_remove(process))
-		recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
-				 (int)process->namespace_pid, (int)process->pid);
+		tell_of_rest(recorder, process);
+	process->map_is_ours = false;
+}
+
+void ask_runtime_end_program(struct recorder *recorder, struct known_process *process)
+{
+	if (process->map_is_ours && !perf_maps_remove_earlier(process))
+		tell_of_rest(recorder, process);
 	process->map_is_ours = false;
 }
 

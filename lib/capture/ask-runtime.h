@@ -39,6 +39,9 @@ void ask_runtimes_at_end(struct recorder *recorder);
 /* The map of a process has been copied: remove it if it was made for us. */
 void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process);
 
+/* The same for the program before an exec; what the one that runs now has written stays. */
+void ask_runtime_end_program(struct recorder *recorder, struct known_process *process);
+
 /* A process has ended, and its map has been copied. */
 void ask_runtime_ended(struct recorder *recorder, struct known_process *process);
 

@@ -231,6 +231,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 		return NULL;
 	if (process) {
 		ask_runtime_forget(process);
+		process->exec_ns = time_ns;
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	}
 	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */

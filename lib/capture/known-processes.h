@@ -55,6 +55,7 @@ struct known_process {
 	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
 	struct file_state earlier_map; /* of the program before the last exec, left as it was then */
+	uint64_t exec_ns;	       /* of an exec before which that has not been kept yet; 0: none */
 
 	/* What it is asked for, see ask-runtime.h. */
 	enum known_runtime runtime;
@@ -63,7 +64,7 @@ struct known_process {
 	unsigned ask_attempts;
 	uint64_t ask_at_ns; /* not before; when it has agreed: its map is waited for until then */
 	struct question question;
-	bool map_is_ours; /* its perf map was written because we asked for it */
+	bool map_is_ours; /* its perf map, that of the program before the exec at exec_ns, is there because we asked */
 };
 
 struct known_processes {

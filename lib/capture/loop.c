@@ -30,6 +30,21 @@
 #define FEW_PROCESSES 16
 #define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
 
+/* It has executed another one, by now or long ago. */
+static struct mmt_error *end_program(struct recorder *recorder, size_t index)
+{
+	struct known_process *process = &recorder->processes.items.items[index];
+	uint64_t exec_ns = process->exec_ns;
+	struct mmt_error *error;
+
+	if (!exec_ns)
+		return NULL;
+	process->exec_ns = 0;
+	error = perf_maps_end_program(recorder, index, exec_ns);
+	ask_runtime_end_program(recorder, &recorder->processes.items.items[index]);
+	return error;
+}
+
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 {
 	struct known_process *process = &recorder->processes.items.items[index];
@@ -46,12 +61,6 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	process->snapshot_wanted = false;
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
-	if (kind == SNAPSHOT_EXEC) {
-		error = perf_maps_end_program(recorder, index, wanted_ns);
-		if (error)
-			return error;
-		process = &recorder->processes.items.items[index];
-	}
 	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	/* May add processes, which moves them. */
 	error = snapshot_take(recorder, process->pid, kind);
@@ -94,7 +103,8 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 
 	warn_of_descriptors(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i].snapshot_wanted)
+		error = end_program(recorder, i);
+		if (!error && recorder->processes.items.items[i].snapshot_wanted)
 			error = serve_process(recorder, i);
 	}
 	if (!error)
@@ -409,6 +419,8 @@ void loop_stop(struct recorder *recorder)
 	/* Nothing can be lost any more. */
 	precedence_give_up(&recorder->precedence);
 	recorder_end_round(recorder);
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		recorder_keep_failure(recorder, end_program(recorder, i));
 	ask_runtimes_at_end(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));

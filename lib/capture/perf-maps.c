@@ -139,6 +139,18 @@ bool perf_maps_remove(const struct known_process *process)
 	return process->tmp_directory < 0 || unlinkat(process->tmp_directory, name, 0) == 0 || errno == ENOENT;
 }
 
+bool perf_maps_remove_earlier(const struct known_process *process)
+{
+	struct stat status;
+	char name[32];
+
+	format_name(process, name);
+	if (process->tmp_directory < 0 || fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !is_same_state(&process->earlier_map, &status))
+		return true;
+	return perf_maps_remove(process);
+}
+
 void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 {
 	const struct file_mark *mark = &process->map_growth_mark;
@@ -328,10 +340,11 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index,
 	const char *refused;
 	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
 
-	if (fd < 0 || !status.st_size || exec_ns < recorder->start_ns ||
-	    !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
+	if (fd < 0 || exec_ns < recorder->start_ns || !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
 		return NULL;
 	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
+	if (!status.st_size)
+		return NULL;
 	/* What was only seen later was there by then. */
 	if (process->map_looked_at_ns >= exec_ns)
 		process->map_looked_at_ns = exec_ns - 1;

@@ -53,4 +53,8 @@ bool perf_maps_exists(const struct known_process *process);
 /* True: it is gone. */
 bool perf_maps_remove(const struct known_process *process);
 
+/* The one that perf_maps_end_program() has seen, unless the program that runs now has written since. True: it is gone.
+ */
+bool perf_maps_remove_earlier(const struct known_process *process);
+
 #endif

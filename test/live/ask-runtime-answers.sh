@@ -9,7 +9,7 @@ mkdir sockets
 
 start_runtime() {
 	rm -f asked commands
-	start_command env TMPDIR="$directory/sockets" python3 "$support/diagnostics.py" "$1"
+	start_command env TMPDIR="$directory/sockets" python3 "$support/diagnostics.py" "$@"
 }
 
 was_asked() {
@@ -40,6 +40,23 @@ expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
 [ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
 [ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
 exec 3>&-
+
+# What it wrote goes when it executes another program; what that one writes stays.
+map_is_noted() {
+	grep -q 'writes one' record.log
+}
+for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
+	start_runtime writes "$next"
+	start_recording -p "$pid" --ask-runtime -v
+	wait_until "the runtime to write its map" map_is_noted
+	let_work
+	[ "$next" != true ] || wait_until "the map to be removed at the exec" test ! -e "/tmp/perf-$pid.map"
+	stop_recording
+	[ "$next" = true ] || [ "$(cat "/tmp/perf-$pid.map")" = '2000 10 of the next one' ] ||
+		fail "what the next program wrote is gone"
+	rm -f "/tmp/perf-$pid.map"
+	exec 3>&-
+done
 
 # It says yes, and nothing is there: looked at, not believed.
 start_runtime lies

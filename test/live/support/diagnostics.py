@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What a .NET program shows to whoever asks it for a perf map, without .NET: the mapped library and the socket.
-#     diagnostics.py MODE, in a directory of its own; MODE says how it answers:
+#     diagnostics.py MODE [NEXT], in a directory of its own; a line has it execute the shell command NEXT, or else map
+#     memory. MODE says how it answers:
 #     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never
 import ctypes
 import mmap
@@ -47,6 +48,8 @@ def answer():
 threading.Thread(target=answer, daemon=True).start()
 print("ready", flush=True)
 for line in sys.stdin:
+    if len(sys.argv) > 2:
+        os.execv("/bin/sh", ["sh", "-c", sys.argv[2] + "; echo done; read line"])
     libc = ctypes.CDLL(None)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap(None, ctypes.c_size_t(1 << 20), 3, 0x22, -1, ctypes.c_long(0))
