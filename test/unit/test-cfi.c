@@ -349,6 +349,61 @@ START_TEST(test_many_false_cies)
 }
 END_TEST
 
+/* Entries that make one of two long CIEs be run again each: a few times the section is run, and not all of them. */
+START_TEST(test_long_cies)
+{
+	enum { ENTRIES = 1000, INSTRUCTIONS = 1000, CIE = CIE_SIZE + INSTRUCTIONS, FDE = 4 + 4 + 8 + 8 + 4 };
+	size_t size = 2 * CIE + ENTRIES * FDE;
+	uint8_t *bytes = calloc(1, size);
+	struct cfi_section section = {.bytes = bytes, .size = size, .address = SECTION};
+	struct cfi_rows *rows = NULL;
+
+	ck_assert_ptr_nonnull(bytes);
+	for (uint32_t i = 0; i < 2; i++) {
+		memcpy(bytes + (size_t)i * CIE, cie, CIE_SIZE);
+		memcpy(bytes + (size_t)i * CIE, &(uint32_t){CIE - 4}, 4);
+	}
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		size_t place = 2 * (size_t)CIE + (size_t)i * FDE;
+		uint32_t words[] = {FDE - 4, (uint32_t)place + 4 - i % 2 * CIE};
+		uint64_t range[] = {0x1000 + 16 * (uint64_t)i, 16};
+
+		memcpy(bytes + place, words, sizeof(words));
+		memcpy(bytes + place + sizeof(words), range, sizeof(range));
+	}
+	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+	ck_assert_ptr_null(cfi_rows_complete(rows));
+	ck_assert_uint_eq(cfi_rows_size(rows).entries, ENTRIES);
+	ck_assert_uint_gt(cfi_rows_size(rows).rows, 0);
+	ck_assert_uint_le(cfi_rows_size(rows).rows, 4 * size / INSTRUCTIONS);
+	cfi_rows_destroy(rows);
+	free(bytes);
+}
+END_TEST
+
+/* States to be remembered beyond 128 end their entry. */
+START_TEST(test_many_remembered_states)
+{
+	uint8_t instructions[256];
+	struct section table;
+
+	memset(instructions, 0x0a, sizeof(instructions));
+	instructions[0] = instructions[129] = 0x44;
+	begin_table(&table);
+	add_entry(&table, 0x1000, 0x20, instructions, 130);
+	add_entry(&table, 0x2000, 0x20, instructions, sizeof(instructions));
+	instructions[129] = 0x0a;
+	add_entry(&table, 0x3000, 0x20, instructions, 130);
+	end_table(&table);
+	ck_assert_int_eq(cfa_at(&table, 0x101f), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x2007), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x2008), -1);
+	ck_assert_int_eq(cfa_at(&table, 0x3003), 8);
+	ck_assert_int_eq(cfa_at(&table, 0x3004), -1);
+	cfi_destroy(table.cfi);
+}
+END_TEST
+
 START_TEST(test_entries_that_overlap)
 {
 	struct section table;
@@ -436,6 +491,8 @@ int main(void)
 	tcase_add_test(tests, test_rows_by_the_header);
 	tcase_add_test(tests, test_headers_that_lie);
 	tcase_add_test(tests, test_many_false_cies);
+	tcase_add_test(tests, test_long_cies);
+	tcase_add_test(tests, test_many_remembered_states);
 	tcase_add_test(tests, test_entries_that_overlap);
 	tcase_add_test(tests, test_bad_instructions_end_their_entry);
 	tcase_add_test(tests, test_expressions);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/epilogue.h"
+#include "code/extent.h"
 #include "support/run-suite.h"
 
 #include <check.h>
@@ -205,6 +206,38 @@ START_TEST(test_padding)
 }
 END_TEST
 
+/* Code that goes on for ever: at even addresses a branch over the next byte or on, at odd ones one far ahead. */
+static size_t read_maze(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	static const uint8_t code[DISASSEMBLY_INSTRUCTION_MAX] = {0x75, 0x03}, /* jne */
+	    other[DISASSEMBLY_INSTRUCTION_MAX] = {0x0f, 0x84, 0x40};	       /* je */
+	unsigned *reads = context;
+
+	++*reads;
+	*code_ret = address & 1 ? other : code;
+	return size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
+}
+
+/* The instructions looked at are bounded on all paths together. */
+START_TEST(test_maze)
+{
+	unsigned reads = 0;
+	const struct epilogue_code maze = {.read = read_maze, .context = &reads};
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert(!epilogue_find(disassembly, &maze, START, false, false, &epilogue));
+	ck_assert_uint_gt(reads, 16);
+	ck_assert_uint_le(reads, 1000);
+	reads = 0;
+	ck_assert_uint_eq(extent_find(disassembly, &maze, START, UINT64_MAX), START + EXTENT_MAX);
+	ck_assert_uint_gt(reads, 16);
+	ck_assert_uint_le(reads, EXTENT_MAX);
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("epilogue");
@@ -213,6 +246,7 @@ int main(void)
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));
 	tcase_add_test(tests, test_padding);
 	tcase_add_test(tests, test_next_function);
+	tcase_add_test(tests, test_maze);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -142,6 +142,33 @@ START_TEST(test_signed_return_addresses)
 }
 END_TEST
 
+#if !defined(__aarch64__)
+/*
+ * CFA = [x1 + 16] + 8, which would lead to a caller. The host's library knows no other architecture than its own: what
+ * it makes of registers of this one is no caller, so the stack ends, and says that nothing is known.
+ */
+START_TEST(test_expressions)
+{
+	static const uint8_t bytes[] = {0x71, 16, 0x06, 0x23, 8};
+	static const struct cfi_expression expression = {.bytes = bytes, .size = sizeof(bytes)};
+	struct cfi_row *row = set_row(FRAMED, 0, 0);
+
+	row->cfa_kind = CFI_CFA_EXPRESSION;
+	row->has_expressions = true;
+	row->expressions = &expression;
+	save_pair(FRAMED, 16);
+	start_at(FRAMED + 4, ENTRY + 16, place(4));
+	registers.values[1] = STACK;
+	words[2] = place(7);
+	words[6] = place(20);
+	words[7] = ENTRY + 32;
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
+	ck_assert(result.reads_overflow);
+}
+END_TEST
+#endif
+
 START_TEST(test_only_the_first_frame_may_be_a_leaf)
 {
 	/* A function that called another has saved its return address: this CFI is not true. */
@@ -235,6 +262,9 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_test(tests, test_leaf_and_frames);
 	tcase_add_test(tests, test_signed_return_addresses);
+#if !defined(__aarch64__)
+	tcase_add_test(tests, test_expressions);
+#endif
 	tcase_add_test(tests, test_only_the_first_frame_may_be_a_leaf);
 	tcase_add_test(tests, test_frame_records_of_generated_code);
 	tcase_add_test(tests, test_first_frame_without_cfi);
