@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/bytes.h"
+
 /* The target waits for no one, but its recorder shares its processors: the fastest level. */
 #define LEVEL 1
 
@@ -90,20 +92,37 @@ static size_t choose_step(const struct buffer *buffer)
 	return left < step ? left : step;
 }
 
+/* Behind frames that hold nothing, which the writer puts in front. */
+static const void *skip_empty_frames(const void *data, size_t *size)
+{
+	struct bytes bytes = bytes_over(data, *size);
+	const void *frame = data;
+
+	while ((bytes_u32(&bytes) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START) {
+		bytes_skip(&bytes, bytes_u32(&bytes));
+		if (!bytes_ok(&bytes))
+			break;
+		frame = bytes.position;
+		*size = bytes_left(&bytes);
+	}
+	return frame;
+}
+
 /* One frame that says how much it holds takes one call. False: nothing was done, the stream will tell why. */
 static bool feed_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {
-	unsigned long long content = ZSTD_getFrameContentSize(data, size);
+	const void *frame = skip_empty_frames(data, &size);
+	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
 	size_t before = buffer->size, result;
 	void *room;
 
 	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR ||
-	    content > buffer->maximum - buffer->size || ZSTD_findFrameCompressedSize(data, size) != size)
+	    content > buffer->maximum - buffer->size || ZSTD_findFrameCompressedSize(frame, size) != size)
 		return false;
 	room = buffer_extend(buffer, (size_t)content);
 	if (!room)
 		return false;
-	result = ZSTD_decompressDCtx(decompressor->stream, room, (size_t)content, data, size);
+	result = ZSTD_decompressDCtx(decompressor->stream, room, (size_t)content, frame, size);
 	ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
 	if (result == content)
 		return true;
