@@ -216,10 +216,17 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 	struct bytes bytes = bytes_over(body, size);
 	uint64_t feature = bytes_u64(&bytes);
 	size_t left = bytes_left(&bytes);
-	/* The mark behind the last one is a feature without content. */
-	struct kept_section *section = bytes_ok(&bytes) && left ? start_section(pipe, feature, left) : NULL;
+	struct kept_section *section;
 
-	return section ? add_to_section(pipe, section, bytes.position, left) : NULL;
+	/* The mark behind the last one is a feature without content. */
+	if (!bytes_ok(&bytes) || !left)
+		return NULL;
+	section = start_section(pipe, feature, left);
+	if (!section) {
+		bytes_fail(&bytes, "impossible number, or the second of its kind");
+		return describe_damage(pipe, &bytes, "feature section");
+	}
+	return add_to_section(pipe, section, bytes.position, left);
 }
 
 /* Of the sections that perf does not know in a pipe. */
@@ -257,13 +264,16 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 {
 	struct bytes bytes = bytes_over(body, size);
 	uint32_t bytes_behind = bytes_u32(&bytes);
-	struct kept_section *section = start_section(pipe, FEATURE_TRACING_DATA, bytes_behind);
+	struct kept_section *section =
+	    bytes_ok(&bytes) ? start_section(pipe, FEATURE_TRACING_DATA, bytes_behind) : NULL;
 	struct mmt_error *error;
 
-	if (!section)
-		return pass_on(pipe, ((uint64_t)bytes_behind + 7) & ~7ull, NULL);
+	if (!section) {
+		bytes_fail(&bytes, "impossible size, or the second of its kind");
+		return describe_damage(pipe, &bytes, "formats of the tracepoints");
+	}
 	error = pass_on(pipe, bytes_behind, &pipe->sections);
-	section->done = bytes_behind;
+	section->done = pipe->sections.size - section->offset;
 	return error ? error : pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL);
 }
 
@@ -437,6 +447,17 @@ static struct mmt_error *take_build_ids(struct pipe_input *pipe)
 	return section ? add_to_section(pipe, section, pipe->build_ids.data, pipe->build_ids.size) : NULL;
 }
 
+/* Data of no size would be those of a recorder that was killed, with no table behind them. */
+static struct mmt_error *take_no_data(struct pipe_input *pipe)
+{
+	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
+
+	if (pipe->cut)
+		return error_create(MMT_ERROR_FORMAT, "%s: the stream ends before its first record: it was cut short",
+				    pipe->name);
+	return keep(pipe->name, &pipe->data, &nothing, sizeof(nothing));
+}
+
 static struct mmt_error *convert(struct pipe_input *pipe)
 {
 	static const uint8_t header[FORMAT_HEADER_SIZE];
@@ -450,6 +471,8 @@ static struct mmt_error *convert(struct pipe_input *pipe)
 		error = buffer_finish(&pipe->attributes);
 	if (!error)
 		error = take_build_ids(pipe);
+	if (!error && pipe->data.size == sizeof(header))
+		error = take_no_data(pipe);
 	return error ? error : write_file(pipe);
 }
 

@@ -326,8 +326,26 @@ static struct mmt_error *open_standard_input(struct recording_file *file, const 
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
 
-static struct mmt_error *open_path(struct recording_file *file)
+/* A pipe that has a name, or that the shell has made, is read as standard input is. */
+static struct mmt_error *open_pipe(struct recording_file *file, const struct mmt_progress *progress)
 {
+	int pipe = open(file->path, O_RDONLY | O_CLOEXEC);
+	struct mmt_error *error;
+
+	if (pipe < 0)
+		return error_system(errno, "cannot open %s", file->path);
+	error = pipe_input_keep(pipe, file->path, progress, &file->fd, &file->cut);
+	close(pipe);
+	return error;
+}
+
+static struct mmt_error *open_path(struct recording_file *file, const struct mmt_progress *progress)
+{
+	struct stat status;
+
+	/* Only a pipe may be waited for: what is one is asked first. */
+	if (stat(file->path, &status) == 0 && S_ISFIFO(status.st_mode))
+		return open_pipe(file, progress);
 	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return file->fd < 0 ? error_system(errno, "cannot open %s", file->path) : NULL;
 }
@@ -391,7 +409,7 @@ struct mmt_error *recording_file_open_watched(const char *path, const struct mmt
 	if (!file->path)
 		error = &error_no_memory;
 	else
-		error = standard ? open_standard_input(file, progress) : open_path(file);
+		error = standard ? open_standard_input(file, progress) : open_path(file, progress);
 	return accept(file, error, file_ret);
 }
 

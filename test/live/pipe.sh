@@ -23,6 +23,16 @@ same "our file" "$recording"
 "$MMTRACE" diff --json "$recording" - < <(cat "$recording") | jq -e '.entries | all(.bytes == 0)' >/dev/null ||
 	fail "a recording differs from itself"
 
+# A pipe that the shell has made, and one with a name, whose writer comes later.
+"$MMTRACE" report --json --no-cache -i <(cat "$recording") | jq 'del(.input)' >from-shell.json
+mkfifo named
+{ sleep 0.2 && cat "$recording" >named; } &
+"$MMTRACE" report --json --no-cache -i named | jq 'del(.input)' >from-named.json
+wait
+for pipe in shell named; do
+	cmp from-pipe.json from-$pipe.json || fail "a pipe is not read as standard input is: $pipe"
+done
+
 head -c $(($(stat -c %s "$recording") / 2)) "$recording" |
 	"$MMTRACE" report -i - >cut.txt 2>&1
 status=$?

@@ -18,6 +18,7 @@
 
 static char path[] = "/tmp/mmtrace-pipe-input-XXXXXX";
 static struct buffer stream;
+static size_t data_start, data_size; /* in the stream */
 
 static void require(struct mmt_error *error)
 {
@@ -96,6 +97,8 @@ static void make_stream(void)
 		if (file->sections[i].present && i != FEATURE_MMTRACE_LOSS)
 			put_section(file, (enum format_feature)i);
 	}
+	data_start = stream.size;
+	data_size = size;
 	data = buffer_extend(&stream, size);
 	ck_assert_ptr_nonnull(data);
 	require(recording_file_read(file, file->data_offset, data, size));
@@ -260,7 +263,7 @@ START_TEST(a_stream_that_ends_early_is_incomplete)
 {
 	size_t readable = 0;
 
-	for (size_t size = 0; size < stream.size; size += size < 64 ? 1 : 61) {
+	for (size_t size = 0; size < stream.size; size += size < 64 ? 1 : size < data_start ? 61 : 13) {
 		struct reader *reader = NULL;
 		struct mmt_error *error;
 		bool at_end = false;
@@ -339,6 +342,80 @@ START_TEST(pieces_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* Inside of each record that stands before the data. */
+START_TEST(a_stream_without_data_says_why)
+{
+	size_t offset = 16, refused = 0;
+
+	while (offset < data_start) {
+		struct perf_event_header header;
+		struct reader *reader;
+		struct mmt_error *error;
+		uint32_t behind = 0;
+
+		memcpy(&header, stream.data + offset, sizeof(header));
+		if (header.type == RECORD_HEADER_TRACING_DATA)
+			memcpy(&behind, stream.data + offset + sizeof(header), sizeof(behind));
+		offset += header.size + ((behind + 7) & ~7u);
+		write_path(stream.data, offset - 4);
+		error = reader_open(path, &reader);
+		ck_assert_ptr_nonnull(error);
+		ck_assert_msg(strstr(mmt_error_get_message(error), "cut short"), "%s", mmt_error_get_message(error));
+		mmt_error_destroy(error);
+		refused++;
+	}
+	ck_assert_uint_gt(refused, 5);
+	ck_assert_uint_eq(offset, data_start);
+}
+END_TEST
+
+/* Of a recorder that saw nothing: its sections are there all the same. */
+START_TEST(a_stream_without_events_is_whole)
+{
+	struct reader *reader;
+
+	memmove(stream.data + data_start, stream.data + data_start + data_size, stream.size - data_start - data_size);
+	stream.size -= data_size;
+	write_path(stream.data, stream.size);
+	require(reader_open(path, &reader));
+	ck_assert(reader_metadata(reader)->ours);
+	ck_assert(!reader_metadata(reader)->incomplete);
+	expect_calls(reader, 0);
+	reader_close(reader);
+}
+END_TEST
+
+/* One of them would be passed over without a word. */
+START_TEST(a_section_comes_once)
+{
+	struct mmt_error *error;
+	struct reader *reader;
+	size_t before = stream.size;
+
+	put_header(RECORD_HEADER_TRACING_DATA, 16);
+	buffer_put_u64(&stream, 8);
+	buffer_put_u64(&stream, 0);
+	write_path(stream.data, stream.size);
+	error = reader_open(path, &reader);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_msg(strstr(mmt_error_get_message(error), "formats of the tracepoints"), "%s",
+		      mmt_error_get_message(error));
+	mmt_error_destroy(error);
+
+	stream.size = before;
+	for (int i = 0; i < 2; i++) {
+		put_header(RECORD_HEADER_FEATURE, 24);
+		buffer_put_u64(&stream, 200);
+		buffer_put_u64(&stream, 0);
+	}
+	write_path(stream.data, stream.size);
+	error = reader_open(path, &reader);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_msg(strstr(mmt_error_get_message(error), "feature section"), "%s", mmt_error_get_message(error));
+	mmt_error_destroy(error);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("pipe-input");
@@ -351,6 +428,9 @@ int main(void)
 	tcase_add_test(cases, a_stream_that_ends_early_is_incomplete);
 	tcase_add_test(cases, damaged_streams_do_no_harm);
 	tcase_add_test(cases, pieces_that_do_not_fit_are_refused);
+	tcase_add_test(cases, a_stream_without_data_says_why);
+	tcase_add_test(cases, a_stream_without_events_is_whole);
+	tcase_add_test(cases, a_section_comes_once);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
