@@ -93,6 +93,17 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 		put_counted(summary->missed_threads, "thread was", "threads were");
 		fputs(" missed: what they mapped and released is not in the recording, figures may be wrong\n", stderr);
 	}
+	if (summary->missed_cpus) {
+		fputs("  ", stderr);
+		put_counted(summary->missed_cpus, "CPU", "CPUs");
+		fputs(" came online while recording: what was done there is not in it, figures may be wrong\n", stderr);
+	}
+	if (summary->left_processes) {
+		fputs("  ", stderr);
+		put_counted(summary->left_processes, "process", "processes");
+		fputs(" left the control group: what was done then is not in the recording, figures may be wrong\n",
+		      stderr);
+	}
 	if (summary->marks) {
 		fputs("  ", stderr);
 		put_counted(summary->marks, "mark", "marks");

@@ -98,6 +98,11 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
 }
 
+static bool is_missing_calls(const struct mmt_completeness *completeness)
+{
+	return completeness->missed_threads || completeness->missed_cpus || completeness->left_processes;
+}
+
 /* Exit status of --check; says what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
@@ -127,7 +132,16 @@ static int check_report(const struct command *command, const struct mmt_report *
 	if (report->completeness.missed_threads)
 		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
 			report->completeness.missed_threads);
-	if (wrong || report->completeness.missed_threads)
+	if (report->completeness.missed_cpus)
+		message(command,
+			"--check: %" PRIu64 " CPUs came online while recording: calls made there are not in it",
+			report->completeness.missed_cpus);
+	if (report->completeness.left_processes)
+		message(command,
+			"--check: %" PRIu64 " processes left the control group: their calls then are not in the "
+			"recording",
+			report->completeness.left_processes);
+	if (wrong || is_missing_calls(&report->completeness))
 		return EXIT_EXCEEDED;
 	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }

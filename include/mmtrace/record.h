@@ -36,7 +36,7 @@ enum mmt_code {
 };
 
 #define MMT_STACK_DUMP_BYTES_DEFAULT 8192 /* of MMT_CALL_GRAPH_AUTO and _DWARF */
-#define MMT_STACK_DUMP_BYTES_LEAN 1024    /* of MMT_CALL_GRAPH_AUTO with `lean` */
+#define MMT_STACK_DUMP_BYTES_LEAN 1024	  /* of MMT_CALL_GRAPH_AUTO with `lean` */
 #define MMT_STACK_DUMP_BYTES_MAX 65280
 
 enum mmt_record_end {
@@ -88,11 +88,11 @@ struct mmt_record_options {
 	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about
 	   a third more cost. */
 	bool exact_order;
-	/* The least that tells which code path holds the memory: no callchain, so stacks end with the dump; no records of
-	   the kernel about mappings of data. Not with MMT_CALL_GRAPH_FP. */
+	/* The least that tells which code path holds the memory: no callchain, so stacks end with the dump; no records
+	   of the kernel about mappings of data. Not with MMT_CALL_GRAPH_FP. */
 	bool lean;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
-	bool no_inherit; /* leave out the children of the processes; their new threads are recorded all the same */
+	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
 	/* Read the mappings of every process so often, for checks on the way, and its resident size; 0: never. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
@@ -146,8 +146,10 @@ struct mmt_record_summary {
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */
 	uint64_t missed_threads;
-	/* What recording took: processor time of this process since mmt_record() began, its memory at most, and the rings
-	   beside that. */
+	uint64_t missed_cpus;	 /* came online while recording: what was done there was not seen */
+	uint64_t left_processes; /* left the control group: what they did then was not seen */
+	/* What recording took: processor time of this process since mmt_record() began, its memory at most, and the
+	   rings beside that. */
 	uint64_t recorder_cpu_ns;
 	uint64_t recorder_memory_bytes;
 	uint64_t ring_bytes; /* over all CPUs */

@@ -252,6 +252,8 @@ static void describe_loss(struct report *report)
 
 	completeness->incomplete = metadata->incomplete;
 	completeness->missed_threads = metadata->loss.missed_threads;
+	completeness->missed_cpus = metadata->loss.missed_cpus;
+	completeness->left_processes = metadata->loss.left_processes;
 	completeness->damage = reader_damage(report->replay.reader);
 	completeness->damaged = completeness->damage != NULL;
 	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);

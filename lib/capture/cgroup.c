@@ -67,6 +67,13 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 			    path);
 }
 
+bool cgroup_has_processes(int cgroup)
+{
+	CLEANUP(free) char *text = NULL;
+
+	return text_file_read(cgroup, PROCESSES_FILE, &text) >= 0;
+}
+
 /* Numbers of other PID namespaces are 0 here. */
 static bool add_processes(int directory, proc_pids *pids)
 {

@@ -35,6 +35,7 @@ struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
 	bool partly; /* some of its threads only */
+	bool left;   /* the control group that is recorded */
 	bool ended;
 	uint64_t ended_ns;	  /* when that was noticed */
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */

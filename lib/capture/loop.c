@@ -199,7 +199,7 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	recorder_flush(recorder);
 	known_processes_forget_ended(&recorder->processes);
 	scope_forget(&recorder->scope, &recorder->processes, clock_now_ns() - SECOND_NS);
-	return error;
+	return error ? error : targets_look_for_unseen(recorder);
 }
 
 static void tell_progress(struct recorder *recorder)
@@ -416,6 +416,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
 	recorder_keep_failure(recorder, wait_for_ends(recorder));
 	cut_off(recorder);
+	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
 	/* Nothing can be lost any more. */
 	precedence_give_up(&recorder->precedence);
 	recorder_end_round(recorder);

@@ -76,6 +76,7 @@ static void recorder_deinit(struct recorder *recorder)
 	attach_deinit(&recorder->attachment);
 	scope_deinit(&recorder->scope);
 	in_flight_deinit(&recorder->in_flight);
+	cpu_watch_deinit(&recorder->cpus);
 	map_deinit(&recorder->threads);
 	if (recorder->cgroup >= 0)
 		close(recorder->cgroup);

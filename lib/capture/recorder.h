@@ -16,6 +16,7 @@
 #include "capture/attach.h"
 #include "capture/build-id-notes.h"
 #include "capture/command.h"
+#include "capture/cpus.h"
 #include "capture/events.h"
 #include "capture/in-flight.h"
 #include "capture/jitdumps.h"
@@ -52,6 +53,7 @@ struct recorder {
 	struct scope scope;
 	struct map threads; /* of processes that are recorded partly: those asked for, and whom they start */
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
+	struct cpu_watch cpus;
 	struct known_processes processes;
 	struct command command;
 	struct build_id_notes build_ids;

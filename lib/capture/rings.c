@@ -39,35 +39,6 @@ void rings_divide(uint64_t bytes_per_cpu, uint32_t dump_bytes, size_t page_bytes
 	sizes_ret[RING_DUMP] = dump;
 }
 
-/* "0-3,5" of /sys/devices/system/cpu/online. */
-static struct mmt_error *list_cpus(struct rings *rings)
-{
-	CLEANUP(free) char *text = NULL;
-	int result = text_file_read(-1, "/sys/devices/system/cpu/online", &text);
-	const char *position = text;
-
-	if (result < 0)
-		return error_system(-result, "cannot read /sys/devices/system/cpu/online");
-	for (;;) {
-		char *end;
-		long first = strtol(position, &end, 10);
-		long last = first;
-
-		if (end == position)
-			break;
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		for (long cpu = first; cpu <= last && cpu < 65536; cpu++) {
-			if (!vector_push(&rings->cpus, (int)cpu))
-				return &error_no_memory;
-		}
-		if (*end != ',')
-			break;
-		position = end + 1;
-	}
-	return rings->cpus.count ? NULL : error_create(MMT_ERROR_SYSTEM, "no CPU in /sys/devices/system/cpu/online");
-}
-
 static void close_rings(struct rings *rings)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -160,7 +131,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, stru
 	bool refused;
 
 	memset(rings, 0, sizeof(*rings));
-	error = list_cpus(rings);
+	error = cpus_list_online(&rings->cpus);
 	if (error)
 		return error;
 	if (!bytes_per_cpu) {

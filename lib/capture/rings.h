@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/vector.h"
+#include "capture/cpus.h"
 #include "capture/events.h"
 
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
@@ -31,7 +32,7 @@ struct ring {
 
 struct rings {
 	VECTOR(struct ring) items;
-	VECTOR(int) cpus;	/* online */
+	cpu_list cpus;		/* online */
 	uint64_t bytes_per_cpu; /* in fact */
 	bool shrunk;		/* the kernel refused the size asked for */
 };

@@ -12,6 +12,8 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 	    .stop_ns = recorder->stop_ns,
 	    .end = recorder->summary.end,
 	    .missed_threads = recorder->summary.missed_threads,
+	    .missed_cpus = recorder->summary.missed_cpus,
+	    .left_processes = recorder->summary.left_processes,
 	};
 	struct mmt_error *error = NULL;
 

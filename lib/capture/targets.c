@@ -447,3 +447,68 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 		recorder->summary.missed_threads = missed;
 	return error;
 }
+
+/* It says so once. */
+static void warn_of_cpus(struct recorder *recorder)
+{
+	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
+		recorder_message(recorder, true,
+				 "CPU %d came online while recording: what is done there is not recorded",
+				 recorder->cpus.unseen.items[0]);
+	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
+}
+
+/* Where the list cannot be had nothing is known of it. */
+static struct mmt_error *look_at_cpus(struct recorder *recorder)
+{
+	cpu_list online = {0};
+	struct mmt_error *error = cpus_list_online(&online);
+	bool ok = error || cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus);
+
+	mmt_error_destroy(error);
+	vector_deinit(&online);
+	warn_of_cpus(recorder);
+	return ok ? NULL : &error_no_memory;
+}
+
+static bool has_left(const struct known_process *process, const struct map *members)
+{
+	/* Looked at in this order: whoever has ended is no member any more. A command may run anywhere. */
+	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
+	       !proc_has_ended(process->pid);
+}
+
+static struct mmt_error *look_at_cgroup(struct recorder *recorder)
+{
+	struct map members = {0};
+	proc_pids pids = {0};
+	bool ok = true;
+
+	if (recorder->cgroup < 0 || !cgroup_has_processes(recorder->cgroup))
+		return NULL;
+	if (cgroup_list_processes(recorder->cgroup, &pids)) {
+		for (size_t i = 0; ok && i < pids.count; i++)
+			ok = map_put(&members, (uint32_t)pids.items[i], 1);
+		for (size_t i = 0; ok && i < recorder->processes.items.count; i++) {
+			struct known_process *process = &recorder->processes.items.items[i];
+
+			if (!has_left(process, &members))
+				continue;
+			process->left = true;
+			if (!recorder->summary.left_processes++)
+				recorder_message(recorder, true,
+						 "process %d left the control group: what it does then is not recorded",
+						 process->pid);
+		}
+	}
+	map_deinit(&members);
+	vector_deinit(&pids);
+	return ok ? NULL : &error_no_memory;
+}
+
+struct mmt_error *targets_look_for_unseen(struct recorder *recorder)
+{
+	struct mmt_error *error = look_at_cpus(recorder);
+
+	return error ? error : look_at_cgroup(recorder);
+}

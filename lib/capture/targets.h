@@ -24,4 +24,7 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 
+/* Look whether calls go unseen: on a CPU that came online, of a process that left the control group. */
+struct mmt_error *targets_look_for_unseen(struct recorder *recorder) MMT_MUST_CHECK;
+
 #endif

@@ -32,6 +32,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "lost_events", completeness->lost_events);
 	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
 	document_unsigned(document, "missed_threads", completeness->missed_threads);
+	document_unsigned(document, "missed_cpus", completeness->missed_cpus);
+	document_unsigned(document, "left_processes", completeness->left_processes);
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
 	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
 	document_unsigned(document, "repaired_bytes", completeness->repaired_bytes);

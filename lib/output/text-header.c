@@ -10,6 +10,18 @@
 
 #define PROCESSES_NAMED 4
 
+static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
+{
+	char count[MMT_SIZE_TEXT];
+
+	if (!missed)
+		return;
+	text_put(text, TEXT_BAD, "MISSED");
+	text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
+		    mmt_format_count(missed, count), text_plural(missed, one, several));
+	text_end_line(text);
+}
+
 static void put_warning(struct text *text, const char *word, const char *rest)
 {
 	text_put(text, TEXT_BAD, word);
@@ -41,14 +53,14 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
 		text_end_line(text);
 	}
-	if (completeness->missed_threads) {
-		text_put(text, TEXT_BAD, "MISSED");
-		text_format(text, TEXT_PLAIN,
-			    ": %s %s not in the recording: mappings may be missing, or shown although they were freed.",
-			    mmt_format_count(completeness->missed_threads, count),
-			    text_plural(completeness->missed_threads, "thread is", "threads are"));
-		text_end_line(text);
-	}
+	put_missed(text, completeness->missed_threads, "thread is not in the recording",
+		   "threads are not in the recording");
+	put_missed(text, completeness->missed_cpus,
+		   "CPU came online while recording, and what was done there is not in the recording",
+		   "CPUs came online while recording, and what was done there is not in the recording");
+	put_missed(text, completeness->left_processes,
+		   "process left the control group, and what it did then is not in the recording",
+		   "processes left the control group, and what they did then is not in the recording");
 }
 
 static void put_processes(struct text *text, const struct mmt_report *report)

@@ -37,6 +37,14 @@ static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_repo
 	if (completeness->missed_threads)
 		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
 			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
+	if (completeness->missed_cpus)
+		put_doubt(
+		    doubts, "", mmt_format_count(completeness->missed_cpus, figure),
+		    text_plural(completeness->missed_cpus, " CPU came online unseen", " CPUs came online unseen"));
+	if (completeness->left_processes)
+		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
+			  text_plural(completeness->left_processes, " process left the control group",
+				      " processes left the control group"));
 	if (completeness->out_of_order_events)
 		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
 			  text_plural(completeness->out_of_order_events, " event stands behind younger ones",

@@ -7,7 +7,7 @@
 #include "trace/format.h"
 
 #define INFO_VERSION 1
-#define LOSS_VERSION 2
+#define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u
 #define INFO_FLAG_EVERYBODY 4u
@@ -122,6 +122,8 @@ void recording_loss_encode(const struct recording_loss *loss, struct buffer *buf
 	for (size_t i = 0; i < loss->lost.count; i++)
 		buffer_put_u64(buffer, loss->lost.items[i]);
 	buffer_put_u64(buffer, loss->missed_threads);
+	buffer_put_u64(buffer, loss->missed_cpus);
+	buffer_put_u64(buffer, loss->left_processes);
 }
 
 struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
@@ -143,6 +145,10 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 	}
 	if (version >= 2)
 		loss.missed_threads = bytes_u64(bytes);
+	if (version >= 3) {
+		loss.missed_cpus = bytes_u64(bytes);
+		loss.left_processes = bytes_u64(bytes);
+	}
 	if (!error)
 		error = bytes_finish(bytes, "loss section");
 	if (error)

@@ -44,6 +44,8 @@ struct recording_loss {
 	uint32_t end;	       /* enum mmt_record_end */
 	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
 	uint64_t missed_threads;
+	uint64_t missed_cpus;	 /* came online without events */
+	uint64_t left_processes; /* left the control group that was recorded */
 };
 
 /* FEATURE_MMTRACE_PERF_MAPS. */

@@ -72,6 +72,24 @@ report_json
 expect_json '.processes | map(select(.name == "leak-anon" and .ended)) | length == 1'
 expect_true_report
 
+# Who leaves it: that is said. One that ends there has not left.
+start_workload sleepers 1
+echo "$pid" >"$unified/$group/cgroup.procs"
+start_recording --cgroup "$group"
+"$workloads/leak-anon" --exit >/dev/null
+stop_recording
+report_json
+expect_json '.completeness.left_processes == 0'
+expect_check 0
+start_recording --cgroup "$group"
+echo "$pid" >"$unified/cgroup.procs"
+stop_recording
+grep -q '1 process left the control group' record.log || fail "the summary does not say who left: $(cat record.log)"
+report_json
+expect_json '.completeness.left_processes == 1'
+expect_check 1
+kill -9 "$pid"
+
 # What cannot be.
 for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads"; do
 	# shellcheck disable=SC2086

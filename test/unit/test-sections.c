@@ -85,8 +85,12 @@ END_TEST
 START_TEST(losses_come_back)
 {
 	static const uint64_t lost[] = {0, 3, UINT64_MAX};
-	const struct recording_loss loss = {
-	    .stop_ns = 9, .end = 2, .lost = {.items = (uint64_t *)lost, .count = 3}, .missed_threads = 4};
+	const struct recording_loss loss = {.stop_ns = 9,
+					    .end = 2,
+					    .lost = {.items = (uint64_t *)lost, .count = 3},
+					    .missed_threads = 4,
+					    .missed_cpus = 5,
+					    .left_processes = 6};
 	struct recording_loss read;
 	struct bytes bytes;
 
@@ -98,10 +102,18 @@ START_TEST(losses_come_back)
 	ck_assert_uint_eq(read.lost.count, 3);
 	ck_assert_mem_eq(read.lost.items, lost, sizeof(lost));
 	ck_assert_uint_eq(read.missed_threads, 4);
+	ck_assert_uint_eq(read.missed_cpus, 5);
+	ck_assert_uint_eq(read.left_processes, 6);
 	recording_loss_deinit(&read);
-	/* As the first version wrote it. */
+	/* As earlier versions wrote it. */
+	buffer_patch_u32(&buffer, 0, 2);
+	bytes = bytes_over(buffer.data, buffer.size - 16);
+	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
+	ck_assert_uint_eq(read.missed_threads, 4);
+	ck_assert_uint_eq(read.missed_cpus + read.left_processes, 0);
+	recording_loss_deinit(&read);
 	buffer_patch_u32(&buffer, 0, 1);
-	bytes = bytes_over(buffer.data, buffer.size - 8);
+	bytes = bytes_over(buffer.data, buffer.size - 24);
 	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
 	ck_assert_uint_eq(read.lost.count, 3);
 	ck_assert_uint_eq(read.missed_threads, 0);

@@ -438,6 +438,8 @@ static const struct {
     {{.damaged = true}, {.checked = true}, 0, 0, "not whole"},
     {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
     {{.missed_threads = 2}, {.checked = true}, 0, 0, "  2 threads were missed\n"},
+    {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online unseen\n"},
+    {{.left_processes = 2}, {.checked = true}, 0, 0, "  2 processes left the control group\n"},
     {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
     {{.lack_count = 1, .lacks = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
     {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},

@@ -52,6 +52,8 @@ static const struct {
     {{.damaged = true}, {.checked = true}, EXIT_UNUSABLE},
     {{.lost_events = 1}, {.checked = true}, EXIT_UNUSABLE},
     {{.missed_threads = 1}, {.checked = true}, EXIT_UNUSABLE},
+    {{.missed_cpus = 1}, {.checked = true}, EXIT_UNUSABLE},
+    {{.left_processes = 1}, {.checked = true}, EXIT_UNUSABLE},
     {{0}, {.checked = true, .wrong_bytes = 4096}, EXIT_UNUSABLE},
 };
 

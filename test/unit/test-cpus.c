@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* CPUs that come online while recording. */
+#include <check.h>
+
+#include "capture/cpus.h"
+#include "support/run-suite.h"
+
+static struct cpu_watch watch;
+
+static void teardown(void)
+{
+	cpu_watch_deinit(&watch);
+}
+
+static void note(const char *recorded, const char *online, bool on_cpus)
+{
+	cpu_list before = {0}, now = {0};
+
+	ck_assert(cpus_parse(recorded, &before) && cpus_parse(online, &now));
+	ck_assert(cpu_watch_note(&watch, &before, &now, on_cpus));
+	vector_deinit(&before);
+	vector_deinit(&now);
+}
+
+START_TEST(lists)
+{
+	static const int expected[] = {0, 1, 2, 3, 5, 8, 9};
+	cpu_list cpus = {0};
+
+	ck_assert(cpus_parse("0-3,5,8-9\n", &cpus));
+	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
+	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
+	cpus.count = 0;
+	ck_assert(cpus_parse("", &cpus) && cpus_parse("\n", &cpus));
+	ck_assert_uint_eq(cpus.count, 0);
+	vector_deinit(&cpus);
+}
+END_TEST
+
+START_TEST(the_same_all_the_time)
+{
+	note("0-3", "0-3", _i);
+	note("0-3", "0-3", _i);
+	ck_assert_uint_eq(watch.unseen.count, 0);
+}
+END_TEST
+
+START_TEST(one_comes_online)
+{
+	note("0,2", "0-2", _i);
+	ck_assert_uint_eq(watch.unseen.count, 1);
+	ck_assert_int_eq(watch.unseen.items[0], 1);
+	/* Counted once, also when it has gone again. */
+	note("0,2", "0-2", _i);
+	note("0,2", "0,2", _i);
+	ck_assert_uint_eq(watch.unseen.count, 1);
+}
+END_TEST
+
+START_TEST(one_goes_and_comes_back)
+{
+	note("0-1", "0", _i);
+	ck_assert_uint_eq(watch.unseen.count, 0);
+	note("0-1", "0-1", _i);
+	ck_assert_uint_eq(watch.unseen.count, _i); /* events of threads are still there */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cpus");
+	TCase *tests = tcase_create("cpus");
+
+	tcase_add_checked_fixture(tests, NULL, teardown);
+	tcase_add_test(tests, lists);
+	tcase_add_loop_test(tests, the_same_all_the_time, 0, 2);
+	tcase_add_loop_test(tests, one_comes_online, 0, 2);
+	tcase_add_loop_test(tests, one_goes_and_comes_back, 0, 2);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
