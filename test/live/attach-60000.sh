@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A process with 60,000 mappings that changes them as fast as it can is attached to and left at any moment: the model has
 # what the kernel has, and pages that nobody has seen are counted.
+# With events of its threads, and with events on CPUs.
 source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
 limit=$(cat /proc/sys/vm/max_map_count)
 [ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
 start_workload attach-many
-for round in 1 2 3; do
-	"$MMTRACE" record -q -m 64M -g fp -p "$pid" --duration 1500ms -o "$recording" || fail "record: status $?"
+for scope in threads threads threads cpus cpus; do
+	"$MMTRACE" record -q -m 64M -g fp --scope $scope -p "$pid" --duration 1500ms -o "$recording" || fail "record: status $?"
 	report_json
 	expect_true_report
 	expect_json '.processes | length == 1 and .[0].checked and .[0].checked_mappings > 55000'
