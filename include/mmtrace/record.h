@@ -100,7 +100,8 @@ struct mmt_record_options {
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
 	int mark_fd;	  /* each byte read from it makes a mark in the recording; does not block; -1: none */
-	int stop_fd;	  /* recording stops when this becomes readable; -1: none */
+	int stop_fd;	  /* recording stops when this becomes readable, and what takes long after it when there are
+			     more bytes; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL.
 	 */

@@ -70,7 +70,7 @@ static void put_request(struct buffer *buffer, bool enable)
 		buffer_put_u32(buffer, TYPE_PERF_MAP);
 }
 
-static void judge_response(const uint8_t *response, size_t size, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer judge_response(const uint8_t *response, size_t size, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	struct bytes bytes = bytes_over(response, size);
 	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
@@ -81,17 +81,24 @@ static void judge_response(const uint8_t *response, size_t size, char refusal[QU
 	command = bytes_u8(&bytes);
 	bytes_u16(&bytes);
 	result = bytes_u32(&bytes);
-	if (size == 0)
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
-	else if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER)
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "the answer of its diagnostics socket is not understood");
-	else if (result == UNKNOWN_COMMAND)
+	if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER) {
+		if (size)
+			snprintf(refusal, QUESTION_REFUSAL_BYTES,
+				 "the answer of its diagnostics socket is not understood");
+		else
+			snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
+		return QUESTION_UNANSWERED;
+	}
+	if (command == RESPONSE_OK && !result)
+		return QUESTION_AGREED;
+	if (result == UNKNOWN_COMMAND)
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
-	else if (command != RESPONSE_OK || result)
+	else
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
+	return QUESTION_REFUSED;
 }
 
-static void exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
 	uint64_t until_ns = clock_now_ns() + WAIT_NS;
@@ -106,10 +113,10 @@ static void exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
 		received = target_socket_receive(fd, response, sizeof(response), until_ns);
 	mmt_error_destroy(error);
 	buffer_deinit(&request);
-	judge_response(response, received, refusal);
+	return judge_response(response, received, refusal);
 }
 
-static void ask(const struct question_target *target, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer ask(const struct question_target *target, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	CLEANUP(close) int directory = open_socket_directory(target->pid);
 	CLEANUP(close) int fd = -1;
@@ -119,23 +126,23 @@ static void ask(const struct question_target *target, bool enable, char refusal[
 	refused = target_become_user(target->pid, &owner);
 	if (refused) {
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s", refused);
-		return;
+		return QUESTION_REFUSED;
 	}
 	if (directory >= 0)
 		fd = connect_to(target, owner, directory);
 	if (fd >= 0)
-		exchange(fd, enable, refusal);
-	else
-		snprintf(refusal, QUESTION_REFUSAL_BYTES,
-			 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+		return exchange(fd, enable, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES,
+		 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+	return QUESTION_REFUSED;
 }
 
-void ask_dotnet_to_begin(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum question_answer ask_dotnet_to_begin(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
 {
-	ask(target, true, refusal_ret);
+	return ask(target, true, refusal_ret);
 }
 
-void ask_dotnet_to_end(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum question_answer ask_dotnet_to_end(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
 {
-	ask(target, false, refusal_ret);
+	return ask(target, false, refusal_ret);
 }

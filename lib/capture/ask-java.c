@@ -80,22 +80,25 @@ static void wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL
 }
 
 /* The status in decimal, a newline, then what the command says. */
-static void judge_answer(const char *answer, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer judge_answer(const char *answer, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	const char *text = strchr(answer, '\n');
 
 	if (!strncmp(answer, "0\n", 2))
-		return;
-	if (!*answer)
+		return QUESTION_AGREED;
+	if (!*answer) {
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", ANSWER_NS / 1000000000);
-	else if (strstr(answer, "Unknown diagnostic command"))
+		return QUESTION_UNANSWERED;
+	}
+	if (strstr(answer, "Unknown diagnostic command"))
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it does not know Compiler.perfmap; JDK 17 and later do");
 	else
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
 			 text ? (int)strcspn(text + 1, "\n") : 0, text ? text + 1 : "");
+	return QUESTION_REFUSED;
 }
 
-static void command(int fd, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer command(int fd, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	/* Version of the protocol, command, and always three arguments. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
@@ -106,27 +109,48 @@ static void command(int fd, char refusal[QUESTION_REFUSAL_BYTES])
 	if (target_socket_send(fd, request, sizeof(request), until_ns))
 		received = target_socket_receive(fd, answer, ANSWER_BYTES, until_ns);
 	answer[received] = '\0';
-	judge_answer(answer, refusal);
+	return judge_answer(answer, refusal);
 }
 
-static void ask(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+static enum question_answer ask(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	CLEANUP(close) int fd = target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
 
 	if (fd < 0) {
 		wake_listener(java, refusal);
 		if (*refusal)
-			return;
+			return QUESTION_REFUSED;
 		fd = target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
 	}
 	if (fd >= 0)
-		command(fd, refusal);
-	else
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s in its /tmp cannot be connected to: %s",
-			 java->socket_name, strerrorname_np(errno));
+		return command(fd, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s in its /tmp cannot be connected to: %s", java->socket_name,
+		 strerrorname_np(errno));
+	return QUESTION_REFUSED;
 }
 
-void ask_java(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+static void name_trigger(pid_t namespace_pid, char name[32])
+{
+	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
+}
+
+bool ask_java_has_trigger(int directory, pid_t namespace_pid)
+{
+	char name[32];
+
+	name_trigger(namespace_pid, name);
+	return faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void ask_java_remove_trigger(int directory, pid_t namespace_pid)
+{
+	char name[32];
+
+	name_trigger(namespace_pid, name);
+	(void)unlinkat(directory, name, 0);
+}
+
+enum question_answer ask_java(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
 {
 	struct java java = {.pid = target->pid,
 			    .pidfd = target->pidfd,
@@ -139,9 +163,9 @@ void ask_java(const struct question_target *target, char refusal_ret[QUESTION_RE
 		refused = "its /tmp cannot be opened";
 	if (refused) {
 		snprintf(refusal_ret, QUESTION_REFUSAL_BYTES, "%s", refused);
-		return;
+		return QUESTION_REFUSED;
 	}
 	snprintf(java.socket_name, sizeof(java.socket_name), ".java_pid%d", (int)target->namespace_pid);
-	snprintf(java.trigger_name, sizeof(java.trigger_name), ".attach_pid%d", (int)target->namespace_pid);
-	ask(&java, refusal_ret);
+	name_trigger(target->namespace_pid, java.trigger_name);
+	return ask(&java, refusal_ret);
 }

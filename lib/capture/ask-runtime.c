@@ -35,9 +35,19 @@ void ask_runtime_note_image(struct known_process *process, const char *path)
 		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 }
 
+/* What a question to Java makes in its /tmp goes with it. */
+static void drop_question(struct known_process *process)
+{
+	bool asking = process->question.child;
+
+	question_drop(&process->question);
+	if (asking && process->runtime == RUNTIME_JAVA && !process->had_trigger && process->tmp_directory >= 0)
+		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid);
+}
+
 void ask_runtime_forget(struct known_process *process)
 {
-	question_drop(&process->question);
+	drop_question(process);
 	process->runtime = RUNTIME_UNKNOWN;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
@@ -50,11 +60,10 @@ static const char *label(enum known_runtime runtime)
 	return runtime == RUNTIME_DOTNET ? ".NET" : "Java";
 }
 
-static void tell_refusal(const struct recorder *recorder, struct known_process *process, const char *refusal)
+static void tell_refusal(const struct recorder *recorder, const struct known_process *process, const char *refusal)
 {
 	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
 			 label(process->runtime), refusal);
-	process->asked = ASKED_DONE;
 }
 
 static void tell_success(const struct recorder *recorder, const struct known_process *process)
@@ -63,7 +72,7 @@ static void tell_success(const struct recorder *recorder, const struct known_pro
 			 label(process->runtime));
 }
 
-static void tell_absence(const struct recorder *recorder, struct known_process *process)
+static void tell_absence(const struct recorder *recorder, const struct known_process *process)
 {
 	char refusal[QUESTION_REFUSAL_BYTES];
 
@@ -72,60 +81,90 @@ static void tell_absence(const struct recorder *recorder, struct known_process *
 	tell_refusal(recorder, process, refusal);
 }
 
+static void tell_of_writing(const struct recorder *recorder, const struct known_process *process, const char *reason)
+{
+	recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s", (int)process->pid,
+			 reason);
+}
+
 static void put(struct known_process *process, question_ask *ask)
 {
 	const struct question_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
 
-	process->asked = ASKED_NOW;
 	/* Unanswered for want of a process: as refused below. */
 	(void)question_put(&process->question, &target, ask);
 }
 
-/* True: there is an answer, "" for yes. */
-static bool take_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+/* From now on, until it refuses, it may write a map. */
+static void put_first(struct known_process *process, question_ask *ask)
 {
-	if (process->question.child)
-		return question_is_answered(&process->question, refusal);
-	snprintf(refusal, QUESTION_REFUSAL_BYTES, "no process can be made to ask it");
-	return true;
+	put(process, ask);
+	process->asked = ASKED_NOW;
+	process->map_is_ours = true;
 }
 
-/* It has said yes, or not. */
+static enum question_answer take_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	if (process->question.child)
+		return question_take_answer(&process->question, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES, "no process can be made to ask it");
+	return QUESTION_REFUSED;
+}
+
+static enum question_answer take_first_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	enum question_answer answer = take_answer(process, refusal);
+
+	process->map_is_ours &= answer != QUESTION_REFUSED;
+	return answer;
+}
+
 static void take_dotnet_answer(const struct recorder *recorder, struct known_process *process)
 {
 	char refusal[QUESTION_REFUSAL_BYTES] = "";
 
-	if (!take_answer(process, refusal))
-		return;
-	process->ask_at_ns = clock_now_ns() + (*refusal ? BETWEEN_NS : APPEAR_NS);
-	process->asked = *refusal ? ASKED_NOT : ASKED_AGREED;
-	process->map_is_ours |= !*refusal;
-	if (*refusal && ++process->ask_attempts >= ATTEMPTS)
+	switch (take_first_answer(process, refusal)) {
+	case QUESTION_WAITS:
+		break;
+	case QUESTION_AGREED:
+		process->asked = ASKED_AGREED;
+		process->ask_at_ns = clock_now_ns() + APPEAR_NS;
+		break;
+	case QUESTION_UNANSWERED:
 		tell_refusal(recorder, process, refusal);
+		process->asked = ASKED_WRITES; /* perhaps, one day: it is told to stop */
+		break;
+	case QUESTION_REFUSED:
+		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
+		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
+		if (process->asked == ASKED_DONE)
+			tell_refusal(recorder, process, refusal);
+		break;
+	}
 }
 
 /* What it says is looked after. */
 static void look_for_map(const struct recorder *recorder, struct known_process *process)
 {
-	if (perf_maps_exists(process)) {
+	if (perf_maps_exists(process))
 		tell_success(recorder, process);
-		process->asked = ASKED_WRITES;
-	} else if (clock_now_ns() > process->ask_at_ns) {
+	else if (clock_now_ns() > process->ask_at_ns)
 		tell_absence(recorder, process);
-		process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
-	}
+	else
+		return;
+	process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
 }
 
 static void take_last_answer(const struct recorder *recorder, struct known_process *process)
 {
 	char refusal[QUESTION_REFUSAL_BYTES] = "";
+	enum question_answer answer = take_answer(process, refusal);
 
-	if (!take_answer(process, refusal))
+	if (answer == QUESTION_WAITS)
 		return;
 	process->asked = ASKED_DONE;
-	if (*refusal)
-		recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s",
-				 (int)process->pid, refusal);
+	if (answer != QUESTION_AGREED)
+		tell_of_writing(recorder, process, refusal);
 }
 
 /* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
@@ -140,7 +179,7 @@ static void step_dotnet(const struct recorder *recorder, struct known_process *p
 		if (perf_maps_exists(process))
 			process->asked = ASKED_DONE;
 		else
-			put(process, ask_dotnet_to_begin);
+			put_first(process, ask_dotnet_to_begin);
 		break;
 	case ASKED_NOW:
 		take_dotnet_answer(recorder, process);
@@ -162,24 +201,32 @@ static void step_dotnet(const struct recorder *recorder, struct known_process *p
 	}
 }
 
-static void step_java(const struct recorder *recorder, struct known_process *process)
+static void take_java_answer(const struct recorder *recorder, struct known_process *process)
 {
 	char refusal[QUESTION_REFUSAL_BYTES] = "";
+	enum question_answer answer = take_first_answer(process, refusal);
 
-	if (process->asked == ASKED_NOT && perf_maps_exists(process)) {
+	if (answer == QUESTION_WAITS)
+		return;
+	process->asked = ASKED_DONE;
+	if (answer != QUESTION_AGREED)
+		tell_refusal(recorder, process, refusal);
+	else if (perf_maps_exists(process))
+		tell_success(recorder, process);
+	else
+		tell_absence(recorder, process);
+}
+
+static void step_java(const struct recorder *recorder, struct known_process *process)
+{
+	if (process->asked == ASKED_NOW) {
+		take_java_answer(recorder, process);
+	} else if (process->asked == ASKED_NOT && perf_maps_exists(process)) {
 		process->asked = ASKED_DONE; /* it would be overwritten */
 	} else if (process->asked == ASKED_NOT) {
-		put(process, ask_java);
-	} else if (process->asked == ASKED_NOW && take_answer(process, refusal)) {
-		process->asked = ASKED_DONE;
-		if (*refusal) {
-			tell_refusal(recorder, process, refusal);
-		} else if (!perf_maps_exists(process)) {
-			tell_absence(recorder, process);
-		} else {
-			process->map_is_ours = true;
-			tell_success(recorder, process);
-		}
+		process->had_trigger =
+		    process->tmp_directory < 0 || ask_java_has_trigger(process->tmp_directory, process->namespace_pid);
+		put_first(process, ask_java);
 	}
 }
 
@@ -226,12 +273,11 @@ static void give_up(const struct recorder *recorder)
 
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
-		question_drop(&process->question);
-		if (process->asked == ASKED_TO_END || process->asked == ASKED_WRITES)
-			recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: no answer",
-					 (int)process->pid);
-		else
+		drop_question(process);
+		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			tell_refusal(recorder, process, "no answer before the recorder had to end");
+		if (process->map_is_ours && process->runtime == RUNTIME_DOTNET)
+			tell_of_writing(recorder, process, "it has not said that it stops");
 	}
 }
 
@@ -281,14 +327,12 @@ static void tell_unasked(const struct recorder *recorder)
 
 void ask_runtimes_at_end(struct recorder *recorder)
 {
-	/* Where it was not the user who ended the recording, the user may end the waiting. */
-	bool may_stop = recorder->summary.end != MMT_RECORD_END_STOPPED;
 	uint64_t end_ns = clock_now_ns() + AT_END_NS;
 
 	if (!recorder->options->ask_runtime)
 		return;
 	while (step_all(recorder, true)) {
-		if (clock_now_ns() >= end_ns || (may_stop && recorder_is_stopped(recorder))) {
+		if (clock_now_ns() >= end_ns || recorder_stop_requests(recorder) > recorder->stop_requests) {
 			give_up(recorder);
 			break;
 		}
@@ -327,7 +371,7 @@ void ask_runtime_end_program(struct recorder *recorder, struct known_process *pr
 
 void ask_runtime_ended(struct recorder *recorder, struct known_process *process)
 {
-	question_drop(&process->question);
+	drop_question(process);
 	ask_runtime_clean_up(recorder, process);
 	count_unasked(recorder, process);
 }

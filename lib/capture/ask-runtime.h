@@ -48,4 +48,8 @@ void ask_runtime_ended(struct recorder *recorder, struct known_process *process)
 /* One runtime's ways. */
 question_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
 
+/* The file in the /tmp of a process that makes Java listen: to be removed when the question is given up. */
+bool ask_java_has_trigger(int directory, pid_t namespace_pid);
+void ask_java_remove_trigger(int directory, pid_t namespace_pid);
+
 #endif

@@ -65,6 +65,7 @@ struct known_process {
 	unsigned ask_attempts;
 	uint64_t ask_at_ns; /* not before; when it has agreed: its map is waited for until then */
 	struct question question;
+	bool had_trigger; /* Java's, before it was asked */
 	bool map_is_ours; /* its perf map, that of the program before the exec at exec_ns, is there because we asked */
 };
 

@@ -407,6 +407,9 @@ static void cut_off(struct recorder *recorder)
 
 void loop_stop(struct recorder *recorder)
 {
+	/* Whoever ends the recording, and then asks for it once more, waits for no answers. */
+	if (recorder->summary.end == MMT_RECORD_END_STOPPED)
+		recorder->stop_requests = recorder_stop_requests(recorder);
 	known_processes_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	if (recorder->options->snapshot_interval_ns)

@@ -12,15 +12,15 @@
 
 #define END_MILLISECONDS 200 /* for a child that was killed; one that the kernel holds longer is left to its end */
 
-/* The answer is one write: a byte, so that it is never empty, and the refusal. */
+/* The answer is one write: a byte, and the refusal. */
 _Noreturn static void run_child(const struct question_target *target, question_ask *ask, int answer, pid_t recorder)
 {
-	char text[1 + QUESTION_REFUSAL_BYTES] = {'a'};
+	char text[1 + QUESTION_REFUSAL_BYTES] = {QUESTION_UNANSWERED};
 
 	/* Not longer than the recorder. A change of user takes this back: target_become_user() repeats it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == recorder)
-		ask(target, text + 1);
+		text[0] = (char)ask(target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
 
@@ -48,16 +48,16 @@ bool question_put(struct question *question, const struct question_target *targe
 	return false;
 }
 
-bool question_is_answered(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum question_answer question_take_answer(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES])
 {
-	char text[1 + QUESTION_REFUSAL_BYTES] = "";
+	char text[1 + QUESTION_REFUSAL_BYTES] = {QUESTION_UNANSWERED};
 	ssize_t count = read(question->answer, text, sizeof(text) - 1);
 
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
+		return QUESTION_WAITS;
 	snprintf(refusal_ret, QUESTION_REFUSAL_BYTES, "%s", count > 0 ? text + 1 : "asking it failed");
 	question_drop(question);
-	return true;
+	return (enum question_answer)text[0];
 }
 
 void question_drop(struct question *question)

@@ -17,8 +17,16 @@ struct question_target {
 	int pidfd;
 };
 
-/* Runs in the child, and ends within some seconds. `refusal_ret`, "" before: why the target does not do it. */
-typedef void question_ask(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES]);
+enum question_answer {
+	QUESTION_WAITS,
+	QUESTION_AGREED,
+	QUESTION_REFUSED,    /* it does nothing */
+	QUESTION_UNANSWERED, /* it was told, perhaps, and may do it yet */
+};
+
+/* Runs in the child, and ends within some seconds. `refusal_ret`, "" before: why the target has not agreed. */
+typedef enum question_answer question_ask(const struct question_target *target,
+					  char refusal_ret[QUESTION_REFUSAL_BYTES]);
 
 /* Zeroed: none is put. */
 struct question {
@@ -29,8 +37,8 @@ struct question {
 /* False: no process or pipe can be made. */
 bool question_put(struct question *question, const struct question_target *target, question_ask *ask);
 
-/* Has it been answered? Then it is over. */
-bool question_is_answered(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES]);
+/* Once it is answered it is over. */
+enum question_answer question_take_answer(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES]);
 
 /* Give it up. */
 void question_drop(struct question *question);

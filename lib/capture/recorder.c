@@ -4,12 +4,22 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 bool recorder_is_stopped(const struct recorder *recorder)
 {
 	struct pollfd stop = {.fd = recorder->options->stop_fd, .events = POLLIN};
 
 	return poll(&stop, 1, 0) > 0;
+}
+
+unsigned recorder_stop_requests(const struct recorder *recorder)
+{
+	int bytes = 0;
+
+	if (!recorder_is_stopped(recorder))
+		return 0;
+	return ioctl(recorder->options->stop_fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (unsigned)bytes : 1;
 }
 
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)

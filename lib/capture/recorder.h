@@ -87,6 +87,7 @@ struct recorder {
 	struct time_budget children_budget; /* of their first snapshots */
 	struct in_flight in_flight;	    /* while the recording ends */
 	bool closed;			    /* processes that are not known yet are not recorded any more */
+	unsigned stop_requests;		    /* those that ended the recording */
 	uint64_t stop_ns;		    /* records later than this are not written; 0: not yet known */
 	uint64_t first_ns, last_ns;	    /* of the records written; 0: none */
 	VECTOR(uint64_t) lost_before;	    /* by event: lost before start_ns */
@@ -95,6 +96,8 @@ struct recorder {
 
 /* The user wants it to stop. */
 bool recorder_is_stopped(const struct recorder *recorder);
+/* How often somebody has asked for it; once, where the descriptor does not count. */
+unsigned recorder_stop_requests(const struct recorder *recorder);
 
 /* Tell the user; progress only with options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)

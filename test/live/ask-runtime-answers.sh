@@ -81,9 +81,43 @@ sleep 2
 kill -INT "$recorder"
 wait "$recorder" || fail "record ended with status $?"
 expect_log "process $pid \(.NET\) gives no names.*no answer"
+expect_log "process $pid \(.NET\) may go on writing its perf map"
 report_json
 expect_true_report
 expect_json '.allocated_bytes >= 1048576'
+exec 3>&-
+
+# Who has ended the recording once need not wait either.
+start_runtime silent
+start_recording -p "$pid" --ask-runtime
+wait_until "the runtime to be asked" was_asked
+for i in {1..40}; do
+	kill -INT "$recorder" 2>/dev/null || break
+	sleep 0.2
+done
+wait "$recorder" || fail "record ended with status $?"
+expect_log "process $pid \(.NET\) may go on writing its perf map: it has not said that it stops"
+exec 3>&-
+
+# One that answers later than anybody waits for it is told to stop all the same, and what it writes then goes.
+start_runtime late
+start_recording -p "$pid" --ask-runtime
+wait_until "the runtime to be asked" was_asked
+stop_recording
+[ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
+[ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
+exec 3>&-
+
+# A question to Java that is given up leaves nothing in its /tmp.
+start_runtime java
+start_recording -p "$pid" --ask-runtime --duration 100ms
+wait_until "Java to be asked" test -e "/tmp/.attach_pid$pid"
+kill -INT "$recorder"
+wait "$recorder" || fail "record ended with status $?"
+if [ -e "/tmp/.attach_pid$pid" ]; then
+	rm -f "/tmp/.attach_pid$pid"
+	fail "the file that makes Java listen was left behind"
+fi
 exec 3>&-
 
 # Whose runtime is not known is said as well.

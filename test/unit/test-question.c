@@ -25,48 +25,54 @@ static void create(void)
 	strcpy(refusal, "untouched");
 }
 
-static void wait_for_answer(void)
+static enum question_answer wait_for_answer(void)
 {
-	struct pollfd answer = {.fd = question.answer, .events = POLLIN};
+	enum question_answer answer;
+	struct pollfd ready = {.fd = question.answer, .events = POLLIN};
 
-	ck_assert_int_eq(poll(&answer, 1, 30000), 1);
-	ck_assert(question_is_answered(&question, refusal));
+	ck_assert_int_eq(poll(&ready, 1, 30000), 1);
+	answer = question_take_answer(&question, refusal);
 	ck_assert_int_eq(question.child, 0);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
+	return answer;
 }
 
-static void agree(const struct question_target *asked, char *refusal_ret)
+static enum question_answer agree(const struct question_target *asked, char *refusal_ret)
 {
 	if (asked->pid != getppid() || asked->namespace_pid != 7)
 		strcpy(refusal_ret, "another target");
+	return QUESTION_AGREED;
 }
 
-static void refuse(const struct question_target *asked, char *refusal_ret)
+static enum question_answer refuse(const struct question_target *asked, char *refusal_ret)
 {
 	(void)asked;
 	memset(refusal_ret, 'r', QUESTION_REFUSAL_BYTES - 1);
+	return QUESTION_REFUSED;
 }
 
-static void die(const struct question_target *asked, char *refusal_ret)
+static enum question_answer die(const struct question_target *asked, char *refusal_ret)
 {
 	(void)asked;
 	(void)refusal_ret;
 	raise(SIGKILL);
+	return QUESTION_AGREED;
 }
 
-static void hang(const struct question_target *asked, char *refusal_ret)
+static enum question_answer hang(const struct question_target *asked, char *refusal_ret)
 {
 	(void)asked;
 	(void)refusal_ret;
-	for (;;)
-		pause();
+	while (pause() < 0)
+		;
+	return QUESTION_UNANSWERED;
 }
 
 START_TEST(a_target_that_agrees)
 {
 	ck_assert(question_put(&question, &target, agree));
-	wait_for_answer();
+	ck_assert_int_eq(wait_for_answer(), QUESTION_AGREED);
 	ck_assert_str_eq(refusal, "");
 }
 END_TEST
@@ -74,7 +80,7 @@ END_TEST
 START_TEST(a_target_that_refuses_has_a_reason)
 {
 	ck_assert(question_put(&question, &target, refuse));
-	wait_for_answer();
+	ck_assert_int_eq(wait_for_answer(), QUESTION_REFUSED);
 	ck_assert_uint_eq(strlen(refusal), QUESTION_REFUSAL_BYTES - 1);
 	ck_assert_uint_eq(strspn(refusal, "r"), strlen(refusal));
 }
@@ -83,7 +89,7 @@ END_TEST
 START_TEST(whoever_asks_may_die_of_it)
 {
 	ck_assert(question_put(&question, &target, die));
-	wait_for_answer();
+	ck_assert_int_eq(wait_for_answer(), QUESTION_UNANSWERED);
 	ck_assert_str_eq(refusal, "asking it failed");
 }
 END_TEST
@@ -93,7 +99,7 @@ START_TEST(nothing_waits_for_an_answer)
 	pid_t child;
 
 	ck_assert(question_put(&question, &target, hang));
-	ck_assert(!question_is_answered(&question, refusal));
+	ck_assert_int_eq(question_take_answer(&question, refusal), QUESTION_WAITS);
 	ck_assert_str_eq(refusal, "untouched");
 	child = question.child;
 	question_drop(&question);

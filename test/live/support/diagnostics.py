@@ -2,22 +2,28 @@
 # What a .NET program shows to whoever asks it for a perf map, without .NET: the mapped library and the socket.
 #     diagnostics.py MODE [NEXT], in a directory of its own; a line has it execute the shell command NEXT, or else map
 #     memory. MODE says how it answers:
-#     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never
+#     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never; late: after 6 s
+#     java: it is no .NET but Java, which catches SIGQUIT and does nothing about it
+import contextlib
 import ctypes
 import mmap
 import os
+import signal
 import socket
 import struct
 import sys
 import threading
+import time
 
 mode = sys.argv[1]
 perf_map = f"/tmp/perf-{os.getpid()}.map"
 magic = b"DOTNET_IPC_V1\0"
 
-with open("libcoreclr.so", "wb") as library:
+name = "libjvm.so" if mode == "java" else "libcoreclr.so"
+signal.signal(signal.SIGQUIT, lambda *_: None)
+with open(name, "wb") as library:
     library.write(b"\x90" * 4096)
-with open("libcoreclr.so", "rb") as library:
+with open(name, "rb") as library:
     image = mmap.mmap(library.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(os.path.join(os.environ["TMPDIR"], f"dotnet-diagnostic-{os.getpid()}-1-socket"))
@@ -35,13 +41,16 @@ def answer():
             continue
         request = peer.recv(4096)
         assert request.startswith(magic) and request[16] == 4, request
-        if request[17] == 5 and mode == "writes":
+        if mode == "late" and request[17] == 5:
+            time.sleep(6)
+        if request[17] == 5 and mode in ("writes", "late"):
             with open(perf_map, "w") as names:
                 names.write("1000 10 its own code\n")
         with open("commands", "a") as log:
             log.write(f"{request[17]}\n")
         refused = mode == "refuses"
-        peer.send(magic + struct.pack("<HBBHI", 24, 255, 255 if refused else 0, 0, 0x80131384 if refused else 0))
+        with contextlib.suppress(OSError):  # it may have gone
+            peer.send(magic + struct.pack("<HBBHI", 24, 255, 255 if refused else 0, 0, 0x80131384 if refused else 0))
         peer.close()
 
 
