@@ -68,8 +68,10 @@ bool cfi_index_scan(const struct cfi_section *section, struct cfi_index *index)
 
 		if (cfi_entries_fde(section, &cies, offset, &fde) &&
 		    !vector_push(&index->entries,
-				 ((struct cfi_index_entry){.start = fde.start, .offset = (uint32_t)offset})))
+				 ((struct cfi_index_entry){.start = fde.start, .offset = (uint32_t)offset}))) {
+			index->entries.count = 0; /* not sorted */
 			return false;
+		}
 	}
 	sort(index);
 	return true;

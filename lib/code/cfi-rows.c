@@ -46,7 +46,9 @@ struct cfi_rows {
 	/* Rows keep the list that was there when they were made: the larger ones after it begin in the same way. */
 	VECTOR(struct cfi_expression *) expression_lists;
 	size_t expression_count, expression_capacity, expression_bytes, distinct_bytes;
-	VECTOR(uint32_t) starts; /* from the start of their entry on */
+	VECTOR(uint32_t)
+	starts; /* from the start of their entry on; for the first one, which begins there, how many
+		   there are of the entry */
 	VECTOR(uint16_t) kinds;
 	size_t described_count;
 };
@@ -281,8 +283,10 @@ static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
 		rows->kinds.count = first;
 	rows->machine.no_memory = false;
 	rows->starts.count = rows->kinds.count;
-	if (rows->kinds.count > first)
+	if (rows->kinds.count > first) {
 		entry->rows = (uint32_t)first + 1;
+		rows->starts.items[first] = (uint32_t)(rows->kinds.count - first - 1);
+	}
 	return true;
 }
 
@@ -321,9 +325,33 @@ static const struct cfi_row *row_of(const struct cfi_rows *rows, size_t index)
 	return kind == NO_ROW || kind == ENTRY_END ? NULL : &rows->distinct.items[kind - 1]->row;
 }
 
+/* What is behind the last row of the entry. */
+static size_t end_of_entry(const struct cfi_rows *rows, const struct cfi_index_entry *entry)
+{
+	size_t first = entry->rows - 1;
+
+	return first + rows->starts.items[first];
+}
+
+/* The row of the entry, or its end, that begins at `distance` from the entry's start or before. */
+static size_t row_at(const struct cfi_rows *rows, const struct cfi_index_entry *entry, uint64_t distance)
+{
+	size_t low = entry->rows, high = end_of_entry(rows, entry) + 1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rows->starts.items[middle] <= distance)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 {
-	size_t count = cfi_index_up_to(&rows->index, address), i;
+	size_t count = cfi_index_up_to(&rows->index, address);
 	struct cfi_index_entry *entry;
 
 	if (!count)
@@ -333,10 +361,7 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 		return index_anew(rows) ? cfi_rows_find(rows, address) : NULL;
 	if (entry->rows == NO_ROWS || address - entry->start > UINT32_MAX)
 		return NULL;
-	i = entry->rows - 1;
-	while (rows->kinds.items[i] != ENTRY_END && rows->starts.items[i + 1] <= address - entry->start)
-		i++;
-	return row_of(rows, i);
+	return row_of(rows, row_at(rows, entry, address - entry->start));
 }
 
 bool cfi_rows_extent(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
@@ -349,8 +374,7 @@ bool cfi_rows_extent(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
 	if (!covered || !count)
 		return false;
 	entry = &rows->index.entries.items[count - 1];
-	for (last = entry->rows - 1; rows->kinds.items[last] != ENTRY_END;)
-		last++;
+	last = end_of_entry(rows, entry);
 	if (entry->start + rows->starts.items[last] < *end_ret)
 		*end_ret = entry->start + rows->starts.items[last];
 	return entry->start == address;
@@ -367,7 +391,7 @@ bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *star
 		uint64_t limit = is_last ? UINT64_MAX : entry[1].start;
 		bool is_gap = entry->rows == NO_ROWS || rows->kinds.items[index] == ENTRY_END;
 
-		*start_ret = entry->start + (entry->rows == NO_ROWS ? 0 : rows->starts.items[index]);
+		*start_ret = entry->start + ((uint32_t)*position ? rows->starts.items[index] : 0);
 		*end_ret = is_gap ? limit : entry->start + rows->starts.items[index + 1];
 		*end_ret = *end_ret < limit ? *end_ret : limit;
 		*row_ret = is_gap ? NULL : row_of(rows, index);

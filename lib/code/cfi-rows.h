@@ -15,7 +15,7 @@ struct cfi_rows;
 
 /*
  * Any bytes give a table, bounded in time and memory by their number; they must live as long. Where entries overlap,
- * the one that begins later holds; an instruction that makes no sense ends its entry.
+ * the one that begins later holds, and behind its end none does; an instruction that makes no sense ends its entry.
  */
 struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret) MMT_MUST_CHECK;
 void cfi_rows_destroy(struct cfi_rows *rows);

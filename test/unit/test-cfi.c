@@ -424,6 +424,40 @@ START_TEST(test_entries_that_overlap)
 }
 END_TEST
 
+/* As many lookups as rows: only when each takes a few steps do they end within the time of a test. */
+START_TEST(test_an_entry_of_very_many_rows)
+{
+	enum { ROWS = 2000000, HEAD = 25, STEP = 3 };
+	size_t size = CIE_SIZE + HEAD + (size_t)ROWS * STEP;
+	uint32_t length = HEAD - 4 + ROWS * STEP, pointer = CIE_SIZE + 4;
+	uint64_t start = 0x1000, extent = ROWS + 1, end;
+	uint8_t *bytes = calloc(1, size), *entry = bytes + CIE_SIZE;
+	struct cfi_section section = {.bytes = bytes, .size = size, .address = SECTION};
+	struct cfi_rows *rows = NULL;
+
+	ck_assert_ptr_nonnull(bytes);
+	memcpy(bytes, cie, CIE_SIZE);
+	memcpy(entry, &length, 4);
+	memcpy(entry + 4, &pointer, 4);
+	memcpy(entry + 8, &start, 8);
+	memcpy(entry + 16, &extent, 8);
+	for (uint32_t i = 0; i < ROWS; i++)
+		memcpy(entry + HEAD + (size_t)i * STEP, (uint8_t[]){0x41, 0x0e, i % 2 ? 16 : 24}, STEP);
+	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+	for (uint64_t i = 0; i < ROWS; i++) {
+		const struct cfi_row *row = cfi_rows_find(rows, start + 1 + i);
+
+		ck_assert(row && row->cfa_offset == (i % 2 ? 16 : 24));
+	}
+	ck_assert_int_eq(cfi_rows_find(rows, start)->cfa_offset, 8);
+	ck_assert_ptr_null(cfi_rows_find(rows, start + extent));
+	ck_assert(cfi_rows_extent(rows, start, &end));
+	ck_assert_uint_eq(end, start + extent);
+	cfi_rows_destroy(rows);
+	free(bytes);
+}
+END_TEST
+
 START_TEST(test_bad_instructions_end_their_entry)
 {
 	struct section table;
@@ -494,6 +528,7 @@ int main(void)
 	tcase_add_test(tests, test_long_cies);
 	tcase_add_test(tests, test_many_remembered_states);
 	tcase_add_test(tests, test_entries_that_overlap);
+	tcase_add_test(tests, test_an_entry_of_very_many_rows);
 	tcase_add_test(tests, test_bad_instructions_end_their_entry);
 	tcase_add_test(tests, test_expressions);
 	tcase_add_test(tests, test_outside_of_all_rows);
