@@ -13,6 +13,7 @@ void steps_init(struct steps *steps, const struct mmt_report_options *options, c
 void steps_deinit(struct steps *steps)
 {
 	vector_deinit(&steps->items);
+	vector_deinit(&steps->others_live);
 }
 
 /* Calls whose stack is waited for have no account yet, but their bytes are there. */
@@ -56,22 +57,52 @@ static void add_space(const struct steps *steps, const struct replay *replay, co
 	}
 }
 
+/*
+ * A process that has ended gave everything back, while any other lives: as a report at that moment has it. One that was
+ * asked for by number counts as before its end.
+ */
+static bool find_living(const struct steps *steps, const struct replay *replay)
+{
+	bool living = replay->has_survivors;
+
+	if (steps->rows->options->pids)
+		return false;
+	for (size_t i = 0; !living && i < processes_count(replay->processes); i++)
+		living = !processes_at(replay->processes, (uint32_t)i)->ended;
+	return living;
+}
+
+/* The next step is one at which others live. */
+static bool note_living(struct steps *steps)
+{
+	struct step_range *last =
+	    steps->others_live.count ? &steps->others_live.items[steps->others_live.count - 1] : NULL;
+	const struct step_range next = {.start = steps->items.count, .end = steps->items.count + 1};
+
+	if (!last || last->end != next.start)
+		return vector_push(&steps->others_live, next);
+	last->end = next.end;
+	return true;
+}
+
 /* Everything before `time_ns` has been applied: the moments up to it have the figures of now. */
 static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
 {
 	struct steps *steps = context;
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
 				.process_resident_bytes = notes_resident(&replay->notes)};
+	bool others_live;
 
 	if (!replay->watch.moment_ns) {
 		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
 		if (time_ns < replay->watch.moment_ns)
 			return NULL;
 	}
+	others_live = find_living(steps, replay);
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
 
-		if (!process->borrows_space)
+		if (!process->borrows_space && !(process->ended && others_live))
 			add_space(steps, replay, process->space, &step);
 	}
 	while (replay->watch.moment_ns <= time_ns) {
@@ -80,10 +111,56 @@ static struct mmt_error *pass_moments(void *context, struct replay *replay, uint
 					    STEPS_MAX);
 		step.to_ns = replay->watch.moment_ns;
 		replay->watch.moment_ns += steps->every_ns;
-		if (!vector_push(&steps->items, step))
+		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
 			return &error_no_memory;
 	}
 	return NULL;
+}
+
+/* A row did not have these bytes at the moments from `step` on at which others lived. */
+static bool take_back(const struct steps *steps, struct ledger *ledger, uint32_t row, uint64_t step, uint64_t bytes)
+{
+	for (size_t i = 0; i < steps->others_live.count; i++) {
+		const struct step_range *range = &steps->others_live.items[i];
+		size_t start = range->start > step ? range->start : step;
+
+		if (start < range->end && (!steps_of_rows_add(&ledger->steps, row, (uint32_t)start, -bytes) ||
+					   !steps_of_rows_add(&ledger->steps, row, (uint32_t)range->end, bytes)))
+			return false;
+	}
+	return true;
+}
+
+static struct mmt_error *take_back_space(const struct steps *steps, struct replay *replay,
+					 const struct process *process)
+{
+	uint64_t from_ns = replay->ledger.options.from_ns, total = 0;
+	uint64_t step = process->ended_ns > from_ns ? (process->ended_ns - from_ns) / steps->every_ns : 0;
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
+		const struct account *account = holdings_owner(replay, interval);
+		uint64_t bytes = account ? interval->end - interval->start : 0;
+
+		if (account && !take_back(steps, &replay->ledger, account->row, step, bytes))
+			return &error_no_memory;
+		total += bytes;
+	}
+	return take_back(steps, &replay->ledger, LEDGER_ROW_TOTAL, step, total) ? NULL : &error_no_memory;
+}
+
+/* What has ended and still counts in the report, since nothing lived on, did not count while others lived. */
+static struct mmt_error *take_back_ended(const struct steps *steps, struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (process->ended && !process->borrows_space)
+			error = take_back_space(steps, replay, process);
+	}
+	return error;
 }
 
 void steps_watch(struct steps *steps, struct replay *replay)
@@ -105,7 +182,7 @@ struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct m
 	if (report->to_ns)
 		error = pass_moments(steps, replay, report->to_ns - 1);
 	report->step_count = steps->items.count + 1;
-	return error;
+	return error ? error : take_back_ended(steps, replay);
 }
 
 struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,

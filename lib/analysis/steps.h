@@ -10,10 +10,15 @@
 
 #define STEPS_MAX 10000
 
+struct step_range {
+	size_t start, end;
+};
+
 struct steps {
 	uint64_t every_ns; /* 0: nobody asks */
 	const struct rows *rows;
 	VECTOR(struct mmt_step) items;
+	VECTOR(struct step_range) others_live; /* ascending: what had ended does not count then */
 };
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows);

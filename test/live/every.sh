@@ -60,6 +60,16 @@ report_json
 [ "$(jq .reserved_bytes report.json)" -gt 0 ] || fail "the workload reserved nothing"
 expect_steps
 
+# Children end before their parent, which waits between them: those that have ended do not count any more.
+"$MMTRACE" record -q -o "$recording" -- bash -c 'for i in 1 2 3 4; do "$0" >/dev/null; sleep 0.1; done; :' \
+	"$workloads/leak-anon" </dev/null || fail "record"
+expect_steps
+[ "$(jq '[.steps[].unfreed_bytes] | max == .[-1]' every.json)" = true ] || fail "all have ended: each counts in the last step"
+jq -e 'all(.steps[]; .unfreed_bytes == .committed_bytes + .reserved_bytes)' every.json >/dev/null ||
+	fail "the columns of a step are of different states: $(jq -c .steps every.json)"
+pid=$(jq '.processes | max_by(.unfreed_bytes).pid' report.json)
+expect_steps --pid "$pid"
+
 "$MMTRACE" report --every 1us -i "$recording" >refused.txt 2>&1 && fail "any number of steps is taken"
 grep -q 'more than 10,\?000 steps' refused.txt || fail "too many steps are not said: $(cat refused.txt)"
 "$MMTRACE" report --every 0 -i "$recording" >refused.txt 2>&1 && fail "steps of no length are taken"
