@@ -237,10 +237,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 {
 	CLEANUP(free) struct pollfd *items = NULL;
 	struct waiting waiting = {0};
-	uint64_t duration_ns = recorder->options->duration_ns;
-	uint64_t end_ns = duration_ns && duration_ns < UINT64_MAX - recorder->start_ns
-			      ? recorder->start_ns + duration_ns
-			      : UINT64_MAX;
+	uint64_t end_ns = recorder_end_ns(recorder);
 	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
 	uint64_t snapshot_ns = next_snapshot_ns(recorder);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);

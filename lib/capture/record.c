@@ -195,6 +195,7 @@ static void set_start(struct recorder *recorder)
 	clock_gettime(CLOCK_REALTIME, &now);
 	recorder->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	recorder->start_ns = clock_now_ns();
+	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
 }
 
 /* The file exists from here on: whatever fails later, it gets its end. */

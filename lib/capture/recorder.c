@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+uint64_t recorder_end_ns(const struct recorder *recorder)
+{
+	uint64_t duration_ns = recorder->options->duration_ns;
+
+	return duration_ns && duration_ns < UINT64_MAX - recorder->start_ns ? recorder->start_ns + duration_ns
+									    : UINT64_MAX;
+}
+
 bool recorder_is_stopped(const struct recorder *recorder)
 {
 	struct pollfd stop = {.fd = recorder->options->stop_fd, .events = POLLIN};

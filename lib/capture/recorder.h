@@ -94,6 +94,9 @@ struct recorder {
 	VECTOR(uint64_t) lost;		    /* by event: lost since; known at the end */
 };
 
+/* When options->duration_ns is over; UINT64_MAX: never. */
+uint64_t recorder_end_ns(const struct recorder *recorder);
+
 /* The user wants it to stop. */
 bool recorder_is_stopped(const struct recorder *recorder);
 /* How often somebody has asked for it; once, where the descriptor does not count. */

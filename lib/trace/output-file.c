@@ -3,17 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 #define TEMPORARY_ATTEMPTS 100
+#define READER_MS 2000 /* for a reader that takes nothing, when all is to end */
 
 static struct mmt_error *check_target(const char *path)
 {
@@ -86,7 +90,9 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 {
-	struct output_file file = {.path = strdup("standard output"), .fd = -1, .stream = true};
+	struct output_file file = {
+	    .path = strdup("standard output"), .fd = -1, .stream = true, .stop_fd = -1, .until_ns = UINT64_MAX};
+	struct stat status;
 
 	if (!file.path)
 		return &error_no_memory;
@@ -96,12 +102,69 @@ struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 						       "into a pipe or choose a file with -o");
 	}
 	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (file.fd < 0) {
+	/* Where it was closed, its number may be that of something else by now, which is read from. */
+	if (file.fd < 0 || fstat(file.fd, &status) < 0 || (fcntl(file.fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		struct mmt_error *error = error_system(file.fd < 0 ? errno : EBADF, "cannot write standard output");
+
 		output_file_close(&file);
-		return error_system(errno, "cannot write to standard output");
+		return error;
 	}
+	file.type = status.st_mode & S_IFMT;
 	*file_ret = file;
 	return NULL;
+}
+
+void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns)
+{
+	file->stop_fd = stop_fd;
+	file->until_ns = until_ns;
+}
+
+/* For poll(); -1: for ever. */
+static int milliseconds_until(uint64_t until_ns)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (until_ns <= now_ns)
+		return 0;
+	return (until_ns - now_ns) / 1000000 < INT_MAX ? (int)((until_ns - now_ns) / 1000000) + 1 : -1;
+}
+
+/* There is room then, or something that a write will tell. False: none in time. */
+static bool wait_for_reader(const struct output_file *file)
+{
+	struct pollfd items[] = {{.fd = file->fd, .events = POLLOUT}, {.fd = file->stop_fd, .events = POLLIN}};
+	int result;
+
+	for (;;) {
+		result = poll(items, 2, milliseconds_until(file->until_ns));
+		if (items[0].revents || (result < 0 && errno != EINTR))
+			return true;
+		if (result >= 0)
+			break;
+	}
+	do
+		result = poll(items, 1, READER_MS);
+	while (result < 0 && errno == EINTR);
+	return result != 0;
+}
+
+/* As much as is taken without waiting: a pipe that has room has it for PIPE_BUF bytes. */
+static ssize_t write_some(struct output_file *file, const void *data, size_t size)
+{
+	if (file->type != S_IFIFO && file->type != S_IFSOCK)
+		return write(file->fd, data, size);
+	if (file->given_up || !wait_for_reader(file)) {
+		file->given_up = true;
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	if (file->type == S_IFSOCK)
+		return send(file->fd, data, size, MSG_DONTWAIT);
+	return write(file->fd, data, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
@@ -112,12 +175,12 @@ struct mmt_error *output_file_write(struct output_file *file, const void *data, 
 
 	while (!error && written < size) {
 		const uint8_t *next = (const uint8_t *)data + written;
-		ssize_t result = file->stream ? write(file->fd, next, size - written)
+		ssize_t result = file->stream ? write_some(file, next, size - written)
 					      : pwrite(file->fd, next, size - written, (off_t)(offset + written));
 
 		if (result > 0)
 			written += (size_t)result;
-		else if (result == 0 || errno != EINTR)
+		else if (result == 0 || (errno != EINTR && errno != EAGAIN))
 			error = error_system(result < 0 ? errno : ENOSPC, "cannot write %s", file->path);
 	}
 	if (written_ret)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -18,6 +19,10 @@ struct output_file {
 	int fd;
 	bool replaces; /* an existing file is not kept */
 	bool stream;   /* standard output: bytes go out in the order in which they are written, and stay */
+	int stop_fd;   /* of a stream: see output_file_limit_waiting() */
+	uint64_t until_ns;
+	mode_t type;   /* of a stream: S_IFIFO and the like */
+	bool given_up; /* its reader takes nothing */
 };
 
 /* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device. */
@@ -25,6 +30,12 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 /* Standard output, unless it is a terminal. */
 struct mmt_error *output_file_open_stream(struct output_file *file_ret) MMT_MUST_CHECK;
+
+/*
+ * For a stream: its reader is waited for as long as it takes, until `stop_fd` (-1: none) is readable or CLOCK_MONOTONIC
+ * has come to `until_ns` (UINT64_MAX: never). From then on a reader that takes nothing for a while makes writing fail.
+ */
+void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns);
 
 /* All of it, or an error; *written_ret may be NULL. */
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,

@@ -39,6 +39,11 @@ void writer_replace(struct writer *writer)
 	writer->file.replaces = true;
 }
 
+void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns)
+{
+	output_file_limit_waiting(&writer->file, stop_fd, until_ns);
+}
+
 void writer_keep_plain(struct writer *writer)
 {
 	writer->plain = true;

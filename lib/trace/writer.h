@@ -26,6 +26,9 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MM
 /* Take the name of an existing file without keeping that as PATH.old. */
 void writer_replace(struct writer *writer);
 
+/* How long the reader of a stream is waited for: see output_file_limit_waiting(). */
+void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns);
+
 /* Records as they are, for tools that cannot read compressed ones. Before the head. */
 void writer_keep_plain(struct writer *writer);
 

@@ -57,6 +57,36 @@ grep -q 'cannot write standard output: Broken pipe' record.log && ! grep -q 'kep
 let_work
 let_end
 
+# Nothing more goes into the pipe.
+is_full() {
+	python3 -c 'import select; poll = select.poll(); poll.register(4, select.POLLOUT); raise SystemExit(len(poll.poll(0)))'
+}
+has_given_up() {
+	[ ! -e "/proc/$recorder" ] || grep -q '^State:.Z' "/proc/$recorder/status"
+}
+# A reader that takes nothing any more: the recording ends when it is told to, or when its time is over.
+"$workloads/fork-rate" 300 </dev/null >/dev/null &
+busy=$!
+processes+=("$busy")
+for end in TERM duration; do
+	rm -f stalled
+	mkfifo stalled
+	exec 4<>stalled
+	arguments=(-o - -p "$busy")
+	[ $end = TERM ] || arguments+=(--duration 1)
+	"$MMTRACE" record "${arguments[@]}" 2>record.log >stalled 4>&- &
+	recorder=$!
+	processes+=("$recorder")
+	wait_until "the pipe to be full" is_full
+	[ $end = duration ] || kill -TERM "$recorder"
+	wait_until "record to give up its reader" has_given_up
+	wait "$recorder"
+	[ $? = 1 ] || fail "the reader stalled until $end, and the status is $?: $(cat record.log)"
+	grep -q 'cannot write standard output: Connection timed out' record.log || fail "no word of it: $(cat record.log)"
+	exec 4>&-
+done
+kill -9 "$busy"
+
 "$MMTRACE" record -o - --pack -- true >refused 2>refused.log
 [ $? = 2 ] && [ ! -s refused ] && grep -q 'pack' refused.log || fail "--pack into a pipe: $(cat refused.log)"
 expect_refusal 2 'standard output: Bad file descriptor' sh -c 'exec "$0" record -o - -- touch started >&-' "$MMTRACE"
