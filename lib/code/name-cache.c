@@ -20,8 +20,8 @@
 #include "base/vector.h"
 
 #define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
-#define VERSION 2		    /* 1: a symbol without a size covered what follows its function */
-#define HEADER_BYTES (8 + 4 + 4 + 8 + 20 + 4 + 5 * 8)
+#define VERSION 3		    /* 2: without the times of the last change of any kind */
+#define HEADER_BYTES (8 + 4 + 4 + 8 + 20 + 4 + 7 * 8)
 #define SUFFIX ".names"
 #define UNFINISHED ".new."
 #define UNFINISHED_SECONDS 3600 /* then whoever wrote it is gone */
@@ -172,15 +172,22 @@ static uint8_t *read_whole(int fd, size_t size)
 	return data;
 }
 
+void name_cache_put_file(const struct stat *file, struct buffer *buffer)
+{
+	buffer_put_u64(buffer, file->st_dev);
+	buffer_put_u64(buffer, file->st_ino);
+	buffer_put_u64(buffer, (uint64_t)file->st_size);
+	buffer_put_u64(buffer, (uint64_t)file->st_mtim.tv_sec);
+	buffer_put_u64(buffer, (uint64_t)file->st_mtim.tv_nsec);
+	buffer_put_u64(buffer, (uint64_t)file->st_ctim.tv_sec);
+	buffer_put_u64(buffer, (uint64_t)file->st_ctim.tv_nsec);
+}
+
 static void put_identity(const struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer)
 {
 	buffer_put(buffer, cache->writer, sizeof(cache->writer));
 	buffer_put_u32(buffer, (uint32_t)key->build_id_size);
-	buffer_put_u64(buffer, key->program.st_dev);
-	buffer_put_u64(buffer, key->program.st_ino);
-	buffer_put_u64(buffer, (uint64_t)key->program.st_size);
-	buffer_put_u64(buffer, (uint64_t)key->program.st_mtim.tv_sec);
-	buffer_put_u64(buffer, (uint64_t)key->program.st_mtim.tv_nsec);
+	name_cache_put_file(&key->program, buffer);
 }
 
 /* All behind the checksum is as it was written, by this build, about this file. */

@@ -24,6 +24,11 @@ struct name_cache *name_cache_open(const char *directory, uint64_t limit);
 /* Accepts NULL. */
 void name_cache_close(struct name_cache *cache);
 
+struct buffer;
+
+/* What tells a file from another, and from itself after a change: its times can be set, that of the change cannot. */
+void name_cache_put_file(const struct stat *file, struct buffer *buffer);
+
 struct name_cache_key {
 	uint8_t build_id[20];
 	size_t build_id_size;

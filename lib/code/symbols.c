@@ -39,7 +39,8 @@ struct symbols {
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
 	struct debug_names *debug_names;
 	Dwarf_Addr debug_bias;
-	VECTOR(char *) texts; /* names that had to be made */
+	struct stat debug_file; /* a separate one, as it was when it was opened */
+	VECTOR(char *) texts;	/* names that had to be made */
 	struct known_names known;
 	struct name_cache *cache; /* NULL: none */
 	struct name_cache_key key;
@@ -121,31 +122,41 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 	symbols->measure_context = context;
 }
 
-/* The separate debug file that the names came from: it must still be the same. Zeros when the program has them itself.
- */
-static void put_debug_file(const char *path, struct buffer *buffer)
+/* What the names came from: the library, and a separate debug file; zeros when the program has them itself. */
+static void put_origin(const char *path, const struct stat *file, struct buffer *buffer)
 {
-	struct stat status = {0};
-
-	if (*path && stat(path, &status))
-		status = (struct stat){0};
 	buffer_put_string(buffer, path);
-	buffer_put_u64(buffer, status.st_dev);
-	buffer_put_u64(buffer, status.st_ino);
-	buffer_put_u64(buffer, (uint64_t)status.st_size);
-	buffer_put_u64(buffer, (uint64_t)status.st_mtim.tv_sec);
-	buffer_put_u64(buffer, (uint64_t)status.st_mtim.tv_nsec);
+	buffer_put_string(buffer, symbols_library_version());
+	name_cache_put_file(file, buffer);
 }
 
-static bool check_debug_file(struct bytes *bytes)
+static struct stat look_at(const char *path)
+{
+	struct stat status;
+
+	return *path && stat(path, &status) == 0 ? status : (struct stat){0};
+}
+
+static const char *debug_path(const struct symbols *symbols)
+{
+	const char *path = NULL;
+
+	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	return path ? path : "";
+}
+
+/* It must still be the same. */
+static bool check_origin(struct bytes *bytes)
 {
 	const uint8_t *start = bytes->position;
+	const char *path = bytes_string(bytes);
+	struct stat file = look_at(path);
 	struct buffer buffer;
 	const void *found;
 	bool same;
 
 	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
-	put_debug_file(bytes_string(bytes), &buffer);
+	put_origin(path, &file, &buffer);
 	found = bytes_take(bytes, buffer.size - (size_t)(bytes->position - start));
 	same = found && !buffer.error && !memcmp(start, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
@@ -165,22 +176,20 @@ static void read_cache(struct symbols *symbols)
 	if (!content)
 		return;
 	bytes = bytes_over(content, size);
-	if (check_debug_file(&bytes) && known_names_decode(&bytes, &symbols->known))
+	if (check_origin(&bytes) && known_names_decode(&bytes, &symbols->known))
 		symbols->kept_count = symbols->known.found.count;
 }
 
 /* What was looked up, if it cannot become better. */
 static void write_cache(struct symbols *symbols)
 {
-	const char *debug_path = NULL;
 	struct buffer buffer;
 
 	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->debug_names ||
 	    !debug_names_complete(symbols->debug_names))
 		return;
-	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
 	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
-	put_debug_file(debug_path ? debug_path : "", &buffer);
+	put_origin(debug_path(symbols), &symbols->debug_file, &buffer);
 	known_names_encode(&symbols->known, &buffer);
 	if (!buffer.error)
 		name_cache_write(symbols->cache, &symbols->key, buffer.data, buffer.size);
@@ -295,6 +304,7 @@ static void load_debug(struct symbols *symbols)
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
 	if (dwarf)
 		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
+	symbols->debug_file = look_at(debug_path(symbols));
 }
 
 static void load(struct symbols *symbols)

@@ -113,3 +113,23 @@ grep -q 'names.c:' unsupplemented || fail "the report has no lines: $(cat unsupp
 gcc -g -shared -o supplement -Wl,--build-id=0x$supplement "$SOURCE/test/workload/names.c" || fail gcc
 report supplemented
 [ -f "$kept" ] || fail "names were not kept: $(ls -R "$XDG_CACHE_HOME")"
+
+# Names of a separate debug file are those of another one when it is replaced.
+separate() { # DEFINITION...
+	gcc -g -O2 "$@" -Wl,--build-id=0x$supplement -o whole "$SOURCE/test/workload/names.c" || fail gcc
+	objcopy --only-keep-debug whole program.debug || fail objcopy
+}
+separate
+objcopy --strip-debug --add-gnu-debuglink=program.debug whole separated || fail objcopy
+mv separated "$program"
+rm -rf "$XDG_CACHE_HOME"
+"$MMTRACE" record -q -o "$recording" -- "$program" 2>record.log || fail "record: $(cat record.log)"
+report separate
+[ -f "$XDG_CACHE_HOME/mmtrace/$supplement.names" ] || fail "names were not kept: $(ls -R "$XDG_CACHE_HOME")"
+report separate-hit
+expect_same separate separate-hit "names of a separate file are others when found"
+separate -Dhidden=another_name
+report replaced --no-cache
+! cmp -s separate replaced || fail "the other debug file has the same names"
+report replaced-found
+expect_same replaced replaced-found "names of a debug file that was replaced show"

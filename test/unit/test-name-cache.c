@@ -106,6 +106,9 @@ START_TEST(finds_what_was_kept_of_the_same_file)
 	other.program.st_mtim.tv_nsec++;
 	ck_assert(!has(cache, &other, "another"));
 	other = key;
+	other.program.st_ctim.tv_nsec++; /* written to, and the other time set back */
+	ck_assert(!has(cache, &other, "another"));
+	other = key;
 	other.demangled = false;
 	ck_assert(!has(cache, &other, "another"));
 	name_cache_close(cache);
