@@ -91,13 +91,17 @@ static struct mmt_error *pass_moments(void *context, struct replay *replay, uint
 	struct steps *steps = context;
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
 				.process_resident_bytes = notes_resident(&replay->notes)};
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	bool others_live;
 
+	/* A clock that jumps forward makes no steps behind the end. */
+	if (stop_ns && time_ns >= stop_ns)
+		time_ns = stop_ns - 1;
 	if (!replay->watch.moment_ns) {
 		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
-		if (time_ns < replay->watch.moment_ns)
-			return NULL;
 	}
+	if (time_ns < replay->watch.moment_ns)
+		return NULL;
 	others_live = find_living(steps, replay);
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);

@@ -247,6 +247,31 @@ START_TEST(steps_do_not_walk)
 }
 END_TEST
 
+/* A clock that jumps forward makes no steps behind the end of the recording. */
+START_TEST(a_far_event_makes_no_steps)
+{
+	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, FIRST, FIRST, "first");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, FIRST, NULL, 0);
+	for (uint64_t i = 0; i < 2; i++)
+		builder_mmap_exit(builder, 1500 + i * 3600000000000, FIRST, FIRST, ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE,
+				  0x401000);
+	builder_round(builder);
+	builder_finish(builder, 5000);
+	mmt_report_options_init(&options);
+	report = report_steps(&options);
+	ck_assert_uint_eq(report->step_count, 4);
+	ck_assert_uint_eq(report->steps[2].committed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->steps[2].unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->steps[3].to_ns, 5000);
+	ck_assert_uint_eq(report->steps[3].unfreed_bytes, 2 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 static uint64_t count_read(struct mmt_report_options *options)
 {
 	records_read = 0;
@@ -297,6 +322,7 @@ int main(void)
 	tcase_add_test(tcase, resident_sizes_of_a_part);
 	tcase_add_test(tcase, resident_sizes_in_text);
 	tcase_add_test(tcase, resident_sizes_in_json);
+	tcase_add_test(tcase, a_far_event_makes_no_steps);
 	tcase_add_test(tcase, steps_do_not_walk);
 	tcase_add_test(tcase, windows_take_one_pass);
 	tcase_add_test(tcase, windows_of_a_cut_recording_take_more);
