@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <locale.h>
 #include <mmtrace/version.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,10 +100,25 @@ static int run(int argc, char **argv)
 	return command->run(command, argc - 1, argv + 1);
 }
 
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. No SIG_IGN, which other
+ * programs would inherit. */
+static void survive_marks(void)
+{
+	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
+
+	(void)sigaction(SIGUSR1, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
+	survive_marks();
 	setlocale(LC_ALL, "");
 	status = run(argc, argv);
 	/* Commands with much output have finished it already; this finds failures of the others. */

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 static int write_end = -1, mark_end = -1;
@@ -12,9 +14,25 @@ static int write_end = -1, mark_end = -1;
 static void handle_signal(int number)
 {
 	int saved = errno;
-	ssize_t written = write(number == SIGUSR1 ? mark_end : write_end, &(char){(char)number}, 1);
+	ssize_t written = write(write_end, &(char){(char)number}, 1);
 
 	(void)written; /* a full pipe is readable already */
+	errno = saved;
+}
+
+/* The recorder may have other work just now: the time is that of the signal. */
+static void handle_mark(int number)
+{
+	int saved = errno;
+	struct timespec now;
+	uint64_t time_ns;
+	ssize_t written;
+
+	(void)number;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	written = write(mark_end, &time_ns, sizeof(time_ns));
+	(void)written; /* a full pipe holds 8192 marks */
 	errno = saved;
 }
 
@@ -40,7 +58,7 @@ int stop_signals_catch(void)
 
 int stop_signals_marks(void)
 {
-	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = handle_mark, .sa_flags = SA_RESTART};
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)

@@ -9,7 +9,7 @@
  */
 int stop_signals_catch(void);
 
-/* From now on SIGUSR1 puts a byte into the returned descriptor, which does not block. -1 and errno on failure. */
+/* From now on SIGUSR1 puts its time into the returned descriptor, which does not block. -1 and errno on failure. */
 int stop_signals_marks(void);
 
 /* The signal that made it so: the first. */

@@ -99,7 +99,9 @@ struct mmt_record_options {
 	enum mmt_code code;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
-	int mark_fd;	  /* each byte read from it makes a mark in the recording; does not block; -1: none */
+	/* A pipe: each uint64_t read from it, nanoseconds of CLOCK_MONOTONIC, makes a mark of that time in the
+	   recording; does not block; -1: none. */
+	int mark_fd;
 	int stop_fd;	  /* recording stops when this becomes readable, and what takes long after it when there are
 			     more bytes; -1: none */
 

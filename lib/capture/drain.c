@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "capture/ask-runtime.h"
 #include "capture/clock.h"
+#include "capture/notes.h"
 #include "capture/proc.h"
 #include "trace/calls.h"
 
@@ -403,7 +404,9 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 	struct mmt_error *error;
 
 	rings_note_heads(&recorder->rings);
-	error = find_births(recorder);
+	error = notes_take_marks(recorder);
+	if (!error)
+		error = find_births(recorder);
 	for (size_t i = 0; !error && i < recorder->rings.items.count; i++)
 		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
 	recorder->drained |= !error;

@@ -255,8 +255,6 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = drain_rings(recorder);
 		if (!error)
 			error = loop_serve(recorder);
-		if (!error)
-			error = notes_take_marks(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
 			error = notes_read_resident(recorder);
 			if (!error)

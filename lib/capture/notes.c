@@ -46,16 +46,22 @@ static struct mmt_error *append_note(struct recorder *recorder, enum note_kind k
 struct mmt_error *notes_take_marks(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
-	char byte;
+	uint64_t time_ns;
 
-	if (recorder->options->mark_fd < 0)
+	if (!recorder->writing || recorder->options->mark_fd < 0)
 		return NULL;
-	while (!error && recorder->summary.marks < LIMIT_MARKS && read(recorder->options->mark_fd, &byte, 1) == 1) {
-		uint64_t now_ns = clock_now_ns();
-
-		error = append_note(recorder, NOTE_MARK, 0, now_ns, ++recorder->summary.marks, 0);
+	while (!error && read(recorder->options->mark_fd, &time_ns, sizeof(time_ns)) == sizeof(time_ns)) {
+		if (recorder->stop_ns && time_ns > recorder->stop_ns)
+			continue;
+		if (recorder->summary.marks == LIMIT_MARKS) {
+			recorder_message(recorder, true, "a mark is left out: there are %d already", LIMIT_MARKS);
+			continue;
+		}
+		if (time_ns < recorder->start_ns)
+			time_ns = recorder->start_ns;
+		error = append_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0);
 		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
-				 (double)(now_ns - recorder->start_ns) / 1e9);
+				 (double)(time_ns - recorder->start_ns) / 1e9);
 	}
 	return error;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "capture/recorder.h"
 
-/* A mark for each byte that waits in options->mark_fd. */
+/* A mark for each time that waits in options->mark_fd. */
 struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* How much of each process is in memory, together one reading. */

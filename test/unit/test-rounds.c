@@ -22,7 +22,8 @@ static void drain(struct recorder *recorder)
 /* A round may be full in the moment in which another is to end because a second is over. */
 START_TEST(a_round_without_a_drain_goes_on)
 {
-	static struct recorder recorder;
+	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static struct recorder recorder = {.options = &options};
 	struct recording_builder *builder = builder_create(report_file_path());
 	uint64_t seen = 0;
 	bool end = false;
