@@ -408,13 +408,18 @@ static bool is_outside(const struct attached_root *root)
 void attach_look_outside(struct attachment *attachment)
 {
 	attachment->unseen_roots = 0;
+	attachment->unseen_since_ns = 0;
 	for (size_t i = 0; i < attachment->roots.count; i++) {
 		struct attached_root *root = &attachment->roots.items[i];
 
 		if (!root->whole_ns || root->seen_outside)
 			continue;
 		root->seen_outside = is_outside(root);
-		attachment->unseen_roots += !root->seen_outside;
+		if (root->seen_outside)
+			continue;
+		attachment->unseen_roots++;
+		if (root->whole_ns > attachment->unseen_since_ns)
+			attachment->unseen_since_ns = root->whole_ns;
 	}
 }
 

@@ -60,6 +60,7 @@ struct attachment {
 	struct map event_of_id;
 	struct thread_coverage coverage;
 	size_t unseen_roots;	     /* not seen outside of clone(), as of attach_look_outside() */
+	uint64_t unseen_since_ns;    /* all of them */
 	uint64_t descriptors_wanted; /* for messages */
 };
 

@@ -146,6 +146,17 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	return NULL;
 }
 
+/* The new program is in place: what is mapped from now on, its own calls map. */
+static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+
+	if (!process || !process->executing_ns || time_ns < process->executing_ns)
+		return;
+	process->executing_ns = 0;
+	recorder->executing--;
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -180,6 +191,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
 				    event->name);
+	if (recorder->executing)
+		note_call(recorder, pid, time_ns);
 	count_sample(recorder, event, &sample);
 	recorder_append(recorder, clean_stack(recorder, record, size, &sample), size, time_ns);
 	return NULL;
@@ -233,6 +246,8 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 	if (process) {
 		ask_runtime_forget(process);
 		process->exec_ns = time_ns;
+		recorder->executing += !process->executing_ns;
+		process->executing_ns = time_ns;
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	}
 	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */
@@ -240,10 +255,10 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 }
 
 /* Executable mappings: their files may be gone tomorrow. */
-static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes)
+static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
 {
 	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
-	struct known_process *process;
+	struct known_process *process = known_processes_find(&recorder->processes, mapping.pid);
 	struct mmt_error *error;
 	uint64_t length;
 	uint32_t protection;
@@ -260,9 +275,11 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	bytes_u32(&bytes);
 	mapping.path = bytes_string(&bytes);
 	mapping.end = mapping.start + length;
+	/* A snapshot taken earlier has seen a part of the program. */
+	if (process && process->executing_ns && time_ns > process->executing_ns)
+		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	if (!bytes_ok(&bytes) || !(protection & PROT_EXEC))
 		return NULL;
-	process = known_processes_find(&recorder->processes, mapping.pid);
 	if (process)
 		ask_runtime_note_image(process, mapping.path);
 	error = jitdumps_note(recorder, &mapping);
@@ -328,7 +345,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = handle_comm(recorder, header->misc, bytes, time_ns);
 		break;
 	case PERF_RECORD_MMAP2:
-		error = handle_mapping(recorder, bytes);
+		error = handle_mapping(recorder, bytes, time_ns);
 		break;
 	default:
 		break;

@@ -292,10 +292,14 @@ struct mmt_error *loop_run(struct recorder *recorder)
 static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct known_process *processes = recorder->processes.items.items;
 
-		if (!process->ended)
-			recorder_keep_failure(recorder, snapshot_take(recorder, process->pid, SNAPSHOT_STOP));
+		if (processes[i].snapshot_wanted)
+			recorder_keep_failure(recorder, serve_process(recorder, i));
+		/* Draining, it may have added processes, which moves them. */
+		processes = recorder->processes.items.items;
+		if (!processes[i].ended)
+			recorder_keep_failure(recorder, snapshot_take(recorder, processes[i].pid, SNAPSHOT_STOP));
 	}
 }
 

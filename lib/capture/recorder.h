@@ -71,6 +71,7 @@ struct recorder {
 	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
 	bool descriptors_told;
 	struct precedence precedence;
+	size_t executing;				 /* processes that were, at the most */
 	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */

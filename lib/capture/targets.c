@@ -11,8 +11,8 @@
 #include "capture/proc.h"
 
 #define ATTACH_NS_MAX 20000000000ULL
-#define UNSEEN_NS_MAX 2000000000ULL
-#define SETTLE_MICROSECONDS 1000 /* for new threads to run for the first time, and say that they need nothing */
+#define UNSEEN_NS_MAX 5000000000ULL /* of the thread that was attached to last */
+#define SETTLE_MICROSECONDS 1000    /* for new threads to run for the first time, and say that they need nothing */
 
 /* Of a process that is not asked for as a whole. */
 static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
@@ -202,13 +202,13 @@ static void note_whole(struct recorder *recorder, const struct look *look)
 
 /* Is no child on its way that was begun before its parent had the set? A parent that waits for the child of its vfork()
  * looks like one that is about to have a child, for as long as it waits. */
-static bool nobody_is_on_the_way(struct recorder *recorder, uint64_t begin_ns)
+static bool nobody_is_on_the_way(struct recorder *recorder)
 {
 	size_t count = recorder->attachment.unseen_roots;
 
 	if (!count)
 		return true;
-	if (clock_now_ns() - begin_ns < UNSEEN_NS_MAX)
+	if (clock_now_ns() - recorder->attachment.unseen_since_ns < UNSEEN_NS_MAX)
 		return false;
 	recorder_message(
 	    recorder, true,
@@ -218,7 +218,7 @@ static bool nobody_is_on_the_way(struct recorder *recorder, uint64_t begin_ns)
 	return true;
 }
 
-static struct mmt_error *attach_pass(struct recorder *recorder, uint64_t begin_ns, bool *whole_ret)
+static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 {
 	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
@@ -235,7 +235,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, uint64_t begin_n
 		error = drain_twice(recorder);
 	/* A child born meanwhile has not been looked at. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
-		     nobody_is_on_the_way(recorder, begin_ns);
+		     nobody_is_on_the_way(recorder);
 	if (*whole_ret)
 		note_whole(recorder, &look);
 	look_deinit(&look);
@@ -269,7 +269,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		error = attach_keep_tracepoints(&recorder->attachment);
 	begin_ns = clock_now_ns();
 	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
-		error = attach_pass(recorder, begin_ns, &whole);
+		error = attach_pass(recorder, &whole);
 	if (!error && !whole)
 		error = give_up_the_rest(recorder);
 	if (error)
