@@ -355,11 +355,13 @@ static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *t
 		error = replay_witnesses_tell_process(replay, process->index);
 		if (!error)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
-		if (error)
-			return error;
-		return space_snapshot_begin(process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
-					    event->snapshot == SNAPSHOT_EXEC ? BIRTH_KERNEL : BIRTH_BEFORE,
-					    event->time_ns);
+		if (!error)
+			error = space_snapshot_begin(
+			    process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
+			    event->snapshot == SNAPSHOT_EXEC ? BIRTH_KERNEL : BIRTH_BEFORE, event->time_ns);
+		if (!error && event->snapshot == SNAPSHOT_STOP)
+			space_snapshot_is_last(process->space);
+		return error;
 	case EVENT_SNAPSHOT_LINE:
 		error = replay_witnesses_describe(replay, &event->mapping, &attributes);
 		if (error)

@@ -73,7 +73,7 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 	for (uint64_t position = start; (node = intervals_within(differing, position, end));) {
 		uint64_t from = node->interval.start > start ? node->interval.start : start;
 		uint64_t to = node->interval.end < end ? node->interval.end : end;
-		bool in_flight = space->now_ns - node->time_ns <= LATE_NS;
+		bool in_flight = space->last_snapshot || space->now_ns - node->time_ns <= LATE_NS;
 
 		position = to;
 		if (space->now_ns <= node->time_ns)
@@ -236,7 +236,7 @@ bool space_repair_all(struct space *space)
 
 bool space_repair_late(struct space *space, uint64_t now_ns)
 {
-	if (now_ns <= space->repair_ns || now_ns - space->repair_ns < REPAIR_NS)
+	if (space->last_snapshot || now_ns <= space->repair_ns || now_ns - space->repair_ns < REPAIR_NS)
 		return true;
 	space->repaired_ns = now_ns;
 	return repair_found(space, now_ns - REPAIR_NS);

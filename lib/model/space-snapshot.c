@@ -249,6 +249,11 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 	return NULL;
 }
 
+void space_snapshot_is_last(struct space *space)
+{
+	space->last_snapshot = true;
+}
+
 /* The lowest line tells where it begins, the highest one where the break is: the heap may be in pieces. */
 static void learn_break(struct space *space, uint64_t end)
 {

@@ -81,6 +81,7 @@ struct space {
 	uint64_t doubts_ns;	 /* when the last read had ended that left any */
 
 	struct findings found, finding; /* see space-repair.h: of the last snapshot, of the open one */
+	bool last_snapshot;		/* has begun: nothing is repaired before the end */
 	uint64_t repair_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
 	uint64_t repaired_ns;		/* when something was repaired last */
 	struct space_check check;

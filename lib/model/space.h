@@ -200,6 +200,12 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 				      const struct space_attributes *attributes) MMT_MUST_CHECK;
 struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns) MMT_MUST_CHECK;
 
+/*
+ * The snapshot at work is the last: the recorder has waited until the calls in flight had returned, however long that
+ * took. So what it finds wrong waits for them, and is repaired by space_finish().
+ */
+void space_snapshot_is_last(struct space *space);
+
 /* Of the last finished CHECK, with the calls applied since then taken into account. */
 struct space_check space_check_result(const struct space *space);
 

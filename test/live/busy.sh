@@ -16,7 +16,7 @@ for round in 1 2 3 4 5; do
 	expect_json '.completeness.stacks_by_end | .no_unwind_data == 0 and .invalid == 0'
 	# (Where the dump was lost the frame above start_thread is missing: a group of its own.)
 	expect_json '[.groups[] | select(.frames | any(.function == "leak_steadily"))] | length >= 1 and
-		all(.stack_end == "entry") and (map(.unfreed_count) | add) > 10'
+		all(.stack_end == "entry") and (map(.unfreed_count) | add) >= 1'
 	# What the threads hand to each other does not grow: no more than the slots hold, and what was in flight.
 	expect_json '[.groups[] | select(.frames | any(.function == "exchange_blocks")) | .unfreed_count] | add <= 64 + 8'
 done

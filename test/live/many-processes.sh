@@ -23,6 +23,7 @@ stop_recording
 let_end
 report_json
 echo "$(jq '.processes | length' report.json) processes in the report; recorder: $half KiB after half of them, $all KiB after all"
-[ $((all - half)) -lt 512 ] || fail "the recorder grew from $half to $all KiB"
+# Kept would be 1920 KiB; on a busy machine its tables reach their size a little later.
+[ $((all - half)) -lt 1024 ] || fail "the recorder grew from $half to $all KiB"
 expect_json '.completeness.lost_events == 0'
 expect_json '.events.mmap >= 10000'

@@ -73,14 +73,18 @@ is_attaching() {
 	[ "$(find "/proc/$recorder/fd" 2>/dev/null | wc -l)" -gt 500 ]
 }
 start_workload sleepers 300
-rm -f "$recording"*
-env --default-signal=INT "$MMTRACE" record -o "$recording" -p "$pid" 2>"$directory/record.log" 3>&- &
-recorder=$!
-processes+=("$recorder")
-wait_until "mmtrace record to attach" is_attaching
-kill -INT "$recorder"
-wait "$recorder"
-status=$?
+# It may be done before the signal comes.
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+	rm -f "$recording"*
+	env --default-signal=INT "$MMTRACE" record -o "$recording" -p "$pid" 2>"$directory/record.log" 3>&- &
+	recorder=$!
+	processes+=("$recorder")
+	wait_until "mmtrace record to attach" is_attaching
+	kill -INT "$recorder"
+	wait "$recorder"
+	status=$?
+	[ $status = 0 ] && grep -q 'attached to' "$directory/record.log" || break
+done
 [ $status = 130 ] || fail "status $status of a recorder stopped while attaching: $(cat "$directory/record.log")"
 grep -q 'stopped while attaching' "$directory/record.log" || fail "it does not say so: $(cat "$directory/record.log")"
 compgen -G "$recording*" >/dev/null && fail "it left a file: $(ls "$directory")"

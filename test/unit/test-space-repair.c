@@ -179,6 +179,28 @@ START_TEST(call_that_returns_after_its_effect_was_repaired_is_not_counted)
 }
 END_TEST
 
+START_TEST(last_check_waits_for_calls_as_long_as_the_recorder_did)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver_map(&driver, 20, 4, RW, 0);
+	begin_check();
+	space_snapshot_is_last(driver.space);
+	driver_line(&driver, 50, 1, anonymous);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 9 * PAGE);
+	driver.now_ns += 1900000000;
+	driver_map(&driver, 50, 1, RW, 0);
+	driver_unmap(&driver, 10, 4);
+	expect_model_of_the_kernel("20-24 rw #4, 50-51 rw #5");
+	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 5 * PAGE);
+	space_finish(driver.space);
+	expect_model_of_the_kernel("50-51 rw #5");
+	ck_assert_uint_eq(repaired(), 4 * PAGE);
+}
+END_TEST
+
 START_TEST(guard_over_a_page_that_is_repaired_keeps_its_release)
 {
 	/* Thread 1's munmap is in flight: thread 2 has the place already, and the check sees that it is right. */
@@ -462,6 +484,7 @@ int main(void)
 	tcase_add_test(known, release_in_flight_over_several_checks);
 	tcase_add_test(known, difference_of_several_checks_is_repaired_in_time);
 	tcase_add_test(known, next_check_that_agrees_settles_a_difference);
+	tcase_add_test(known, last_check_waits_for_calls_as_long_as_the_recorder_did);
 	tcase_add_test(known, call_that_returns_after_its_effect_was_repaired_is_not_counted);
 	tcase_add_test(known, guard_over_a_page_that_is_repaired_keeps_its_release);
 	tcase_add_test(known, move_and_mprotect_of_a_mapping_whose_call_was_lost);
