@@ -43,6 +43,7 @@ static void teardown(void)
 	in_flight_deinit(&recorder->in_flight);
 	known_processes_deinit(&recorder->processes);
 	map_deinit(&recorder->attachment.event_of_id);
+	thread_coverage_deinit(&recorder->attachment.coverage);
 	vector_deinit(&recorder->events.items);
 	vector_deinit(&recorder->rings.items);
 	free(recorder);
