@@ -14,12 +14,14 @@ in_terminal() { # KEYS COMMAND...: what it wrote is in `terminal`
 	python3 "$support/in-terminal.py" terminal "$keys" "$@"
 }
 
-# slowly FILE SECONDS: its bytes, in pieces, for so long.
+# slowly FILE SECONDS: its bytes, in pieces, for so long; no longer when nobody reads them, or at Ctrl-C. (A shell whose
+# child ends by itself just when Ctrl-C comes goes on, unless it has a trap.)
 cat >slowly <<'END'
 #!/bin/bash
+trap 'exit 130' INT
 size=$(stat -c %s "$1") pieces=$(($2 * 5))
 for ((i = 0; i < pieces; i++)); do
-	tail -c "+$((size * i / pieces + 1))" "$1" | head -c $((size * (i + 1) / pieces - size * i / pieces))
+	tail -c "+$((size * i / pieces + 1))" "$1" | head -c $((size * (i + 1) / pieces - size * i / pieces)) || exit
 	sleep 0.2
 done
 END
