@@ -26,6 +26,7 @@
 /* Of the namespaces that a machine starts with (include/linux/proc_ns.h of the kernel). */
 #define FIRST_USER_NAMESPACE 0xeffffffdu
 #define FIRST_PID_NAMESPACE 0xeffffffcu
+#define LEAVE_NAMESPACE "run outside of this user namespace"
 #define SETCAP "sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v mmtrace)"
 
 struct check {
@@ -67,9 +68,28 @@ static bool has(const struct check *check, unsigned capability)
 	return check->capabilities >> capability & 1;
 }
 
-static bool may_record_all(const struct check *check)
+static bool is_first(const char *path, uint32_t inode)
 {
-	return has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN);
+	struct stat status;
+
+	return stat(path, &status) < 0 || status.st_ino == inode;
+}
+
+/* Elsewhere capabilities hold over what belongs to that namespace: no events, no other users of the machine. */
+static bool in_first_user_namespace(void)
+{
+	return is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
+}
+
+/* The kernel is asked, as it is when something is recorded; NULL: it cannot be, without tracepoints. */
+static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
+{
+	bool restricted = true;
+
+	if (!source)
+		return (has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && in_first_user_namespace();
+	mmt_error_destroy(events_are_restricted(source, &restricted));
+	return !restricted;
 }
 
 static int64_t read_paranoid(void)
@@ -92,42 +112,55 @@ static void check_kernel(struct check *check)
 				: "this architecture is not known");
 }
 
-static void check_rights(struct check *check)
+static void check_rights(struct check *check, const struct tracepoint_source *source)
 {
 	int64_t paranoid = read_paranoid();
 	long long shown = paranoid;
 
-	if (may_record_all(check))
+	if (may_record_all(check, source))
 		add(check, MMT_CHECK_GOOD, "rights", NULL, "all events (kernel.perf_event_paranoid is %lld)", shown);
 	else if (paranoid <= 2)
-		add(check, MMT_CHECK_LIMITED, "rights", "run as root, or once: " SETCAP,
+		add(check, MMT_CHECK_LIMITED, "rights",
+		    in_first_user_namespace() ? "run as root, or once: " SETCAP : LEAVE_NAMESPACE,
 		    "own processes, without --exact-order (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
 	else
 		add(check, MMT_CHECK_MISSING, "rights", "sudo sysctl kernel.perf_event_paranoid=2",
 		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
-	if (has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
+	if (!in_first_user_namespace())
+		add(check, MMT_CHECK_LIMITED, "other users", LEAVE_NAMESPACE,
+		    "own processes only (a user namespace, whose capabilities do not hold over others)");
+	else if (has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
 		add(check, MMT_CHECK_GOOD, "other users", NULL, "their processes too");
 	else
 		add(check, MMT_CHECK_LIMITED, "other users", "run as root, or once: " SETCAP,
 		    "own processes only (no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)");
 }
 
+/* `source` is that of the tracepoints, unless there is an error. */
+static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
+			      const struct mmt_error *error)
+{
+	if (error)
+		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
+	else
+		add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
+		    source->directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME
+					    " (mmtrace setup)"
+					  : "read from tracefs");
+}
+
 /* Opens nothing that stays. `usable_ret`: events can be asked for. */
-static void check_tracepoints(struct check *check, bool *usable_ret)
+static void check_events(struct check *check, bool *usable_ret)
 {
 	struct tracepoint_source source;
 	struct mmt_error *error = tracefs_open(&source);
 
+	check_rights(check, error ? NULL : &source);
+	check_tracepoints(check, &source, error);
 	*usable_ret = !error;
-	if (error) {
-		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
-		mmt_error_destroy(error);
-		return;
-	}
-	add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
-	    source.directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME " (mmtrace setup)"
-				 : "read from tracefs");
-	tracefs_close(&source);
+	if (!error)
+		tracefs_close(&source);
+	mmt_error_destroy(error);
 }
 
 static void check_rings(struct check *check)
@@ -178,16 +211,9 @@ static void check_ptrace(struct check *check)
 	    (long long)scope);
 }
 
-static bool is_first(const char *path, uint32_t inode)
-{
-	struct stat status;
-
-	return stat(path, &status) < 0 || status.st_ino == inode;
-}
-
 static void check_namespaces(struct check *check)
 {
-	bool user = is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
+	bool user = in_first_user_namespace();
 	bool processes = is_first("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
 
 	if (user && processes)
@@ -209,8 +235,7 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 		return &error_no_memory;
 	read_capabilities(check);
 	check_kernel(check);
-	check_rights(check);
-	check_tracepoints(check, &usable);
+	check_events(check, &usable);
 	if (usable)
 		check_rings(check);
 	check_files(check);

@@ -42,6 +42,14 @@ grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  rights .*ow
 	fail "check: $(cat check.txt)"
 "$MMTRACE" check >check.txt || fail "check as root: $(cat check.txt)"
 grep -q '^ok  *rights  *all events' check.txt || fail "check as root: $(cat check.txt)"
+# Root of a user namespace has no rights over events, whatever capabilities it shows; record says the same.
+if unshare --user --map-root-user true 2>/dev/null; then
+	unshare --user --map-root-user "$MMTRACE" check >check.txt || fail "check in a user namespace: $(cat check.txt)"
+	grep -q '^limited  rights .*own processes' check.txt && grep -q '^limited  other users .*namespace' check.txt ||
+		fail "check in a user namespace: $(cat check.txt)"
+	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
+	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"
+fi
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
 
