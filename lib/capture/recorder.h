@@ -51,7 +51,7 @@ struct recorder {
 	struct rings rings;
 	struct attachment attachment;
 	struct scope scope;
-	struct map threads; /* of processes that are recorded partly: those asked for, and whom they start */
+	struct map threads; /* while attaching to parts of processes: those asked for, and whom they start */
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct cpu_watch cpus;
 	struct known_processes processes;

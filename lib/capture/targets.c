@@ -275,6 +275,8 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	if (error)
 		return error;
 	attach_close_fences(&recorder->attachment);
+	/* Whom these start is born with their events from now on. */
+	map_deinit(&recorder->threads);
 	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
