@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "capture/ask-runtime.h"
 #include "capture/clock.h"
+#include "capture/perf-maps.h"
 #include "capture/proc.h"
 #include "capture/target-socket.h"
 
@@ -142,12 +143,12 @@ bool ask_java_has_trigger(int directory, pid_t namespace_pid)
 	return faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void ask_java_remove_trigger(int directory, pid_t namespace_pid)
+void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner)
 {
 	char name[32];
 
 	name_trigger(namespace_pid, name);
-	(void)unlinkat(directory, name, 0);
+	(void)target_file_remove(directory, name, owner);
 }
 
 enum question_answer ask_java(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])

@@ -42,7 +42,7 @@ static void drop_question(struct known_process *process)
 
 	question_drop(&process->question);
 	if (asking && process->runtime == RUNTIME_JAVA && !process->had_trigger && process->tmp_directory >= 0)
-		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid);
+		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid, process->owner);
 }
 
 void ask_runtime_forget(struct known_process *process)

@@ -50,6 +50,6 @@ question_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
 
 /* The file in the /tmp of a process that makes Java listen: to be removed when the question is given up. */
 bool ask_java_has_trigger(int directory, pid_t namespace_pid);
-void ask_java_remove_trigger(int directory, pid_t namespace_pid);
+void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner);
 
 #endif

@@ -99,6 +99,7 @@ bool known_processes_update(struct known_processes *processes)
 	for (size_t i = 0; i < processes->items.count; i++) {
 		struct known_process *process = &processes->items.items[i];
 
+		question_reap(&process->question);
 		if (!process->ended)
 			process->ended = has_ended(process);
 		if (process->ended && !process->ended_ns)
@@ -112,7 +113,7 @@ bool known_processes_update(struct known_processes *processes)
 static bool can_be_forgotten(const struct known_process *process, uint64_t now_ns)
 {
 	return process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
-	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text;
+	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text && !process->question.dying;
 }
 
 void known_processes_forget_ended(struct known_processes *processes)

@@ -131,12 +131,24 @@ bool perf_maps_exists(const struct known_process *process)
 	       !refuse_file(process, &status);
 }
 
+bool target_file_remove(int directory, const char *name, uid_t owner)
+{
+	struct stat status;
+
+	if (directory < 0)
+		return true;
+	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT;
+	return S_ISREG(status.st_mode) && status.st_uid == owner &&
+	       (unlinkat(directory, name, 0) == 0 || errno == ENOENT);
+}
+
 bool perf_maps_remove(const struct known_process *process)
 {
 	char name[32];
 
 	format_name(process, name);
-	return process->tmp_directory < 0 || unlinkat(process->tmp_directory, name, 0) == 0 || errno == ENOENT;
+	return target_file_remove(process->tmp_directory, name, process->owner);
 }
 
 bool perf_maps_remove_earlier(const struct known_process *process)

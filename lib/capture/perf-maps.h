@@ -22,6 +22,10 @@ const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t
  * tells why. Never waits. */
 int target_file_open(int directory, const char *path);
 
+/* Remove a regular file of that user from a directory (-1: nowhere), where others may have theirs. False: it is there
+ * still, perhaps somebody else's. */
+bool target_file_remove(int directory, const char *name, uid_t owner);
+
 /* The perf map of a process, opened; -1: none, or it must not be taken, which *refused_ret says. */
 int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret);
 

@@ -24,23 +24,26 @@ enum question_answer {
 	QUESTION_UNANSWERED, /* it was told, perhaps, and may do it yet */
 };
 
-/* Runs in the child, and ends within some seconds. `refusal_ret`, "" before: why the target has not agreed. */
+/* Runs in the child, which has nothing open but the target's pidfd, and ends within some seconds. `refusal_ret`, ""
+ * before: why the target has not agreed. */
 typedef enum question_answer question_ask(const struct question_target *target,
 					  char refusal_ret[QUESTION_REFUSAL_BYTES]);
 
 /* Zeroed: none is put. */
 struct question {
 	pid_t child;
-	int answer; /* pipe */
+	pid_t dying; /* a child that was killed, and that the kernel still holds; 0: none */
+	int answer;  /* pipe */
 };
 
-/* False: no process or pipe can be made. */
+/* False: no process or pipe can be made, or the one before still dies. */
 bool question_put(struct question *question, const struct question_target *target, question_ask *ask);
 
 /* Once it is answered it is over. */
 enum question_answer question_take_answer(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES]);
 
-/* Give it up. */
+/* Give it up. A child that is not gone in a moment is left to question_reap(). */
 void question_drop(struct question *question);
+void question_reap(struct question *question);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,6 +31,15 @@ int target_directory_open(pid_t pid, const char *path)
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
+/* They survive a change from one user to another where neither is root. */
+static bool drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return syscall(SYS_capset, &header, none) == 0;
+}
+
 const char *target_become_user(pid_t pid, uid_t *owner_ret)
 {
 	pid_t recorder = getppid();
@@ -38,9 +48,9 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	if (!proc_owner(pid, owner_ret) || !proc_group(pid, &group))
 		return "it is gone";
 	if (*owner_ret == geteuid() && group == getegid())
-		return NULL;
+		return *owner_ret == 0 || drop_capabilities() ? NULL : "its user's rights cannot be taken on";
 	if (setgroups(0, NULL) < 0 || setresgid(group, group, group) < 0 ||
-	    setresuid(*owner_ret, *owner_ret, *owner_ret) < 0)
+	    setresuid(*owner_ret, *owner_ret, *owner_ret) < 0 || (*owner_ret != 0 && !drop_capabilities()))
 		return "it has to be asked as its own user: run as root, or with CAP_SETUID and CAP_SETGID";
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return getppid() == recorder ? NULL : "the recorder is gone";

@@ -16,8 +16,8 @@
 int target_directory_open(pid_t pid, const char *path);
 
 /*
- * For good: this process becomes the target's user and group, by which a peer tells who asks, and of whom files are.
- * *owner_ret: the user. NULL, or why that is refused.
+ * For good: this process becomes the target's user and group, by which a peer tells who asks, and of whom files are;
+ * with no capability that such a user has not. *owner_ret: the user. NULL, or why that is refused.
  */
 const char *target_become_user(pid_t pid, uid_t *owner_ret);
 

@@ -32,6 +32,18 @@ expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
 report_json
 expect_true_report
 
+# A map that is somebody else's by now is not removed with the recorder's rights: its name is all that the target decides.
+if [ "$(id -u)" = 0 ]; then
+	rm -f asked commands
+	start_recording -p "$pid" --ask-runtime -v
+	wait_until "the runtime to write its map" grep -q 'writes one' record.log
+	chown 65534 "/tmp/perf-$pid.map"
+	stop_recording
+	[ -e "/tmp/perf-$pid.map" ] || fail "a file of another user was removed"
+	expect_log "/tmp/perf-$pid.map of process $pid, made for this recording, stays there"
+	rm -f "/tmp/perf-$pid.map"
+fi
+
 # Seen too late to be asked before the end.
 rm -f commands
 start_recording -p "$pid" --ask-runtime -v --duration 100ms

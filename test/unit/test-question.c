@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/proc.h"
 #include "capture/question.h"
+#include "capture/target-socket.h"
 #include "support/run-suite.h"
 
 static struct question question;
@@ -69,6 +75,58 @@ static enum question_answer hang(const struct question_target *asked, char *refu
 	return QUESTION_UNANSWERED;
 }
 
+static size_t count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	ck_assert_ptr_nonnull(directory);
+	for (const struct dirent *entry = readdir(directory); entry; entry = readdir(directory))
+		count += entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(directory);
+	closedir(directory);
+	return count;
+}
+
+/* Input, output and errors lead nowhere, the answer and the target are open. */
+static enum question_answer look_for_files(const struct question_target *asked, char *refusal_ret)
+{
+	char name[64] = "";
+
+	if (readlink("/proc/self/fd/1", name, sizeof(name) - 1) < 0 || strcmp(name, "/dev/null"))
+		sprintf(refusal_ret, "output is %s", name);
+	else if (count_descriptors() != 4 + (asked->pidfd >= 0))
+		sprintf(refusal_ret, "%zu descriptors", count_descriptors());
+	else if (asked->pidfd >= 0 && fcntl(asked->pidfd, F_GETFD) != FD_CLOEXEC)
+		sprintf(refusal_ret, "no pidfd");
+	return QUESTION_REFUSED;
+}
+
+/* Until the returned process ends, no parent gets to know of the child's end. */
+static pid_t trace(pid_t child)
+{
+	int ready[2];
+	char byte = 0;
+	pid_t tracer;
+
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	tracer = fork();
+	if (tracer == 0) {
+		if (ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0)
+			byte = 1;
+		(void)!write(ready[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	if (byte)
+		return tracer;
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	return 0;
+}
+
 START_TEST(a_target_that_agrees)
 {
 	ck_assert(question_put(&question, &target, agree));
@@ -106,6 +164,130 @@ START_TEST(nothing_waits_for_an_answer)
 	ck_assert_int_eq(kill(child, 0), -1);
 	ck_assert_int_eq(errno, ESRCH);
 	question_drop(&question);
+}
+END_TEST
+
+START_TEST(whoever_asks_has_no_files_of_ours)
+{
+	int ends[2], pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	ck_assert_int_ge(pidfd, 0);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	for (int with = 0; with < 2; with++) {
+		target.pidfd = with ? pidfd : -1;
+		ck_assert(question_put(&question, &target, look_for_files));
+		ck_assert_int_eq(wait_for_answer(), QUESTION_REFUSED);
+		ck_assert_str_eq(refusal, "");
+	}
+	close(ends[0]);
+	close(ends[1]);
+	close(pidfd);
+}
+END_TEST
+
+START_TEST(a_child_that_does_not_die_at_once_is_not_forgotten)
+{
+	pid_t child, tracer;
+
+	ck_assert(question_put(&question, &target, hang));
+	child = question.child;
+	tracer = trace(child);
+	question_drop(&question);
+	ck_assert_int_eq(question.child, 0);
+	if (!tracer)
+		return; /* the system lets nobody hold it */
+	ck_assert_int_eq(question.dying, child);
+	ck_assert(!question_put(&question, &target, agree));
+	kill(tracer, SIGKILL);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	for (unsigned i = 0; i < 10000 && question.dying; i++) {
+		question_reap(&question);
+		usleep(1000);
+	}
+	ck_assert_int_eq(question.dying, 0);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	ck_assert(question_put(&question, &target, agree));
+	ck_assert_int_eq(wait_for_answer(), QUESTION_AGREED);
+}
+END_TEST
+
+#define ONE_USER 65533
+#define OTHER_USER 65534
+
+static void become(uid_t user)
+{
+	ck_assert_int_eq(setresgid(user, user, user), 0);
+	ck_assert_int_eq(setresuid(user, user, user), 0);
+}
+
+/* As a recorder is whose file has capabilities. */
+static void become_with_capabilities(uid_t user)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	ck_assert_int_eq(prctl(PR_SET_KEEPCAPS, 1), 0);
+	become(user);
+	ck_assert_int_eq(syscall(SYS_capget, &header, data), 0);
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i].effective = data[i].permitted;
+	ck_assert_int_eq(syscall(SYS_capset, &header, data), 0);
+}
+
+static bool has_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	ck_assert_int_eq(syscall(SYS_capget, &header, data), 0);
+	return data[0].permitted || data[1].permitted || data[0].effective || data[1].effective;
+}
+
+static pid_t start_of(uid_t user)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		become(user);
+		raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(waitpid(child, NULL, WUNTRACED), child);
+	return child;
+}
+
+/* In a child, whose rights go: 0, or what is wrong. */
+static int become_user_of(pid_t asked)
+{
+	uid_t owner = 0;
+
+	become_with_capabilities(ONE_USER);
+	if (!has_capabilities())
+		return 1;
+	if (target_become_user(asked, &owner))
+		return 2;
+	return owner != geteuid() ? 3 : has_capabilities() ? 4 : 0;
+}
+
+START_TEST(whoever_asks_has_no_more_rights_than_its_target)
+{
+	static const uid_t users[] = {ONE_USER, OTHER_USER};
+
+	if (geteuid() != 0)
+		return; /* capabilities come from somewhere */
+	for (unsigned i = 0; i < 2; i++) {
+		pid_t asked = start_of(users[i]), child = fork();
+		int status;
+
+		if (child == 0)
+			_exit(become_user_of(asked));
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert(WIFEXITED(status));
+		ck_assert_int_eq(WEXITSTATUS(status), 0);
+		kill(asked, SIGKILL);
+		ck_assert_int_eq(waitpid(asked, NULL, 0), asked);
+	}
 }
 END_TEST
 
@@ -162,6 +344,9 @@ int main(void)
 	tcase_add_test(tests, a_target_that_refuses_has_a_reason);
 	tcase_add_test(tests, whoever_asks_may_die_of_it);
 	tcase_add_test(tests, nothing_waits_for_an_answer);
+	tcase_add_test(tests, whoever_asks_has_no_files_of_ours);
+	tcase_add_test(tests, a_child_that_does_not_die_at_once_is_not_forgotten);
+	tcase_add_test(tests, whoever_asks_has_no_more_rights_than_its_target);
 	tcase_add_test(tests, a_variable_is_found_in_so_much_environment);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
