@@ -156,7 +156,7 @@ MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 struct mmt_group {
 	uint32_t id; /* from 1, by rank of unfreed bytes in the whole window */
 	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
-	const struct mmt_frame *frames; /* innermost first; none unless a stack */
+	const struct mmt_frame *const *frames; /* innermost first; none unless a stack. Groups share them */
 	size_t frame_count;
 	size_t hidden_frame_count;      /* left out by `hide`; of the first of the stacks that are one without them */
 	enum mmt_stack_end stack_end;
@@ -240,7 +240,7 @@ struct mmt_failure {
 	uint64_t count;
 	uint64_t asked_bytes;   /* sum of the lengths asked for */
 	uint64_t first_ns, last_ns;
-	const struct mmt_frame *frames;
+	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	const int32_t *pids;

@@ -37,10 +37,22 @@ static bool name_generated(struct code_view *view, const struct frame_key *key, 
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
 	frame->raw_function = name.name;
-	frame->function = arena_string(arena, normalised);
+	frame->function = strcmp(normalised, name.name) ? arena_string(arena, normalised) : name.name;
 	frame->source_file =
 	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
 	return true;
+}
+
+/* One copy for all frames of the image. NULL: out of memory. */
+static const char *image_path(struct code_view *view, uint32_t image, struct arena *arena)
+{
+	while (view->image_paths.count <= image) {
+		if (!vector_append(&view->image_paths))
+			return NULL;
+	}
+	if (!view->image_paths.items[image])
+		view->image_paths.items[image] = arena_string(arena, mapped_programs_image_path(&view->mapped, image));
+	return view->image_paths.items[image];
 }
 
 static size_t name_native(struct code_view *view, const struct frame_key *key,
@@ -73,15 +85,16 @@ static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame
 	return frames;
 }
 
-static struct mmt_frame *name_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, const struct frame_key *key,
 				    struct arena *arena, size_t *count_ret)
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
-	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address};
+	uint64_t address = view->names.items[number].address;
+	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address, .code = number + 1};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {
-		frame.module_path = arena_string(arena, mapped_programs_image_path(&view->mapped, key->image));
+		frame.module_path = image_path(view, key->image, arena);
 		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
@@ -109,11 +122,13 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 
 	if (!names->frames) {
 		struct frame_key key;
+		size_t count;
 
 		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
-		names->frames = name_frame(view, &key, names->address, arena, &names->count);
+		names->frames = name_frame(view, frame, &key, arena, &count);
 		if (!names->frames)
 			return &error_no_memory;
+		names->count = (uint32_t)count;
 	}
 	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
 		view->processes.items[names->process].unnamed = true;

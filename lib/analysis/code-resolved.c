@@ -34,9 +34,12 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		const struct resolved_frame *frame = &stacks->frames.items[i];
 		struct frame_names names = {.frames = frames + frame->first_name,
-					    .count = frame->name_count,
 					    .address = frames[frame->first_name].address,
-					    .process = frame->process};
+					    .process = frame->process,
+					    .count = frame->name_count};
+
+		for (uint32_t j = 0; j < frame->name_count; j++)
+			frames[frame->first_name + j].code = (uint32_t)i + 1;
 
 		if (!vector_push(&view->names, names))
 			return &error_no_memory;

@@ -29,9 +29,9 @@ struct frame_key {
 
 struct frame_names {
 	const struct mmt_frame *frames; /* NULL: not asked for yet */
-	size_t count;
-	uint64_t address; /* in the process where the frame was first seen */
-	uint32_t process; /* index */
+	uint64_t address;		/* in the process where the frame was first seen */
+	uint32_t process;		/* index */
+	uint32_t count;
 };
 
 struct process_state {
@@ -61,6 +61,7 @@ struct code_view {
 	bool has_last_generation;
 	struct intern frames;
 	VECTOR(struct frame_names) names;
+	VECTOR(const char *) image_paths; /* of frames that have been named; NULL: not yet */
 	struct stacks stacks;
 	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
 	struct arena arena;	     /* of the names in their table */

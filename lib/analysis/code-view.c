@@ -54,6 +54,7 @@ void code_view_destroy(struct code_view *view)
 	}
 	vector_deinit(&view->processes);
 	vector_deinit(&view->names);
+	vector_deinit(&view->image_paths);
 	vector_deinit(&view->resolved);
 	arena_deinit(&view->arena);
 	intern_deinit(&view->generations);

@@ -36,11 +36,8 @@ static uint32_t name_group(struct matching *matching, const struct mmt_group *gr
 	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
 		return NAMES_NONE;
 	for (size_t i = 0; i < group->frame_count; i++) {
-		struct mmt_frame frame = group->frames[i];
-		uint32_t name;
+		uint32_t name = names_frame(&matching->names, group->frames[i]);
 
-		frame.address = 0;
-		name = names_frame(&matching->names, &frame);
 		if (name == NAMES_NONE || !vector_push(&matching->frame_names, name))
 			return NAMES_NONE;
 	}
@@ -175,7 +172,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 				  struct mmt_diff **diff_ret)
 {
 	struct diff *diff = calloc(1, sizeof(*diff));
-	struct matching matching = {0};
+	struct matching matching = {.names.anywhere = true};
 	struct mmt_error *error;
 
 	if (!diff)

@@ -223,15 +223,17 @@ static uint64_t rank_bytes(const struct mmt_group *group)
 	return group->unfreed_bytes > committed ? group->unfreed_bytes : committed;
 }
 
-static int compare_groups(const void *left, const void *right)
+/* Of groups by their numbers. */
+static int compare_groups(const void *left, const void *right, void *context)
 {
-	const struct mmt_group *a = left, *b = right;
+	const struct mmt_group *groups = context;
+	const struct mmt_group *a = &groups[*(const uint32_t *)left], *b = &groups[*(const uint32_t *)right];
 
 	if (rank_bytes(a) != rank_bytes(b))
 		return rank_bytes(a) < rank_bytes(b) ? 1 : -1;
 	if (a->allocated_bytes != b->allocated_bytes)
 		return a->allocated_bytes < b->allocated_bytes ? 1 : -1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return a < b ? -1 : a > b;
 }
 
 static void add_to_report(struct mmt_report *report, const struct mmt_group *group)
@@ -247,7 +249,7 @@ static void add_to_report(struct mmt_report *report, const struct mmt_group *gro
 		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + group->resident_bytes;
 	report->completeness.frames += group->frame_count;
 	for (size_t i = 0; i < group->frame_count; i++)
-		report->completeness.frames_without_name += !group->frames[i].function;
+		report->completeness.frames_without_name += !group->frames[i]->function;
 }
 
 struct mmt_error *groups_verify(const struct mmt_group *group)
@@ -258,8 +260,8 @@ struct mmt_error *groups_verify(const struct mmt_group *group)
 			    "a fault of mmtrace: %" PRIu64 " bytes mapped, %" PRIu64 " freed, but %" PRIu64
 			    " unfreed%s%s; please report it",
 			    group->allocated_bytes, group->freed_bytes, group->unfreed_bytes,
-			    group->frame_count && group->frames[0].function ? " by a stack that begins with " : "",
-			    group->frame_count && group->frames[0].function ? group->frames[0].function : "");
+			    group->frame_count && group->frames[0]->function ? " by a stack that begins with " : "",
+			    group->frame_count && group->frames[0]->function ? group->frames[0]->function : "");
 }
 
 /* The row that had reserved most of what each row made accessible; row_count: none. */
@@ -302,30 +304,40 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_group 
 	return NULL;
 }
 
+/* Each to the place that its id says, one for one: there may be many, and they are large. */
+static void sort_groups(struct mmt_group *groups, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		while (groups[i].id != i + 1) {
+			struct mmt_group *place = &groups[groups[i].id - 1], group = *place;
+
+			*place = groups[i];
+			groups[i] = group;
+		}
+	}
+}
+
 static struct mmt_error *rank(struct grouping *grouping)
 {
 	size_t count = grouping->row_count;
-	struct mmt_group *ranked = arena_alloc(grouping->arena, count, sizeof(*ranked));
-	uint32_t *ids = arena_alloc(grouping->arena, count, sizeof(*ids));
+	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
+	CLEANUP(free) uint32_t *ids = calloc(count + 1, sizeof(*ids));
 	struct mmt_error *error;
 
-	if (!ranked || !ids)
+	if (!order || !ids)
 		return &error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		ranked[i] = grouping->groups[i];
-		ranked[i].id = (uint32_t)i;
-	}
-	qsort(ranked, count, sizeof(*ranked), compare_groups);
 	for (size_t i = 0; i < count; i++)
-		ids[ranked[i].id] = (uint32_t)i + 1;
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
+	for (size_t i = 0; i < count; i++)
+		ids[order[i]] = (uint32_t)i + 1;
 	error = link_reservers(grouping, ids);
-	for (size_t i = 0; i < count; i++) {
-		ranked[i].reserved_by = grouping->groups[ranked[i].id].reserved_by;
-		if (!error)
-			error = copy_steps(grouping, &ranked[i], ranked[i].id + 1);
-		ranked[i].id = (uint32_t)i + 1;
-	}
-	grouping->report->groups = ranked;
+	for (size_t i = 0; !error && i < count; i++)
+		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
+	for (size_t i = 0; i < count; i++)
+		grouping->groups[i].id = ids[i];
+	sort_groups(grouping->groups, count);
+	grouping->report->groups = grouping->groups;
 	grouping->report->group_count = count;
 	return error;
 }

@@ -3,45 +3,63 @@
 
 #include <string.h>
 
-/* Interned, so without padding. */
-struct frame_name {
-	uint64_t place; /* of a frame without function: where it is */
-	uint32_t module, function, source_file, source_line;
-	uint32_t kind, inlined;
-};
-
 void names_deinit(struct names *names)
 {
-	intern_deinit(&names->strings);
-	intern_deinit(&names->frames);
+	id_table_deinit(&names->by_hash);
+	vector_deinit(&names->frames);
 	intern_deinit(&names->stacks);
 }
 
-static uint32_t put_string(struct names *names, const char *text, bool *failed)
+/* Where a frame without function is. */
+static uint64_t place_of(const struct names *names, const struct mmt_frame *frame)
 {
-	uint32_t number = intern_put_string(&names->strings, text ? text : "");
+	if (frame->function)
+		return 0;
+	if (frame->kind == MMT_FRAME_NATIVE)
+		return frame->module_offset;
+	return names->anywhere ? 0 : frame->address;
+}
 
-	*failed |= number == INTERN_NONE;
-	return number;
+static uint64_t hash_text(const char *text)
+{
+	return text ? map_hash(text, strlen(text)) : map_hash("", 0);
+}
+
+static uint64_t hash_frame(const struct names *names, const struct mmt_frame *frame)
+{
+	uint64_t key[] = {place_of(names, frame), hash_text(frame->module), hash_text(frame->function),
+			  hash_text(frame->source_file),
+			  (uint64_t)frame->source_line << 32 | (uint64_t)frame->kind << 1 | frame->inlined};
+
+	return map_hash(key, sizeof(key));
+}
+
+static bool same_text(const char *left, const char *right)
+{
+	return left == right || !strcmp(left ? left : "", right ? right : "");
+}
+
+static bool is_same(const struct names *names, const struct mmt_frame *left, const struct mmt_frame *right)
+{
+	return left->kind == right->kind && left->inlined == right->inlined &&
+	       left->source_line == right->source_line && place_of(names, left) == place_of(names, right) &&
+	       same_text(left->module, right->module) && same_text(left->function, right->function) &&
+	       same_text(left->source_file, right->source_file);
 }
 
 uint32_t names_frame(struct names *names, const struct mmt_frame *frame)
 {
-	bool failed = false;
-	struct frame_name name = {
-	    .module = put_string(names, frame->module, &failed),
-	    .function = put_string(names, frame->function, &failed),
-	    .source_file = put_string(names, frame->source_file, &failed),
-	    .source_line = frame->source_line,
-	    .kind = frame->kind,
-	    .inlined = frame->inlined,
-	};
+	uint64_t hash = hash_frame(names, frame);
+	size_t position = 0;
+	uint32_t number;
 
-	if (failed)
+	while ((number = id_table_next(&names->by_hash, hash, &position)) != ID_NONE) {
+		if (is_same(names, names->frames.items[number], frame))
+			return number;
+	}
+	if (!vector_push(&names->frames, frame))
 		return NAMES_NONE;
-	if (!frame->function)
-		name.place = frame->kind == MMT_FRAME_NATIVE ? frame->module_offset : frame->address;
-	return intern_put(&names->frames, &name, sizeof(name));
+	return id_table_add(&names->by_hash, hash);
 }
 
 uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count)

@@ -6,10 +6,12 @@
 #include <mmtrace/report.h>
 
 #include "base/map.h"
+#include "base/vector.h"
 
 struct names {
-	struct intern strings;
-	struct intern frames;
+	bool anywhere; /* set by the caller: addresses of what lies in no file tell nothing */
+	struct id_table by_hash;
+	VECTOR(const struct mmt_frame *) frames; /* by number */
 	struct intern stacks;
 };
 
@@ -17,7 +19,7 @@ struct names {
 
 void names_deinit(struct names *names);
 
-/* Number of a frame; frames of equal names have equal numbers. NAMES_NONE: out of memory. */
+/* Number of a frame, which must stay; frames of equal names have equal numbers. NAMES_NONE: out of memory. */
 uint32_t names_frame(struct names *names, const struct mmt_frame *frame);
 
 /* Number of a sequence of frame numbers. */

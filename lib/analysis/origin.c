@@ -47,11 +47,11 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
 }
 
-size_t origin_find(const struct mmt_frame *frames, size_t frame_count)
+size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = 0;
 
-	while (place < frame_count && origin_is_c_library(&frames[place]))
+	while (place < frame_count && origin_is_c_library(frames[place]))
 		place++;
 	return place;
 }

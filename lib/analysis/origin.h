@@ -12,6 +12,6 @@ bool origin_is_loader(const struct mmt_frame *frame);
 bool origin_is_c_library(const struct mmt_frame *frame);
 
 /* Place of the innermost frame outside these; frame_count: there is none. */
-size_t origin_find(const struct mmt_frame *frames, size_t frame_count);
+size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 #endif

@@ -149,32 +149,34 @@ static bool is_thread_creation(const char *function)
 }
 
 /* A stripped C library names only the function it was entered by: that and the kind of memory must do. */
-static enum mmt_pattern find_by_entry(const struct mmt_frame *frames, size_t frame_count, enum mmt_class memory_class)
+static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, size_t frame_count,
+				      enum mmt_class memory_class)
 {
-	for (size_t i = 0; i < frame_count && origin_is_c_library(&frames[i]); i++) {
-		if (is_malloc(frames[i].function)) {
+	for (size_t i = 0; i < frame_count && origin_is_c_library(frames[i]); i++) {
+		if (is_malloc(frames[i]->function)) {
 			if (memory_class == MMT_CLASS_HEAP)
 				return MMT_PATTERN_HEAP;
 			return memory_class == MMT_CLASS_GC_RESERVE ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE;
 		}
-		if (is_thread_creation(frames[i].function))
+		if (is_thread_creation(frames[i]->function))
 			return MMT_PATTERN_THREAD_STACK;
 	}
 	return MMT_PATTERN_NONE;
 }
 
 /* And a stripped runtime only its file. */
-static enum mmt_pattern find_by_module(const struct mmt_frame *frames, size_t frame_count, enum mmt_class memory_class)
+static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, size_t frame_count,
+				       enum mmt_class memory_class)
 {
 	static const char *const runtimes[] = {"libcoreclr.so", "libclrgc", "libjvm.so", "libclrjit.so"};
 	size_t origin = origin_find(frames, frame_count);
 
-	if (frame_count && origin_is_loader(&frames[0]) && memory_class == MMT_CLASS_FILE)
+	if (frame_count && origin_is_loader(frames[0]) && memory_class == MMT_CLASS_FILE)
 		return MMT_PATTERN_CODE;
-	if (origin == frame_count || !frames[origin].module)
+	if (origin == frame_count || !frames[origin]->module)
 		return MMT_PATTERN_NONE;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
-		if (!starts_with(frames[origin].module, runtimes[i]))
+		if (!starts_with(frames[origin]->module, runtimes[i]))
 			continue;
 		if (memory_class == MMT_CLASS_GC_RESERVE)
 			return MMT_PATTERN_GC_HEAP;
@@ -183,7 +185,7 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *frames, size_t fr
 	return MMT_PATTERN_NONE;
 }
 
-enum mmt_pattern patterns_find(const struct mmt_frame *frames, size_t frame_count, enum mmt_class memory_class)
+enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
 {
 	size_t depth = frame_count < DEPTH ? frame_count : DEPTH;
 	enum mmt_pattern pattern;
@@ -192,7 +194,7 @@ enum mmt_pattern patterns_find(const struct mmt_frame *frames, size_t frame_coun
 		if (!(rules[i].classes >> memory_class & 1))
 			continue;
 		for (size_t frame = 0; frame < depth; frame++) {
-			if (matches(&rules[i], &frames[frame]))
+			if (matches(&rules[i], frames[frame]))
 				return rules[i].pattern;
 		}
 	}

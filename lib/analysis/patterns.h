@@ -7,6 +7,6 @@
 #include <mmtrace/report.h>
 
 /* Of a stack, innermost frame first, that mapped or made accessible memory of this class (classes_of_interval()). */
-enum mmt_pattern patterns_find(const struct mmt_frame *frames, size_t frame_count, enum mmt_class memory_class);
+enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class);
 
 #endif

@@ -81,9 +81,8 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 		if (!names)
 			return &error_no_memory;
 		for (size_t j = 0; j < frame_count; j++) {
-			if (!vector_push(&rows->frames, frames[j]) || !vector_push(&rows->frame_names, names[j]))
+			if (!vector_push(&rows->frames, &frames[j]) || !vector_push(&rows->frame_names, names[j]))
 				return &error_no_memory;
-			rows->frames.items[rows->frames.count - 1].code = numbers[i] + 1;
 		}
 	}
 	return NULL;
@@ -112,7 +111,7 @@ static size_t hide_frames(struct rows *rows)
 	size_t count = rows->frames.count, kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_hidden(rows, &rows->frames.items[i]))
+		if (is_hidden(rows, rows->frames.items[i]))
 			continue;
 		rows->frames.items[kept] = rows->frames.items[i];
 		rows->frame_names.items[kept++] = rows->frame_names.items[i];
@@ -121,10 +120,10 @@ static size_t hide_frames(struct rows *rows)
 	return count - kept;
 }
 
-static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame **frames_ret, size_t *count_ret)
+static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame *const **frames_ret, size_t *count_ret)
 {
 	size_t count = rows->frames.count;
-	struct mmt_frame *frames = arena_alloc(rows->arena, count, sizeof(*frames));
+	const struct mmt_frame **frames = arena_alloc(rows->arena, count, sizeof(*frames));
 
 	if (!frames)
 		return &error_no_memory;
@@ -184,7 +183,7 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
 {
 	size_t origin = origin_find(rows->frames.items, rows->frames.count);
-	const struct mmt_frame *frame = origin < rows->frames.count ? &rows->frames.items[origin] : NULL;
+	const struct mmt_frame *frame = origin < rows->frames.count ? rows->frames.items[origin] : NULL;
 
 	switch (rows->options->by) {
 	case MMT_BY_FUNCTION:
@@ -266,7 +265,7 @@ static bool is_wanted(const struct rows *rows, const struct account *account, en
 /* Not every runtime maps its heap's range with MAP_NORESERVE. */
 static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enum mmt_class *memory_class)
 {
-	const struct mmt_frame *frames = rows->frames.items;
+	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;
 
 	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)

@@ -22,7 +22,7 @@
 
 struct row_description {
 	const char *name; /* NULL: a stack, or a process */
-	const struct mmt_frame *frames;
+	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
@@ -37,13 +37,13 @@ struct rows {
 	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
 	struct arena *arena;
 	struct names names;
-	struct intern keys;		      /* its ids are row numbers - 1 */
-	VECTOR(struct row_description) items; /* by row number - 1 */
-	struct map facts;		      /* stack << 32 | kind -> class | how the stack ends << 8 */
-	VECTOR(uint32_t) name_numbers;	      /* of all frames, those of one frame in a row */
-	VECTOR(uint32_t) numbered;	      /* by the code view's frame number: place + 1 in these; 0: not yet */
-	VECTOR(struct mmt_frame) frames;      /* scratch: of one stack */
-	VECTOR(uint32_t) frame_names;	      /* scratch */
+	struct intern keys;			 /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items;	 /* by row number - 1 */
+	struct map facts;			 /* stack << 32 | kind -> class | how the stack ends << 8 */
+	VECTOR(uint32_t) name_numbers;		 /* of all frames, those of one frame in a row */
+	VECTOR(uint32_t) numbered;		 /* by the code view's frame number: place + 1 in these; 0: not yet */
+	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
+	VECTOR(uint32_t) frame_names;		 /* scratch */
 };
 
 /* Borrows everything; the rest of the value starts out as zero. */
@@ -60,7 +60,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
 
-/* Name a stack; of the description only what concerns its frames is set. They are in the arena. */
+/* Name a stack; of the description only what concerns its frames is set. The list of them is in the arena. */
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;
 
 #endif

@@ -109,23 +109,77 @@ bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64
 	return false;
 }
 
+void id_table_deinit(struct id_table *table)
+{
+	free(table->slots);
+	*table = (struct id_table){0};
+}
+
+uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position)
+{
+	while (table->capacity) {
+		const struct id_slot *slot = &table->slots[((uint32_t)hash + *position) & (table->capacity - 1)];
+
+		++*position;
+		if (!slot->id)
+			break;
+		if (slot->hash == (uint32_t)hash)
+			return slot->id - 1;
+	}
+	return ID_NONE;
+}
+
+static void put_slot(struct id_table *table, struct id_slot slot)
+{
+	size_t position = slot.hash & (table->capacity - 1);
+
+	while (table->slots[position].id)
+		position = (position + 1) & (table->capacity - 1);
+	table->slots[position] = slot;
+}
+
+static bool enlarge(struct id_table *table)
+{
+	struct id_table larger = {.capacity = table->capacity ? table->capacity * 2 : 16, .count = table->count};
+
+	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
+	if (!larger.slots)
+		return false;
+	for (size_t i = 0; i < table->capacity; i++) {
+		if (table->slots[i].id)
+			put_slot(&larger, table->slots[i]);
+	}
+	free(table->slots);
+	*table = larger;
+	return true;
+}
+
+uint32_t id_table_add(struct id_table *table, uint64_t hash)
+{
+	if (table->count >= ID_NONE - 1 || ((table->count + 1) * 4 > table->capacity * 3 && !enlarge(table)))
+		return ID_NONE;
+	put_slot(table, (struct id_slot){.hash = (uint32_t)hash, .id = (uint32_t)++table->count});
+	return (uint32_t)table->count - 1;
+}
+
 void intern_deinit(struct intern *intern)
 {
 	free(intern->bytes);
 	free(intern->entries);
-	map_deinit(&intern->by_hash);
+	id_table_deinit(&intern->by_hash);
 	*intern = (struct intern){0};
 }
 
 static uint32_t find_entry(const struct intern *intern, uint64_t hash, const void *data, size_t size)
 {
-	const uint64_t *first = map_get(&intern->by_hash, hash);
+	size_t position = 0;
+	uint32_t id;
 
-	for (uint32_t next = first ? (uint32_t)*first : 0; next; next = intern->entries[next - 1].next) {
-		const struct intern_entry *entry = &intern->entries[next - 1];
+	while ((id = id_table_next(&intern->by_hash, hash, &position)) != ID_NONE) {
+		const struct intern_entry *entry = &intern->entries[id];
 
 		if (entry->size == size && (!size || !memcmp(intern->bytes + entry->offset, data, size)))
-			return next - 1;
+			return id;
 	}
 	return INTERN_NONE;
 }
@@ -145,23 +199,19 @@ uint32_t intern_put(struct intern *intern, const void *data, size_t size)
 	uint64_t hash = XXH3_64bits(data, size);
 	uint32_t id = find_entry(intern, hash, data, size);
 	size_t padded = (size + 7) & ~(size_t)7;
-	const uint64_t *first;
 
 	if (id != INTERN_NONE)
 		return id;
-	if (intern->count >= INTERN_NONE - 1 || padded < size)
-		return INTERN_NONE;
-	if (!vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1,
+	if (padded < size ||
+	    !vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1,
 				  1) ||
 	    !vector_reserve_bytes((void **)&intern->entries, &intern->capacity, intern->count + 1,
 				  sizeof(*intern->entries)))
 		return INTERN_NONE;
-	id = (uint32_t)intern->count;
-	first = map_get(&intern->by_hash, hash);
-	intern->entries[id] = (struct intern_entry){
-	    .hash = hash, .offset = intern->bytes_size, .size = size, .next = first ? (uint32_t)*first : 0};
-	if (!map_put(&intern->by_hash, hash, (uint64_t)id + 1))
+	id = id_table_add(&intern->by_hash, hash);
+	if (id == ID_NONE)
 		return INTERN_NONE;
+	intern->entries[id] = (struct intern_entry){.offset = intern->bytes_size, .size = size};
 	if (size)
 		memcpy(intern->bytes + intern->bytes_size, data, size);
 	intern->bytes_size += padded;

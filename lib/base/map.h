@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two hash tables, the only ones: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), and `struct
- * intern`, which gives equal byte strings the same small id. Zero initialisation makes empty ones.
+ * Hash tables, the only ones: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct intern`,
+ * which gives equal byte strings the same small id, and below it `struct id_table`, for those who keep what has the ids
+ * elsewhere. Zero initialisation makes empty ones.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -38,11 +39,31 @@ bool map_remove(struct map *map, uint64_t key);
  * iterating. */
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
+struct id_slot {
+	uint32_t hash; /* half of it */
+	uint32_t id;   /* plus 1; 0: free */
+};
+
+/* Ids count from 0 in the order of coming. */
+struct id_table {
+	struct id_slot *slots;
+	size_t capacity; /* a power of two, or 0 */
+	size_t count;
+};
+
+#define ID_NONE UINT32_MAX
+
+void id_table_deinit(struct id_table *table);
+
+/* Ids whose hash may be equal, one after the other: *position is 0 at first. ID_NONE: no more. */
+uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position);
+
+/* Give what has this hash the next id; ID_NONE: out of memory. */
+uint32_t id_table_add(struct id_table *table, uint64_t hash);
+
 struct intern_entry {
-	uint64_t hash;
 	size_t offset; /* into `bytes` */
 	size_t size;
-	uint32_t next; /* id + 1 of the next entry of equal hash, 0 at the end */
 };
 
 struct intern {
@@ -50,10 +71,10 @@ struct intern {
 	size_t bytes_size, bytes_capacity;
 	struct intern_entry *entries;
 	size_t count, capacity;
-	struct map by_hash;
+	struct id_table by_hash;
 };
 
-#define INTERN_NONE UINT32_MAX
+#define INTERN_NONE ID_NONE
 
 void intern_deinit(struct intern *intern);
 

@@ -117,13 +117,13 @@ static void put_pids(struct document *document, const int32_t *pids, size_t coun
 }
 
 static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
-		      const struct mmt_frame *frames, size_t count)
+		      const struct mmt_frame *const *frames, size_t count)
 {
 	document_string(document, "stack_end", stack_end_word(end));
 	document_unsigned(document, "hidden_frame_count", hidden_count);
 	document_open_array(document, "frames");
 	for (size_t i = 0; i < count; i++)
-		put_frame(document, &frames[i]);
+		put_frame(document, frames[i]);
 	document_close(document);
 }
 

@@ -39,7 +39,7 @@ static bool is_meant(const struct mmt_frame *frame, const char *pattern)
 static bool has_frame(const struct mmt_group *group, uint32_t code)
 {
 	for (size_t i = 0; i < group->frame_count; i++) {
-		if (group->frames[i].code == code)
+		if (group->frames[i]->code == code)
 			return true;
 	}
 	return false;
@@ -131,7 +131,7 @@ static struct mmt_error *put_frames(struct text *text, struct mmt_report *report
 		const struct mmt_group *group = selection->groups[i];
 
 		for (size_t j = 0; !error && j < group->frame_count; j++) {
-			const struct mmt_frame *frame = &group->frames[j];
+			const struct mmt_frame *frame = group->frames[j];
 
 			if (!is_meant(frame, pattern) || map_get(&seen, frame->code))
 				continue;

@@ -55,12 +55,12 @@ static struct gap find_runtime_run(const struct mmt_group *group)
 	size_t jit_end = 0;
 
 	for (size_t i = 0; i < group->frame_count; i++)
-		if (group->frames[i].kind == MMT_FRAME_JIT)
+		if (group->frames[i]->kind == MMT_FRAME_JIT)
 			jit_end = i + 1;
 	if (!jit_end)
 		return longest;
 	for (size_t i = jit_end; i < group->frame_count; i++) {
-		if (!is_runtime(&group->frames[i])) {
+		if (!is_runtime(group->frames[i])) {
 			run.first = run.last = i + 1;
 			continue;
 		}
@@ -130,7 +130,7 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 		cut_lines(group, text->options->stack_frames, &layout);
 	}
 	for (size_t i = 0; i < group->frame_count; i++) {
-		const struct mmt_frame *frame = &group->frames[i];
+		const struct mmt_frame *frame = group->frames[i];
 		unsigned name = name_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
 
@@ -231,8 +231,8 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 			put_gap(text, step, "runtime ", indent);
 			marks->folded = true;
 		} else {
-			put_frame(text, &group->frames[i], &layout);
-			mark_frame(&group->frames[i], marks);
+			put_frame(text, group->frames[i], &layout);
+			mark_frame(group->frames[i], marks);
 		}
 	}
 	marks->hidden |= group->hidden_frame_count > 0;

@@ -7,9 +7,15 @@
 #include "support/run-suite.h"
 
 #define FRAME(name, at)                                                                                                \
+	&(const struct mmt_frame)                                                                                      \
 	{                                                                                                              \
 		.kind = MMT_FRAME_NATIVE, .function = name, .raw_function = name, .module = "program",                 \
 		.module_path = "/usr/bin/program", .address = at, .module_offset = (at)&0xfff                          \
+	}
+#define JIT_FRAME(at)                                                                                                  \
+	&(const struct mmt_frame)                                                                                      \
+	{                                                                                                              \
+		.kind = MMT_FRAME_JIT, .module = "[jit]", .address = at                                                \
 	}
 #define GROUP(number, stack, bytes)                                                                                    \
 	{                                                                                                              \
@@ -22,10 +28,10 @@
 		.group_count = sizeof(list) / sizeof(*list)                                                            \
 	}
 
-static const struct mmt_frame leak_before[] = {FRAME("mmap", 0x7f0000001010), FRAME("leak", 0x550000001020)};
-static const struct mmt_frame leak_after[] = {FRAME("mmap", 0x7e0000001010), FRAME("leak", 0x560000001020)};
-static const struct mmt_frame cache[] = {FRAME("mmap", 0x7f0000001010), FRAME("cache", 0x550000001030)};
-static const struct mmt_frame other[] = {FRAME("mmap", 0x7f0000001010), FRAME("other", 0x550000001040)};
+static const struct mmt_frame *const leak_before[] = {FRAME("mmap", 0x7f0000001010), FRAME("leak", 0x550000001020)};
+static const struct mmt_frame *const leak_after[] = {FRAME("mmap", 0x7e0000001010), FRAME("leak", 0x560000001020)};
+static const struct mmt_frame *const cache[] = {FRAME("mmap", 0x7f0000001010), FRAME("cache", 0x550000001030)};
+static const struct mmt_frame *const other[] = {FRAME("mmap", 0x7f0000001010), FRAME("other", 0x550000001040)};
 
 static struct mmt_diff *make_diff(const struct mmt_report *before, const struct mmt_report *after)
 {
@@ -136,9 +142,9 @@ END_TEST
 /* Unnamed generated code lies elsewhere in each run: matched by rank, nothing counted twice. */
 START_TEST(unnamed_code_is_matched_by_rank)
 {
-	const struct mmt_frame jit_a[] = {{.kind = MMT_FRAME_JIT, .module = "[jit]", .address = 0x1000}};
-	const struct mmt_frame jit_b[] = {{.kind = MMT_FRAME_JIT, .module = "[jit]", .address = 0x2000}};
-	const struct mmt_frame jit_c[] = {{.kind = MMT_FRAME_JIT, .module = "[jit]", .address = 0x3000}};
+	const struct mmt_frame *const jit_a[] = {JIT_FRAME(0x1000)};
+	const struct mmt_frame *const jit_b[] = {JIT_FRAME(0x2000)};
+	const struct mmt_frame *const jit_c[] = {JIT_FRAME(0x3000)};
 	struct mmt_group before_groups[] = {GROUP(1, jit_a, 16384), GROUP(2, jit_b, 8192)};
 	struct mmt_group after_groups[] = {GROUP(1, jit_c, 20480)};
 	struct mmt_report before = REPORT(before_groups, 1), after = REPORT(after_groups, 1);

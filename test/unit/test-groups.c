@@ -16,7 +16,7 @@ END_TEST
 /* A disagreement is said, with the figures and the stack: never shown as a result. */
 START_TEST(figures_that_do_not)
 {
-	const struct mmt_frame frame = {.function = "leak"};
+	const struct mmt_frame *const frame = &(const struct mmt_frame){.function = "leak"};
 	const struct mmt_group group = {
 	    .allocated_bytes = 12288, .freed_bytes = 4096, .unfreed_bytes = 4096, .frames = &frame, .frame_count = 1};
 	struct mmt_error *error = groups_verify(&group);

@@ -50,27 +50,33 @@ static const struct {
     {MMT_PATTERN_HEAP, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
 };
 
-static size_t make_frames(const char *const *texts, struct mmt_frame *frames, char rooms[FRAMES_MAX][64])
+struct stack {
+	struct mmt_frame room[FRAMES_MAX];
+	const struct mmt_frame *frames[FRAMES_MAX];
+	char names[FRAMES_MAX][64];
+};
+
+static size_t make_frames(const char *const *texts, struct stack *stack)
 {
 	size_t count = 0;
 
 	for (; count < FRAMES_MAX && texts[count]; count++) {
-		char *colon = strchr(strcpy(rooms[count], texts[count]), ':');
+		char *colon = strchr(strcpy(stack->names[count], texts[count]), ':');
 
 		*colon = '\0';
-		frames[count] = (struct mmt_frame){
-		    .kind = MMT_FRAME_NATIVE, .module = rooms[count], .function = colon[1] ? colon + 1 : NULL};
+		stack->room[count] = (struct mmt_frame){
+		    .kind = MMT_FRAME_NATIVE, .module = stack->names[count], .function = colon[1] ? colon + 1 : NULL};
+		stack->frames[count] = &stack->room[count];
 	}
 	return count;
 }
 
 START_TEST(pattern_of_stack)
 {
-	struct mmt_frame frames[FRAMES_MAX];
-	char rooms[FRAMES_MAX][64];
-	size_t count = make_frames(cases[_i].frames, frames, rooms);
+	struct stack stack;
+	size_t count = make_frames(cases[_i].frames, &stack);
 
-	ck_assert_int_eq(patterns_find(frames, count, cases[_i].memory_class), cases[_i].expected);
+	ck_assert_int_eq(patterns_find(stack.frames, count, cases[_i].memory_class), cases[_i].expected);
 }
 END_TEST
 
@@ -85,6 +91,14 @@ START_TEST(every_pattern_is_explained)
 }
 END_TEST
 
+static size_t find_origin(const char *const *texts)
+{
+	struct stack stack;
+	size_t count = make_frames(texts, &stack);
+
+	return origin_find(stack.frames, count);
+}
+
 START_TEST(origin)
 {
 	static const char *const dynamic[] = {"libc.so.6:mmap", "libc.so.6:", "ld-linux-x86-64.so.2:x", "app:leak",
@@ -92,13 +106,11 @@ START_TEST(origin)
 	static const char *const single[] = {"app:__mmap64", "app:leak", "app:main", NULL};
 	static const char *const nothing[] = {"libc.so.6:mmap", "libc.so.6:start_thread", NULL};
 	static const char *const near[] = {"libcrypto.so.3:CRYPTO_malloc", "app:main", NULL};
-	struct mmt_frame frames[FRAMES_MAX];
-	char rooms[FRAMES_MAX][64];
 
-	ck_assert_uint_eq(origin_find(frames, make_frames(dynamic, frames, rooms)), 3);
-	ck_assert_uint_eq(origin_find(frames, make_frames(single, frames, rooms)), 1);
-	ck_assert_uint_eq(origin_find(frames, make_frames(nothing, frames, rooms)), 2);
-	ck_assert_uint_eq(origin_find(frames, make_frames(near, frames, rooms)), 0);
+	ck_assert_uint_eq(find_origin(dynamic), 3);
+	ck_assert_uint_eq(find_origin(single), 1);
+	ck_assert_uint_eq(find_origin(nothing), 2);
+	ck_assert_uint_eq(find_origin(near), 0);
 }
 END_TEST
 

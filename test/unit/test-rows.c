@@ -62,7 +62,8 @@ START_TEST(frames_are_named_once)
 	for (size_t i = 0; i < STACKS; i++) {
 		ck_assert_uint_eq(report->groups[i].unfreed_bytes, 2 * MEBIBYTE);
 		ck_assert_uint_eq(report->groups[i].frame_count, 1 + SHARED);
-		ck_assert_uint_eq(report->groups[i].frames[SHARED].address, CALLER + (SHARED - 1) * 16);
+		ck_assert_uint_eq(report->groups[i].frames[SHARED]->address, CALLER + (SHARED - 1) * 16);
+		ck_assert_ptr_eq(report->groups[i].frames[SHARED], report->groups[0].frames[SHARED]);
 	}
 	ck_assert_uint_eq(report->completeness.frames, STACKS * (1 + SHARED));
 	mmt_report_destroy(report);

@@ -8,7 +8,7 @@
 		.module_path = "/usr/lib/dotnet/libcoreclr.so"                                                         \
 	}
 
-static const struct mmt_frame leak_frames[] = {
+static const struct mmt_frame leak_stack[] = {
     {.kind = MMT_FRAME_NATIVE,
      .function = "mmap",
      .module = "libc.so.6",
@@ -28,11 +28,17 @@ static const struct mmt_frame leak_frames[] = {
     {.kind = MMT_FRAME_NATIVE, .function = "main", .module = "dotnet"},
 };
 
-static const struct mmt_frame cut_frames[] = {
+static const struct mmt_frame cut_stack[] = {
     {.kind = MMT_FRAME_NATIVE, .function = "evil\x1b[31m\xff\n", .module = "lib\xc3\xa9.so"},
     {.kind = MMT_FRAME_NATIVE, .module = "plain.so", .module_offset = 0x1234, .doubtful = true},
     {.kind = MMT_FRAME_UNKNOWN, .address = 0xdeadbeef},
 };
+
+static const struct mmt_frame *const leak_frames[] = {
+    &leak_stack[0], &leak_stack[1], &leak_stack[2], &leak_stack[3], &leak_stack[4],
+    &leak_stack[5], &leak_stack[6], &leak_stack[7], &leak_stack[8],
+};
+static const struct mmt_frame *const cut_frames[] = {&cut_stack[0], &cut_stack[1], &cut_stack[2]};
 
 static const struct mmt_thread threads[] = {{.pid = 3074, .tid = 3074, .name = ".NET"}};
 static const int32_t pids[] = {3074};
