@@ -316,75 +316,93 @@ static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE]
 static const char *const scope_words[] = {
     [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
 
-int cmd_record(const struct command *command, int argc, char **argv)
-{
+/* What stands on the command line. */
+struct record_arguments {
 	struct mmt_record_options options;
-	struct value_pids pids = {0}, tids = {0};
-	bool quiet = false, pack = false;
-	int first = 0, status, images = MMT_IMAGES_MISSING, code = MMT_CODE_ALL, scope = MMT_SCOPE_AUTO;
+	struct value_pids pids, tids;
+	bool quiet, pack;
+	int images, code, scope;
+};
+
+/* As options_parse(). */
+static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
+			   int *first_ret)
+{
 	const struct option_entry table[] = {
-	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]",
+	    OPTION('p', "pid", PIDS, &arguments->pids, "PID[,PID...]",
 		   "attach to these processes, with all their threads and later children"),
-	    OPTION('t', "tid", PIDS, &tids, "TID[,TID...]",
+	    OPTION('t', "tid", PIDS, &arguments->tids, "TID[,TID...]",
 		   "attach to these threads only, and to those that they start; what others release is not seen"),
-	    OPTION('a', "all-cpus", FLAG, &options.all_cpus, NULL, "record every process, now and later"),
-	    OPTION('G', "cgroup", STRING, &options.cgroup, "PATH",
+	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later"),
+	    OPTION('G', "cgroup", STRING, &arguments->options.cgroup, "PATH",
 		   "record every process of this control group and those below it: of a container, of a service"),
-	    OPTION('o', "output", STRING, &options.output, "FILE",
+	    OPTION('o', "output", STRING, &arguments->options.output, "FILE",
 		   "write the recording to FILE (default " DEFAULT_FILE "), an existing one becomes FILE.old; -: to "
 		   "standard output, for a pipe"),
-	    OPTION('m', "ring-size", OTHER, &options.ring_bytes, "SIZE",
+	    OPTION('m', "ring-size", OTHER, &arguments->options.ring_bytes, "SIZE",
 		   "memory for events not yet written, per CPU; larger loses less under load",
 		   .parse = parse_ring_bytes),
-	    OPTION('g', "call-graph", OTHER, &options, "auto|fp|dwarf[,SIZE]|none",
+	    OPTION('g', "call-graph", OTHER, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),
-	    OPTION(0, "ask-runtime", FLAG, &options.ask_runtime, NULL,
+	    OPTION(0, "ask-runtime", FLAG, &arguments->options.ask_runtime, NULL,
 		   "have .NET and Java name the code they generate, when they were started without a perf map"),
-	    OPTION(0, "duration", DURATION, &options.duration_ns, "TIME", "stop after TIME: 10s, 500ms, 2m, 1h"),
-	    OPTION(0, "max-size", SIZE, &options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
-	    OPTION(0, "exact-order", FLAG, &options.exact_order, NULL,
+	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
+		   "stop after TIME: 10s, 500ms, 2m, 1h"),
+	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
+	    OPTION(0, "exact-order", FLAG, &arguments->options.exact_order, NULL,
 		   "record when each call takes effect: the order of racing calls, for a third more cost"),
 	    OPTION(
-		0, "lean", FLAG, &options.lean, NULL,
+		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"the cheapest stacks: a small copy of each, nothing beyond it; for programs that map and unmap all the "
 		"time"),
-	    OPTION(0, "no-compress", FLAG, &options.no_compress, NULL,
+	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write records as the kernel gave them: a much larger file, which older tools can read"),
-	    OPTION(0, "no-inherit", FLAG, &options.no_inherit, NULL,
+	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
 		   "leave out child processes; new threads are recorded all the same"),
-	    OPTION(0, "scope", CHOICE, &scope, "auto|threads|cpus",
+	    OPTION(0, "scope", CHOICE, &arguments->scope, "auto|threads|cpus",
 		   "where events are opened: auto does it for each thread unless there are too many, then on CPUs",
 		   .choices = scope_words),
 	    OPTION(
-		0, "snapshot-interval", OTHER, &options.snapshot_interval_ns, "TIME",
+		0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
 		"check against the kernel's maps every TIME, also for processes that end by themselves, and note the "
 		"resident size; 0: never",
 		.parse = parse_interval),
-	    OPTION(0, "images", CHOICE, &images, "missing|all|none",
+	    OPTION(0, "images", CHOICE, &arguments->images, "missing|all|none",
 		   "which program files are copied into the recording: missing are those of containers",
 		   .choices = image_words),
-	    OPTION(0, "code", CHOICE, &code, "all|none",
+	    OPTION(0, "code", CHOICE, &arguments->code, "all|none",
 		   "whether generated code is copied into the recording: stacks of code without frame pointers need it",
 		   .choices = code_words),
-	    OPTION(0, "pack", FLAG, &pack, NULL,
+	    OPTION(0, "pack", FLAG, &arguments->pack, NULL,
 		   "when recording has ended, name every stack and leave out what they were made from; see `mmtrace "
 		   "pack`"),
-	    OPTION('q', "quiet", FLAG, &quiet, NULL, "no summary; warnings and errors only"),
-	    OPTION('v', "verbose", FLAG, &options.verbose, NULL, "say what is being done"),
+	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "no summary; warnings and errors only"),
+	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "say what is being done"),
 	    OPTIONS_END,
 	};
 
-	mmt_record_options_init(&options);
-	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
-	options.images = (enum mmt_images)images;
-	options.code = (enum mmt_code)code;
-	options.scope = (enum mmt_record_scope)scope;
+	return options_parse(command, table, OPTIONS_FIRST, argc, argv, first_ret);
+}
+
+int cmd_record(const struct command *command, int argc, char **argv)
+{
+	struct record_arguments arguments = {
+	    .images = MMT_IMAGES_MISSING, .code = MMT_CODE_ALL, .scope = MMT_SCOPE_AUTO};
+	struct mmt_record_options *options = &arguments.options;
+	int first = 0, status;
+
+	mmt_record_options_init(options);
+	status = parse_arguments(command, &arguments, argc, argv, &first);
+	options->images = (enum mmt_images)arguments.images;
+	options->code = (enum mmt_code)arguments.code;
+	options->scope = (enum mmt_record_scope)arguments.scope;
 	if (status < 0)
-		status = check_arguments(command, &options, pack, &pids, &tids, argv + first);
+		status =
+		    check_arguments(command, options, arguments.pack, &arguments.pids, &arguments.tids, argv + first);
 	if (status < 0)
-		status = record(command, &options, quiet, pack, argv);
-	value_pids_deinit(&pids);
-	value_pids_deinit(&tids);
+		status = record(command, options, arguments.quiet, arguments.pack, argv);
+	value_pids_deinit(&arguments.pids);
+	value_pids_deinit(&arguments.tids);
 	return status;
 }

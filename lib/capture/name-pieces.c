@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/name-pieces.h"
 
-#include <linux/perf_event.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/own-record.h"
 #include "capture/perf-maps.h"
 #include "trace/format.h"
 
@@ -20,18 +20,13 @@ struct piece {
 };
 
 /* With the time of the youngest record, so that it is no younger than what the rings still hold. */
-static void append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes, size_t size)
+static struct mmt_error *append_piece(struct recorder *recorder, const struct piece *piece, const void *bytes,
+				      size_t size)
 {
 	uint64_t time_ns = recorder->last_ns ? recorder->last_ns : recorder->start_ns;
 	struct buffer record;
 
-	buffer_init(&record, UINT16_MAX);
-	buffer_put_u32(&record, RECORD_TEXT_POKE);
-	buffer_put_u16(&record, PERF_RECORD_MISC_USER);
-	buffer_put_u16(&record, 0); /* size: below */
-	buffer_put_u64(&record, 0);
-	buffer_put_u16(&record, 0);
-	buffer_put_u16(&record, (uint16_t)(NAME_PIECE_FIXED_BYTES + size));
+	own_record_begin(&record);
 	buffer_put_u32(&record, piece->kind);
 	buffer_put_u32(&record, (uint32_t)piece->pid);
 	buffer_put_u32(&record, (uint32_t)piece->namespace_pid);
@@ -40,18 +35,8 @@ static void append_piece(struct recorder *recorder, const struct piece *piece, c
 	buffer_put_u64(&record, piece->now_ns);
 	buffer_put_u64(&record, piece->offset);
 	buffer_put(&record, bytes, size);
-	buffer_align(&record, 8);
-	buffer_put_u32(&record, (uint32_t)piece->pid);
-	buffer_put_u32(&record, (uint32_t)piece->pid);
-	buffer_put_u64(&record, time_ns);
-	buffer_put_u64(&record, 0); /* cpu */
-	buffer_put_u64(&record, NAME_PIECE_ID);
-	if (!record.error && record.size <= UINT16_MAX) {
-		buffer_patch_u16(&record, 6, (uint16_t)record.size);
-		recorder_append(recorder, record.data, record.size, time_ns);
-		recorder->piece_bytes += size;
-	}
-	buffer_deinit(&record);
+	recorder->piece_bytes += size;
+	return own_record_append(recorder, &record, NAME_PIECE_ID, piece->pid, time_ns);
 }
 
 /* From `piece->offset` to `size` of the file; *end_ret: how far it came. `tick_end`: of piece_bytes. */
@@ -67,9 +52,10 @@ static struct mmt_error *append_file(struct recorder *recorder, struct piece pie
 
 		if (count <= 0)
 			break;
-		append_piece(recorder, &piece, bytes, (size_t)count);
+		error = append_piece(recorder, &piece, bytes, (size_t)count);
 		piece.offset += (uint64_t)count;
-		error = drain_filling_rings(recorder);
+		if (!error)
+			error = drain_filling_rings(recorder);
 	}
 	*end_ret = piece.offset;
 	return error;
@@ -115,12 +101,13 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, 
 	return error;
 }
 
-static void write_build_ids(struct recorder *recorder)
+static struct mmt_error *write_build_ids(struct recorder *recorder)
 {
 	struct build_id_notes *notes = &recorder->build_ids;
 	const struct piece piece = {.kind = NAME_PIECE_BUILD_IDS, .now_ns = clock_now_ns()};
+	struct mmt_error *error = NULL;
 
-	for (; notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
+	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
 		const struct build_ids one = {
 		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
 		struct buffer bytes;
@@ -128,19 +115,20 @@ static void write_build_ids(struct recorder *recorder)
 		buffer_init(&bytes, PIECE_BYTES);
 		build_ids_encode(&one, &bytes);
 		if (!bytes.error && bytes.size)
-			append_piece(recorder, &piece, bytes.data, bytes.size);
+			error = append_piece(recorder, &piece, bytes.data, bytes.size);
 		buffer_deinit(&bytes);
 	}
+	return error;
 }
 
 struct mmt_error *name_pieces_write(struct recorder *recorder)
 {
 	uint64_t tick_end = recorder->piece_bytes + NAME_PIECES_TICK_BYTES;
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	if (tick_end > NAME_PIECES_BYTES_MAX)
 		tick_end = NAME_PIECES_BYTES_MAX;
-	write_build_ids(recorder);
+	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->processes.items.count; i++)
 		error = write_perf_map(recorder, i, tick_end);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->jitdumps.items.count; i++)

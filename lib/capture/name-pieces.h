@@ -8,12 +8,11 @@
 
 #include "capture/recorder.h"
 
-
 #define NAME_PIECES_TICK_BYTES (4u << 20) /* of all files together */
 
 /* What has come since the last time, NAME_PIECES_TICK_BYTES at most: the rest waits for the next. Drains the rings when
  * they fill meanwhile. Failures of writing are kept in the recorder; what cannot be read is left for the end. Errors:
- * those of draining. */
+ * those of draining, and no memory. */
 struct mmt_error *name_pieces_write(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

@@ -2,45 +2,26 @@
 #include "capture/notes.h"
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/clock.h"
+#include "capture/own-record.h"
 #include "capture/text-file.h"
 #include "trace/format.h"
 
 static struct mmt_error *append_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				     uint64_t value, uint64_t number)
 {
-	struct mmt_error *error;
 	struct buffer record;
 
-	buffer_init(&record, UINT16_MAX);
-	buffer_put_u32(&record, RECORD_TEXT_POKE);
-	buffer_put_u16(&record, PERF_RECORD_MISC_USER);
-	buffer_put_u16(&record, 0); /* size: below */
-	buffer_put_u64(&record, 0);
-	buffer_put_u16(&record, 0);
-	buffer_put_u16(&record, NOTE_BYTES);
+	own_record_begin(&record);
 	buffer_put_u32(&record, kind);
 	buffer_put_u64(&record, value);
 	buffer_put_u64(&record, number);
-	buffer_align(&record, 8);
-	buffer_put_u32(&record, (uint32_t)pid);
-	buffer_put_u32(&record, (uint32_t)pid);
-	buffer_put_u64(&record, time_ns);
-	buffer_put_u64(&record, 0); /* cpu */
-	buffer_put_u64(&record, NOTE_ID);
-	error = buffer_finish(&record);
-	if (!error) {
-		buffer_patch_u16(&record, 6, (uint16_t)record.size);
-		recorder_append(recorder, record.data, record.size, time_ns);
-	}
-	buffer_deinit(&record);
-	return error;
+	return own_record_append(recorder, &record, NOTE_ID, pid, time_ns);
 }
 
 struct mmt_error *notes_take_marks(struct recorder *recorder)
