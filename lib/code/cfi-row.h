@@ -58,6 +58,10 @@ struct cfi_row {
 	bool has_expressions; /* needs more than what is here: see expressions.h */
 	bool deduced;	      /* from the instructions, where no table says anything */
 	bool unsure;	      /* the instructions may have been others: only if it leads behind a call */
+	/* Of cfi_row_finish(): */
+	bool plain;	       /* CFA is register plus offset, and so are all places where something is saved */
+	int32_t return_offset; /* of a plain row: the return address is saved at CFA + this */
+	uint64_t ruled;	       /* of a plain row: mask of the registers that a rule is about */
 };
 
 /* The rule about register `number`; NULL: none. */
@@ -69,6 +73,21 @@ static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, uns
 			return &row->rules[i];
 	}
 	return NULL;
+}
+
+/* Note what makes a row quick to use, once it has all its rules. A row that this was not done for is as good. */
+static inline void cfi_row_finish(struct cfi_row *row)
+{
+	const struct cfi_rule *return_rule = cfi_row_rule(row, row->return_column);
+
+	row->ruled = 0;
+	row->plain = return_rule && return_rule->kind == CFI_RULE_OFFSET && row->cfa_kind == CFI_CFA_REGISTER &&
+		     !row->signal_frame && !row->deduced;
+	for (unsigned i = 0; i < row->rule_count; i++) {
+		row->ruled |= 1ULL << row->rules[i].number;
+		row->plain &= row->rules[i].kind <= CFI_RULE_OFFSET;
+	}
+	row->return_offset = return_rule ? return_rule->offset : 0;
 }
 
 /* Whether the row says that its function has no caller. */

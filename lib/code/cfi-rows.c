@@ -168,6 +168,7 @@ static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_
 	    .signal_frame = key->signal_frame,
 	};
 	made->row.has_expressions = has_expressions(&made->row);
+	cfi_row_finish(&made->row);
 	rows->distinct_bytes += size;
 	return true;
 }

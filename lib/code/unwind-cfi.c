@@ -31,16 +31,16 @@ static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_ro
 
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
-	base = state->registers[row->cfa_register];
+	base = unwind_current(state, row->cfa_register);
 	if (!unwind_use_pointer(state, base, &cfa))
-		return unwind_failed_value(&base);
+		return unwind_failed_value(state, base);
 	cfa += (uint64_t)(int64_t)row->cfa_offset;
 	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
 		cfa += state->rules->word;
 	if (row->cfa_kind == CFI_CFA_LOAD) {
 		base = unwind_load(state, cfa);
 		if (!unwind_use_pointer(state, base, &cfa))
-			return unwind_failed_value(&base);
+			return unwind_failed_value(state, base);
 	}
 	if (cfa & (state->rules->word - 1u))
 		return UNWIND_STEP_INVALID;
@@ -63,25 +63,65 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 	*slot_ret = 0;
 	switch ((enum cfi_rule_kind)rule->kind) {
 	case CFI_RULE_SAME:
-		return state->registers[rule->number];
+		return unwind_current(state, rule->number);
 	case CFI_RULE_OFFSET:
 		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
-		return unwind_load(state, *slot_ret);
+		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_VALUE:
 		return unwind_derived_value(cfa + (uint64_t)(int64_t)rule->offset);
 	case CFI_RULE_REGISTER:
-		return state->registers[rule->reg];
+		return unwind_current(state, rule->reg);
 	case CFI_RULE_AT_REGISTER:
-		if (!unwind_use_pointer(state, state->registers[rule->reg], &place))
+		if (!unwind_use_pointer(state, unwind_current(state, rule->reg), &place))
 			break;
 		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
-		return unwind_load(state, *slot_ret);
+		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_UNDEFINED:
 	case CFI_RULE_EXPRESSION:
 	case CFI_RULE_VALUE_EXPRESSION:
 		break;
 	}
 	return (struct unwind_value){0};
+}
+
+/* What leaving a frame makes of a register that its row has no rule about. */
+static void leave_unruled(const struct unwind_rules *rules, unsigned number, struct unwind_value *value)
+{
+	if (number < rules->register_count && !(rules->preserved >> number & 1))
+		value->state = UNWIND_VALUE_LOST;
+}
+
+struct unwind_value unwind_current(struct unwind_state *state, unsigned number)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value *value = &state->registers[number];
+
+	if (number == rules->stack_pointer)
+		return *value;
+	for (; state->applied[number] < state->left_count; state->applied[number]++) {
+		const struct unwind_left *left = &state->left[state->applied[number]];
+		const struct cfi_rule *rule = left->row->ruled >> number & 1 ? cfi_row_rule(left->row, number) : NULL;
+
+		if (!rule)
+			leave_unruled(rules, number, value);
+		else if (rule->kind == CFI_RULE_OFFSET)
+			*value = unwind_saved_value(state, left->cfa + (uint64_t)(int64_t)rule->offset);
+		else if (rule->kind == CFI_RULE_UNDEFINED)
+			value->state = UNWIND_VALUE_LOST;
+		/* What the link register holds after the return is where that went, not where the caller will return
+		 * to. */
+		if (!rules->return_address_pushed && number == rules->link_register)
+			value->state = UNWIND_VALUE_LOST;
+	}
+	return *value;
+}
+
+void unwind_catch_up(struct unwind_state *state)
+{
+	for (unsigned i = 0; i < UNWIND_REGISTERS && state->left_count; i++)
+		(void)unwind_current(state, i);
+	state->left_count = 0;
+	memset(state->applied, 0, sizeof(state->applied));
 }
 
 /*
@@ -91,21 +131,17 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
 {
 	const struct unwind_rules *rules = state->rules;
-	uint64_t followed = (1ULL << rules->register_count) - 1;
 	struct unwind_value restored[CFI_REGISTERS];
 	uint64_t ignored;
 
+	unwind_catch_up(state);
 	for (unsigned i = 0; i < row->rule_count; i++)
 		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
-	for (uint64_t lost = state->live & followed & ~rules->preserved; lost; lost &= lost - 1)
-		state->registers[__builtin_ctzll(lost)].state = UNWIND_VALUE_LOST;
-	state->live = ~followed | rules->preserved | 1ULL << rules->stack_pointer;
+	for (unsigned i = 0; i < rules->register_count; i++)
+		leave_unruled(rules, i, &state->registers[i]);
 	state->registers[rules->stack_pointer] = unwind_derived_value(cfa);
-	for (unsigned i = 0; i < row->rule_count; i++) {
+	for (unsigned i = 0; i < row->rule_count; i++)
 		state->registers[row->rules[i].number] = restored[i];
-		state->live |= 1ULL << row->rules[i].number;
-	}
-	/* What the link register holds after the return is where that went, not where the caller will return to. */
 	if (!rules->return_address_pushed)
 		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
 }
@@ -118,7 +154,7 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 		return apply_rule(state, rule, cfa, slot_ret);
 	/* Still in the link register: lost in a frame that has called another, see restore_registers(). */
 	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
-		return state->registers[row->return_column];
+		return unwind_current(state, row->return_column);
 	return (struct unwind_value){0};
 }
 
@@ -149,9 +185,11 @@ static enum unwind_step step_by_expressions(struct unwind_state *state, const st
 
 	state->result->reads_overflow = true;
 	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (state->registers[i].state != UNWIND_VALUE_KNOWN)
+		struct unwind_value value = unwind_look_at(state, unwind_current(state, i));
+
+		if (value.state != UNWIND_VALUE_KNOWN)
 			continue;
-		registers.values[i] = state->registers[i].value;
+		registers.values[i] = value.value;
 		registers.known |= 1ULL << i;
 	}
 	if (!expressions_step(rules->elf_machine, row, state->address - state->is_return_address, read_for_expression,
@@ -162,7 +200,7 @@ static enum unwind_step step_by_expressions(struct unwind_state *state, const st
 			caller[i] = unwind_derived_value(found.values[i]);
 	}
 	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
-	    stack_pointer <= state->registers[rules->stack_pointer].value)
+	    stack_pointer <= registers.values[rules->stack_pointer])
 		return UNWIND_STEP_INVALID;
 	address = found.values[rules->instruction_pointer];
 	if (!address)
@@ -171,13 +209,40 @@ static enum unwind_step step_by_expressions(struct unwind_state *state, const st
 	return UNWIND_STEP_DONE;
 }
 
+/* By a row that leaves nothing open. */
+static enum unwind_step step_by_plain_row(struct unwind_state *state, const struct cfi_row *row)
+{
+	struct unwind_value return_address;
+	uint64_t cfa, slot, address;
+	enum unwind_step step = find_cfa(state, row, &cfa);
+
+	if (step != UNWIND_STEP_DONE)
+		return step;
+	slot = cfa + (uint64_t)(int64_t)row->return_offset;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return unwind_failed_value(state, return_address);
+	}
+	if (!address)
+		return UNWIND_STEP_ENTRY;
+	state->left[state->left_count++] = (struct unwind_left){.row = row, .cfa = cfa};
+	state->registers[state->rules->stack_pointer] = unwind_derived_value(cfa);
+	unwind_enter_frame(state, address, slot, UNWIND_BY_CFI);
+	return UNWIND_STEP_DONE;
+}
+
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
 {
 	struct unwind_value return_address;
-	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
+	const struct cfi_rule *rule;
 	uint64_t cfa, slot, address;
 	enum unwind_step step;
 
+	/* Steps are frames, of which there are no more than can be noted. */
+	if (row->plain && !(row->ruled >> state->rules->stack_pointer & 1))
+		return step_by_plain_row(state, row);
+	rule = cfi_row_rule(row, row->return_column);
 	if (rule && rule->kind == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ENTRY;
 	if (row->signal_frame)
@@ -190,7 +255,7 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	return_address = find_return_address(state, row, rule, cfa, &slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
-		return unwind_failed_value(&return_address);
+		return unwind_failed_value(state, return_address);
 	}
 	if (row->deduced) {
 		int call = unwind_follows_call(state, address);

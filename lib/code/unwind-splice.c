@@ -21,9 +21,9 @@ struct continuation {
 static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
 				    struct continuation *continuation_ret)
 {
-	const struct unwind_value *ours = &state->registers[state->rules->frame_pointer];
-	bool same = ours->state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
-		    ours->value == frame_pointer.value;
+	struct unwind_value ours = unwind_look_at(state, unwind_current(state, state->rules->frame_pointer));
+	bool same = ours.state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
+		    ours.value == frame_pointer.value;
 
 	*continuation_ret = (struct continuation){.next = state->input->callchain_count};
 	if (state->result->end == UNWIND_END_OTHER_STACK && same)

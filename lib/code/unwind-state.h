@@ -3,7 +3,8 @@
  * What the parts of the unwinder share: rules of an architecture, and the state between two frames.
  *
  * Values remember where they came from; a read is written down only when the value is used. So a saved register that
- * nothing depends on is no part of what the result depends on.
+ * nothing depends on is no part of what the result depends on. Most are saved and restored by function after function
+ * without ever being used: their words are not read at all.
  */
 #ifndef CODE_UNWIND_STATE_H
 #define CODE_UNWIND_STATE_H
@@ -43,6 +44,7 @@ enum unwind_value_state {
 	UNWIND_VALUE_LOST,
 	UNWIND_VALUE_MISSING, /* would be at `source`, which was not recorded */
 	UNWIND_VALUE_KNOWN,
+	UNWIND_VALUE_SAVED, /* is at `source`, and has not been looked at */
 };
 
 #define UNWIND_SOURCE_DERIVED UINT32_MAX /* computed from values written down already */
@@ -53,14 +55,26 @@ struct unwind_value {
 	uint8_t state;	 /* enum unwind_value_state */
 };
 
+/* A frame that was left by a plain row, which has not been applied to the registers. */
+struct unwind_left {
+	const struct cfi_row *row;
+	uint64_t cfa;
+};
+
+/*
+ * Most steps need the stack pointer alone. So plain rows are only noted, and applied to a register when its value is
+ * asked for: by unwind_current().
+ */
 struct unwind_state {
 	const struct unwind_rules *rules;
 	const struct unwind_input *input;
 	const struct unwind_callbacks *callbacks;
 	struct unwind_result *result;
 	uint64_t base; /* the stack pointer recorded: address of the copy's first byte */
-	struct unwind_value registers[UNWIND_REGISTERS];
-	uint64_t live;	  /* mask of those that may not be lost */
+	struct unwind_value registers[UNWIND_REGISTERS]; /* the stack pointer's is current, see unwind_current() */
+	uint16_t applied[UNWIND_REGISTERS];		 /* how many of those left have been, to this register */
+	struct unwind_left *left;			 /* UNWIND_FRAMES_MAX */
+	uint16_t left_count;
 	uint64_t fetched; /* what of the copy is on its way to the processor: offset */
 	uint64_t address;
 	uint64_t rejected; /* what a deduced row gave, and was not believed; 0: nothing */
@@ -93,27 +107,65 @@ static inline struct unwind_value unwind_derived_value(uint64_t value)
 	return (struct unwind_value){.value = value, .source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_KNOWN};
 }
 
-/* The word at `address`; missing when it is no part of the copy. */
-static inline struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address)
+/*
+ * A recording's bytes come from far: waiting for one word after the other takes ten times as long as all the rest, and
+ * less far ahead than this, twice as long.
+ */
+#define UNWIND_FETCH_AHEAD 4096
+#define UNWIND_CACHE_LINE 64
+
+/* Ask for the copy from offset `from` to so many bytes behind `place`; where it got to. */
+static inline uint64_t unwind_fetch(const struct unwind_input *input, uint64_t from, uint64_t place)
+{
+	size_t end = input->stack_size;
+
+	if (place >= end)
+		return from;
+	if (end - place > UNWIND_FETCH_AHEAD)
+		end = place + UNWIND_FETCH_AHEAD;
+	for (; from < end; from += UNWIND_CACHE_LINE)
+		__builtin_prefetch(input->stack + from);
+	return from;
+}
+
+/* What is saved at `address`. */
+static inline struct unwind_value unwind_saved_value(const struct unwind_state *state, uint64_t address)
 {
 	uint64_t offset = address - state->base;
-	struct unwind_value value = {.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
 
-	if (offset >= UNWIND_STACK_REACH)
+	return offset < UNWIND_STACK_REACH
+		   ? (struct unwind_value){.source = (uint32_t)offset, .state = UNWIND_VALUE_SAVED}
+		   : (struct unwind_value){.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
+}
+
+/* Look at a value that has only been saved; missing when it is no part of the copy. */
+static inline struct unwind_value unwind_look_at(const struct unwind_state *state, struct unwind_value value)
+{
+	const struct unwind_input *input = state->input;
+
+	if (value.state != UNWIND_VALUE_SAVED)
 		return value;
-	value.source = (uint32_t)offset;
-	if (offset + sizeof(value.value) <= state->input->stack_size) {
-		memcpy(&value.value, state->input->stack + offset, sizeof(value.value));
+	value.state = UNWIND_VALUE_MISSING;
+	if ((size_t)value.source + sizeof(value.value) <= input->stack_size) {
+		memcpy(&value.value, input->stack + value.source, sizeof(value.value));
 		value.state = UNWIND_VALUE_KNOWN;
 	}
 	return value;
 }
 
+/* The word at `address`. */
+static inline struct unwind_value unwind_load(const struct unwind_state *state, uint64_t address)
+{
+	return unwind_look_at(state, unwind_saved_value(state, address));
+}
+
 /* Use a value as a pointer into the stack; false when it is not known or none. */
 static inline bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret)
 {
-	uint64_t offset = value.value - state->base;
+	uint64_t offset;
 
+	value = unwind_look_at(state, value);
+	offset = value.value - state->base;
 	if (value.state == UNWIND_VALUE_LOST)
 		return false;
 	if (value.state == UNWIND_VALUE_MISSING) {
@@ -132,6 +184,7 @@ static inline bool unwind_use_pointer(struct unwind_state *state, struct unwind_
 /* Use a value as a code address; false when it is not known. */
 static inline bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret)
 {
+	value = unwind_look_at(state, value);
 	/* What was computed from the stack pointer is no code address, and would differ from stack to stack. */
 	if (value.state == UNWIND_VALUE_LOST ||
 	    (value.state == UNWIND_VALUE_KNOWN && value.source == UNWIND_SOURCE_DERIVED))
@@ -146,17 +199,23 @@ static inline bool unwind_use_address(struct unwind_state *state, struct unwind_
 }
 
 /* Why a value could not be used. */
-static inline enum unwind_step unwind_failed_value(const struct unwind_value *value)
+static inline enum unwind_step unwind_failed_value(const struct unwind_state *state, struct unwind_value value)
 {
-	return value->state == UNWIND_VALUE_MISSING ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
+	return unwind_look_at(state, value).state == UNWIND_VALUE_MISSING ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
 }
+
+/* Value of a register in the frame that the walk has come to. */
+struct unwind_value unwind_current(struct unwind_state *state, unsigned number);
+
+/* Make all in `registers` current. */
+void unwind_catch_up(struct unwind_state *state);
 
 /* Initial value of a register. */
 struct unwind_value unwind_register(const struct unwind_input *input, unsigned number);
 
 /* A frame has been left: the registers are those of the next one. */
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin);
-/* The same with new registers. */
+/* The same with new registers; those that were are forgotten. */
 void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
 			 enum unwind_origin origin);
 

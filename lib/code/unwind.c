@@ -11,9 +11,6 @@
 /* What code that never returns keeps on the stack, at most. */
 #define ENTRY_WORDS 16
 
-#define CACHE_LINE 64
-#define FETCH_AHEAD 1024 /* the next frames, most often */
-
 struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
 {
 	bool known = input->registers->known >> number & 1;
@@ -95,23 +92,12 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 	return answer;
 }
 
-/*
- * A recording's bytes come from far: waiting for one word after the other took ten times as long as all the rest. So
- * those of the next frames are on their way while this one is worked on.
- */
+/* The bytes of the next frames are on their way while this one is worked on. */
 static void fetch_ahead(struct unwind_state *state)
 {
 	uint64_t place = state->registers[state->rules->stack_pointer].value - state->base;
-	size_t end = state->input->stack_size;
 
-	if (place >= end)
-		return;
-	if (end - place > FETCH_AHEAD)
-		end = place + FETCH_AHEAD;
-	if (state->fetched < place)
-		state->fetched = place & ~(uint64_t)(CACHE_LINE - 1);
-	for (; state->fetched < end; state->fetched += CACHE_LINE)
-		__builtin_prefetch(state->input->stack + state->fetched);
+	state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
 }
 
 /* A frame has been left: the registers are those of the next one. */
@@ -130,7 +116,8 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 			 enum unwind_origin origin)
 {
 	memcpy(state->registers, caller, sizeof(state->registers));
-	state->live = UINT64_MAX;
+	state->left_count = 0;
+	memset(state->applied, 0, sizeof(state->applied));
 	unwind_enter_frame(state, address, slot, origin);
 }
 
@@ -150,6 +137,7 @@ static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
 	    unwind_follows_call(state, address) == 0)
 		return UNWIND_STEP_NO_DATA;
+	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
 	unwind_enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
@@ -170,13 +158,13 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	struct unwind_value frame_pointer = state->registers[rules->frame_pointer];
+	struct unwind_value frame_pointer = unwind_current(state, rules->frame_pointer);
 	struct unwind_value saved, return_address;
 	uint64_t frame, stack_pointer, slot, address;
 	struct code_place place;
 
 	if (!unwind_use_pointer(state, frame_pointer, &frame))
-		return unwind_failed_value(&frame_pointer);
+		return unwind_failed_value(state, frame_pointer);
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer) ||
 	    frame < stack_pointer || frame & (rules->word - 1u))
 		return UNWIND_STEP_NO_DATA;
@@ -211,14 +199,15 @@ static enum unwind_step step_by_link_register(struct unwind_state *state)
 	struct unwind_value caller[UNWIND_REGISTERS];
 	uint64_t frame, address, recorded;
 
-	if (!unwind_use_address(state, state->registers[rules->link_register], &address) || !address ||
+	if (!unwind_use_address(state, unwind_current(state, rules->link_register), &address) || !address ||
 	    unwind_follows_call(state, address) != 1)
 		return UNWIND_STEP_NO_DATA;
-	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) &&
+	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) &&
 	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
 			       &recorded) &&
 	    recorded == address)
 		return UNWIND_STEP_NO_DATA;
+	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->link_register] = (struct unwind_value){0};
 	unwind_enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
@@ -290,8 +279,8 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 	uint64_t stack_pointer, frame, slot, address;
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer))
-		return unwind_failed_value(&state->registers[rules->stack_pointer]);
-	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) && frame == stack_pointer)
+		return unwind_failed_value(state, state->registers[rules->stack_pointer]);
+	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) && frame == stack_pointer)
 		return step_by_frame_pointer(state);
 	slot = stack_pointer + rules->word;
 	return_address = unwind_load(state, slot);
@@ -299,6 +288,7 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 		state->wanted = slot;
 		return UNWIND_STEP_MISSING;
 	}
+	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
 	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
@@ -441,7 +431,9 @@ static bool is_open_end(enum unwind_end end)
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
 {
-	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
+	struct unwind_left left[UNWIND_FRAMES_MAX];
+	struct unwind_state state = {
+	    .rules = rules, .input = input, .callbacks = callbacks, .result = result, .left = left};
 	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
 			      input->registers->known >> rules->stack_pointer & 1;
 
@@ -461,7 +453,6 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 		return;
 	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
 		state.registers[i] = unwind_register(input, i);
-	state.live = UINT64_MAX;
 	state.address = input->registers->values[rules->instruction_pointer];
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;

@@ -29,6 +29,16 @@ static struct unwind_registers registers;
 static struct unwind_input input;
 static struct unwind_result result;
 
+/* Rows are as good finished as not. */
+static bool rows_are_finished;
+
+static const struct cfi_row *found_row(struct cfi_row *row)
+{
+	if (rows_are_finished)
+		cfi_row_finish(row);
+	return row;
+}
+
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	uint64_t page = (address - is_return_address) & ~0xfffULL;
@@ -39,7 +49,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (page < LEAF || page > NO_CFI)
 		return CODE_NONE;
 	if (page != NO_CFI)
-		place_ret->row = &rows[(page - LEAF) >> 12];
+		place_ret->row = found_row(&rows[(page - LEAF) >> 12]);
 	return CODE_NATIVE;
 }
 
@@ -91,6 +101,12 @@ static void set_up(void)
 	registers.values[SP] = STACK;
 	input = (struct unwind_input){
 	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words)};
+}
+
+static void set_up_finished(void)
+{
+	rows_are_finished = true;
+	set_up();
 }
 
 static void start_at(uint64_t address, uint64_t link, uint64_t frame_pointer)
@@ -254,12 +270,11 @@ START_TEST(test_end_of_the_copy)
 }
 END_TEST
 
-int main(void)
+static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
-	Suite *suite = suite_create("unwind-aarch64");
-	TCase *tests = tcase_create("stacks by hand");
+	TCase *tests = tcase_create(name);
 
-	tcase_add_checked_fixture(tests, set_up, NULL);
+	tcase_add_checked_fixture(tests, prepare, NULL);
 	tcase_add_test(tests, test_leaf_and_frames);
 	tcase_add_test(tests, test_signed_return_addresses);
 #if !defined(__aarch64__)
@@ -271,5 +286,13 @@ int main(void)
 	tcase_add_test(tests, test_signal_frame);
 	tcase_add_test(tests, test_end_of_the_copy);
 	suite_add_tcase(suite, tests);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("unwind-aarch64");
+
+	add_stacks_by_hand(suite, "stacks by hand", set_up);
+	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
 	return run_suite(suite);
 }

@@ -62,6 +62,16 @@ static struct cfi_row *row_of(uint64_t page)
 	return &rows[(page - PLAIN) >> 12];
 }
 
+/* Rows are as good finished as not. */
+static bool rows_are_finished;
+
+static const struct cfi_row *found_row(struct cfi_row *row)
+{
+	if (rows_are_finished)
+		cfi_row_finish(row);
+	return row;
+}
+
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	uint64_t page = (address - is_return_address) & ~0xfffULL;
@@ -80,7 +90,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (page < PLAIN - 0x1000 || page > LAST)
 		return CODE_NONE;
 	if ((page >= PLAIN && page <= LOSES_RBP && page != NO_CFI) || page == THREAD_START)
-		place_ret->row = row_of(page);
+		place_ret->row = found_row(row_of(page));
 	return CODE_NATIVE;
 }
 
@@ -158,6 +168,12 @@ static void set_up(void)
 	registers.values[RSP] = STACK;
 	input = (struct unwind_input){
 	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words), .callchain = chain};
+}
+
+static void set_up_finished(void)
+{
+	rows_are_finished = true;
+	set_up();
 }
 
 static void start_at(uint64_t address, uint64_t frame_pointer)
@@ -989,13 +1005,11 @@ START_TEST(test_same_as_other_unwinders)
 }
 END_TEST
 
-int main(void)
+static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
-	Suite *suite = suite_create("unwind");
-	TCase *by_hand = tcase_create("stacks by hand");
-	TCase *live = tcase_create("own stack");
+	TCase *by_hand = tcase_create(name);
 
-	tcase_add_checked_fixture(by_hand, set_up, NULL);
+	tcase_add_checked_fixture(by_hand, prepare, NULL);
 	tcase_add_test(by_hand, test_cfi_to_the_entry);
 	tcase_add_test(by_hand, test_return_address_is_looked_up_before_the_call_ends);
 	tcase_add_test(by_hand, test_zero_return_address_is_the_entry);
@@ -1034,6 +1048,15 @@ int main(void)
 	tcase_add_test(by_hand, test_empty_copy);
 	tcase_add_test(by_hand, test_chain_alone);
 	suite_add_tcase(suite, by_hand);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("unwind");
+	TCase *live = tcase_create("own stack");
+
+	add_stacks_by_hand(suite, "stacks by hand", set_up);
+	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
 	tcase_set_timeout(live, 60);
 	tcase_add_test(live, test_same_as_other_unwinders);
 	suite_add_tcase(suite, live);
