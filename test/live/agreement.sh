@@ -26,5 +26,6 @@ agrees() {
 
 agrees c 18
 agrees c++ 24
+agrees coroutine 3
 agrees libraries 7
 agrees go 15

@@ -57,10 +57,6 @@ need_agreement() {
 	stack_bytes=16384
 }
 
-# Programs in which gdb is known to be wrong: what runs when a coroutine of C++ is resumed it takes for inlined into the
-# function that started it.
-agreement_doubted=" coroutine "
-
 # agreement_build PROGRAM: sets $agreement_command; fails with $missing when a compiler is not installed.
 # Not interrupted.c: under gdb its timer leaves it no time.
 agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
@@ -83,7 +79,8 @@ agreement_build() {
 	c-musl) build_program musl-gcc -o "$1" "${c[@]}" ;;
 	c-musl-static) build_program musl-gcc -static -o "$1" "${c[@]}" ;;
 	c++) build_cxx "$1" exceptions.cc ;;
-	coroutine) build_cxx "$1" coroutine.cc ;;
+	# A function in two parts is all that lies between them to gdb: see backtraces.py.
+	coroutine) build_cxx "$1" coroutine.cc -fno-reorder-blocks-and-partition ;;
 	contexts) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
 	libraries)
 		build_native_library
@@ -100,7 +97,7 @@ agreement_build() {
 
 build_cxx() {
 	build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
-	build_program g++ -std=c++20 "${stack_options[@]}" -o "$1" "$stack_sources/$2" stage.o -pthread
+	build_program g++ -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
 # agreement_case: runs $agreement_command; $figures becomes "calls=N gdb-whole=N mmtrace=N mmtrace-wrong=N perf-fp=N ...", see

@@ -3,18 +3,40 @@
 
 One line a call: thread, result, "entry" when gdb knows that the last frame has no caller, else a dash, then the frames,
 innermost first, with tabs in between; an inlined function is a frame.
-Functions that left by a jump are not on the stack; that gdb concludes them from debug information is left out.
+Functions that left by a jump are not on the stack; that gdb concludes them from debug information is left out. What it takes
+for inlined into a function that does not even contain the address, as it does with the resumed part of a coroutine, has the
+name that gdb's own symbol table has for that address.
 """
 import os
 import gdb
 
 
+def is_outside(frame):
+    """Whether the function that gdb names is one whose code is elsewhere."""
+    try:
+        block = frame.block()
+    except RuntimeError:
+        return False
+    while block is not None and block.function is None:
+        block = block.superblock
+    return block is not None and not block.start <= frame.pc() <= block.end
+
+
+def symbol(address):
+    return gdb.execute(f"info symbol {address:#x}", to_string=True).split(" + ")[0].split(" in section ")[0]
+
+
 def frames():
     names, end = [], "-"
+    first_inlined = 0
     frame = gdb.newest_frame()
     while frame is not None and frame.is_valid():
         if frame.type() != gdb.TAILCALL_FRAME:
             names.append(frame.name() or "?")
+            if frame.type() != gdb.INLINE_FRAME:
+                if is_outside(frame):
+                    names[first_inlined:] = [symbol(frame.pc())]
+                first_inlined = len(names)
         try:
             # gdb shows the zero below the first function of a goroutine as one more.
             if frame.unwind_stop_reason() == gdb.FRAME_UNWIND_OUTERMOST or names[-1] == "runtime.goexit":
