@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The samples with a stack dump of a recording of one x86-64 program, to be unwound from the same registers and bytes
+ * by mmtrace and by libunwind. What cannot be read ends the process.
+ */
+#ifndef SUPPORT_UNWIND_ORACLE_H
+#define SUPPORT_UNWIND_ORACLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "code/unwind.h"
+
+void unwind_oracle_read(const char *path);
+size_t unwind_oracle_count(void);
+
+/* For mmtrace. As reports do it, answers are remembered: the mappings stay as they are. */
+void unwind_oracle_begin(void);
+void unwind_oracle_end(void);
+struct unwind_input unwind_oracle_input(size_t number);
+struct unwind_callbacks unwind_oracle_callbacks(void);
+
+/* Whether the call before this address is in a program file. */
+bool unwind_oracle_is_program(uint64_t return_address);
+
+/* What libunwind finds in the same sample, with its global cache; how many frames. */
+void unwind_oracle_open_libunwind(void);
+void unwind_oracle_close_libunwind(void);
+size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[UNWIND_FRAMES_MAX]);
+
+#endif
