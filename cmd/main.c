@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <locale.h>
+#include <malloc.h>
 #include <mmtrace/version.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,6 +12,8 @@
 #include "message.h"
 #include "pager.h"
 #include "values.h"
+
+#define LARGE_BLOCK_BYTES (1 << 20)
 
 static const char *const record_usage[] = {"[OPTIONS] -p PID[,PID...]", "[OPTIONS] [--] COMMAND [ARGUMENT...]", NULL};
 static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
@@ -114,10 +117,18 @@ static void survive_marks(void)
 	(void)sigaction(SIGUSR1, &action, NULL);
 }
 
+/* Tables that grow are moved by the kernel, not copied, and leave no holes behind: a report's memory is what it uses.
+ */
+static void keep_memory_whole(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
+	keep_memory_whole();
 	survive_marks();
 	setlocale(LC_ALL, "");
 	status = run(argc, argv);

@@ -125,8 +125,8 @@ struct mmt_frame {
 	const char *module_path;  /* as the kernel named it; NULL as above */
 	const char *source_file;  /* NULL: unknown */
 	uint32_t source_line;     /* 0: unknown */
-	uint64_t address;         /* of the instruction in one process that had this frame; a return address unless first in the stack */
 	uint32_t code;            /* for mmt_report_annotate(): frames with the same number are at the same instruction */
+	uint64_t address;         /* of the instruction in one process that had this frame; a return address unless first in the stack */
 	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 

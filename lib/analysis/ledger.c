@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/ledger.h"
 
-#include <string.h>
-
+#include "analysis/ledger-rows.h"
 #include "model/space.h"
 
-#define FIRST_BUCKET_NS 1000000
 #define ONLY_ROW 1
 
 struct account_key {
@@ -23,7 +21,7 @@ struct failure_key {
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
-	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .bucket_ns = FIRST_BUCKET_NS};
+	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .bucket_ns = LEDGER_FIRST_BUCKET_NS};
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -43,128 +41,6 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->found);
 	vector_deinit(&ledger->threads);
 	map_deinit(&ledger->releases);
-}
-
-static void double_buckets(struct ledger *ledger)
-{
-	for (size_t i = 0; i < ledger->rows.count; i++) {
-		uint64_t *change = ledger->rows.items[i].change;
-
-		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
-			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
-		memset(change + LEDGER_BUCKETS / 2, 0, LEDGER_BUCKETS / 2 * sizeof(*change));
-	}
-	ledger->bucket_ns *= 2;
-}
-
-static void find_bucket(struct ledger *ledger, uint64_t time_ns)
-{
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t elapsed = time_ns > start_ns ? time_ns - start_ns : 0;
-
-	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
-		double_buckets(ledger);
-	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
-	ledger->latest_start_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
-	ledger->latest_end_ns = ledger->latest_start_ns + ledger->bucket_ns;
-}
-
-static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns, uint64_t bytes)
-{
-	if (time_ns < ledger->latest_start_ns || time_ns >= ledger->latest_end_ns)
-		find_bucket(ledger, time_ns);
-	row->change[ledger->latest_bucket] += bytes;
-}
-
-static void add_step(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
-{
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
-
-	if (!steps_of_rows_add(&ledger->steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
-		ledger->out_of_memory = true;
-}
-
-static void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
-{
-	struct row *row = &ledger->rows.items[number];
-
-	add_change(ledger, row, change->trend_ns, change->bytes);
-	if (ledger->options.every_ns)
-		add_step(ledger, number, change->trend_ns, change->bytes);
-	row->unfreed_bytes += change->bytes;
-	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
-		row->peak_bytes = row->unfreed_bytes;
-		row->peak_ns = change->time_ns;
-	}
-}
-
-static void make_change(struct ledger *ledger, const struct row_change *change)
-{
-	if (change->row == LEDGER_NO_ROW)
-		return;
-	change_row(ledger, change->row, change);
-	change_row(ledger, LEDGER_ROW_TOTAL, change);
-}
-
-/* All changes before the first whose row is not known. */
-static void make_changes(struct ledger *ledger)
-{
-	const struct row_change *change;
-
-	while ((change = row_changes_first(&ledger->changes)) && !change->birth) {
-		make_change(ledger, change);
-		row_changes_remove_first(&ledger->changes);
-	}
-}
-
-static void tell_row(struct ledger *ledger, struct birth *birth, uint32_t row)
-{
-	row_changes_tell(&ledger->changes, birth->last_change, row);
-	birth->last_change = 0;
-	make_changes(ledger);
-}
-
-/* The first is waited for no longer. */
-static void limit_changes(struct ledger *ledger)
-{
-	struct birth *birth;
-
-	if (row_changes_count(&ledger->changes) <= ROW_CHANGES_MAXIMUM)
-		return;
-	birth = &ledger->births.items[row_changes_first(&ledger->changes)->birth - BIRTH_FIRST];
-	birth->unordered = true;
-	tell_row(ledger, birth, LEDGER_NO_ROW);
-}
-
-/* `bytes` modulo 2^64: a decrease is a large number. */
-static void change_unfreed(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
-{
-	const struct row_change change = {.time_ns = ledger->now_ns, .trend_ns = trend_ns, .bytes = bytes, .row = row};
-
-	if (row == LEDGER_NO_ROW)
-		return;
-	if (!row_changes_first(&ledger->changes))
-		make_change(ledger, &change);
-	else if (!row_changes_add(&ledger->changes, &change))
-		ledger->out_of_memory = true;
-	limit_changes(ledger);
-}
-
-/* The same of a birth whose stack is not told. */
-static void change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
-{
-	const struct row_change change = {.time_ns = ledger->now_ns,
-					  .trend_ns = trend_ns,
-					  .bytes = bytes,
-					  .previous = birth->last_change,
-					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
-
-	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
-		return;
-	birth->last_change = row_changes_add(&ledger->changes, &change);
-	ledger->out_of_memory |= !birth->last_change;
-	limit_changes(ledger);
 }
 
 static struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
@@ -317,14 +193,14 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	birth->live_bytes -= bytes;
 	if (!birth->settled) {
 		release_early(ledger, birth, bytes, releaser);
-		change_waiting(ledger, birth, ledger->now_ns, -bytes);
+		ledger_rows_change_waiting(ledger, birth, ledger->now_ns, -bytes);
 		return;
 	}
 	if (birth->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[birth->account];
 		account->freed_bytes += bytes;
 		account->freed_count += !birth->live_bytes && !birth->found;
-		change_unfreed(ledger, account->row, ledger->now_ns, -bytes);
+		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
 		if (account->row != LEDGER_NO_ROW) {
 			credit_release(ledger, birth->thread, releaser, bytes);
 			if (birth->thread < ledger->threads.count)
@@ -420,9 +296,9 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	account->allocated_count++;
 	account->freed_bytes += birth->born_bytes - birth->live_bytes;
 	account->freed_count += !birth->live_bytes;
-	tell_row(ledger, birth, account->row);
+	ledger_rows_tell(ledger, birth, account->row);
 	if (birth->unordered)
-		change_unfreed(ledger, account->row, birth->time_ns, birth->live_bytes);
+		ledger_rows_change(ledger, account->row, birth->time_ns, birth->live_bytes);
 }
 
 static void enter_thread(struct ledger *ledger, struct birth *birth)
@@ -453,7 +329,7 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	birth->settled = true;
 	/* Nothing was born: all of it went to its part. */
 	if (!birth->born_bytes)
-		tell_row(ledger, birth, LEDGER_NO_ROW);
+		ledger_rows_tell(ledger, birth, LEDGER_NO_ROW);
 	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
 		error = find_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)
@@ -520,12 +396,12 @@ static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t by
 
 	birth->born_bytes += bytes;
 	birth->live_bytes += bytes;
-	change_waiting(ledger, birth, trend_ns, bytes);
+	ledger_rows_change_waiting(ledger, birth, trend_ns, bytes);
 	if (birth->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[birth->account];
 	account->allocated_bytes += bytes;
-	change_unfreed(ledger, account->row, trend_ns, bytes);
+	ledger_rows_change(ledger, account->row, trend_ns, bytes);
 	if (!birth->found)
 		count_births(ledger, birth, bytes, was_born);
 }
@@ -669,21 +545,4 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth)
 {
 	return find_birth(ledger, birth);
-}
-
-void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,
-		  unsigned points)
-{
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t duration = end_ns > start_ns ? end_ns - start_ns : 0;
-	unsigned bucket = 0;
-	uint64_t unfreed = 0;
-
-	for (unsigned point = 0; point < points; point++) {
-		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
-
-		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until)
-			unfreed += row->change[bucket++];
-		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
-	}
 }

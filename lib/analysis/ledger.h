@@ -35,12 +35,12 @@ struct birth {
 	uint32_t kind;	      /* the caller's number of what it mapped: class and file */
 	uint32_t part, whole; /* see ledger_split(); BIRTH_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
-	enum ledger_side side;
-	uint64_t time_ns;
-	uint64_t born_bytes, live_bytes;
 	uint32_t early; /* place + 1 in the ledger of what was released before the stack was told, the latest first; 0:
 			   none */
+	uint64_t time_ns;
+	uint64_t born_bytes, live_bytes;
 	uint64_t last_change; /* number of its last row change that waits for its stack; 0: none */
+	uint8_t side;	      /* enum ledger_side */
 	bool unordered;	      /* its stack was waited for too long: its bytes come to their row when it is told */
 	bool settled;	      /* its stack is told */
 	bool found;	      /* of calls that were lost, see ledger_found() */

@@ -158,7 +158,8 @@ static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_
 
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
-	struct processes_options spaces = {.page_bytes = PAGE_BYTES_DEFAULT, .observe = observe, .context = replay};
+	struct processes_options spaces = {
+	    .page_bytes = PAGE_BYTES_DEFAULT, .losses = &replay->losses, .observe = observe, .context = replay};
 	struct ledger_options accounts = {.find_row = options->find_row, .context = options->context};
 	bool locks = false;
 	struct mmt_error *error;
@@ -386,12 +387,7 @@ static bool is_of_ended_process(const struct replay *replay, const struct event 
 static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
 {
 	replay->lost_events += event->lost.count;
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (!process->ended)
-			space_lost(process->space);
-	}
+	replay->losses++;
 	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 

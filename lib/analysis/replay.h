@@ -81,6 +81,7 @@ struct replay {
 	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
+	uint64_t losses;	      /* how often calls were lost, of no matter which process */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: nobody waits */

@@ -7,6 +7,8 @@
 
 #include "base/vector.h"
 
+#define WORD_BYTES 8 /* what is interned begins at such */
+
 enum { SLOT_EMPTY, SLOT_USED, SLOT_REMOVED };
 
 /* Finaliser of MurmurHash3 (public domain): spreads addresses and small integers alike. */
@@ -170,6 +172,11 @@ void intern_deinit(struct intern *intern)
 	*intern = (struct intern){0};
 }
 
+static const uint8_t *stored(const struct intern *intern, const struct intern_entry *entry)
+{
+	return intern->bytes + (size_t)entry->place * WORD_BYTES;
+}
+
 static uint32_t find_entry(const struct intern *intern, uint64_t hash, const void *data, size_t size)
 {
 	size_t position = 0;
@@ -178,7 +185,7 @@ static uint32_t find_entry(const struct intern *intern, uint64_t hash, const voi
 	while ((id = id_table_next(&intern->by_hash, hash, &position)) != ID_NONE) {
 		const struct intern_entry *entry = &intern->entries[id];
 
-		if (entry->size == size && (!size || !memcmp(intern->bytes + entry->offset, data, size)))
+		if (entry->size == size && (!size || !memcmp(stored(intern, entry), data, size)))
 			return id;
 	}
 	return INTERN_NONE;
@@ -198,11 +205,11 @@ uint32_t intern_put(struct intern *intern, const void *data, size_t size)
 {
 	uint64_t hash = XXH3_64bits(data, size);
 	uint32_t id = find_entry(intern, hash, data, size);
-	size_t padded = (size + 7) & ~(size_t)7;
+	size_t padded = (size + WORD_BYTES - 1) & ~(size_t)(WORD_BYTES - 1);
 
 	if (id != INTERN_NONE)
 		return id;
-	if (padded < size ||
+	if (size > UINT32_MAX || intern->bytes_size / WORD_BYTES > UINT32_MAX ||
 	    !vector_reserve_bytes((void **)&intern->bytes, &intern->bytes_capacity, intern->bytes_size + padded + 1,
 				  1) ||
 	    !vector_reserve_bytes((void **)&intern->entries, &intern->capacity, intern->count + 1,
@@ -211,7 +218,8 @@ uint32_t intern_put(struct intern *intern, const void *data, size_t size)
 	id = id_table_add(&intern->by_hash, hash);
 	if (id == ID_NONE)
 		return INTERN_NONE;
-	intern->entries[id] = (struct intern_entry){.offset = intern->bytes_size, .size = size};
+	intern->entries[id] =
+	    (struct intern_entry){.place = (uint32_t)(intern->bytes_size / WORD_BYTES), .size = (uint32_t)size};
 	if (size)
 		memcpy(intern->bytes + intern->bytes_size, data, size);
 	intern->bytes_size += padded;
@@ -230,7 +238,7 @@ const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_re
 
 	if (size_ret)
 		*size_ret = entry->size;
-	return intern->bytes + entry->offset;
+	return stored(intern, entry);
 }
 
 unsigned map_library_version(void)

@@ -62,8 +62,8 @@ uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *posi
 uint32_t id_table_add(struct id_table *table, uint64_t hash);
 
 struct intern_entry {
-	size_t offset; /* into `bytes` */
-	size_t size;
+	uint32_t place; /* in `bytes`, counted in words of 8 */
+	uint32_t size;
 };
 
 struct intern {
@@ -80,7 +80,7 @@ void intern_deinit(struct intern *intern);
 
 /*
  * Id of these bytes: ids count from 0 in the order of first appearance, so `id == count before` tells a new one.
- * INTERN_NONE when out of memory. The stored copy is 8-byte aligned.
+ * INTERN_NONE when out of memory, or beyond 32 GiB. The stored copy is 8-byte aligned.
  */
 uint32_t intern_put(struct intern *intern, const void *data, size_t size);
 

@@ -108,6 +108,8 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 		return error;
 	if (!origin && options->kernel_major)
 		space_set_kernel(space, options->kernel_major, options->kernel_minor);
+	if (!origin && options->losses)
+		space_count_losses(space, options->losses);
 	process->space = space;
 	process->borrows_space = false;
 	if (options->observe && options->observe(options->context, process, &observer))

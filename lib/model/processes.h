@@ -45,6 +45,7 @@ struct processes;
 struct processes_options {
 	uint64_t page_bytes;
 	unsigned kernel_major, kernel_minor; /* 0: not known */
+	const uint64_t *losses; /* for space_count_losses(); may be NULL */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
 };

@@ -264,12 +264,13 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 
 	if (space_calls_failed(call) || !top)
 		return true;
-	if (space->break_moved && top > old) {
+	if (known && space_losses(space) != space->losses_at_break && top > old) {
 		grower.birth = BIRTH_UNKNOWN;
 		space->counts.repaired_bytes += top - old;
 	}
 	space->break_known = true;
-	space->break_moved = space->snapshot.told_break = false;
+	space->losses_at_break = space_losses(space);
+	space->snapshot.told_break = false;
 	space->program_break = top;
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
@@ -416,7 +417,7 @@ static uint32_t birth_of_missing(struct space *space, const struct space_interva
 {
 	const struct space_interval *above = space_find(space, missing->end);
 
-	if (!space->lossy || missing->attributes.stack ||
+	if (!space_is_lossy(space) || missing->attributes.stack ||
 	    (above && (above->attributes.growsdown || above->attributes.stack)))
 		return BIRTH_KERNEL;
 	space->counts.repaired_bytes += missing->end - missing->start;

@@ -179,7 +179,7 @@ static bool moved_unseen(struct space *space, const struct space_call *call, con
 {
 	uint64_t end = remap->target + remap->new_bytes;
 
-	if (!remap->fixed || !space->lossy || !space_is_described(space) || space_calls_failed(call))
+	if (!remap->fixed || !space_is_lossy(space) || !space_is_described(space) || space_calls_failed(call))
 		return true;
 	return space_edit_touch(space, remap->target, end) && space_edit_release(space, remap->target, end, call);
 }

@@ -61,9 +61,10 @@ struct space {
 	struct space_counts counts;
 	uint64_t code_generation;
 
-	bool lossy; /* calls were lost since exec */
+	uint64_t losses;			  /* told by space_lost() */
+	const uint64_t *common_losses;		  /* counted by the caller; NULL: not */
+	uint64_t losses_at_exec, losses_at_break; /* how many there had been, of both */
 	bool break_known;
-	bool break_moved;	/* perhaps, by a call that was lost */
 	uint64_t program_break; /* page aligned */
 	bool read_implies_exec; /* the process's personality, learnt from witnesses */
 	uint32_t kernel;	/* SPACE_KERNEL(); 0: not known */
@@ -87,5 +88,16 @@ struct space {
 	struct space_check check;
 	uint64_t now_ns; /* time of the call being applied; 0: none is */
 };
+
+static inline uint64_t space_losses(const struct space *space)
+{
+	return space->losses + (space->common_losses ? *space->common_losses : 0);
+}
+
+/* Calls were lost since exec. */
+static inline bool space_is_lossy(const struct space *space)
+{
+	return space_losses(space) != space->losses_at_exec;
+}
 
 #endif

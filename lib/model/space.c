@@ -73,9 +73,11 @@ static bool copy_space(const struct space *space, struct space *copy)
 	struct interval_node *node;
 
 	copy->kernel = space->kernel;
-	copy->lossy = space->lossy;
+	copy->losses = space->losses;
+	copy->common_losses = space->common_losses;
+	copy->losses_at_exec = space->losses_at_exec;
+	copy->losses_at_break = space->losses_at_break;
 	copy->break_known = space->break_known;
-	copy->break_moved = space->break_moved;
 	copy->program_break = space->program_break;
 	copy->read_implies_exec = space->read_implies_exec;
 	copy->described = space->described;
@@ -126,8 +128,8 @@ void space_release(struct space *space)
 void space_exec(struct space *space)
 {
 	space_release(space);
-	space->lossy = space->break_known = space->break_moved = false;
-	space->read_implies_exec = false;
+	space->losses_at_exec = space_losses(space);
+	space->break_known = space->read_implies_exec = false;
 	space->described = true;
 	space->snapshot.open = false;
 	space->check = (struct space_check){0};
@@ -135,8 +137,13 @@ void space_exec(struct space *space)
 
 void space_lost(struct space *space)
 {
-	space->lossy = true;
-	space->break_moved = space->break_known;
+	space->losses++;
+}
+
+void space_count_losses(struct space *space, const uint64_t *losses)
+{
+	space->common_losses = losses;
+	space->losses_at_exec = space_losses(space);
 }
 
 bool space_is_described(const struct space *space)

@@ -166,6 +166,10 @@ void space_exec(struct space *space);
  * BIRTH_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
 void space_lost(struct space *space);
 
+/* The same for all spaces at once: each growth of `losses`, which must stay, is a loss. For a new space; a copy of it
+ * has the same. */
+void space_count_losses(struct space *space, const uint64_t *losses);
+
 /* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 

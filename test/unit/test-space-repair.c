@@ -337,6 +337,31 @@ START_TEST(lost_call_whose_witness_came_is_not_the_kernels_work)
 }
 END_TEST
 
+/* One number tells all spaces, copies too; each asks what it was at its own exec. */
+START_TEST(losses_are_counted_for_all_spaces)
+{
+	uint64_t losses = 3;
+	struct space *copy;
+
+	space_count_losses(driver.space, &losses);
+	witness_alone(10, 4, anonymous);
+	expect_model_of_the_kernel("10-14 rw k");
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	losses++;
+	witness_alone(20, 4, anonymous);
+	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u");
+	space_exec(driver.space);
+	witness_alone(20, 4, anonymous);
+	expect_model_of_the_kernel("20-24 rw k");
+	space_destroy(driver.space);
+	driver.space = copy;
+	witness_alone(20, 4, anonymous);
+	expect_model_of_the_kernel("10-14 rw b, 20-24 rw u");
+	space_destroy(driver.space);
+	ck_assert_ptr_null(space_create(NULL, PAGE, &driver.space));
+}
+END_TEST
+
 static uint32_t number_of_found(void *context, const struct space_interval *interval)
 {
 	(void)context;
@@ -493,6 +518,7 @@ int main(void)
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
 	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, losses_are_counted_for_all_spaces);
 	tcase_add_test(known, found_bytes_have_the_number_they_are_given);
 	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
 	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The rows of a ledger: what is unfreed in each now, at most, and over time. For ledger.c alone. */
+#ifndef ANALYSIS_LEDGER_ROWS_H
+#define ANALYSIS_LEDGER_ROWS_H
+
+#include "analysis/ledger.h"
+
+#define LEDGER_FIRST_BUCKET_NS 1000000
+
+/* `bytes` (modulo 2^64: a decrease is a large number) come to a row; they count from `trend_ns` in its development. */
+void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
+
+/* The same of a birth whose stack is not told. */
+void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes);
+
+/* The row of a birth is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
+void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row);
+
+#endif
