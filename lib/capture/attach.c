@@ -41,6 +41,8 @@ void attach_deinit(struct attachment *attachment)
 	map_deinit(&attachment->root_of_fence);
 	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
+	map_deinit(&attachment->id_in_file);
+	vector_deinit(&attachment->absent);
 	thread_coverage_deinit(&attachment->coverage);
 }
 
@@ -133,7 +135,7 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 }
 
 /* One descriptor, its output redirected into the CPU's ring, once the filter (NULL: none) is in place. `gone_ret`: no
- * such thread. */
+ * such thread, or, where it is not for a thread, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
 				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
 				    bool *gone_ret)
@@ -146,7 +148,7 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 	int errno_value = errno;
 
 	*fd_ret = -1;
-	if (fd < 0 && errno_value == ESRCH) {
+	if (fd < 0 && (errno_value == ESRCH || (tid < 0 && errno_value == ENODEV))) {
 		*gone_ret = true;
 		return NULL;
 	}
@@ -178,28 +180,38 @@ static struct mmt_error *add_event(struct attachment *attachment, uint32_t event
 	return map_put(&attachment->event_of_id, added->id, event) ? NULL : &error_no_memory;
 }
 
+static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index, uint32_t root, size_t cpu,
+				     bool *gone_ret)
+{
+	const struct event_description *event = &attachment->set->items.items[index];
+	struct perf_event_attr attribute = event->attribute;
+	struct mmt_error *error;
+	int fd;
+
+	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
+	error = open_event(attachment, &attribute, event->name, event->filter, attachment->roots.items[root].tid, cpu,
+			   event->ring, &fd, gone_ret);
+	return error || *gone_ret ? error : add_event(attachment, (uint32_t)index, root, fd);
+}
+
 static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
 {
-	pid_t tid = attachment->roots.items[root].tid;
+	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; i < attachment->set->items.count; i++) {
-		const struct event_description *event = &attachment->set->items.items[i];
-		struct perf_event_attr attribute = event->attribute;
-
-		attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
-		for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
-			struct mmt_error *error;
-			int fd;
-
-			error = open_event(attachment, &attribute, event->name, event->filter, tid, cpu, event->ring,
-					   &fd, gone_ret);
-			if (!error && !*gone_ret)
-				error = add_event(attachment, (uint32_t)i, root, fd);
-			if (error || *gone_ret)
-				return error;
-		}
+	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++) {
+		for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
+			error = open_on_cpu(attachment, i, root, cpu, gone_ret);
 	}
-	return NULL;
+	return error;
+}
+
+static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
+		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
+	return error;
 }
 
 static struct mmt_error *add_fence(struct attachment *attachment, uint32_t root, int fd)
@@ -335,17 +347,60 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 {
 	struct mmt_error *error;
-	bool gone = false;
 	uint32_t root;
 
 	attachment->cgroup = cgroup;
 	error = add_root(attachment, -1, -1, 0, &root);
-	if (!error)
-		error = open_set(attachment, root, &gone);
-	if (!error && gone)
-		error = error_create(MMT_ERROR_SYSTEM, "a CPU went offline while mmtrace attached");
+	for (size_t cpu = 0; !error && cpu < attachment->rings->cpus.count; cpu++) {
+		bool gone = false;
+
+		error = open_set_on_cpu(attachment, root, cpu, &gone);
+		if (gone && !error && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
+			error = &error_no_memory;
+	}
 	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
 	return error;
+}
+
+/* The first of its kind, which was opened before the file began. */
+static uint64_t first_id(const struct attachment *attachment, uint32_t event)
+{
+	size_t i = 0;
+
+	while (attachment->events.items[i].event != event)
+		i++;
+	return attachment->events.items[i].id;
+}
+
+struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret)
+{
+	size_t index = 0, first = attachment->events.count;
+	struct mmt_error *error;
+	uint32_t root;
+
+	*gone_ret = false;
+	while (attachment->rings->cpus.items[index] != cpu)
+		index++;
+	error = add_root(attachment, -1, -1, 0, &root);
+	if (!error)
+		error = open_set_on_cpu(attachment, root, index, gone_ret);
+	/* Also where not all could be opened: what those have reported is in a ring. */
+	for (size_t i = first; i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (!map_put(&attachment->id_in_file, event->id, first_id(attachment, event->event)) && !error)
+			error = &error_no_memory;
+	}
+	if (error || *gone_ret)
+		close_root(attachment, root);
+	return error;
+}
+
+uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
+{
+	const uint64_t *known = map_get(&attachment->id_in_file, id);
+
+	return known ? *known : id;
 }
 
 static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)

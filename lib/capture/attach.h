@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "capture/cpus.h"
 #include "capture/events.h"
 #include "capture/rings.h"
 #include "capture/thread-coverage.h"
@@ -58,6 +59,9 @@ struct attachment {
 	struct map root_of_fence;     /* by identifier */
 	struct map root_of_thread;    /* by number: the latest */
 	struct map event_of_id;
+	struct map
+	    id_in_file;	 /* of events that were opened when the file had its beginning: the one that stands for them */
+	cpu_list absent; /* had no events when those on CPUs were opened */
 	struct thread_coverage coverage;
 	size_t unseen_roots;	     /* not seen outside of clone(), as of attach_look_outside() */
 	uint64_t unseen_since_ns;    /* all of them */
@@ -93,6 +97,13 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 /* Open it on every CPU, for everybody, or everybody in the control group whose directory this is (borrowed; -1: none).
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
+
+/* The same on a CPU that has come online since. The file knows only the identifiers that there were when it began: see
+ * attach_id_in_file(). `gone_ret`: it is offline again. */
+struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
+
+/* The identifier by which the file knows the event. */
+uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id);
 
 /* Records about threads, in any order; of a FORK `new_ret` tells whether this is the first word about that thread. */
 struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns,

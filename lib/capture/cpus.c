@@ -2,11 +2,14 @@
 #include "capture/cpus.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "capture/text-file.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
+#define PRESENT_FILE "/sys/devices/system/cpu/present"
+#define SMT_FILE "/sys/devices/system/cpu/smt/control"
 #define CPUS_MAX 65536
 
 bool cpus_parse(const char *text, cpu_list *cpus)
@@ -42,12 +45,6 @@ struct mmt_error *cpus_list_online(cpu_list *cpus)
 	return cpus->count ? NULL : error_create(MMT_ERROR_SYSTEM, "no CPU in " ONLINE_FILE);
 }
 
-void cpu_watch_deinit(struct cpu_watch *watch)
-{
-	vector_deinit(&watch->unseen);
-	vector_deinit(&watch->away);
-}
-
 static bool has(const cpu_list *cpus, int cpu)
 {
 	for (size_t i = 0; i < cpus->count; i++) {
@@ -60,6 +57,41 @@ static bool has(const cpu_list *cpus, int cpu)
 static bool add(cpu_list *cpus, int cpu)
 {
 	return has(cpus, cpu) || vector_push(cpus, cpu);
+}
+
+bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus)
+{
+	cpu_list all = {0};
+	bool ok = true;
+
+	/* Half of all CPUs may be so: to have events there would be dear, and they are not switched on by themselves.
+	 */
+	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
+		ok = cpus_parse(present, &all);
+	for (size_t i = 0; ok && i < all.count; i++)
+		ok = add(cpus, all.items[i]);
+	vector_deinit(&all);
+	return ok;
+}
+
+/* Where it is not known which there are besides, those that are online do. */
+struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret)
+{
+	CLEANUP(free) char *present = NULL;
+	CLEANUP(free) char *smt_control = NULL;
+	struct mmt_error *error = cpus_list_online(cpus);
+
+	*online_ret = cpus->count;
+	if (error || text_file_read(-1, PRESENT_FILE, &present) < 0)
+		return error;
+	(void)text_file_read(-1, SMT_FILE, &smt_control);
+	return cpus_add_offline(present, smt_control ? smt_control : "", cpus) ? NULL : &error_no_memory;
+}
+
+void cpu_watch_deinit(struct cpu_watch *watch)
+{
+	vector_deinit(&watch->unseen);
+	vector_deinit(&watch->away);
 }
 
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
@@ -79,4 +111,21 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 			ok = add(&watch->away, cpu);
 	}
 	return ok;
+}
+
+bool cpu_watch_add_away(struct cpu_watch *watch, int cpu)
+{
+	return add(&watch->away, cpu);
+}
+
+bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
+{
+	for (size_t i = 0; i < watch->away.count; i++) {
+		if (!has(online, watch->away.items[i]))
+			continue;
+		*cpu_ret = watch->away.items[i];
+		watch->away.items[i] = watch->away.items[--watch->away.count];
+		return true;
+	}
+	return false;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which CPUs are online, and on which of them calls go unseen: events are opened on those that are online when
- * recording begins. Events of threads wait for a CPU that goes offline to come back; events on CPUs are gone with it.
+ * Which CPUs there are, and on which of them calls go unseen. Events of threads are opened for CPUs that are offline as
+ * well, and wait for them. Events on CPUs are opened where one is online, are gone when it goes offline, and are opened
+ * anew when it is seen to be back: what is done there before that goes unseen.
  */
 #ifndef CAPTURE_CPUS_H
 #define CAPTURE_CPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/vector.h"
@@ -20,15 +22,29 @@ bool cpus_parse(const char *text, cpu_list *cpus);
 
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 
+/* The same, then those that may come online: they are there, and not switched off as siblings of others. `online_ret`:
+ * how many of them are online. */
+struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret) MMT_MUST_CHECK;
+
+/* Append what the list of those that are there has besides. False: out of memory. */
+bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus);
+
 /* Zero initialisation makes an empty one. */
 struct cpu_watch {
 	cpu_list unseen; /* were online without events */
-	cpu_list away;	 /* lost their events when they went offline */
+	uint64_t looked_ns;
+	cpu_list away; /* have no events: they are offline, or were when somebody looked */
 };
 
 void cpu_watch_deinit(struct cpu_watch *watch);
 
 /* What is online now; `on_cpus`: the events are on CPUs. False: out of memory. */
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus);
+
+/* Has no events. False: out of memory. */
+bool cpu_watch_add_away(struct cpu_watch *watch, int cpu);
+
+/* One of those that had no events and is online: it is taken out. False: there is none. */
+bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
 
 #endif

@@ -95,6 +95,31 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	}
 }
 
+static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
+{
+	uint64_t id;
+
+	memcpy(&id, record + offset, sizeof(id));
+	id = attach_id_in_file(&recorder->attachment, id);
+	memcpy(record + offset, &id, sizeof(id));
+}
+
+/* Of events that were opened later the file knows no identifiers: their records go as those of an earlier one. `record`
+ * may be in `cleaned` already. */
+static const void *name_event(struct recorder *recorder, const void *record, size_t size)
+{
+	uint32_t type = ((const struct perf_event_header *)record)->type;
+
+	if (!recorder->attachment.id_in_file.count)
+		return record;
+	memmove(recorder->cleaned, record, size);
+	put_id_in_file(recorder, recorder->cleaned,
+		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
+	if (type == PERF_RECORD_LOST)
+		put_id_in_file(recorder, recorder->cleaned, sizeof(struct perf_event_header));
+	return recorder->cleaned;
+}
+
 /* All CPUs are recorded from one moment to another. */
 static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 {
@@ -194,7 +219,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (recorder->executing)
 		note_call(recorder, pid, time_ns);
 	count_sample(recorder, event, &sample);
-	recorder_append(recorder, clean_stack(recorder, record, size, &sample), size, time_ns);
+	record = clean_stack(recorder, record, size, &sample);
+	recorder_append(recorder, name_event(recorder, record, size), size, time_ns);
 	return NULL;
 }
 
@@ -352,7 +378,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	}
 	if (!error && counted) {
 		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
-		recorder_append(recorder, header, header->size, time_ns);
+		recorder_append(recorder, name_event(recorder, header, header->size), header->size, time_ns);
 	}
 	return error;
 }

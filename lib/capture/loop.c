@@ -102,6 +102,9 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	warn_of_descriptors(recorder);
+	/* Events of threads wait for their CPUs. */
+	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
+		error = targets_look_at_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		error = end_program(recorder, i);
 		if (!error && recorder->processes.items.items[i].snapshot_wanted)

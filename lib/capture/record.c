@@ -361,7 +361,8 @@ static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 	getrusage(RUSAGE_SELF, &usage);
 	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
 	recorder->summary.recorder_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	recorder->summary.ring_bytes = recorder->rings.bytes_per_cpu * recorder->rings.cpus.count;
+	for (size_t i = 0; i < recorder->rings.items.count; i++)
+		recorder->summary.ring_bytes += recorder->rings.items.items[i].data_bytes;
 }
 
 static struct mmt_error *run(struct recorder *recorder)

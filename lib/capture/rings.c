@@ -13,6 +13,7 @@
 #include "capture/text-file.h"
 
 #define TRUTH_BYTES_MIN (16u << 10)
+#define OFFLINE_PART 8 /* of the memory of one that is online: perhaps it never comes */
 
 static uint64_t floor_power_of_two(uint64_t value)
 {
@@ -106,10 +107,13 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 	return NULL;
 }
 
-static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RING_KINDS], bool *refused_ret)
+static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[RING_KINDS],
+				    const uint64_t offline[RING_KINDS], bool *refused_ret)
 {
 	*refused_ret = false;
 	for (size_t i = 0; i < rings->cpus.count; i++) {
+		const uint64_t *sizes = i < rings->online_count ? online : offline;
+
 		for (unsigned kind = 0; kind < RING_KINDS; kind++) {
 			struct mmt_error *error;
 
@@ -126,23 +130,24 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RI
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, struct rings *rings)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t sizes[RING_KINDS], smallest[RING_KINDS];
+	uint64_t sizes[RING_KINDS], offline[RING_KINDS], smallest[RING_KINDS];
 	struct mmt_error *error;
 	bool refused;
 
 	memset(rings, 0, sizeof(*rings));
-	error = cpus_list_online(&rings->cpus);
+	error = cpus_list_usable(&rings->cpus, &rings->online_count);
 	if (error)
 		return error;
 	if (!bytes_per_cpu) {
-		bytes_per_cpu = RINGS_BYTES_TOTAL_MAX / rings->cpus.count;
+		bytes_per_cpu = RINGS_BYTES_TOTAL_MAX / rings->online_count;
 		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
 			bytes_per_cpu = RINGS_BYTES_DEFAULT;
 	}
 	rings_divide(0, dump_bytes, page_bytes, smallest);
 	for (;;) {
 		rings_divide(bytes_per_cpu, dump_bytes, page_bytes, sizes);
-		error = open_rings(rings, sizes, &refused);
+		rings_divide(bytes_per_cpu / OFFLINE_PART, dump_bytes, page_bytes, offline);
+		error = open_rings(rings, sizes, offline, &refused);
 		if (!error)
 			break;
 		close_rings(rings);

@@ -32,8 +32,9 @@ struct ring {
 
 struct rings {
 	VECTOR(struct ring) items;
-	cpu_list cpus;		/* online */
-	uint64_t bytes_per_cpu; /* in fact */
+	cpu_list cpus; /* those that are online, then those that may come */
+	size_t online_count;
+	uint64_t bytes_per_cpu; /* that is online, in fact; others have an eighth */
 	bool shrunk;		/* the kernel refused the size asked for */
 };
 

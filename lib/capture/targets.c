@@ -364,6 +364,10 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = follow_processes(recorder);
 	if (!error)
 		error = attach_cpus(&recorder->attachment, recorder->cgroup);
+	for (size_t i = 0; !error && i < recorder->attachment.absent.count; i++) {
+		if (!cpu_watch_add_away(&recorder->cpus, recorder->attachment.absent.items[i]))
+			error = &error_no_memory;
+	}
 	if (!error && recorder->scope.kind == SCOPE_EVERYBODY)
 		error = add_everybody(recorder);
 	if (!error)
@@ -450,27 +454,56 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	return error;
 }
 
+/*
+ * Between the moment when a CPU comes online, or is back, and this one it has no events; whoever ran there meanwhile
+ * was not seen. So it counts as missed although it is recorded now. One that goes and comes back between two looks
+ * keeps the events that went with it: nothing shows that.
+ */
+static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
+{
+	struct mmt_error *error = NULL;
+	bool ok = true;
+	int cpu;
+
+	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
+		bool gone;
+
+		error = attach_cpu_later(&recorder->attachment, cpu, &gone);
+		if (gone)
+			ok = cpu_watch_add_away(&recorder->cpus, cpu);
+		if (gone)
+			break;
+	}
+	if (error)
+		recorder_message(recorder, true, "what is done on CPU %d is not recorded: %s", cpu,
+				 mmt_error_get_message(error));
+	mmt_error_destroy(error);
+	return ok ? NULL : &error_no_memory;
+}
+
 /* It says so once. */
 static void warn_of_cpus(struct recorder *recorder)
 {
 	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
 		recorder_message(recorder, true,
-				 "CPU %d came online while recording: what is done there is not recorded",
+				 "CPU %d came online while recording: what was done there at first is not recorded",
 				 recorder->cpus.unseen.items[0]);
 	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
 }
 
 /* Where the list cannot be had nothing is known of it. */
-static struct mmt_error *look_at_cpus(struct recorder *recorder)
+struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 {
 	cpu_list online = {0};
 	struct mmt_error *error = cpus_list_online(&online);
 	bool ok = error || cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus);
 
 	mmt_error_destroy(error);
+	recorder->cpus.looked_ns = clock_now_ns();
+	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
 	warn_of_cpus(recorder);
-	return ok ? NULL : &error_no_memory;
+	return error;
 }
 
 static bool has_left(const struct known_process *process, const struct map *members)
@@ -510,7 +543,7 @@ static struct mmt_error *look_at_cgroup(struct recorder *recorder)
 
 struct mmt_error *targets_look_for_unseen(struct recorder *recorder)
 {
-	struct mmt_error *error = look_at_cpus(recorder);
+	struct mmt_error *error = targets_look_at_cpus(recorder);
 
 	return error ? error : look_at_cgroup(recorder);
 }

@@ -24,6 +24,9 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 
+/* Open events on CPUs that have come online, and note that they were there unseen. */
+struct mmt_error *targets_look_at_cpus(struct recorder *recorder) MMT_MUST_CHECK;
+
 /* Look whether calls go unseen: on a CPU that came online, of a process that left the control group. */
 struct mmt_error *targets_look_for_unseen(struct recorder *recorder) MMT_MUST_CHECK;
 

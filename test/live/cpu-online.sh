@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A CPU that comes online while recording has no events: that is said. One that goes and comes back has its events, where
-# they are those of threads.
+# A CPU that comes online while recording. Events of threads were waiting for it, whether it was there before or not. Events
+# on CPUs are opened when it is seen, and what was done there before is said to be missing.
 source "$SOURCE/test/live/support/recording.bash"
 
 need_perf
@@ -22,28 +22,59 @@ expect_missed() {
 	expect_check "$2"
 }
 
+# work_there: calls made on CPU 1 alone.
+work_there() {
+	taskset -a -p -c 1 "$pid" >/dev/null || fail "nothing can run on CPU 1"
+	let_work
+	stop_recording
+}
+# All that the workload did is in it, and was done there.
+expect_calls() {
+	report_json -p "$pid"
+	expect_true_report
+	expect_workload_answer yes
+	"$MMTRACE" dump -i "$recording" >dump.txt 2>dump.log || fail "dump: $(cat dump.log)"
+	grep -q "^[0-9.]* $pid/[0-9]* \[001\] call event=syscalls:sys_exit_mmap " dump.txt || fail "nothing was seen on CPU 1"
+	[ -z "$(command -v perf)" ] || perf script -i "$recording" >script.txt 2>script.log ||
+		fail "perf does not read it: $(cat script.log)"
+}
+is_seen() {
+	grep -q 'CPU 1 came online' record.log
+}
+
+# It was offline at the start.
 start_workload leak-anon
 switch 0
 start_recording -p "$pid"
 switch 1
-stop_recording
-grep -q '1 CPU came online' record.log || fail "the summary does not say it: $(cat record.log)"
-expect_missed 1 1
+work_there
+expect_missed 0 0
+expect_calls
+let_end
 
-start_recording --scope cpus -p "$pid"
-switch 0
-sleep 1.5 # it is looked at once a second
-switch 1
-stop_recording
-expect_missed 1 1
-
+# It goes and comes back.
+start_workload leak-anon
 start_recording -p "$pid"
 switch 0
-sleep 1.5
+sleep 0.3
 switch 1
-taskset -a -p -c 1 "$pid" >/dev/null
-let_work
-stop_recording
-let_end
+work_there
 expect_missed 0 0
-expect_workload_answer yes
+expect_calls
+let_end
+
+# The same with events on CPUs, which are opened anew; twice, the second time for everybody.
+for scope in cpus -a; do
+	start_workload leak-anon
+	[ "$scope" != -a ] || switch 0
+	[ "$scope" = -a ] && start_recording -a || start_recording --scope cpus -p "$pid"
+	[ "$scope" = -a ] || switch 0
+	sleep 1.5
+	switch 1
+	wait_until "the CPU to be seen" is_seen
+	work_there
+	grep -q '1 CPU came online' record.log || fail "the summary does not say it: $(cat record.log)"
+	expect_missed 1 1
+	expect_calls
+	let_end
+done

@@ -66,6 +66,47 @@ START_TEST(one_goes_and_comes_back)
 }
 END_TEST
 
+/* Whoever has no events gets them when online, once. */
+START_TEST(those_that_are_back_are_told)
+{
+	cpu_list online = {0};
+	int cpu = -1;
+
+	note("0-3", "0-1", true);
+	ck_assert(cpu_watch_add_away(&watch, 7));
+	ck_assert(cpus_parse("0-2", &online));
+	note("0-3", "0-2", true);
+	ck_assert_uint_eq(watch.unseen.count, 1);
+	ck_assert(cpu_watch_take_back(&watch, &online, &cpu));
+	ck_assert_int_eq(cpu, 2);
+	ck_assert(!cpu_watch_take_back(&watch, &online, &cpu));
+	ck_assert_uint_eq(watch.away.count, 2);
+	/* With events nothing goes unseen, until it leaves again. */
+	note("0-3", "0-2", true);
+	ck_assert(!cpu_watch_take_back(&watch, &online, &cpu));
+	note("0-3", "0-1", true);
+	ck_assert(cpu_watch_take_back(&watch, &online, &cpu));
+	vector_deinit(&online);
+}
+END_TEST
+
+/* After those that are online. */
+START_TEST(those_that_may_come)
+{
+	static const int expected[] = {0, 1, 3, 2, 4};
+	cpu_list cpus = {0};
+
+	ck_assert(cpus_parse("0-1,3", &cpus));
+	ck_assert(cpus_add_offline("0-4\n", "off\n", &cpus));
+	ck_assert(cpus_add_offline("0-4\n", "forceoff\n", &cpus));
+	ck_assert_uint_eq(cpus.count, 3);
+	ck_assert(cpus_add_offline("0-4\n", "on\n", &cpus));
+	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
+	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
+	vector_deinit(&cpus);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cpus");
@@ -76,6 +117,8 @@ int main(void)
 	tcase_add_loop_test(tests, the_same_all_the_time, 0, 2);
 	tcase_add_loop_test(tests, one_comes_online, 0, 2);
 	tcase_add_loop_test(tests, one_goes_and_comes_back, 0, 2);
+	tcase_add_test(tests, those_that_are_back_are_told);
+	tcase_add_test(tests, those_that_may_come);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
