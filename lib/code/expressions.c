@@ -13,12 +13,16 @@
 
 #include "base/bytes.h"
 
+/* The registers below are those that an expression may name. */
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
+#define HOST_REGISTERS 17
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
+#define HOST_REGISTERS 32
 #else
 #define HOST_MACHINE EM_NONE
+#define HOST_REGISTERS 0
 #endif
 
 /* Exported, but in no header. */
@@ -54,7 +58,7 @@ static unsigned operands_of(uint8_t operation)
 {
 	if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31)
 		return 0;
-	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg16)
+	if (operation >= DW_OP_breg0 && operation - DW_OP_breg0 < HOST_REGISTERS)
 		return LEB;
 	switch (operation) {
 	case DW_OP_const1u:

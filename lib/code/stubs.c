@@ -24,6 +24,8 @@ static const struct pattern patterns[] = {
     {EM_X86_64, CODE_STUB_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
     /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
     {EM_X86_64, CODE_STUB_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
+    /* the same: mov x8, #93; svc #0 */
+    {EM_AARCH64, CODE_STUB_ENTRY, 8, {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4}},
 };
 
 enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size)

@@ -53,6 +53,19 @@ START_TEST(test_code)
 }
 END_TEST
 
+START_TEST(test_code_of_aarch64)
+{
+	static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+	static const uint8_t thread_exit[] = {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
+
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, signal_return, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, signal_return, sizeof(signal_return) - 1), CODE_STUB_NONE);
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, thread_exit, sizeof(thread_exit)), CODE_STUB_ENTRY);
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, thread_exit + 4, sizeof(thread_exit) - 4), CODE_STUB_NONE);
+	ck_assert_int_eq(stubs_by_code(EM_X86_64, thread_exit, sizeof(thread_exit)), CODE_STUB_NONE);
+}
+END_TEST
+
 START_TEST(test_system_calls)
 {
 	static const uint8_t x86[] = {0x31, 0xc0, 0x0f, 0x05, 0xc3};
@@ -77,6 +90,7 @@ int main(void)
 	tcase_add_test(tests, test_names_of_others);
 	tcase_add_test(tests, test_c_libraries);
 	tcase_add_test(tests, test_code);
+	tcase_add_test(tests, test_code_of_aarch64);
 	tcase_add_test(tests, test_system_calls);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -20,6 +20,7 @@ enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
 #define ENTRY 0x403000ULL      /* outermost */
 #define TRAMPOLINE 0x404000ULL /* signal frame */
 #define NO_CFI 0x405000ULL
+#define SIGRETURN 0x406000ULL /* what a handler returns to, without CFI */
 #define JIT 0x900000ULL
 
 static struct cfi_row rows[5];
@@ -46,6 +47,8 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	(void)context;
 	if (page == JIT)
 		return CODE_OTHER;
+	if (is_return_address && address == SIGRETURN)
+		place_ret->stub = CODE_STUB_SIGNAL_RETURN;
 	if (page < LEAF || page > NO_CFI)
 		return CODE_NONE;
 	if (page != NO_CFI)
@@ -158,15 +161,16 @@ START_TEST(test_signed_return_addresses)
 }
 END_TEST
 
-#if !defined(__aarch64__)
 /*
- * CFA = [x1 + 16] + 8, which would lead to a caller. The host's library knows no other architecture than its own: what
- * it makes of registers of this one is no caller, so the stack ends, and says that nothing is known.
+ * CFA = [x1 + 16] + 8, and the same of x20, which x86-64 has no register for. Another host's library knows no
+ * architecture but its own: what it makes of registers of this one is no caller, so the stack ends, and says that
+ * nothing is known.
  */
 START_TEST(test_expressions)
 {
-	static const uint8_t bytes[] = {0x71, 16, 0x06, 0x23, 8};
-	static const struct cfi_expression expression = {.bytes = bytes, .size = sizeof(bytes)};
+	static const uint8_t numbers[] = {1, 20};
+	const uint8_t bytes[] = {0x70 + numbers[_i], 16, 0x06, 0x23, 8};
+	const struct cfi_expression expression = {.bytes = bytes, .size = sizeof(bytes)};
 	struct cfi_row *row = set_row(FRAMED, 0, 0);
 
 	row->cfa_kind = CFI_CFA_EXPRESSION;
@@ -174,16 +178,19 @@ START_TEST(test_expressions)
 	row->expressions = &expression;
 	save_pair(FRAMED, 16);
 	start_at(FRAMED + 4, ENTRY + 16, place(4));
-	registers.values[1] = STACK;
+	registers.values[numbers[_i]] = STACK;
 	words[2] = place(7);
 	words[6] = place(20);
 	words[7] = ENTRY + 32;
 	run();
+#if defined(__aarch64__)
+	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, ENTRY + 32);
+#else
 	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
+#endif
 	ck_assert(result.reads_overflow);
 }
 END_TEST
-#endif
 
 START_TEST(test_only_the_first_frame_may_be_a_leaf)
 {
@@ -258,6 +265,41 @@ START_TEST(test_signal_frame)
 }
 END_TEST
 
+/* The C library has no CFI for it in some versions: known by its instructions. */
+START_TEST(test_signal_trampoline_without_cfi)
+{
+	uint64_t *general = &words[4 + (128 + 176 + 8) / 8];
+
+	start_at(FRAMED + 4, 0, 0);
+	words[1] = SIGRETURN;
+	general[LR] = (ENTRY + 16) | SIGNATURE;
+	general[SP] = place(90);
+	general[PC] = LEAF;
+	run();
+	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, SIGRETURN, LEAF, ENTRY + 16);
+	ck_assert(!result.frames[1].is_return_address);
+
+	/* What was interrupted ran on a stack that was not copied. */
+	general[SP] = STACK - (1 << 20);
+	general[PC] = FRAMED;
+	run();
+	EXPECT(UNWIND_END_OTHER_STACK, FRAMED + 4, SIGRETURN, FRAMED);
+}
+END_TEST
+
+/* A stub of the procedure linkage table leaves everything as it was: its caller is in the link register. */
+START_TEST(test_first_frame_in_a_stub)
+{
+	start_at(NO_CFI + 4, (FRAMED + 16) | SIGNATURE, place(4));
+	words[4] = 0;
+	words[5] = BY_FRAME + 16;
+	run();
+	ck_assert_uint_ge(result.frame_count, 2);
+	ck_assert_uint_eq(result.frames[1].address, FRAMED + 16);
+	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_LINK_REGISTER);
+}
+END_TEST
+
 START_TEST(test_end_of_the_copy)
 {
 	start_at(LEAF, FRAMED + 16, 0);
@@ -277,13 +319,13 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_checked_fixture(tests, prepare, NULL);
 	tcase_add_test(tests, test_leaf_and_frames);
 	tcase_add_test(tests, test_signed_return_addresses);
-#if !defined(__aarch64__)
-	tcase_add_test(tests, test_expressions);
-#endif
+	tcase_add_loop_test(tests, test_expressions, 0, 2);
 	tcase_add_test(tests, test_only_the_first_frame_may_be_a_leaf);
 	tcase_add_test(tests, test_frame_records_of_generated_code);
 	tcase_add_test(tests, test_first_frame_without_cfi);
 	tcase_add_test(tests, test_signal_frame);
+	tcase_add_test(tests, test_signal_trampoline_without_cfi);
+	tcase_add_test(tests, test_first_frame_in_a_stub);
 	tcase_add_test(tests, test_end_of_the_copy);
 	suite_add_tcase(suite, tests);
 }
