@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 			show(i, count);
 	}
 	unwind_oracle_close_libunwind();
-	unwind_oracle_end();
 	printf("%zu samples, %zu frames, %zu different\n", unwind_oracle_count(), frames, different);
+	unwind_oracle_end();
 	return different ? EXIT_FAILURE : EXIT_SUCCESS;
 }

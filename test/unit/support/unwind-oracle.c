@@ -54,12 +54,13 @@ static void require(struct mmt_error *error)
 
 static void add_image(const struct event_mapping *mapping)
 {
-	struct image image = {.start = mapping->start,
-			      .end = mapping->start + mapping->length,
-			      .file_offset = mapping->file_offset,
-			      .path = strdup(mapping->path)};
+	struct image image = {
+	    .start = mapping->start, .end = mapping->start + mapping->length, .file_offset = mapping->file_offset};
 
-	if (mapping->protection & PROT_EXEC && *mapping->path == '/' && !vector_push(&images, image))
+	if (!(mapping->protection & PROT_EXEC) || *mapping->path != '/')
+		return;
+	image.path = strdup(mapping->path);
+	if (!image.path || !vector_push(&images, image))
 		exit(EXIT_FAILURE);
 }
 
@@ -121,6 +122,15 @@ void unwind_oracle_end(void)
 {
 	unwind_places_destroy(places);
 	programs_destroy(programs);
+	for (size_t i = 0; i < images.count; i++) {
+		free(images.items[i].path);
+		if (images.items[i].bytes)
+			munmap((void *)images.items[i].bytes, images.items[i].size);
+	}
+	for (size_t i = 0; i < samples.count; i++)
+		free(samples.items[i].stack);
+	vector_deinit(&images);
+	vector_deinit(&samples);
 }
 
 static bool find_address(uint64_t address, struct image **image_ret, uint64_t *file_address_ret)
@@ -192,8 +202,12 @@ static bool open_image(struct image *image)
 
 	if (image->bytes)
 		return image->table_count > 0;
-	if (fd < 0 || fstat(fd, &status))
+	if (fd < 0)
 		return false;
+	if (fstat(fd, &status)) {
+		close(fd);
+		return false;
+	}
 	image->size = (size_t)status.st_size;
 	image->bytes = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);

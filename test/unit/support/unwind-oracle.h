@@ -13,11 +13,11 @@
 #include "code/unwind.h"
 
 void unwind_oracle_read(const char *path);
+void unwind_oracle_end(void); /* nothing of it is left then */
 size_t unwind_oracle_count(void);
 
 /* For mmtrace. As reports do it, answers are remembered: the mappings stay as they are. */
 void unwind_oracle_begin(void);
-void unwind_oracle_end(void);
 struct unwind_input unwind_oracle_input(size_t number);
 struct unwind_callbacks unwind_oracle_callbacks(void);
 
