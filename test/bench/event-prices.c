@@ -122,6 +122,7 @@ static const struct set sets[] = {
     {.name = "truth, chain, twin 2 KiB, MMAP2",
      PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), TRUTH_MUNMAP)},
     {.name = "truth, chain, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), TRUTH_MUNMAP)},
+    {.name = "one event 8 KiB, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 8192), TRUTH_MUNMAP)},
     {.name = "one event 2 KiB, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 2048), TRUTH_MUNMAP)},
     {.name = "no chain, one event 1 KiB", PARTS(TRUTH_MMAP(DUMP, 1024), TRUTH_MUNMAP)},
     {.name = "no chain, one event 2 KiB", PARTS(TRUTH_MMAP(DUMP, 2048), TRUTH_MUNMAP)},
