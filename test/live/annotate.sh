@@ -43,6 +43,13 @@ for option in --json "--by module"; do
 	[ $? = 2 ] && [ ! -s shown.txt ] && grep -q "leave out ${option% *}" annotate.log || fail "$option: $(cat annotate.log)"
 done
 
+# A packed recording has no code, and takes none from a file that it need not be of.
+"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack ended with status $?"
+recording=packed.data annotate hidden
+expect_shown '^hidden +program +in stack [0-9]+$'
+expect_shown 'code is not at hand'
+expect_shown '^-->' 0
+
 # Another program in its place has other code.
 gcc -O0 -o program "$source_file" || fail "gcc"
 annotate 'program+0x*'
