@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Starts short processes one after the other: forks COUNT, twice; in between it says "half" and waits. */
+/* Starts short processes one after the other: forks COUNT ROUNDS. After each round it says "round N" and waits. */
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +23,15 @@ static void run(size_t count)
 int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
-	size_t count = stage_number(&stage, 0, 1000);
+	size_t count = stage_number(&stage, 0, 1000), rounds = stage_number(&stage, 1, 1);
+	char word[32];
 
 	stage_begin(&stage);
-	run(count);
-	stage_pause(&stage, "half");
-	run(count);
+	for (size_t round = 1; round <= rounds; round++) {
+		run(count);
+		snprintf(word, sizeof(word), "round %zu", round);
+		stage_pause(&stage, word);
+	}
 	stage_end(&stage);
 	return 0;
 }
