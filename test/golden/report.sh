@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Every line of TESTLIST gives what its NAME.expected holds.
-source "$SOURCE/test/golden/replay.bash"
+source "$SOURCE/test/golden/replay.bash" || exit 2
 
 failed=0
 compare() {

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Function by function, inlined ones included, every stack is the one that gdb shows for the same call. All programs, beside
 # perf: test/agreement.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
-source "$SOURCE/test/live/support/agreement.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
+source "$SOURCE/test/live/support/agreement.bash" || exit 2
 
 need_perf
 need_agreement

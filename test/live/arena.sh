@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # An arena of the C library: its 64 MiB are reserved, what is accessible belongs to the callers of malloc, and the report
 # says that it is an arena.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 attach_case arena

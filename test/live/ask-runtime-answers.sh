@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Asking a runtime for names: whatever it answers, or does not, the recorder goes on, says so, and ends when it is told.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 command -v python3 >/dev/null || skip "python3 is not installed"
@@ -86,10 +86,10 @@ exec 3>&-
 
 # One that never answers: the calls made meanwhile are recorded, and whoever wants to end the recording need not wait.
 start_runtime silent
-start_recording -p "$pid" --ask-runtime --duration 2s
+start_recording -p "$pid" --ask-runtime --duration 6s
 wait_until "the runtime to be asked" was_asked
 let_work
-sleep 2
+sleep 6
 kill -INT "$recorder"
 wait "$recorder" || fail "record ended with status $?"
 expect_log "process $pid \(.NET\) gives no names.*no answer"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runtimes that were started without a perf map name their code when they are asked to, and are as before afterwards.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 asked=0
@@ -61,12 +61,13 @@ fi
 
 # ask_java OPTION...: record one in full flight.
 ask_java() {
-	java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
+	run_anew java "$@" -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
-	sleep 1.5
-	"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p $process 2>record.log ||
-		fail "record -p: $(cat record.log)"
+	let_run "$process" 150
+	begin_recording -v --ask-runtime -p "$process"
+	let_run "$process" 150
+	stop_recording
 	report_json
 }
 
@@ -95,7 +96,7 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	process=$!
 	processes+=("$process")
 	touch "/tmp/.attach_pid$process"
-	sleep 1.5
+	let_run "$process" 100
 	"$MMTRACE" record -v -o "$recording" --duration 500ms --ask-runtime -p $process 2>record.log ||
 		fail "record -p: $(cat record.log)"
 	[ -e "/tmp/.attach_pid$process" ] || fail "a file of somebody else was removed"
@@ -114,24 +115,26 @@ if command -v javac >/dev/null && javac -d "$directory" "$SOURCE/test/workload/r
 	# Another user, in a PID namespace: process 1 there.
 	if unshare --pid --mount --fork true 2>/dev/null; then
 		chmod 755 "$directory"
-		rm -f /tmp/perf-1.map
+		rm -f /tmp/perf-1.map /tmp/.java_pid1
 		unshare --pid --mount --fork --kill-child --mount-proc setpriv --reuid 12345 --regid 12345 --clear-groups \
 			java -XX:+PreserveFramePointer -Xmx256m -cp "$directory" Churn >java.out 2>&1 3>&- &
 		outer=$!
 		processes+=("$outer")
-		sleep 1.5
-		process=$(cat "/proc/$outer/task/$outer/children")
-		process=${process// /}
+		wait_until "the program in the namespace" child_of "$outer"
+		process=$(child_of "$outer")
 		# A change of user forgets that it should die with its parent.
 		processes+=("$process")
-		"$MMTRACE" record -v -o "$recording" --duration 1500ms --ask-runtime -p "$process" 2>record.log ||
-			fail "record -p: $(cat record.log)"
+		let_run "$process" 150
+		begin_recording -v --ask-runtime -p "$process"
+		let_run "$process" 150
+		stop_recording
 		report_json
 		grep -q "process $process (Java) was asked" record.log || fail "not asked: $(cat record.log)"
 		expect_json '[.groups[].frames[] | select(.kind == "jit") | .function] | any(. != null)'
 		nothing_left_behind "$process"
 		[ ! -e /tmp/perf-1.map ] || fail "the map of the namespace was left behind"
 		kill -9 "$process"
+		rm -f /tmp/.java_pid1
 	fi
 fi
 [ $asked = 1 ] || skip "neither dotnet nor java is installed"

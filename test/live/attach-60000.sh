@@ -3,14 +3,16 @@
 # A process with 60,000 mappings that changes them as fast as it can is attached to and left at any moment: the model has
 # what the kernel has, and pages that nobody has seen are counted.
 # With events of its threads, and with events on CPUs.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 limit=$(cat /proc/sys/vm/max_map_count)
 [ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
 start_workload attach-many
 for scope in threads threads threads cpus cpus; do
-	"$MMTRACE" record -q -m 64M -g fp --scope $scope -p "$pid" --duration 1500ms -o "$recording" || fail "record: status $?"
+	begin_recording -q -m 64M -g fp --scope $scope -p "$pid"
+	let_run "$pid" 100
+	stop_recording
 	report_json
 	expect_true_report
 	expect_json '.processes | length == 1 and .[0].checked and .[0].checked_mappings > 55000'

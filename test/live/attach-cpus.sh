@@ -2,18 +2,28 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # With events on CPUs, where everybody is seen: every call of the process is in the recording once, those of new threads and
 # of children too, and nothing of others: no record, no byte of their stacks.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/relay.bash"
-source "$SOURCE/test/live/support/forks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/relay.bash" || exit 2
+source "$SOURCE/test/live/support/forks.bash" || exit 2
 
 need_perf
 
 # Strangers: one makes the same calls as the process that is recorded, one has a secret on its stack.
 "$workloads/attach-relay" "$directory/strange-numbers" >strange.out &
 stranger=$!
-(while "$workloads/secret" --exit >/dev/null; do sleep 0.05; done) &
+(while "$workloads/secret" --exit >/dev/null; do
+	echo >>"$directory/secrets"
+	sleep 0.05
+done) &
 processes+=("$stranger" $!)
 wait_until "the stranger to run" grep -q ready strange.out
+
+secrets() {
+	wc -l <"$directory/secrets"
+}
+has_had_secrets() {
+	[ "$(secrets)" -ge "$1" ]
+}
 
 expect_no_stranger() {
 	grep -q "^[0-9.]* $stranger/" "$directory/dump.out" && fail "the stranger is in the recording"
@@ -39,7 +49,7 @@ expect_no_stranger
 
 # Where everybody is recorded they are all there.
 start_recording -a
-sleep 0.5
+wait_until "one with a secret to come and go" has_had_secrets $(($(secrets) + 2))
 stop_recording
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
 head -1 "$directory/dump.out" | grep -q 'events on CPUs for everybody' || fail "-a: the recording does not say it"

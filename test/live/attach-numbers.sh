@@ -13,8 +13,8 @@ if [ -z "${IN_NAMESPACE:-}" ]; then
 	}
 	IN_NAMESPACE=1 exec unshare -pf --mount-proc bash "$0"
 fi
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/relay.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/relay.bash" || exit 2
 
 need_perf
 echo 1000 >/proc/sys/kernel/pid_max || skip "the maximum of process numbers cannot be set"

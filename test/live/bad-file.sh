@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Files that are no recording, or a broken one.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/refusal.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 "$MMTRACE" record -q -o good.data -- "$workloads/leak-anon" --exit 50 4096 >/dev/null || fail "record ended with status $?"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Places that cannot be written to.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/refusal.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 # A missing directory: the command is not even started.

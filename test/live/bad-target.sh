@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What cannot be recorded is refused, and an earlier recording stays as it was.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/refusal.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 mkdir out
 "$MMTRACE" record -q -o out/mmtrace.data -- true || fail "record -- true ended with status $?"
 before=$(contents_of out)
 record() {
-	timeout 20 "$MMTRACE" record -o out/mmtrace.data "$@"
+	timeout 100 "$MMTRACE" record -o out/mmtrace.data "$@"
 }
 
 sleep 0 &
@@ -55,7 +55,11 @@ as --32 -o pause.o pause.s && ld -m elf_i386 -o pause32 pause.o || fail "no 32-b
 ./pause32 &
 pause=$!
 processes+=($pause)
-sleep 0.1
+# Where it cannot run it is no more the shell that tries.
+runs_or_not() {
+	[ "$(readlink /proc/$pause/exe)" = "$directory/pause32" ] || ! kill -0 $pause
+}
+wait_until "the program to run, or not" runs_or_not
 if kill -0 $pause 2>/dev/null; then
 	expect_refusal 2 '32-bit' record -p $pause
 	expect_refusal 2 '32-bit' record -- ./pause32
@@ -72,7 +76,7 @@ sleep 60 &
 sleeper=$!
 processes+=($sleeper)
 as_nobody() {
-	timeout 20 setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+	timeout 100 setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 }
 for target in "-p $sleeper" "-- true"; do
 	expect_refusal 2 'perf_event_paranoid' as_nobody ./mmtrace-for-all record -o theirs/mmtrace.data $target

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Memory of every class: bytes by class, each class alone, and the sums.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 

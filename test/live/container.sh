@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A target in PID and mount namespaces and a root directory of its own, which nobody outside can see and which is gone
 # when it ends: its stacks are whole and named all the same, generated code too.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 unshare --pid --mount --fork true 2>/dev/null || skip "no namespaces can be made here"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A CPU that comes online while recording. Events of threads were waiting for it, whether it was there before or not. Events
 # on CPUs are opened when it is seen, and what was done there before is said to be missing.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 cpu=/sys/devices/system/cpu/cpu1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Stacks without frame pointers: whole where the dump holds them, and said to be cut where it does not.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 # whole_stacks FILTER: of every leak of the workload.

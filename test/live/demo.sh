@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # test/demo itself: the first stack it shows is the leak.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 "$SOURCE/test/demo" >"$directory/demo.txt" 2>"$directory/demo.log" || fail "test/demo ended with status $?: $(cat "$directory/demo.log")"

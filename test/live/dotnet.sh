@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The real input: a .NET program that leaks through P/Invoke, attached to while it waits.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v dotnet >/dev/null || skip "no dotnet is installed"
@@ -53,8 +53,10 @@ tr '\n' ' ' <"$directory/report.txt" |
 # runtime's threads.
 mkfifo start.in
 exec 4<>start.in
-LD_LIBRARY_PATH="$workloads" "$MMTRACE" record -q -o "$recording" --duration 3s -m 32M -- \
-	dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll" <start.in >start.out 2>&1 || fail "record -- dotnet: $(cat start.out)"
+LD_LIBRARY_PATH="$workloads" begin_recording -q -m 32M -- dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll" \
+	<start.in >start.out
+wait_until "the program to be ready" grep -q '^ready' start.out
+stop_recording
 report_json --by class
 expect_true_report
 expect_check 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # -a records every process, --cgroup those of a control group: what was there before, what joins it, and children.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
@@ -36,7 +36,16 @@ kill -9 "$pid"
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 group=mmtrace-test-$$
 mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control group can be made here (-a is as it should be)"
-trap 'end_everything; sleep 0.1; rmdir "$unified/$group/below" "$unified/$group"' EXIT
+# Whoever was killed is in it for a moment more.
+remove_group() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		rmdir "$unified/$group/below" "$unified/$group" 2>/dev/null
+		[ -e "$unified/$group" ] || return
+		sleep 0.1
+	done
+}
+trap 'end_everything; remove_group' EXIT
 
 "$workloads/fork-rate" 300 </dev/null >outside.out &
 outside=$!

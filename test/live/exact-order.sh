@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # --exact-order: every call that succeeds has a lock of its thread between the call before and its own exit; the figures
 # are those of any recording, and perf reads the file.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 start_workload busy
-"$MMTRACE" record -q -m 32M --exact-order -p "$pid" --duration 300ms -o "$recording" || fail "record: status $?"
+begin_recording -q -m 32M --exact-order -p "$pid"
+let_run "$pid" 10
+stop_recording
 kill -9 "$pid"
 report_json
 expect_true_report

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A process that forks hundreds of times a second, also while recording stops: whoever is in the report and lives has a
 # final map, and the check passes.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for milliseconds in 1 300; do

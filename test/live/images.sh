@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Other programs in old and new processes: vfork, posix_spawn, exec from a thread that is not the first. Their segments lie
 # apart.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for kind in vfork posix-spawn exec-thread; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What cmake --install puts in place is complete: a program builds against it, shared and static.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 root=$directory/root
 DESTDIR=$root cmake --install "$BUILD" >"$directory/install.log" 2>&1 || fail "install: $(cat "$directory/install.log")"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Generated code with a jitdump: names by time, source lines, moved code, and stacks by the runtime's own unwind rows.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
@@ -74,8 +74,8 @@ command -v node >/dev/null || {
 	echo "node is not installed"
 	exit 0
 }
-"$MMTRACE" record -q -o "$recording" --duration 3s -m 32M -- node --perf-prof --interpreted-frames-native-stack \
-	"$SOURCE/test/workload/runtimes/churn.js" >node.out 2>&1 || fail "record -- node: $(cat node.out)"
+record_command_for 300 -q -m 32M -- node --perf-prof --interpreted-frames-native-stack \
+	"$SOURCE/test/workload/runtimes/churn.js" >node.out
 report_json
 expect_true_report
 expect_json '[.groups[].frames[] | select(.kind == "jit" and (.function // "" | test("churn.js")))] | length > 0'

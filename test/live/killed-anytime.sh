@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A recorder killed 200 times, at random moments of its life: what it has written until then is read, without a gap, and
 # the report says that it is not whole. An earlier recording is never harmed.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 "$MMTRACE" record -q -o earlier.data -- true || fail "record ended with status $?"
@@ -71,13 +71,26 @@ kill_it() {
 	processes=("${processes[@]:0:kept}")
 }
 
+# wait_some_time: of ten rounds one is killed at once and one as soon as it has begun; the others at moments up to twice as
+# late as that one.
+wait_some_time() {
+	local started=${EPOCHREALTIME/./}
+	if ((i % 10 == 0)); then
+		until [ -e "$recording.old" ] && [ -e "$recording" ]; do kill -0 $recorder || fail "record ended: $(cat record.log)"; done
+		milliseconds=$(((${EPOCHREALTIME/./} - started) / 1000))
+		span=$((2 * milliseconds + 50))
+	else
+		milliseconds=$((i % 10 > 1 ? RANDOM % span : 0))
+		wait_milliseconds $milliseconds
+	fi
+}
+
 # The recorder ends when its command does, which is long after.
 for ((i = 0; i < 80; i++)); do
 	kept=${#processes[@]}
 	rm -f pid
 	begin_one -- taskset -c 0 sh -c 'echo $$ >pid && exec "$0" --exit 20000' "$workloads/counting"
-	milliseconds=$((RANDOM % 300))
-	wait_milliseconds $milliseconds
+	wait_some_time
 	kill_it
 	[ ! -s pid ] || kill -9 "$(cat pid)"
 	look_at_recording "seed $seed, killed $milliseconds ms after a command was started" cut
@@ -88,8 +101,7 @@ echo >&3
 for ((i = 0; i < 70; i++)); do
 	kept=${#processes[@]}
 	begin_one -p "$pid"
-	milliseconds=$((RANDOM % 200))
-	wait_milliseconds $milliseconds
+	wait_some_time
 	kill_it
 	look_at_recording "seed $seed, killed $milliseconds ms after it began to attach" cut
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Private and shared mappings of a file.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 attach_case leak-file

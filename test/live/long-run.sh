@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What long recordings need: a limit of size, a word on how it goes, marks, the resident size over time.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 # The limit ends it cleanly; what belongs to the end comes on top.
@@ -18,31 +18,34 @@ expect_json '[.events[]] | add > 1000'
 
 # On a terminal: a line that is written anew, and gone when the summary comes; not elsewhere, nor when nothing is wanted.
 grep -q 'events/s' record.log && fail "progress is written into a file: $(cat record.log)"
-record_on_terminal() {
-	script -qec "$MMTRACE record -o $recording --duration 2500ms $* -p $pid" /dev/null >terminal.out </dev/null
-}
-record_on_terminal || fail "record on a terminal failed: $(cat terminal.out)"
+command -v python3 >/dev/null || skip "python3 is not installed"
+python3 "$support/in-terminal.py" terminal.out ' written:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
+	fail "record on a terminal failed: $(cat terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
 [ "$(grep -cE '^[0-9.]+ s  [0-9,]+ events/s  [0-9.]+ [KM]iB written  [0-9,]+ lost' lines.out)" -ge 1 ] ||
 	fail "no progress: $(cat -v terminal.out)"
 grep -qE '^[0-9.]+ s  [1-9][0-9,]* events/s' lines.out || fail "no events in it: $(cat -v terminal.out)"
 grep -qP '\r\x1b\[K/.*mmtrace.data: ' terminal.out || fail "the line is not cleared: $(cat -v terminal.out)"
-record_on_terminal -q
+python3 "$support/in-terminal.py" terminal.out "" "$MMTRACE" record -q -o "$recording" --duration 1500ms -p "$pid" ||
+	fail "record -q on a terminal failed: $(cat terminal.out)"
 grep -q 'events/s' terminal.out && fail "-q shows progress"
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 
 # Marks: borders of a window; and the resident size, at every interval. A batch between two marks is all that is in it.
 start_workload windows
-start_recording --snapshot-interval 200ms -p "$pid"
+start_recording -v --snapshot-interval 200ms -p "$pid"
+marks=0
 next_mark() {
 	kill -USR1 "$recorder"
-	sleep 0.2
+	marks=$((marks + 1))
+	wait_until "mark $marks" grep -q "mark $marks at " record.log
 }
 next_mark
 let_work
 next_mark
 next_mark
-sleep 0.5
+sleep 0.4 # and a reading in between
+let_recorder_catch_up
 stop_recording
 let_end
 grep -q '3 marks' record.log || fail "no word of the marks: $(cat record.log)"

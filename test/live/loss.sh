@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # With tiny rings events are lost; every place says so, and says how many.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
 # Somebody keeps the processor from the recorder, so that the rings run over.
 lose_events() {
 	start_workload noleak 300000
 	start_recording -m 8K -p "$pid"
-	kill -STOP "$recorder"
+	stop_recorder
 	let_work
 	kill -CONT "$recorder"
 	stop_recording
@@ -29,49 +30,24 @@ head -15 "$directory/report.txt" | grep -i lost | grep -vq '\b0 lost' || {
 }
 # As many as the kernel counted; a recording that lost calls does not pass the check, whatever was repaired.
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-lost=$(awk '/^# attribute/ && / role (truth|new-task|side-band|lock),/ { sum += $NF } END { print sum }' "$directory/dump.out")
-expect_json ".completeness.lost_events == $lost"
+expect_json ".completeness.lost_events == $(all_lost)"
 "$MMTRACE" report --check --no-pager -i "$recording" >/dev/null 2>&1
 status=$?
 [ $status = 1 ] || fail "--check of a recording with losses: status $status"
 
 # What was lost is known beforehand: how many calls, and what they left mapped or released.
-let_go_on() {
-	echo >&3
-	wait_until "the workload to say $1" workload_said "$1"
-}
-start_workload overflow
-start_recording -m 8K -p "$pid"
-let_go_on first
-sleep 0.5 # until this is in the file
-kill -STOP "$recorder"
-let_go_on over
-kill -CONT "$recorder"
-sleep 0.5 # until there is room in the rings
-let_go_on 'done'
-stop_recording
-read -r made_mmap made_munmap unseen released < <(awk '/^made/ { print $3, $5, $7, $9 }' "$directory/workload.out")
-report_json
-"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-
-# attribute_lost NAME ROLE: as the file has it.
-attribute_lost() {
-	awk -v name="$1" -v role="role $2," \
-		'/^# attribute/ && index($0, "name \"" name "\",") && index($0, role) { print $NF }' "$directory/dump.out"
-}
+record_overflow 20000 -m 8K
 for call in mmap munmap; do
 	made=made_$call
-	recorded=$(grep -c " call event=syscalls:sys_exit_$call $call(" "$directory/dump.out")
 	lost=$(attribute_lost "syscalls:sys_exit_$call" truth)
 	[ "$lost" -gt 1000 ] || fail "only $lost $call events were lost"
-	[ $((recorded + lost)) = "${!made}" ] ||
-		fail "$call: $recorded recorded and $lost lost are not the ${!made} calls that were made"
+	[ $(($(recorded $call) + lost)) = "${!made}" ] ||
+		fail "$call: $(recorded $call) recorded and $lost lost are not the ${!made} calls that were made"
 done
-all_lost=$(awk '/^# attribute/ && / role (truth|new-task|side-band|lock),/ { sum += $NF } END { print sum }' "$directory/dump.out")
-expect_json ".completeness.lost_events == $all_lost"
-tr -d , <"$directory/record.log" | grep -q "; $all_lost lost" || {
+expect_json ".completeness.lost_events == $(all_lost)"
+tr -d , <"$directory/record.log" | grep -q "; $(all_lost) lost" || {
 	cat "$directory/record.log" >&2
-	fail "the summary does not say that $all_lost events were lost"
+	fail "the summary does not say that $(all_lost) events were lost"
 }
 
 # The end is the kernel's, and says what it took for that; what nobody is known to have mapped is nobody's.

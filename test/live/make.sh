@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # record -- make -j: hundreds of short processes, each of which executes a program. Everyone is in the report with every call
 # it made, by whichever way the events are opened.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 command -v make >/dev/null || skip "make is not installed"

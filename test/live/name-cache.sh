@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Names kept from one report to the next: the report is the same without them, when they are looked up, when they are
 # found, when their file is damaged and when several reports write it.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 command -v gcc >/dev/null || skip "gcc is not installed"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Where the names of a program may stand: its own tables, DWARF of several kinds, separate files, a debuginfod server; and
 # that a file which is not the recorded one gives none.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for tool in gcc objcopy strip xz python3; do

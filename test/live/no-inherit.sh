@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # --no-inherit leaves out children, but no thread of the processes asked for, and the figures are as right as ever.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 "$MMTRACE" record --no-inherit -o "$recording" -- "$workloads/leak-fork" --exit \

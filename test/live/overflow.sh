@@ -1,40 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # More than there is room for: copies of stacks are lost, and nothing else. Not one call is missing, and no figure is wrong.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
-go_on_until() {
-	echo >&3
-	wait_until "the workload to say $1" workload_said "$1"
-}
-
-# overflow OPTION...: the rings have room for the records of all calls that are made while the recorder stands still, but
-# for a few hundred copies of stacks only.
+# The rings have room for the records of all calls that are made while the recorder stands still, but for a few hundred
+# copies of stacks only.
 overflow() {
-	start_workload overflow 1500
-	start_recording "$@" -p "$pid"
-	go_on_until first
-	sleep 0.5 # until this is in the file
-	kill -STOP "$recorder"
-	go_on_until over
-	kill -CONT "$recorder"
-	sleep 0.5 # until there is room in the rings
-	go_on_until 'done'
-	stop_recording
-	read -r made_mmap made_munmap < <(awk '/^made/ { print $3, $5 }' "$directory/workload.out")
-	report_json
-	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+	record_overflow 1500 "$@"
 	! grep -q 'kernel grants' "$directory/record.log" || skip "the kernel does not grant such rings"
-}
-# attribute_lost NAME ROLE: as the file has it.
-attribute_lost() {
-	awk -v name="$1" -v role="role $2," \
-		'/^# attribute/ && index($0, "name \"" name "\",") && index($0, role) { sum += $NF } END { print sum + 0 }' \
-		"$directory/dump.out"
-}
-recorded() {
-	grep -c " call event=syscalls:sys_exit_$1 $1(" "$directory/dump.out"
 }
 
 overflow -m 4M

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A packed recording: no memory contents, the same report and diff without the program, perf reads it, again is the same,
 # cut and damaged ones too.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 find_bytes=$BUILD/test/find-bytes

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A database server of many processes under its own benchmark, attached to in full flight: its sessions are children that
 # come and go, and share memory that is counted once.
-source "$SOURCE/test/live/support/recording.bash" || exit 1
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
@@ -28,12 +28,20 @@ server=$!
 wait_until "the server to answer" $as_server "$programs/pg_isready" -q -h "$directory/server"
 $as_server "$programs/pgbench" -h "$directory/server" -i -q postgres >init.log 2>&1 || fail "pgbench -i: $(tail -3 init.log)"
 # -C: every transaction in a session of its own.
-$as_server "$programs/pgbench" -h "$directory/server" -n -C -c 3 -j 1 -T 60 postgres >benchmark.log 2>&1 3>&- &
+$as_server "$programs/pgbench" -h "$directory/server" -n -C -c 3 -j 1 -T 600 postgres >benchmark.log 2>&1 3>&- &
 benchmark=$!
-sleep 1
+# Transactions of sessions that have ended.
+transactions() {
+	$as_server "$programs/psql" -h "$directory/server" -A -t -c \
+		"select xact_commit from pg_stat_database where datname = 'postgres'" postgres
+}
+has_transactions() {
+	[ "$(transactions)" -ge "$1" ]
+}
+wait_until "the benchmark to work" has_transactions $(($(transactions) + 20))
 
 start_recording -q -m 32M -p "$server"
-sleep 1.5
+wait_until "sessions to come and go" has_transactions $(($(transactions) + 100))
 stop_recording
 kill -0 "$benchmark" "$server" || fail "the benchmark or the server ended: $(tail -3 benchmark.log server.log)"
 report_json

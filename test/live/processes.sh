@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Children of every kind, each for itself and together: what they inherit is not theirs, what they share counts once.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for kind in fork fork-busy clone-vm clone-no-vm group-exit in-turn pid-reuse; do

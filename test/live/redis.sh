@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A program that nobody here wrote: a database server under its own benchmark, with children that save while it works,
 # attached to in full flight.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for tool in redis-check-rdb redis-cli redis-benchmark; do
@@ -18,6 +18,10 @@ server=$!
 processes+=("$server")
 wait_until "redis to answer" redis-cli -s "$socket" ping
 
+has_keys() {
+	[ "$(redis-cli -s "$socket" dbsize)" -ge "$1" ]
+}
+
 redis-benchmark -s "$socket" -q -l -r 5000 -n 200000 -d 20000 -P 8 -t set >benchmark.log 2>&1 &
 benchmark=$!
 processes+=("$benchmark")
@@ -29,18 +33,17 @@ nobody_saves() {
 	redis-cli -s "$socket" info persistence | grep -q rdb_bgsave_in_progress:0
 }
 
-sleep 1
+wait_until "the benchmark to work" has_keys 1000
 for round in 1 2; do
 	start_recording -q -p "$server"
 	# One child that saves and ends, then another one that takes longer than the recording.
 	command_server bgsave
-	sleep 0.1
 	wait_until "the first child to have saved" nobody_saves
 	command_server flushall
-	sleep 0.5
+	wait_until "the benchmark to go on" has_keys 1000 # to be saved in 100 seconds
 	command_server config set rdb-key-save-delay 100000
 	command_server bgsave
-	sleep 0.7
+	let_run "$server" 30
 	stop_recording
 	kill -0 "$benchmark" "$server" || fail "the benchmark or the server ended"
 	report_json

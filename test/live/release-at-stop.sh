@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Recording stops while gigabytes are being released, which takes the kernel much longer than to say that they are gone:
 # the release is in the recording, and the model has what the kernel has.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 available=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
@@ -21,7 +21,9 @@ for delay in 0 0.005 0.02 0.05; do
 	wait_until "the memory to be touched" said touched $round
 	start_recording -p "$pid"
 	echo >&3
-	until said releasing $round; do :; done
+	until said releasing $round; do
+		kill -0 "$pid" || fail "the workload ended"
+	done
 	sleep $delay
 	stop_recording
 	grep 'come back' record.log && fail "the release was not waited for, $delay seconds after it began"

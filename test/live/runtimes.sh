@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Managed runtimes under load: 0 bytes off, attached to or started, and what they map has the classes it should have.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 recorded=0
@@ -16,7 +16,7 @@ runtime() {
 		return
 	}
 	recorded=$((recorded + 1))
-	"$MMTRACE" record -q -o "$recording" --duration 2s -m 32M -- "$@" >runtime.out 2>&1 || fail "record -- $name: $(cat runtime.out)"
+	record_command_for 200 -q -m 32M -- "$@" >runtime.out
 	report_json --by class
 	expect_true_report
 	expect_check 0
@@ -28,8 +28,10 @@ runtime() {
 	"$@" >runtime.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
-	sleep 1.5
-	"$MMTRACE" record -q -o "$recording" --duration 1500ms -p $process 2>record.log || fail "record -p: $(cat record.log)"
+	let_run $process 150
+	begin_recording -q -p $process
+	let_run $process 150
+	stop_recording
 	report_json
 	expect_true_report
 	expect_check 0

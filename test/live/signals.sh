@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # How a recording ends: Ctrl-C, SIGTERM, duration, end of the target; and the status that record passes on.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 # expect_record STATUS ARGUMENT...
@@ -32,11 +32,10 @@ done
 
 # The duration is over.
 start_workload leak-anon
-started=$SECONDS
 expect_record 0 --duration 1 -p "$pid"
-[ $((SECONDS - started)) -le 15 ] || fail "--duration 1 took $((SECONDS - started)) s"
+grep -q '; duration over$' "$directory/record.log" || fail "it did not end for its duration: $(cat "$directory/record.log")"
 expect_ended
-expect_json '.end_ns - .start_ns | . > 900000000 and . < 5000000000'
+expect_json '.end_ns - .start_ns > 900000000'
 let_work
 let_end
 
@@ -58,7 +57,11 @@ grep -q '^complained$' "$directory/record.log" || fail "the errors of the comman
 expect_record 137 -- sh -c 'kill -9 $$'
 expect_record 0 --duration 300ms -- sleep 60
 grep -q SIGTERM "$directory/record.log" && fail "the command ended: $(cat "$directory/record.log")"
-expect_record 0 --duration 300ms -- sh -c 'trap "" TERM; for i in 1 2 3 4 5 6; do sleep 0.5; done'
+# One that does not listen to SIGTERM, until it is let go.
+begin_recording -- sh -c 'trap "" TERM; : >deaf; until [ -e enough ]; do sleep 0.1; done'
+wait_until "the command to be deaf" test -e deaf
+stop_recording
+: >enough
 grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no word of the command that still runs"
 expect_record 0 -q -- true
 [ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
@@ -70,7 +73,8 @@ echo line | "$MMTRACE" record -o "$recording" -- cat >"$directory/record.out" 2>
 
 # Ctrl-C while it attaches to many threads: at once, with nothing left behind.
 is_attaching() {
-	[ "$(find "/proc/$recorder/fd" 2>/dev/null | wc -l)" -gt 500 ]
+	local descriptors=("/proc/$recorder/fd/"*)
+	[ ${#descriptors[@]} -gt 500 ] || ! kill -0 "$recorder" 2>/dev/null
 }
 start_workload sleepers 300
 # It may be done before the signal comes.
@@ -79,7 +83,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	env --default-signal=INT "$MMTRACE" record -o "$recording" -p "$pid" 2>"$directory/record.log" 3>&- &
 	recorder=$!
 	processes+=("$recorder")
-	wait_until "mmtrace record to attach" is_attaching
+	until is_attaching; do :; done
 	kill -INT "$recorder"
 	wait "$recorder"
 	status=$?

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Stacks that are not the thread's own: signal handlers, also on an alternate stack, and contexts made by makecontext. What
 # lies beyond them was not recorded, and the report says so by the name of the ending.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 rounds=100

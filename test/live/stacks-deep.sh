@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Stacks deeper than what is copied of them: with frame pointers the kernel's callchain completes them, frame by frame;
 # without, they end where the copy does, and say so.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 depth=100

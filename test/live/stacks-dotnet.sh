@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Whole stacks of .NET: native code, IL stubs, precompiled and generated code of every tier, with and without W^X.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v dotnet >/dev/null || skip "no dotnet is installed"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Stacks of Erlang: the runtime's own are whole. Compiled Erlang code runs on stacks of its own, in the heaps of its
 # processes, without frame pointers: a stack that comes to it ends there, and is not called whole.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v erlc >/dev/null || skip "no erlang is installed"

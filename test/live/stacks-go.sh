@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Stacks of Go: goroutines are whole down to the function that begins them; the runtime maps on stacks of its own, and
 # what ran before it changed to one is not there, which the ending says.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v go >/dev/null || skip "no go is installed"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Whole stacks of signal handlers wherever the signal came: any instruction of a function, the C library, the vdso.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 build_program gcc -o interrupted "${stack_options[@]}" "$stack_sources/interrupted.c" "$stage_source"

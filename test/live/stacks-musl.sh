@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Whole stacks of C on musl, whose own code has neither unwind tables nor frame pointers.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v musl-gcc >/dev/null || skip "no musl-gcc is installed"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Whole stacks of PHP's interpreter. Code of its just-in-time compiler keeps no frame pointers: such a stack ends there, with
 # the function's name, and is not called whole.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v php >/dev/null || skip "no php is installed"

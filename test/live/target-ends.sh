@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Targets that end while mmtrace attaches: a recording or one clear line, never a crash or a hang.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/refusal.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 recorded=0 refused=0
@@ -10,7 +10,7 @@ for ((i = 0; i < 40; i++)); do
 	sleep "0.0$((i % 10))" &
 	target=$!
 	rm -f "$recording"
-	timeout 20 "$MMTRACE" record -q -o "$recording" -p $target >"$directory/out" 2>"$directory/err"
+	timeout 100 "$MMTRACE" record -q -o "$recording" -p $target >"$directory/out" 2>"$directory/err"
 	status=$?
 	wait $target
 	if [ $status = 0 ]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A target that is killed, by a signal or for want of memory: what it had just before is reported.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 expect_recorded_end() {
@@ -24,7 +24,7 @@ expect_recorded_end
 [ $? = 137 ] || fail "the command was killed, which the status of record does not say"
 
 # A memory limit, where one can be set here: of the second version of control groups or of the first.
-group=
+group= tries=0
 make_group() {
 	local parent
 	for parent in /sys/fs/cgroup /sys/fs/cgroup/unified; do
@@ -36,7 +36,7 @@ make_group() {
 	group=/sys/fs/cgroup/memory/mmtrace-test-$$
 	mkdir "$group" 2>/dev/null && echo 64M >"$group/memory.limit_in_bytes"
 }
-trap 'end_everything; rmdir "$group" 2>/dev/null' EXIT
+trap 'end_everything; [ ! -d "$group" ] || until rmdir "$group" 2>/dev/null || ((++tries == 100)); do sleep 0.1; done' EXIT
 make_group || skip "no control group with a memory limit can be made here: the case of no memory left is not tested"
 [ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 start_command sh -c 'echo $$ >"$1" && exec "$2" 1' sh "$group/cgroup.procs" "$workloads/ends"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # One thread's random memory calls: at every checkpoint the model equals the kernel's maps.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/torture.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/torture.bash" || exit 2
 
 need_perf
 torture_case single 1 30 2000

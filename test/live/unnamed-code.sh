@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Runtimes that were started without a perf map: the report says which runtime it is and what would give names.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 recorded=0
@@ -12,11 +12,13 @@ unnamed() {
 	local name=$1 label=$2 option=$3 process
 	shift 3
 	recorded=$((recorded + 1))
-	"$@" >runtime.out 2>&1 3>&- &
+	run_anew "$@" >runtime.out 2>&1 3>&- &
 	process=$!
 	processes+=("$process")
-	sleep 1.5
-	"$MMTRACE" record -q -o "$recording" --duration 1500ms -p $process 2>record.log || fail "record -p: $(cat record.log)"
+	let_run $process 150
+	begin_recording -q -p $process
+	let_run $process 150
+	stop_recording
 	kill -9 $process
 	wait $process 2>/dev/null
 	report_json

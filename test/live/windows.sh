@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Windows of a recording whose answer is known, given in every way; in each, allocated - freed = unfreed, for the whole,
 # for each stack and for each thread.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 start_workload windows

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A user without any right records own processes, when root has run `mmtrace setup`; `mmtrace check` tells what is missing.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/refusal.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
 [ "$(id -u)" = 0 ] || skip "only root can take the place of root and of a user"
@@ -67,14 +67,15 @@ done
 start_command setpriv --reuid=65534 --regid=65534 --clear-groups ./leak-anon
 start_recording_as_user() {
 	rm -f "$recording"
-	as_user env --default-signal=INT ./mmtrace-for-all record -o "$recording" "$@" 2>record.log 3>&- &
+	setpriv --reuid=65534 --regid=65534 --clear-groups env --default-signal=INT ./mmtrace-for-all record -o "$recording" "$@" 2>record.log 3>&- &
 	recorder=$!
 	processes+=("$recorder")
 	wait_until "mmtrace record to attach" recorder_attached
-	sleep 0.3
+	wait_for_first_snapshots
 }
-start_recording_as_user --duration 3s -p "$pid"
+start_recording_as_user -p "$pid"
 let_work
+kill -INT "$recorder"
 wait "$recorder" || fail "record -p ended with status $?: $(cat record.log)"
 report_json
 let_end

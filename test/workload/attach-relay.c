@@ -2,7 +2,8 @@
 /*
  * Threads that start threads: each of four runners makes a few numbered calls, starts the next one and ends. A numbered
  * call is a munmap() of a page that was never mapped, whose address tells the number; each number is used once. The
- * first operand names a file whose first eight bytes are always the number that comes next.
+ * first operand names a file of numbers of eight bytes: the one that comes next, then for each runner the one whose
+ * call it is about to make. That is 0 while it takes one, and greater than any when it has made its call.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,24 +19,29 @@
 #define CALLS 5
 #define FIRST_ADDRESS 0x100000000000ULL
 
-static _Atomic uint64_t *next_number;
+static _Atomic uint64_t *next_number; /* and those of the runners */
 
-static void *run(void *unused)
+static void *run(void *own_number)
 {
+	_Atomic uint64_t *own = own_number;
 	pthread_attr_t attributes;
 	pthread_t next;
 
 	for (int i = 0; i < CALLS; i++) {
-		uint64_t number = atomic_fetch_add(next_number, 1);
+		uint64_t number;
 
+		atomic_store(own, 0);
+		number = atomic_fetch_add(next_number, 1);
+		atomic_store(own, number);
 		munmap((void *)(uintptr_t)(FIRST_ADDRESS + number * stage_page_bytes()), stage_page_bytes());
+		atomic_store(own, INT64_MAX);
 	}
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	while (pthread_create(&next, &attributes, run, NULL))
+	while (pthread_create(&next, &attributes, run, own_number))
 		usleep(1000);
 	pthread_attr_destroy(&attributes);
-	return unused;
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -46,8 +52,8 @@ int main(int argc, char **argv)
 
 	stage_need_call(ftruncate(fd, (off_t)stage_page_bytes()), path);
 	next_number = stage_need(mmap(NULL, stage_page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), path);
-	for (int i = 0; i < RUNNERS; i++)
-		run(NULL);
+	for (int i = 1; i <= RUNNERS; i++)
+		run((void *)&next_number[i]);
 	puts("ready");
 	fflush(stdout);
 	pause();

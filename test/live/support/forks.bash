@@ -6,6 +6,10 @@ made_calls() {
 	od -A n -t u4 -v -w8 "$directory/children" | awk '$1 { print $1, $2 }'
 }
 
+have_made() {
+	[ "$(made_calls | awk '{ sum += $2 } END { print sum + 0 }')" -ge "$1" ]
+}
+
 # fork_rounds COUNT [OPTION...]: a child that the recording knows has all its calls in it, once.
 fork_rounds() {
 	local rounds=$1 round child first last call missing twice
@@ -15,9 +19,8 @@ fork_rounds() {
 		wait_until "some children" eval '[ "$(made_calls | wc -l)" -ge 2 ]'
 		start_recording -m 32M -g none "$@" -p "$pid"
 		made_calls >"$directory/first"
-		sleep 0.5
-		made_calls >"$directory/last"
-		sleep 0.1 # whoever counted a call has made it by now
+		wait_until "calls while recording" have_made $(($(awk '{ sum += $2 } END { print sum + 0 }' "$directory/first") + 200))
+		made_calls >"$directory/last" # a call is counted when it has been made
 		stop_recording
 		kill -9 "$pid" && wait "$pid" 2>/dev/null
 		report_json

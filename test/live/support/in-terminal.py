@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """in-terminal.py LOG KEYS COMMAND...: runs a command in a terminal of its own (120 columns) and keeps what it writes
-there. KEYS "TEXT:KEY" presses KEY when TEXT has appeared; "": none. Ends with the command's status, 128 + n by signal."""
+there, as it comes. KEYS "TEXT:KEY" presses KEY when TEXT has appeared; "": none. Ends with the command's status, 128 + n by
+signal; one that does not end is killed after two minutes."""
 import errno
 import os
 import fcntl
@@ -19,7 +20,8 @@ if child == 0:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(command[0], command)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-output, pressed, end = b"", not keys, time.time() + 60
+output, pressed, end = b"", not keys, time.time() + 120
+file = open(log, "wb", buffering=0)
 while time.time() < end:
     if not select.select([terminal], [], [], 1)[0]:
         continue
@@ -32,13 +34,11 @@ while time.time() < end:
     if not data:
         break
     output += data
+    file.write(data)
     if not pressed and text.encode() in output:
         pressed = True
         os.write(terminal, key.encode().decode("unicode_escape").encode())
-        pressed_at = time.time()
-with open(log, "wb") as file:
-    file.write(output)
+else:
+    os.kill(child, signal.SIGKILL)
 _, status = os.waitpid(child, 0)
-if keys and pressed:
-    print(f"{time.time() - pressed_at:.1f}")
 sys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))

@@ -14,11 +14,23 @@ recording=$directory/mmtrace.data
 pid= recorder=
 processes=()
 
+# is_ours PROCESS: the number may be somebody else's by now. Ours are our children, and have our directory in their
+# environment.
+is_ours() {
+	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
+} 2>/dev/null
+
+# A recorder's command goes with it.
 end_everything() {
-	local process
+	local process children
 	for process in "${processes[@]}"; do
-		kill -9 "$process" 2>/dev/null && wait "$process" 2>/dev/null
-		rm -f "/tmp/perf-$process.map"
+		if is_ours "$process"; then
+			children=()
+			read -r -a children <"/proc/$process/task/$process/children"
+			kill -9 "$process" "${children[@]}"
+			wait "$process"
+		fi 2>/dev/null
+		rm -f "/tmp/perf-$process.map" "/tmp/.java_pid$process"
 	done
 	rm -rf "$directory"
 }
@@ -43,19 +55,49 @@ need_perf() {
 	reason=$("$workloads/perf-allowed") || skip "$reason"
 }
 
-# wait_until WHAT COMMAND...: until the command succeeds, half a minute at most.
+# wait_until WHAT COMMAND...: until the command succeeds, two minutes at most. One that knows that it never will says why
+# in `given_up`.
 wait_until() {
-	local what=$1 i
+	local what=$1 given_up= end=$((SECONDS + 120))
 	shift
-	for ((i = 0; i < 600; i++)); do
+	while [ $SECONDS -lt $end ]; do
 		"$@" >/dev/null 2>&1 && return
+		[ -z "$given_up" ] || fail "$given_up"
 		sleep 0.05
 	done
 	fail "waited too long: $what"
 }
 
+# go_on_until WORD: the workload goes on until it says so.
+go_on_until() {
+	echo >&3
+	wait_until "the workload to say $1" workload_said "$1"
+}
+
+# cpu_ticks PROCESS: the time that all its threads have run, in hundredths of a second. Unlike time that passes it tells
+# how much work was done, however much else the machine has to do.
+cpu_ticks() {
+	sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'
+}
+
+has_run() {
+	[ -e "/proc/$1/stat" ] || given_up="process $1 ended"
+	[ "$(cpu_ticks "$1")" -ge "$2" ]
+}
+
+# let_run PROCESS TICKS: until it has run for so many more.
+let_run() {
+	wait_until "process $1 to work" has_run "$1" $(($(cpu_ticks "$1") + $2))
+}
+
 workload_said() {
 	grep -q "^$1" "$directory/workload.out"
+}
+
+# run_anew COMMAND...: without what an earlier process of this number has left.
+run_anew() {
+	rm -f "/tmp/perf-$BASHPID.map" "/tmp/.attach_pid$BASHPID" "/tmp/.java_pid$BASHPID"
+	exec "$@"
 }
 
 # start_command COMMAND...: in the background, its stdin held by us, until it says "ready".
@@ -63,7 +105,7 @@ start_command() {
 	rm -f "$directory/workload.in"
 	mkfifo "$directory/workload.in"
 	: >"$directory/workload.out"
-	"$@" <"$directory/workload.in" >"$directory/workload.out" 2>&1 3>&- &
+	run_anew "$@" <"$directory/workload.in" >"$directory/workload.out" 2>&1 3>&- &
 	pid=$!
 	processes+=("$pid")
 	exec 3>"$directory/workload.in"
@@ -77,8 +119,7 @@ start_workload() {
 }
 
 let_work() {
-	echo >&3
-	wait_until "the workload to be done" workload_said done
+	go_on_until 'done'
 }
 
 let_end() {
@@ -87,19 +128,73 @@ let_end() {
 }
 
 recorder_attached() {
-	kill -0 "$recorder" 2>/dev/null || fail "record ended early: $(cat "$directory/record.log")"
+	kill -0 "$recorder" 2>/dev/null || given_up="record ended early: $(cat "$directory/record.log")"
 	[ -s "$recording" ]
 }
 
-# start_recording OPTION...: until every event is on. The recording takes its name just before the first snapshot, which
-# is short.
-start_recording() {
+# In its loop, where nothing is left to read: in poll(), by its number on x86-64, or ppoll() on either architecture.
+recorder_waits() {
+	local number
+	read -r number _ <"/proc/$recorder/syscall" && [[ $number = 7 || $number = 271 || $number = 73 ]]
+}
+
+recorder_sleeps() {
+	awk '/^voluntary_ctxt_switches:/ { print $2 }' "/proc/$recorder/status"
+}
+
+recorder_waits_again() {
+	recorder_waits && [ "$(recorder_sleeps)" -ge "$1" ]
+}
+
+# let_recorder_catch_up: until it has read all that has happened by now. It sleeps when there is no more, and looks again
+# after 50 ms: when it has gone to sleep a few times, all of its loop has been run through since. One whose target never
+# rests may not sleep at all.
+let_recorder_catch_up() {
+	wait_until "the recorder to wait for work" recorder_waits
+	wait_until "the recorder to wait for work again" recorder_waits_again $(($(recorder_sleeps) + 4))
+}
+
+# The recording takes its name when every event is on, and just before the first snapshots. These are over when the
+# recorder waits for work; where the target never rests it may not be seen to, and need not.
+wait_for_first_snapshots() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		recorder_waits 2>/dev/null && break
+		sleep 0.02
+	done
+	sleep 0.3 # so long is every recording at least
+}
+
+# begin_recording OPTION...: until every event is on. What follows may come while the first snapshots are taken.
+begin_recording() {
 	rm -f "$recording"
-	env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" 2>"$directory/record.log" 3>&- &
+	env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" <&0 2>"$directory/record.log" 3>&- &
 	recorder=$!
 	processes+=("$recorder")
 	wait_until "mmtrace record to attach" recorder_attached
-	sleep 0.3
+}
+
+# child_of PROCESS: the number of its first child.
+child_of() {
+	local children
+	read -r -a children <"/proc/$1/task/$1/children" # the line has no end
+	[ ${#children[@]} -gt 0 ] && echo "${children[0]}"
+}
+
+# record_command_for TICKS OPTION... -- COMMAND...: from its start, until it has run for so long.
+record_command_for() {
+	local ticks=$1
+	shift
+	begin_recording "$@"
+	wait_until "the command to start" child_of "$recorder"
+	wait_until "the command to work" has_run "$(child_of "$recorder")" "$ticks"
+	stop_recording
+}
+
+# start_recording OPTION...: until the first snapshots are taken, too.
+start_recording() {
+	begin_recording "$@"
+	wait_for_first_snapshots
 }
 
 # stop_recording [SIGNAL]: the recorder's status must be 0.
