@@ -75,6 +75,29 @@ expect_json '[.events[]] | add > 0'
 [ "$("$MMTRACE" record -q -o signal.data -- sh -c 'kill -XFSZ $$' 2>/dev/null; echo $?)" = $((128 + $(kill -l XFSZ))) ] ||
 	fail "the command does not die of SIGXFSZ"
 
+# A quota that is used up, at once or in the middle.
+if command -v strace >/dev/null; then
+	quota() {
+		rm -f quota.data workload.out
+		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 strace -qq -o calls.txt -e trace=pwrite64 \
+			-e inject=pwrite64:error=EDQUOT:when="$1" "$MMTRACE" record -o quota.data -- \
+			"$workloads/noleak" --exit 20000 >workload.out 2>record.log
+		echo $? >status
+		grep -q EDQUOT calls.txt || fail "nothing was refused: $(head -3 calls.txt)"
+		grep -q 'quota.data: Disk quota exceeded' record.log || fail "no word of the quota: $(cat record.log)"
+	}
+	quota 1+
+	[ "$(cat status)" = 2 ] && [ ! -s workload.out ] && [ ! -e quota.data ] ||
+		fail "the command ran, or a file is left, without any quota: status $(cat status)"
+	quota 12+
+	[ "$(cat status)" = 1 ] || fail "status $(cat status) when the quota is used up: $(cat record.log)"
+	recording=$directory/quota.data
+	report_json
+	expect_json '.completeness.incomplete and (.completeness.damaged | not)'
+else
+	echo "strace is not installed: no quota is tried"
+fi
+
 # A directory that is removed while something is recorded into it: nothing can be kept, and it is said within seconds.
 mkdir removed
 start_workload noleak 1000

@@ -67,6 +67,26 @@ report_json -p "$(jq -r '[.processes[] | select(.name == "leak-fork") | .pid] | 
 let_end
 expect_workload_answer yes
 
+# Who joins it, or runs another program there, while the last snapshots are taken is in the report as a whole or not at all.
+(
+	while :; do
+		(echo "$BASHPID" >"$unified/$group/below/cgroup.procs" && exec sleep 1) &
+		sleep 0.005
+	done
+) &
+joiners=$!
+processes+=("$joiners")
+for round in 1 2 3; do
+	start_recording --cgroup "$group"
+	stop_recording
+	report_json
+	expect_true_report
+	expect_json '.processes | length > 5 and all((.checked or .ended) and .name != "")'
+	expect_check 0
+done
+{ kill -9 "$joiners" && wait "$joiners"; } 2>/dev/null
+wait_until "those who joined to end" eval "! grep -q . '$unified/$group/below/cgroup.procs'"
+
 # With a command, which is not in the group: it says when to end, and how. It goes in when it wants to be recorded.
 "$MMTRACE" record --cgroup "$group" -o "$recording" -- "$workloads/leak-anon" --exit >workload.out 2>record.log ||
 	fail "record --cgroup -- COMMAND ended with $?: $(cat record.log)"

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A long recording: hundreds of thousands of calls, as many as come in minutes elsewhere, and the recorder takes no more memory
+# for them; nor for the maps that it reads all the while.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+# Of the sanitizer's build: memory that was freed is given out again soon.
+export ASAN_OPTIONS=${ASAN_OPTIONS-}:quarantine_size_mb=1
+memory_kib() {
+	awk '/^VmRSS:/ { print $2 }' "/proc/$recorder/status"
+}
+has_grown_by() {
+	[ "$(stat -c %s "$recording")" -gt $(($1 + $2)) ]
+}
+start_workload noleak 1000000000
+start_recording -m 16M --code none --images none --snapshot-interval 200ms -p "$pid"
+echo >&3
+# Buffers, names and tables that every recording has.
+wait_until "the first calls to be written" has_grown_by 0 1000000
+sleep 2
+before=$(memory_kib) size=$(stat -c %s "$recording")
+wait_until "many calls to be written" has_grown_by "$size" 4000000
+after=$(memory_kib)
+stop_recording
+{ kill -9 "$pid" && wait "$pid"; } 2>/dev/null
+report_json
+calls=$(jq '[.events[]] | add' report.json)
+echo "$calls calls; recorder: $before KiB, then $after KiB"
+[ "$calls" -gt 150000 ] || fail "only $calls calls"
+[ $((after - before)) -lt 1024 ] || fail "the recorder grew from $before to $after KiB"

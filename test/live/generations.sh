@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Three generations that are born within a moment on different CPUs, hundreds of times: the call of each youngest one is
+# there, in whichever order the rings are read, with events of threads and on CPUs.
+source "$SOURCE/test/live/support/recording.bash"
+
+need_perf
+families=300
+for scope in threads cpus; do
+	start_workload generations $families
+	start_recording --scope $scope -m 64M -g fp --images none --code none -p "$pid"
+	let_work
+	stop_recording
+	report_json
+	let_end
+	expect_true_report
+	expect_json '.completeness.missed_threads == 0'
+	expect_json ".processes | length == $((1 + 3 * families))"
+	expect_json "[.groups[] | select(any(.frames[]; .function == \"map_as_the_youngest\")) | .allocated_count] | add == $families"
+	expect_check 0
+done
