@@ -81,7 +81,7 @@ for round in 1 2 3; do
 	stop_recording
 	report_json
 	expect_true_report
-	expect_json '.processes | length > 5 and all((.checked or .ended) and .name != "")'
+	expect_json '.processes | length > 5 and all(.ended or (.checked and .name != ""))'
 	expect_check 0
 done
 { kill -9 "$joiners" && wait "$joiners"; } 2>/dev/null
