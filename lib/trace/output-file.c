@@ -217,11 +217,28 @@ struct mmt_error *output_file_sync(struct output_file *file)
 	return fsync(file->fd) < 0 && errno != EINVAL ? error_system(errno, "cannot write %s", file->path) : NULL;
 }
 
+/*
+ * So that there is a file of that name at every moment, even for whoever kills us, OLD becomes another name of it
+ * first. Where there are no such names the file is renamed.
+ */
+static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
+{
+	CLEANUP(free) char *aside = NULL;
+
+	if (asprintf(&aside, "%s-old", file->temporary) < 0)
+		aside = NULL;
+	if (aside && link(file->path, aside) == 0) {
+		*linked_ret = rename(aside, old) == 0;
+		(void)unlink(aside); /* still there when OLD was another name of it before */
+	}
+	return *linked_ret || rename(file->path, old) == 0;
+}
+
 struct mmt_error *output_file_take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;
 	struct mmt_error *error = file->stream ? NULL : check_target(file->path);
-	bool kept;
+	bool kept, linked = false;
 
 	if (error || file->stream)
 		return error;
@@ -229,12 +246,14 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 		old = NULL;
 		return &error_no_memory;
 	}
-	kept = !file->replaces && rename(file->path, old) == 0;
+	kept = !file->replaces && keep_earlier(file, old, &linked);
 	if (!file->replaces && !kept && errno != ENOENT)
 		return error_system(errno, "cannot rename %s to %s", file->path, old);
 	if (rename(file->temporary, file->path) < 0) {
 		error = error_system(errno, "cannot write %s", file->path);
-		if (kept && rename(old, file->path) < 0)
+		if (linked)
+			(void)unlink(old);
+		else if (kept && rename(old, file->path) < 0)
 			return error_context(error, "%s is now %s", file->path, old);
 		return error;
 	}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # libunwind finds the same frames in the registers and stack bytes of a recording: of a C++ program, to the entry of its
 # threads, and of the native part of .NET's stacks, to generated code.
-source "$SOURCE/test/live/support/recording.bash"
-source "$SOURCE/test/live/support/stacks.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 [ "$(uname -m)" = x86_64 ] || skip "the program that compares is for x86-64"
