@@ -35,20 +35,23 @@ void intervals_deinit(struct intervals *intervals)
 	*intervals = (struct intervals){0};
 }
 
-/* How many of the ascending numbers are at or below `limit`; no branch depends on them. */
+/* How many of the ascending numbers are at or below `limit`; no branch depends on them. Three of them at a time, which
+ * do not wait for each other. */
 static inline size_t count_up_to(const uint64_t *numbers, size_t count, uint64_t limit)
 {
 	const uint64_t *base = numbers;
 
-	if (!count)
-		return 0;
-	while (count > 1) {
-		size_t half = count / 2;
+	while (count > 3) {
+		size_t quarter = count / 4;
+		size_t passed = (size_t)(base[quarter - 1] <= limit) + (base[2 * quarter - 1] <= limit) +
+				(base[3 * quarter - 1] <= limit);
 
-		base += half * (base[half - 1] <= limit);
-		count -= half;
+		base += passed * quarter;
+		count -= 3 * quarter;
 	}
-	return (size_t)(base - numbers) + (*base <= limit);
+	for (; count && *base <= limit; count--)
+		base++;
+	return (size_t)(base - numbers);
 }
 
 /* Whether the last range that starts at or below `address` is where something was found last. */

@@ -9,6 +9,7 @@
 
 #define GUARD_NS 1000000000ULL /* contended releases were seen to wait for 23 ms */
 #define GUARDS_MAXIMUM 1024
+#define KEPT_PIECES 64 /* room for the next call's */
 
 static void remove_guard(struct space *space, size_t index)
 {
@@ -237,12 +238,15 @@ bool space_guards_take(struct space *space, const struct space_call *call, uint6
 
 bool space_guards_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
-	pieces taken = {0};
-	bool done = space_guards_take(space, call, start, end, &taken);
+	pieces *taken = &space->released;
+	bool done;
 
-	for (size_t i = 0; i < taken.count; i++)
-		space_edit_tell_released(space, &taken.items[i], call);
-	vector_deinit(&taken);
+	taken->count = 0;
+	done = space_guards_take(space, call, start, end, taken);
+	for (size_t i = 0; i < taken->count; i++)
+		space_edit_tell_released(space, &taken->items[i], call);
+	if (taken->capacity > KEPT_PIECES)
+		vector_deinit(taken);
 	return done;
 }
 

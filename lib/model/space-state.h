@@ -87,6 +87,7 @@ struct space {
 	uint64_t repaired_ns;		/* when something was repaired last */
 	struct space_check check;
 	uint64_t now_ns; /* time of the call being applied; 0: none is */
+	pieces released; /* by the call being applied; empty between calls but for its room */
 };
 
 static inline uint64_t space_losses(const struct space *space)

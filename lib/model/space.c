@@ -48,6 +48,7 @@ void space_destroy(struct space *space)
 		return;
 	release_everything(space);
 	map_deinit(&space->last_exits);
+	vector_deinit(&space->released);
 	free(space);
 }
 
