@@ -16,6 +16,8 @@
 
 #define READS_PER_STACK 64 /* on average, at most */
 
+#define NUMBERED_CALLCHAINS 16384
+
 #define NODE_BRANCH (1ULL << 63) /* the rest: index of the branch; else that of an entry */
 
 struct entry {
@@ -34,11 +36,19 @@ struct branch {
 	bool is_address; /* see read_again() */
 };
 
+/* Of a callchain that the caller has given a number. */
+struct numbered_callchain {
+	uint64_t number; /* 0: none */
+	uint32_t id;
+	uint32_t entry; /* found with it last, plus 1; 0: none yet */
+};
+
 struct unwind_memo {
 	size_t limit;
 	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
 	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
 	struct intern callchains;
+	struct numbered_callchain *numbered; /* NUMBERED_CALLCHAINS, by number; NULL: not needed yet */
 	VECTOR(struct entry) entries;
 	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
@@ -66,6 +76,8 @@ static void forget_all(struct unwind_memo *memo)
 {
 	map_deinit(&memo->ways);
 	intern_deinit(&memo->callchains);
+	free(memo->numbered);
+	memo->numbered = NULL;
 	vector_deinit(&memo->entries);
 	vector_deinit(&memo->branches);
 	vector_deinit(&memo->reads);
@@ -85,6 +97,28 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
+/* Its place; NULL: it has no number. */
+static struct numbered_callchain *find_numbered(const struct unwind_memo *memo, const struct unwind_input *input)
+{
+	return input->callchain_number && memo->numbered
+		   ? &memo->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
+		   : NULL;
+}
+
+/* Its id; INTERN_NONE: no stack has it. */
+static uint32_t find_callchain(const struct unwind_memo *memo, const struct unwind_input *input)
+{
+	struct numbered_callchain *numbered = find_numbered(memo, input);
+	uint32_t id;
+
+	if (numbered && numbered->number == input->callchain_number)
+		return numbered->id;
+	id = intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
+	if (numbered && id != INTERN_NONE)
+		*numbered = (struct numbered_callchain){.number = input->callchain_number, .id = id};
+	return id;
+}
+
 static bool describe_start(const struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 			   struct start *start_ret)
 {
@@ -100,8 +134,7 @@ static bool describe_start(const struct unwind_memo *memo, uint64_t generation, 
 	start_ret->flags =
 	    (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 | input->callchain_full << 3 |
 		      (start_ret->stack_pointer & 7) << 4 | (input->stack != NULL) << 7);
-	start_ret->callchain =
-	    intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
+	start_ret->callchain = find_callchain(memo, input);
 	return start_ret->callchain != INTERN_NONE;
 }
 
@@ -170,26 +203,39 @@ static bool matches(const struct unwind_memo *memo, const struct entry *entry, c
 	return true;
 }
 
+/* NULL: none that the way leads to. */
+static const struct entry *follow_way(const struct unwind_memo *memo, const struct start *start,
+				      const struct unwind_input *input)
+{
+	const uint64_t *node = map_get(&memo->ways, hash_start(start));
+
+	while (node && *node & NODE_BRANCH) {
+		size_t index = *node & ~NODE_BRANCH;
+		const struct branch *branch = &memo->branches.items[index];
+		struct unwind_read read = read_again(input, start->stack_pointer, branch->offset, branch->is_address);
+
+		node = map_get(&memo->ways, hash_way(index, &read));
+	}
+	return node ? &memo->entries.items[*node] : NULL;
+}
+
 bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 		     uint32_t *value_ret)
 {
+	struct numbered_callchain *numbered = find_numbered(memo, input);
 	const struct entry *entry;
-	const uint64_t *node;
 	struct start start;
 
 	if (!memo->rules || !describe_start(memo, generation, input, &start))
 		return false;
-	node = map_get(&memo->ways, hash_start(&start));
-	while (node && *node & NODE_BRANCH) {
-		size_t index = *node & ~NODE_BRANCH;
-		const struct branch *branch = &memo->branches.items[index];
-		struct unwind_read read = read_again(input, start.stack_pointer, branch->offset, branch->is_address);
-
-		node = map_get(&memo->ways, hash_way(index, &read));
+	entry = numbered && numbered->entry ? &memo->entries.items[numbered->entry - 1] : NULL;
+	if (!entry || !matches(memo, entry, &start, input)) {
+		entry = follow_way(memo, &start, input);
+		if (!entry || !matches(memo, entry, &start, input))
+			return false;
 	}
-	entry = node ? &memo->entries.items[*node] : NULL;
-	if (!entry || !matches(memo, entry, &start, input))
-		return false;
+	if (numbered)
+		numbered->entry = (uint32_t)(entry - memo->entries.items) + 1;
 	*value_ret = entry->value;
 	return true;
 }
@@ -203,6 +249,8 @@ static void make_room(struct unwind_memo *memo, const struct unwind_result *resu
 	    memo->reads.count + result->read_count > reads)
 		forget_all(memo);
 	memo->rules = result->rules;
+	if (!memo->numbered)
+		memo->numbered = calloc(NUMBERED_CALLCHAINS, sizeof(*memo->numbered));
 }
 
 /* False: out of memory. */

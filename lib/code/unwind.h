@@ -110,6 +110,7 @@ struct unwind_input {
 	size_t stack_size;	   /* 0: not one byte of it could be copied */
 	const uint64_t *callchain; /* NULL: none; [0] is the instruction pointer */
 	size_t callchain_count;
+	uint64_t callchain_number; /* the caller's: equal ones are equal callchains; 0: not known */
 	bool callchain_full;
 };
 

@@ -70,6 +70,7 @@ struct event_stack {
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;
+	uint64_t callchain_number;	  /* of this reader: equal ones are equal callchains; 0: not known */
 	bool callchain_full;		  /* as long as the kernel allows: the outer end may be cut */
 	struct event_registers registers; /* known == 0: none */
 	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */

@@ -266,17 +266,53 @@ START_TEST(test_no_registers)
 }
 END_TEST
 
+/* Who has a number is not looked at, but the rest of the stack is; places of numbers are shared. */
+START_TEST(test_numbered_callchains)
+{
+	uint64_t others = 1ULL << 32;
+
+	input.callchain_number = 7;
+	ck_assert(!recall(1, 0));
+	remember(1, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(recall(1, 3));
+		words[4] = JIT + 6;
+		ck_assert(!recall(1, 3));
+		words[4] = JIT + 2;
+		ck_assert(!recall(2, 3));
+		registers.values[RIP]++;
+		ck_assert(!recall(1, 3));
+		registers.values[RIP]--;
+		chain[2]++;
+		input.callchain_number += others;
+		ck_assert(!recall(1, 3));
+		chain[2]--;
+		ck_assert(recall(1, 3));
+		input.callchain_number -= others;
+	}
+	words[4] = JIT + 6;
+	remember(1, 4);
+	ck_assert(recall(1, 4));
+	words[4] = JIT + 2;
+	ck_assert(recall(1, 3));
+	input.callchain_number = 0;
+	ck_assert(recall(1, 3));
+}
+END_TEST
+
 static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
 	TCase *tests = tcase_create(name);
 
 	tcase_add_checked_fixture(tests, prepare, tear_down);
+	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, test_equal_stacks_hit);
 	tcase_add_test(tests, test_whatever_changed_misses);
 	tcase_add_test(tests, test_what_was_missing_must_be_missing);
 	tcase_add_test(tests, test_random_changes_are_exact);
 	tcase_add_test(tests, test_bounded);
 	tcase_add_test(tests, test_no_registers);
+	tcase_add_test(tests, test_numbered_callchains);
 	suite_add_tcase(suite, tests);
 }
 
