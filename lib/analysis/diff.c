@@ -165,7 +165,10 @@ static int compare_entries(const void *left, const void *right)
 
 	if (growth(a) != growth(b))
 		return growth(a) < growth(b) ? 1 : -1;
-	return group_a->id < group_b->id ? -1 : group_a->id > group_b->id;
+	if (group_a->id != group_b->id)
+		return group_a->id < group_b->id ? -1 : 1;
+	/* Of two reports: each gives its ids once. */
+	return !a->after - !b->after;
 }
 
 struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,

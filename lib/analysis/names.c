@@ -20,18 +20,18 @@ static uint64_t place_of(const struct names *names, const struct mmt_frame *fram
 	return names->anywhere ? 0 : frame->address;
 }
 
-static uint64_t hash_text(const char *text)
+static uint64_t hash_text(struct names *names, const char *text)
 {
-	return text ? map_hash(text, strlen(text)) : map_hash("", 0);
+	return id_table_hash(&names->by_hash, text, text ? strlen(text) : 0);
 }
 
-static uint64_t hash_frame(const struct names *names, const struct mmt_frame *frame)
+static uint64_t hash_frame(struct names *names, const struct mmt_frame *frame)
 {
-	uint64_t key[] = {place_of(names, frame), hash_text(frame->module), hash_text(frame->function),
-			  hash_text(frame->source_file),
+	uint64_t key[] = {place_of(names, frame), hash_text(names, frame->module), hash_text(names, frame->function),
+			  hash_text(names, frame->source_file),
 			  (uint64_t)frame->source_line << 32 | (uint64_t)frame->kind << 1 | frame->inlined};
 
-	return map_hash(key, sizeof(key));
+	return id_table_hash(&names->by_hash, key, sizeof(key));
 }
 
 static bool same_text(const char *left, const char *right)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <xxhash.h>
 
 #include "base/vector.h"
@@ -10,6 +12,19 @@
 #define WORD_BYTES 8 /* what is interned begins at such */
 
 enum { SLOT_EMPTY, SLOT_USED, SLOT_REMOVED };
+
+/* What a table's hashes begin with: never 0, and nobody can tell it from outside. */
+static uint64_t draw_seed(const void *table)
+{
+	struct timespec now = {0};
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed)) {
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+		seed = (uintptr_t)table ^ (uint64_t)now.tv_nsec << 32;
+	}
+	return seed | 1;
+}
 
 /* Finaliser of MurmurHash3 (public domain): spreads addresses and small integers alike. */
 static uint64_t spread(uint64_t key)
@@ -24,7 +39,7 @@ static uint64_t spread(uint64_t key)
 static struct map_slot *find_slot(const struct map *map, uint64_t key)
 {
 	struct map_slot *removed = NULL;
-	size_t position = spread(key) & (map->capacity - 1);
+	size_t position = spread(key ^ map->seed) & (map->capacity - 1);
 
 	for (;; position = (position + 1) & (map->capacity - 1)) {
 		struct map_slot *slot = &map->slots[position];
@@ -40,7 +55,7 @@ static struct map_slot *find_slot(const struct map *map, uint64_t key)
 
 static bool rehash(struct map *map)
 {
-	struct map larger = {.capacity = 16};
+	struct map larger = {.capacity = 16, .seed = map->seed ? map->seed : draw_seed(map)};
 
 	while (larger.capacity < map->count * 4)
 		larger.capacity *= 2;
@@ -117,6 +132,13 @@ void id_table_deinit(struct id_table *table)
 	*table = (struct id_table){0};
 }
 
+uint64_t id_table_hash(struct id_table *table, const void *data, size_t size)
+{
+	if (!table->seed)
+		table->seed = draw_seed(table);
+	return XXH3_64bits_withSeed(data, size, table->seed);
+}
+
 uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position)
 {
 	while (table->capacity) {
@@ -142,7 +164,8 @@ static void put_slot(struct id_table *table, struct id_slot slot)
 
 static bool enlarge(struct id_table *table)
 {
-	struct id_table larger = {.capacity = table->capacity ? table->capacity * 2 : 16, .count = table->count};
+	struct id_table larger = {
+	    .capacity = table->capacity ? table->capacity * 2 : 16, .count = table->count, .seed = table->seed};
 
 	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
 	if (!larger.slots)
@@ -191,19 +214,21 @@ static uint32_t find_entry(const struct intern *intern, uint64_t hash, const voi
 	return INTERN_NONE;
 }
 
-uint64_t map_hash(const void *data, size_t size)
+uint64_t map_checksum(const void *data, size_t size)
 {
 	return XXH3_64bits(data, size);
 }
 
 uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 {
-	return find_entry(intern, XXH3_64bits(data, size), data, size);
+	if (!intern->count)
+		return INTERN_NONE;
+	return find_entry(intern, XXH3_64bits_withSeed(data, size, intern->by_hash.seed), data, size);
 }
 
 uint32_t intern_put(struct intern *intern, const void *data, size_t size)
 {
-	uint64_t hash = XXH3_64bits(data, size);
+	uint64_t hash = id_table_hash(&intern->by_hash, data, size);
 	uint32_t id = find_entry(intern, hash, data, size);
 	size_t padded = (size + WORD_BYTES - 1) & ~(size_t)(WORD_BYTES - 1);
 

@@ -3,6 +3,9 @@
  * Hash tables, the only ones: `struct map` from a 64-bit key to a 64-bit value (a pointer, an index), `struct intern`,
  * which gives equal byte strings the same small id, and below it `struct id_table`, for those who keep what has the ids
  * elsewhere. Zero initialisation makes empty ones.
+ *
+ * Keys come from recordings and from the programs recorded, so each table hashes with a seed of its own: whoever
+ * chooses the keys cannot choose which of them collide.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -21,7 +24,8 @@ struct map {
 	struct map_slot *slots;
 	size_t capacity; /* a power of two, or 0 */
 	size_t count;
-	size_t used; /* count plus slots of removed keys */
+	size_t used;   /* count plus slots of removed keys */
+	uint64_t seed; /* 0: none yet, as nothing has been put */
 };
 
 void map_deinit(struct map *map);
@@ -35,8 +39,8 @@ bool map_put(struct map *map, uint64_t key, uint64_t value);
 /* False when absent. */
 bool map_remove(struct map *map, uint64_t key);
 
-/* Iterate in no particular order: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No map_put() while
- * iterating. */
+/* Iterate in an order that differs from run to run: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No
+ * map_put() while iterating. */
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
 struct id_slot {
@@ -49,11 +53,15 @@ struct id_table {
 	struct id_slot *slots;
 	size_t capacity; /* a power of two, or 0 */
 	size_t count;
+	uint64_t seed; /* 0: none yet */
 };
 
 #define ID_NONE UINT32_MAX
 
 void id_table_deinit(struct id_table *table);
+
+/* What the following two take: it means nothing to another table. */
+uint64_t id_table_hash(struct id_table *table, const void *data, size_t size);
 
 /* Ids whose hash may be equal, one after the other: *position is 0 at first. ID_NONE: no more. */
 uint32_t id_table_next(const struct id_table *table, uint64_t hash, size_t *position);
@@ -93,8 +101,8 @@ uint32_t intern_find(const struct intern *intern, const void *data, size_t size)
 /* The stored bytes, valid until the next intern_put(). `size_ret` may be NULL. */
 const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_ret);
 
-/* The hash that both use. */
-uint64_t map_hash(const void *data, size_t size);
+/* The same in each run and for ever: for files. No key to a table. */
+uint64_t map_checksum(const void *data, size_t size);
 
 /* Of the hash function's library: 802 is 0.8.2. */
 unsigned map_library_version(void);

@@ -202,7 +202,7 @@ static bool check(const struct name_cache *cache, const struct name_cache_key *k
 	(void)bytes_u32(bytes);
 	checksum = bytes_u64(bytes);
 	if (magic != MAGIC || version != VERSION || !bytes_ok(bytes) ||
-	    checksum != map_hash(bytes->position, bytes_left(bytes)))
+	    checksum != map_checksum(bytes->position, bytes_left(bytes)))
 		return false;
 	buffer_init(&identity, HEADER_BYTES);
 	put_identity(cache, key, &identity);
@@ -368,7 +368,7 @@ void name_cache_write(struct name_cache *cache, const struct name_cache_key *key
 	buffer_put_u64(&buffer, MAGIC);
 	buffer_put_u32(&buffer, VERSION);
 	buffer_put_u32(&buffer, 0);
-	buffer_put_u64(&buffer, map_hash(checked.data, checked.size));
+	buffer_put_u64(&buffer, map_checksum(checked.data, checked.size));
 	buffer_put(&buffer, checked.data, checked.size);
 	if (!buffer.error && !checked.error && buffer.size <= cache->limit) {
 		file_name(key, name);

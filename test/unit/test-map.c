@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -106,6 +107,92 @@ START_TEST(interned_bytes_survive_growth)
 }
 END_TEST
 
+/* The longest row of slots in use: what looking for a key may take. */
+static size_t longest_run(const struct map *map)
+{
+	size_t longest = 0, run = 0;
+
+	for (size_t i = 0; i < 2 * map->capacity; i++) {
+		run = map->slots[i & (map->capacity - 1)].state ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
+}
+
+static uint64_t inverse(uint64_t odd)
+{
+	uint64_t result = odd;
+
+	for (int i = 0; i < 5; i++)
+		result *= 2 - odd * result;
+	return result;
+}
+
+/* Whose hash this is, seed apart. */
+static uint64_t unspread(uint64_t hash)
+{
+	hash = (hash ^ hash >> 33) * inverse(0xc4ceb9fe1a85ec53ULL);
+	hash = (hash ^ hash >> 33) * inverse(0xff51afd7ed558ccdULL);
+	return hash ^ hash >> 33;
+}
+
+/* Keys that were made to collide: with no seed, and with that of another map. */
+START_TEST(chosen_keys_collide_in_no_other_map)
+{
+	struct map maps[3] = {0};
+	uint64_t first_seed;
+
+	ck_assert(map_put(&maps[0], 0, 0));
+	first_seed = maps[0].seed;
+	map_deinit(&maps[0]);
+	ck_assert(map_put(&maps[0], 0, 0));
+	ck_assert_uint_ne(maps[0].seed, first_seed);
+	for (uint64_t i = 0; i < 4000; i++) {
+		ck_assert(map_put(&maps[0], unspread(i << 20) ^ maps[0].seed, i));
+		ck_assert(map_put(&maps[1], unspread(i << 20) ^ maps[0].seed, i));
+		ck_assert(map_put(&maps[2], unspread(i << 20), i));
+	}
+	ck_assert_uint_ge(longest_run(&maps[0]), 4000);
+	ck_assert_uint_lt(longest_run(&maps[1]), 500);
+	ck_assert_uint_lt(longest_run(&maps[2]), 500);
+	for (size_t i = 0; i < 3; i++)
+		map_deinit(&maps[i]);
+}
+END_TEST
+
+/* All of these have one hash when there is no seed: the first words' products are 0. */
+START_TEST(chosen_texts_have_different_hashes)
+{
+	struct intern interns[2] = {0};
+	char text[] = "\xb8\xfe\x6c\x39\x23\xa4\x4b\xbe........................";
+	struct map seen = {0};
+
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(text + 8, 8, "%07x", i);
+		ck_assert_uint_eq(intern_put(&interns[0], text, 31), i);
+		ck_assert_uint_eq(intern_put(&interns[1], text, 31), i);
+		ck_assert_uint_eq(intern_find(&interns[0], text, 31), i);
+	}
+	ck_assert_uint_ne(interns[0].by_hash.seed, interns[1].by_hash.seed);
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < interns[i].by_hash.capacity; j++) {
+			if (interns[i].by_hash.slots[j].id)
+				ck_assert(map_put(&seen, interns[i].by_hash.slots[j].hash, 1));
+		}
+		intern_deinit(&interns[i]);
+	}
+	/* Of 2000, in 32 bits. */
+	ck_assert_uint_gt(seen.count, 1990);
+	map_deinit(&seen);
+}
+END_TEST
+
+START_TEST(checksum_is_the_same_for_ever)
+{
+	ck_assert_uint_eq(map_checksum("mmtrace", 7), 0x795bf8d0aa24e45eULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("map");
@@ -116,6 +203,9 @@ int main(void)
 	tcase_add_test(cases, iterates_over_each_key_once);
 	tcase_add_test(cases, equal_bytes_have_one_id);
 	tcase_add_test(cases, interned_bytes_survive_growth);
+	tcase_add_test(cases, chosen_keys_collide_in_no_other_map);
+	tcase_add_test(cases, chosen_texts_have_different_hashes);
+	tcase_add_test(cases, checksum_is_the_same_for_ever);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
