@@ -20,6 +20,15 @@ expect_log() {
 	grep -qE "$1" record.log || fail "no word of '$1': $(cat record.log)"
 }
 
+# Who has ended the recording once need not wait.
+end_at_once() {
+	for i in {1..40}; do
+		kill -INT "$recorder" 2>/dev/null || break
+		sleep 0.2
+	done
+	wait "$recorder" || fail "record ended with status $?"
+}
+
 # As .NET does: begun, ended, and nothing left.
 start_runtime writes
 start_recording -p "$pid" --ask-runtime -v
@@ -86,12 +95,11 @@ exec 3>&-
 
 # One that never answers: the calls made meanwhile are recorded, and whoever wants to end the recording need not wait.
 start_runtime silent
-start_recording -p "$pid" --ask-runtime --duration 6s
+start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
 let_work
-sleep 6
-kill -INT "$recorder"
-wait "$recorder" || fail "record ended with status $?"
+wait_until "the recorder to give it up" grep -q 'gives no names' record.log
+end_at_once
 expect_log "process $pid \(.NET\) gives no names.*no answer"
 expect_log "process $pid \(.NET\) may go on writing its perf map"
 report_json
@@ -99,15 +107,11 @@ expect_true_report
 expect_json '.allocated_bytes >= 1048576'
 exec 3>&-
 
-# Who has ended the recording once need not wait either.
+# Nor need who ends it while the question is open.
 start_runtime silent
 start_recording -p "$pid" --ask-runtime
 wait_until "the runtime to be asked" was_asked
-for i in {1..40}; do
-	kill -INT "$recorder" 2>/dev/null || break
-	sleep 0.2
-done
-wait "$recorder" || fail "record ended with status $?"
+end_at_once
 expect_log "process $pid \(.NET\) may go on writing its perf map: it has not said that it stops"
 exec 3>&-
 

@@ -4,13 +4,21 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
+dump() {
+	"$MMTRACE" dump -i "$recording" >"$directory/dump.out"
+}
 count_readings() {
-	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
 	readings=$(grep -c " snapshot-begin .*snapshot=interval" "$directory/dump.out")
 	ends=$(grep -c " snapshot-end .*snapshot=interval" "$directory/dump.out")
 }
+dump_and_count() {
+	dump || fail "dump failed"
+	count_readings
+}
 
+# Asked while it is recorded.
 has_readings() {
+	dump || return
 	count_readings
 	[ "$ends" -ge "$1" ]
 }
@@ -23,7 +31,7 @@ report_json
 expect_true_report
 # Nor has a check on the way repaired what a call in flight was going to settle.
 expect_json '.processes[0] | .checked and .repaired_bytes == 0'
-count_readings
+dump_and_count
 # Not more than asked for; fewer where the machine has more to do than to read maps.
 milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
 [ "$readings" -ge 2 ] && [ "$readings" -le $((milliseconds / 100)) ] ||
@@ -31,7 +39,7 @@ milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
 [ "$readings" = "$ends" ] || fail "$readings readings, but $ends ends of such"
 # The time of the recording's own clock goes on between them: calls are drained meanwhile.
 "$MMTRACE" record -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
-count_readings
+dump_and_count
 [ "$readings" = 0 ] || fail "$readings readings although none were asked for"
 kill -9 "$pid"
 
@@ -42,7 +50,7 @@ let_work
 wait_until "readings before it ends" has_readings 2
 let_end
 wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
-count_readings
+dump_and_count
 [ "$ends" -ge 2 ] || fail "only $ends readings before it ended"
 report_json
 expect_true_report

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A long recording: hundreds of thousands of calls, as many as come in minutes elsewhere, and the recorder takes no more memory
 # for them; nor for the maps that it reads all the while.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 # Of the sanitizer's build: memory that was freed is given out again soon.
 export ASAN_OPTIONS=${ASAN_OPTIONS-}:quarantine_size_mb=1
+# Of its own: before Linux 6.14 the pages of rings that were used count as resident.
 memory_kib() {
-	awk '/^VmRSS:/ { print $2 }' "/proc/$recorder/status"
+	awk '/^RssAnon:/ { print $2 }' "/proc/$recorder/status"
 }
 has_grown_by() {
 	[ "$(stat -c %s "$recording")" -gt $(($1 + $2)) ]

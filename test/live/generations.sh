@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Three generations that are born within a moment on different CPUs, hundreds of times: the call of each youngest one is
 # there, in whichever order the rings are read, with events of threads and on CPUs.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 families=300

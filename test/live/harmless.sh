@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What a target and its system are after a recording, they were before: state and files of the process, mounts, tracefs. The
 # recorder sends no signal, traces nobody, writes into nobody's memory, and makes or changes no file but its own.
-source "$SOURCE/test/live/support/recording.bash"
+source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 [ "$(id -u)" = 0 ] || skip "only root has mounts of its own"
 # The mounts are this test's own, and tracefs is not among them: what the recorder takes must not stay.
 [ -n "${MOUNTS_ARE_OURS-}" ] || {
+	unshare --mount true 2>/dev/null || skip "no mounts of its own can be had here"
 	cd / && rm -rf "$directory"
 	MOUNTS_ARE_OURS=1 exec unshare --mount bash "$0"
 }
 while umount /sys/kernel/tracing 2>/dev/null; do :; done
+[ "$(stat -f -c %T /sys/kernel/tracing)" != tracefs ] || skip "tracefs is in use and stays mounted"
 
 # What of it changes by itself is left out: sizes, times, how often it ran.
 look() {
