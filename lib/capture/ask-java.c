@@ -49,27 +49,36 @@ static bool make_trigger(const struct java *java, bool *made_ret)
 	return S_ISREG(status.st_mode) && status.st_uid == java->owner;
 }
 
-/* A thread of the machine that was not attached to before starts to listen. */
-static void wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+static int connect_to(const struct java *java)
+{
+	return target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
+}
+
+/*
+ * A thread of the machine that was not attached to before starts to listen. Its socket may have been there before: one
+ * that was killed leaves it, and another may get its number.
+ */
+static int wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
 {
 	uint64_t until_ns = clock_now_ns() + ATTACH_NS;
 	bool made;
+	int fd = -1;
 
 	/* One that does not handle the signal would die of it. */
 	if (!java->handles_signal) {
 		snprintf(refusal, QUESTION_REFUSAL_BYTES,
 			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
 			 "starting)");
-		return;
+		return -1;
 	}
 	if (!make_trigger(java, &made)) {
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s cannot be made in its /tmp: %s", java->trigger_name,
 			 strerrorname_np(errno));
-		return;
+		return -1;
 	}
 	if (syscall(SYS_pidfd_send_signal, java->pidfd, SIGQUIT, NULL, 0) < 0)
 		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it cannot be signalled: %s", strerrorname_np(errno));
-	while (!*refusal && !target_socket_exists(java->owner, java->directory, java->socket_name)) {
+	while (!*refusal && (fd = connect_to(java)) < 0) {
 		if (clock_now_ns() >= until_ns)
 			snprintf(refusal, QUESTION_REFUSAL_BYTES,
 				 "it does not listen within %llu s (-XX:+DisableAttachMechanism, or it is stopped)",
@@ -78,6 +87,7 @@ static void wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL
 	}
 	if (made)
 		(void)unlinkat(java->directory, java->trigger_name, 0);
+	return fd;
 }
 
 /* The status in decimal, a newline, then what the command says. */
@@ -115,19 +125,11 @@ static enum question_answer command(int fd, char refusal[QUESTION_REFUSAL_BYTES]
 
 static enum question_answer ask(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
 {
-	CLEANUP(close) int fd = target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
+	CLEANUP(close) int fd = connect_to(java);
 
-	if (fd < 0) {
-		wake_listener(java, refusal);
-		if (*refusal)
-			return QUESTION_REFUSED;
-		fd = target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
-	}
-	if (fd >= 0)
-		return command(fd, refusal);
-	snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s in its /tmp cannot be connected to: %s", java->socket_name,
-		 strerrorname_np(errno));
-	return QUESTION_REFUSED;
+	if (fd < 0)
+		fd = wake_listener(java, refusal);
+	return fd >= 0 ? command(fd, refusal) : QUESTION_REFUSED;
 }
 
 static void name_trigger(pid_t namespace_pid, char name[32])

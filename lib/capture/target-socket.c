@@ -71,13 +71,6 @@ static int open_socket(uid_t owner, int directory, const char *name)
 	return -1;
 }
 
-bool target_socket_exists(uid_t owner, int directory, const char *name)
-{
-	CLEANUP(close) int fd = open_socket(owner, directory, name);
-
-	return fd >= 0;
-}
-
 /* Another process of the same user could have made the socket under this name. */
 static bool is_peer(int fd, pid_t pid)
 {

@@ -21,10 +21,7 @@ int target_directory_open(pid_t pid, const char *path);
  */
 const char *target_become_user(pid_t pid, uid_t *owner_ret);
 
-/* Whether there is a socket of the user. */
-bool target_socket_exists(uid_t owner, int directory, const char *name);
-
-/* Connected to the very process, non-blocking; -1 and errno. */
+/* To a socket of the user, at which the very process listens; non-blocking. -1 and errno. */
 int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *name);
 
 /* All of it by then, or false. */

@@ -136,6 +136,16 @@ if [ -e "/tmp/.attach_pid$pid" ]; then
 fi
 exec 3>&-
 
+# A socket that a killed one of the same number has left in its /tmp is not taken for the one it will listen at.
+start_runtime attaches
+start_recording -p "$pid" --ask-runtime -v
+let_work
+stop_recording
+rm -f "/tmp/.java_pid$pid" "/tmp/perf-$pid.map"
+expect_log "process $pid \(Java\) was asked for a perf map"
+! grep -q 'gives no names' record.log || fail "it was not waited for: $(cat record.log)"
+exec 3>&-
+
 # Whose runtime is not known is said as well.
 start_workload jit-frameless
 rm -f "/tmp/perf-$pid.map"

@@ -4,6 +4,7 @@
 #     memory. MODE says how it answers:
 #     writes: as .NET does; lies: yes, but there is no map; refuses; silent: never; late: after 6 s
 #     java: it is no .NET but Java, which catches SIGQUIT and does nothing about it
+#     attaches: Java that listens some time after SIGQUIT; until then its socket is one that nobody listens at any more
 import contextlib
 import ctypes
 import mmap
@@ -19,14 +20,43 @@ mode = sys.argv[1]
 perf_map = f"/tmp/perf-{os.getpid()}.map"
 magic = b"DOTNET_IPC_V1\0"
 
-name = "libjvm.so" if mode == "java" else "libcoreclr.so"
-signal.signal(signal.SIGQUIT, lambda *_: None)
+java_socket = f"/tmp/.java_pid{os.getpid()}"
+
+
+def bind(path):
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind(path)
+    return bound
+
+
+def attach():
+    time.sleep(0.5)
+    listener = bind(java_socket + ".tmp")
+    listener.listen()
+    os.rename(java_socket + ".tmp", java_socket)
+    peer, _ = listener.accept()
+    request = peer.recv(4096)
+    assert request.startswith(b"1\0jcmd\0Compiler.perfmap\0"), request
+    with open(perf_map, "w") as names:
+        names.write("1000 10 its own code\n")
+    peer.send(b"0\n")
+    peer.close()
+
+
+def catch(*_):
+    if mode == "attaches":
+        threading.Thread(target=attach, daemon=True).start()
+
+
+if mode == "attaches":
+    bind(java_socket).close()
+name = "libjvm.so" if mode in ("java", "attaches") else "libcoreclr.so"
+signal.signal(signal.SIGQUIT, catch)
 with open(name, "wb") as library:
     library.write(b"\x90" * 4096)
 with open(name, "rb") as library:
     image = mmap.mmap(library.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(os.path.join(os.environ["TMPDIR"], f"dotnet-diagnostic-{os.getpid()}-1-socket"))
+listener = bind(os.path.join(os.environ["TMPDIR"], f"dotnet-diagnostic-{os.getpid()}-1-socket"))
 listener.listen()
 
 
