@@ -102,15 +102,49 @@ static const struct cfi_row *find_generated_row(struct lookup *lookup, uint64_t 
 		      : NULL;
 }
 
+static const char *path_name(const void *view, uint32_t path)
+{
+	return code_view_path_name(view, path);
+}
+
+/* The row of the function of a mapped program in whose frame the runtime's code runs; NULL: in none. */
+static const struct cfi_row *find_host(struct lookup *lookup)
+{
+	struct code_view *view = lookup->view;
+	const struct space *space = lookup->process->space;
+	const struct runtime *runtime = runtimes_of_space(space, path_name, view);
+	const struct cfi_row *row = NULL;
+	const struct space_interval *interval;
+	struct program *last = NULL;
+
+	if (!runtime || !runtime->interpreter)
+		return NULL;
+	for (uint64_t position = 0; !row && (interval = space_next(space, position)); position = interval->end) {
+		const struct space_attributes *attributes = &interval->attributes;
+		struct program *program = NULL;
+		uint64_t ignored;
+
+		if (attributes->protection & PROT_EXEC && attributes->inode &&
+		    runtimes_of_file(path_name(view, attributes->path)) == runtime)
+			program = mapped_programs_find(&view->mapped, interval, interval->start, &ignored);
+		if (program && program != last)
+			row = program_frame_row(program, runtime->interpreter);
+		last = program ? program : last;
+	}
+	return row;
+}
+
 /* The recorded bytes of the process's generated code; NULL: none. */
 static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
 
-	if (!state->code_looked_up)
+	if (!state->code_looked_up) {
 		mmt_error_destroy(
 		    copied_code_create(view->metadata, view->mapped.programs, state->pid, &state->copied_code));
+		copied_code_use_host(state->copied_code, state->copied_code ? find_host(lookup) : NULL);
+	}
 	state->code_looked_up = true;
 	return state->copied_code;
 }
@@ -207,11 +241,6 @@ static int follows_call(void *context, uint64_t return_address)
 	program = mapped_programs_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
 	return program ? program_follows_call(program, file_address + 1)
 		       : generated_follows_call(lookup, return_address);
-}
-
-static const char *path_name(const void *view, uint32_t path)
-{
-	return code_view_path_name(view, path);
 }
 
 /* The process has generated code: whose it is can be told while the files of the runtime are mapped. */

@@ -11,6 +11,7 @@ struct copied_code {
 	const struct code_copies *copies;
 	const struct process_code *process;
 	struct programs *programs;
+	const struct cfi_row *host;
 	struct map
 	    rows; /* address and whether it is a return address -> place in `epilogues`, whose items may be NULL */
 	VECTOR(struct epilogue *) epilogues;
@@ -46,6 +47,12 @@ void copied_code_destroy(struct copied_code *copied)
 	free(copied);
 }
 
+void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host)
+{
+	if (copied)
+		copied->host = host;
+}
+
 static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
 	const struct copied_code *copied = context;
@@ -55,7 +62,7 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 
 static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t address, bool is_return_address)
 {
-	const struct epilogue_code code = {.read = read_code, .context = copied};
+	const struct epilogue_code code = {.read = read_code, .context = copied, .host = copied->host};
 	struct epilogue *epilogue = malloc(sizeof(*epilogue));
 
 	if (epilogue &&

@@ -23,6 +23,10 @@ struct mmt_error *copied_code_create(const struct reader_metadata *metadata, str
 /* Accepts NULL, as those below do. */
 void copied_code_destroy(struct copied_code *copied);
 
+/* The code runs in the frame of a function with this row: see struct epilogue_code. Before the first row is asked for.
+ */
+void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host);
+
 /* The row of an address, or of the instruction before a return address: deduced and unsure; NULL: none. */
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address);
 

@@ -6,24 +6,36 @@
 #include <sys/mman.h>
 
 static const struct runtime runtimes[] = {
-    {"dotnet", ".NET",
-     "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without jitdump)",
-     NULL, NULL},
-    {"java", "Java",
-     "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
-     "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, without "
-     "which stacks may end at its code",
-     "-XX:+PreserveFramePointer", NULL},
-    {"node", "Node", "start it with --perf-basic-prof --interpreted-frames-native-stack", NULL, NULL},
-    {"python", "Python", "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)",
-     NULL, NULL},
-    {"mono", "Mono", "start it with --jitmap, and with MONO_DEBUG=disable_omit_fp in its environment",
-     "MONO_DEBUG=disable_omit_fp", NULL},
-    {"php", "PHP", "start it with -d opcache.jit_debug=0x10", NULL,
-     "its compiled functions keep no frame pointers; start it with -d opcache.jit=off, and they are interpreted"},
-    {"erlang", "Erlang", "start it with +JPperf map", NULL,
-     "its compiled functions run on stacks of their own, which are not recorded; no option of it changes that"},
-    {"ruby", "Ruby", "start it with --yjit-perf (Ruby 3.3 and later)", NULL, NULL},
+    {.name = "dotnet",
+     .label = ".NET",
+     .advice = "record with --ask-runtime, or start it with DOTNET_PerfMapEnabled=1 in its environment (3: without "
+	       "jitdump)"},
+    {.name = "java",
+     .label = "Java",
+     .advice = "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
+	       "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, "
+	       "without which stacks may end at its code",
+     .frame_pointers = "-XX:+PreserveFramePointer"},
+    {.name = "node", .label = "Node", .advice = "start it with --perf-basic-prof --interpreted-frames-native-stack"},
+    {.name = "python",
+     .label = "Python",
+     .advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
+    {.name = "mono",
+     .label = "Mono",
+     .advice = "start it with --jitmap, and with MONO_DEBUG=disable_omit_fp in its environment",
+     .frame_pointers = "MONO_DEBUG=disable_omit_fp"},
+    {.name = "php",
+     .label = "PHP",
+     .advice = "start it with -d opcache.jit_debug=0x10",
+     .interpreter = "execute_ex",
+     .whole_stacks = "the instructions of its compiled functions, which lead further, are not in the recording; start "
+		     "it with -d opcache.jit=off, and they are interpreted"},
+    {.name = "erlang",
+     .label = "Erlang",
+     .advice = "start it with +JPperf map",
+     .whole_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option of it "
+		     "changes that"},
+    {.name = "ruby", .label = "Ruby", .advice = "start it with --yjit-perf (Ruby 3.3 and later)"},
 };
 
 /* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */

@@ -57,6 +57,7 @@ struct cfi_row {
 	bool signal_frame;
 	bool has_expressions; /* needs more than what is here: see expressions.h */
 	bool deduced;	      /* from the instructions, where no table says anything */
+	bool other_stack;     /* the caller is on another stack: nothing else here counts */
 	bool unsure;	      /* the instructions may have been others: only if it leads behind a call */
 	/* Of cfi_row_finish(): */
 	bool plain;	       /* CFA is register plus offset, and so are all places where something is saved */

@@ -173,6 +173,15 @@ static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
 	return true;
 }
 
+/* Operand 1 is memory that neither the stack pointer nor the frame pointer leads to. */
+static bool is_memory_off_stack(const cs_x86 *x86)
+{
+	const cs_x86_op *operand = &x86->operands[1];
+
+	return x86->op_count == 2 && operand->type == X86_OP_MEM && operand->mem.base != X86_REG_RSP &&
+	       operand->mem.base != X86_REG_RBP && !operand->mem.index;
+}
+
 /* Instructions that set the stack pointer, and those that read it into a register. */
 static enum instruction_kind stack_kind(const cs_insn *instruction, struct instruction *decoded)
 {
@@ -196,6 +205,8 @@ static enum instruction_kind stack_kind(const cs_insn *instruction, struct instr
 		decoded->reg = number_of(x86->operands[0].reg);
 		return INSTRUCTION_LOAD;
 	}
+	if (to_stack_pointer && instruction->id == X86_INS_MOV && is_memory_off_stack(x86))
+		return INSTRUCTION_SWITCH;
 	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
 }
 
@@ -244,7 +255,7 @@ static enum instruction_kind kind_of(struct disassembly *disassembly, struct ins
 		if (instruction->id == X86_INS_JMP)
 			return direct			? INSTRUCTION_JUMP
 			       : jumps_to_function(x86) ? INSTRUCTION_RETURN
-							: INSTRUCTION_END;
+							: INSTRUCTION_LEAP;
 		return direct ? INSTRUCTION_BRANCH : INSTRUCTION_END;
 	}
 	return stack_kind(instruction, decoded);

@@ -43,6 +43,8 @@ enum instruction_kind {
 	INSTRUCTION_LEAVE,   /* the stack pointer becomes the frame pointer, which is then popped */
 	INSTRUCTION_FRAME,   /* the stack pointer becomes the frame pointer + `amount` */
 	INSTRUCTION_PADDING, /* does nothing */
+	INSTRUCTION_LEAP,    /* jumps to a place that it takes from a register or from memory */
+	INSTRUCTION_SWITCH,  /* the stack pointer becomes what was kept elsewhere than on the stack */
 	INSTRUCTION_END,     /* nothing is known to follow, or of the stack pointer */
 };
 

@@ -44,8 +44,18 @@ struct path {
 	unsigned stored_count;
 };
 
+/* How a path ends. */
+enum path_end {
+	PATH_UNKNOWN,
+	PATH_MERGES, /* with what has been followed, or there was too much of it */
+	PATH_RETURNS,
+	PATH_LEAPS,
+	PATH_SWITCHES_STACK,
+};
+
 struct search {
 	bool pads_inside;
+	bool has_limit; /* not every path was followed to its end */
 	struct path waiting[PATHS_MAX];
 	unsigned waiting_count;
 	uint64_t visited[INSTRUCTIONS_MAX];
@@ -148,6 +158,8 @@ static bool apply(struct path *path, const struct instruction *instruction)
 	case INSTRUCTION_BRANCH:
 		return true;
 	case INSTRUCTION_RETURN:
+	case INSTRUCTION_LEAP:
+	case INSTRUCTION_SWITCH:
 	case INSTRUCTION_END:
 		break;
 	}
@@ -160,15 +172,41 @@ static bool visit(struct search *search, uint64_t address)
 		if (search->visited[i] == address)
 			return false;
 	}
-	if (search->visited_count == INSTRUCTIONS_MAX)
+	if (search->visited_count == INSTRUCTIONS_MAX) {
+		search->has_limit = true;
 		return false;
+	}
 	search->visited[search->visited_count++] = address;
 	return true;
 }
 
-/* True: the path ends with a return. */
-static bool follow(struct search *search, struct path *path, struct disassembly *disassembly,
-		   const struct epilogue_code *code)
+/* Remember where else a branch leads. */
+static void keep_branch(struct search *search, const struct path *path, uint64_t target)
+{
+	if (search->waiting_count == PATHS_MAX) {
+		search->has_limit = true;
+		return;
+	}
+	search->waiting[search->waiting_count] = *path;
+	search->waiting[search->waiting_count++].address = target;
+}
+
+static enum path_end end_of(const struct instruction *instruction)
+{
+	switch ((enum instruction_kind)instruction->kind) {
+	case INSTRUCTION_RETURN:
+		return PATH_RETURNS;
+	case INSTRUCTION_LEAP:
+		return PATH_LEAPS;
+	case INSTRUCTION_SWITCH:
+		return PATH_SWITCHES_STACK;
+	default:
+		return PATH_UNKNOWN;
+	}
+}
+
+static enum path_end follow(struct search *search, struct path *path, struct disassembly *disassembly,
+			    const struct epilogue_code *code)
 {
 	while (visit(search, path->address)) {
 		const uint8_t *bytes = NULL;
@@ -176,22 +214,18 @@ static bool follow(struct search *search, struct path *path, struct disassembly 
 		struct instruction instruction;
 
 		if (!size || (path->ends_at_padding && code->begins && code->begins(code->context, path->address)))
-			return false;
+			return PATH_UNKNOWN;
 		disassembly_decode(disassembly, bytes, size, path->address, &instruction);
-		if (instruction.kind == INSTRUCTION_RETURN)
-			return true;
 		if (!apply(path, &instruction))
-			return false;
+			return end_of(&instruction);
 		path->ends_at_padding = instruction.kind == INSTRUCTION_CALL && !search->pads_inside;
 		path->address += instruction.size;
-		if (instruction.kind == INSTRUCTION_BRANCH && search->waiting_count < PATHS_MAX) {
-			search->waiting[search->waiting_count] = *path;
-			search->waiting[search->waiting_count++].address = instruction.target;
-		}
+		if (instruction.kind == INSTRUCTION_BRANCH)
+			keep_branch(search, path, instruction.target);
 		if (instruction.kind == INSTRUCTION_JUMP)
 			path->address = instruction.target;
 	}
-	return false;
+	return PATH_MERGES;
 }
 
 /* The row of a path that has come to its return. False: it cannot be one. */
@@ -224,21 +258,50 @@ static bool describe(const struct path *path, struct epilogue *epilogue)
 	return true;
 }
 
+/* The row of a path that has left for the function in whose frame it runs: nothing of that is above the stack pointer.
+ */
+static bool describe_host(const struct path *path, const struct cfi_row *host, struct epilogue *epilogue)
+{
+	if (path->stack_pointer.base != STACK_POINTER || path->stack_pointer.offset < 0 ||
+	    host->cfa_kind != CFI_CFA_REGISTER || host->cfa_register != STACK_POINTER ||
+	    !is_plausible(host->cfa_offset) || host->has_expressions ||
+	    host->rule_count > sizeof(epilogue->rules) / sizeof(*epilogue->rules))
+		return false;
+	for (uint8_t i = 0; i < host->rule_count; i++) {
+		if (host->rules[i].kind != CFI_RULE_OFFSET)
+			return false;
+		epilogue->rules[i] = host->rules[i];
+	}
+	epilogue->row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
+					 .cfa_register = STACK_POINTER,
+					 .cfa_offset = path->stack_pointer.offset + host->cfa_offset,
+					 .rule_count = host->rule_count,
+					 .return_column = host->return_column,
+					 .deduced = true};
+	return true;
+}
+
 bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
 		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret)
 {
 	struct search search = {.pads_inside = pads_inside, .waiting_count = 1};
+	bool switches_stack = false, ends_otherwise = false;
 
 	search.waiting[0] = (struct path){.address = address,
 					  .ends_at_padding = is_return_address && !pads_inside,
 					  .stack_pointer = {.base = STACK_POINTER}};
 	while (search.waiting_count) {
 		struct path path = search.waiting[--search.waiting_count];
+		enum path_end end = follow(&search, &path, disassembly, code);
 
-		if (follow(&search, &path, disassembly, code) && describe(&path, epilogue_ret))
+		if ((end == PATH_RETURNS && describe(&path, epilogue_ret)) ||
+		    (end == PATH_LEAPS && code->host && describe_host(&path, code->host, epilogue_ret)))
 			return true;
+		switches_stack |= end == PATH_SWITCHES_STACK;
+		ends_otherwise |= end != PATH_SWITCHES_STACK && end != PATH_MERGES;
 	}
-	return false;
+	epilogue_ret->row = (struct cfi_row){.deduced = true, .other_stack = true};
+	return switches_stack && !ends_otherwise && !search.has_limit;
 }
 
 const struct cfi_row *epilogue_row(struct epilogue *epilogue)

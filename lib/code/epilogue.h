@@ -28,11 +28,19 @@ struct epilogue_code {
 	 * knows. */
 	bool (*begins)(void *context, uint64_t address);
 	void *context;
+	/*
+	 * The code has no frame of its own but runs in that of another function, which has jumped to it and which it
+	 * leaves to by jumps through registers and memory: the row of that function. NULL: it has.
+	 */
+	const struct cfi_row *host;
 };
 
 /*
  * `pads_inside`: padding behind a call may be inside a function, as compilers of Java align their calls; else such a
  * call does not return.
+ *
+ * Where every path loads the stack pointer from elsewhere before it can return, the row says that the caller is on
+ * another stack.
  *
  * False: no path of bounded length returns, or the stack pointer cannot be followed (x86-64 only).
  */

@@ -346,6 +346,16 @@ enum code_stub program_stub(struct program *program, uint64_t address, bool is_r
 	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
 }
 
+const struct cfi_row *program_frame_row(struct program *program, const char *function)
+{
+	uint64_t start, end;
+
+	open_symbols(program);
+	if (!program->symbols || !symbols_named_range(program->symbols, function, &start, &end))
+		return NULL;
+	return program_cfi(program, start + (end - start) / 2);
+}
+
 static bool function_begins(void *context, uint64_t address)
 {
 	struct program *program = context;

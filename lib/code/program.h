@@ -66,6 +66,9 @@ const struct cfi_row *program_cfi(struct program *program, uint64_t address);
  */
 struct code_place program_place(struct program *program, uint64_t address, bool is_return_address);
 
+/* The row of the function of this name once it has made its frame; NULL: none. Valid as long as the program. */
+const struct cfi_row *program_frame_row(struct program *program, const char *function);
+
 /* What the code is by its name or as the program's entry: the symbols are loaded for it. */
 enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
 

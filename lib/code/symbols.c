@@ -486,6 +486,18 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 	return true;
 }
 
+bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret)
+{
+	load(symbols);
+	for (size_t i = 0; i < symbols->table.count; i++) {
+		const struct symbol *symbol = &symbols->table.items[i];
+
+		if (!strcmp(symbol->name, name))
+			return symbols_function_range(symbols, symbol->start, start_ret, end_ret);
+	}
+	return false;
+}
+
 const char *symbols_library_version(void)
 {
 	return dwfl_version(NULL);

@@ -43,6 +43,9 @@ const char *symbols_function(struct symbols *symbols, uint64_t address);
 /* Where the function at `address` begins and ends, by its symbol; false: there is none. */
 bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret);
 
+/* The same of the function called so in the table. */
+bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
+
 const char *symbols_library_version(void);
 
 #endif

@@ -245,6 +245,8 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	rule = cfi_row_rule(row, row->return_column);
 	if (rule && rule->kind == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ENTRY;
+	if (row->other_stack)
+		return UNWIND_STEP_OTHER_STACK;
 	if (row->signal_frame)
 		return unwind_step_by_signal_frame(state);
 	if (row->has_expressions)

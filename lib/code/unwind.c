@@ -321,7 +321,8 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 		return step_without_cfi(state);
 	state->rejected = 0;
 	last = unwind_step_by_cfi(state, place->row);
-	if (last == UNWIND_STEP_DONE || !place->row->deduced || (last != UNWIND_STEP_NO_DATA && !place->row->unsure))
+	if (last == UNWIND_STEP_DONE || last == UNWIND_STEP_OTHER_STACK || !place->row->deduced ||
+	    (last != UNWIND_STEP_NO_DATA && !place->row->unsure))
 		return last;
 	last = step_without_cfi(state);
 	/* Two answers, neither of which is proved. */

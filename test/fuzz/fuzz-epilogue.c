@@ -56,11 +56,24 @@ static int is_base(uint8_t number)
 	return number == STACK_POINTER || number == FRAME_POINTER;
 }
 
-static void check_row(const struct cfi_row *row)
+/* The row of a function that has made its frame. */
+#define HOST_FRAME 48
+static const struct cfi_rule host_rules[] = {{.number = 3, .kind = CFI_RULE_OFFSET, .offset = -16},
+					     {.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -8}};
+static const struct cfi_row host = {.rules = host_rules,
+				    .rule_count = 2,
+				    .cfa_kind = CFI_CFA_REGISTER,
+				    .cfa_register = STACK_POINTER,
+				    .cfa_offset = HOST_FRAME,
+				    .return_column = RETURN_COLUMN};
+
+static void check_row(const struct cfi_row *row, bool has_host)
 {
 	const struct cfi_rule *last = &row->rules[row->rule_count - 1];
 
 	require(row->deduced && !row->has_expressions && !row->signal_frame);
+	if (row->other_stack)
+		return;
 	require(row->cfa_kind == CFI_CFA_REGISTER && is_base(row->cfa_register));
 	require(row->cfa_offset > -FRAME_MAX && row->cfa_offset < FRAME_MAX);
 	require(row->cfa_register == FRAME_POINTER || row->cfa_offset > 0);
@@ -71,7 +84,8 @@ static void check_row(const struct cfi_row *row)
 		const struct cfi_rule *rule = &row->rules[i];
 
 		require(rule->number < EPILOGUE_REGISTERS && rule->number < rule[1].number);
-		require(rule->kind == CFI_RULE_UNDEFINED || (rule->kind == CFI_RULE_AT_REGISTER && is_base(rule->reg)));
+		require((has_host && rule->kind == CFI_RULE_OFFSET && row->cfa_offset >= HOST_FRAME) ||
+			rule->kind == CFI_RULE_UNDEFINED || (rule->kind == CFI_RULE_AT_REGISTER && is_base(rule->reg)));
 	}
 }
 
@@ -79,17 +93,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct disassembly *disassembly;
 	struct code code = {.bytes = data + 1, .size = size - 1};
-	const struct epilogue_code access = {.read = read_code, .context = &code};
+	struct epilogue_code access = {.read = read_code, .context = &code};
 	struct epilogue epilogue;
 
 	if (size < 2)
 		return 0;
 	if (!disassembly)
 		require(disassembly_create(EM_X86_64, &disassembly) == NULL);
-	for (int pads_inside = 0; pads_inside < 2; pads_inside++) {
+	for (int way = 0; way < 4; way++) {
 		code.reads = 0;
-		if (epilogue_find(disassembly, &access, ADDRESS + (data[0] >> 1), data[0] & 1, pads_inside, &epilogue))
-			check_row(epilogue_row(&epilogue));
+		access.host = way & 2 ? &host : NULL;
+		if (epilogue_find(disassembly, &access, ADDRESS + (data[0] >> 1), data[0] & 1, way & 1, &epilogue))
+			check_row(epilogue_row(&epilogue), access.host);
 	}
 	free(code.given);
 	return 0;

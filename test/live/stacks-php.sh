@@ -1,29 +1,49 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Whole stacks of PHP's interpreter. Code of its just-in-time compiler keeps no frame pointers: such a stack ends there, with
-# the function's name, and is not called whole.
+# Whole stacks of PHP: interpreted, and with its just-in-time compiler, whose code runs in the interpreter's frame.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 need_perf
 command -v php >/dev/null || skip "no php is installed"
 rounds=50
+stack_bytes=65280
 stack_entries+='|^[?]@php'
 record_stacks php "$stack_sources/program.php" $rounds
 expect_whole_stacks $((4 * rounds))
-expect_stack $((4 * rounds))+ 'mmap<...<execute_ex<zend_execute<...<php_execute_script<...<__libc_start_main*'
+outer='zend_execute<...<php_execute_script<...<__libc_start_main*'
+expect_stack $((4 * rounds))+ "mmap<...<execute_ex<$outer"
 
-record_stacks php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=1205 -d opcache.jit_debug=0x10 \
-	"$stack_sources/program.php" $rounds
-expect_json 'any(.groups[].frames[]; .kind == "jit")' && expect_json "[.groups[] |
-	select(any(.frames[]; .function == \"JIT\$leak_string\")) |
-	if .stack_end == \"no_unwind_data\" and .frames[-1].function == \"JIT\$leak_string\" then .allocated_count else -1000000 end] |
-	add >= 4 * $rounds"
-expect_json 'all(.groups[]; .stack_end == "entry" or any(.frames[]; .kind == "jit"))'
+compiler=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.file_update_protection=0)
+# compiled_case TITLE OPTION...: one function of PHP calls another in one frame of the interpreter, but for those that the
+# library calls.
+compiled_case() {
+	echo "$1"
+	shift
+	record_living_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 "$@" "$stack_sources/program.php" $rounds wait
+	expect_whole_stacks $((4 * rounds)) $ends
+	expect_json 'all(.completeness.lacks[]; contains("end in generated code") | not)'
+}
+ends=
+compiled_case 'every function compiled' -d opcache.jit=1205
+leaf='mmap<...<JIT$leak_string'
+expect_stack $((2 * rounds))+ "$leaf<zend_execute<zend_execute_scripts<php_execute_script<...<__libc_start_main*"
+expect_stack $rounds+ "$leaf<zend_call_function<...<JIT\$one_round<$outer"
+expect_stack $rounds+ "$leaf<zend_generator_resume<...<JIT\$one_round<$outer"
+# While the interpreter runs below the compiler, whose arrays are partly not in memory yet, copies of the stack end there.
+ends=dump_exhausted
+compiled_case 'traces' -d opcache.jit=tracing -d opcache.jit_hot_func=2 -d opcache.jit_hot_loop=2
+expect_json 'any(.groups[].frames[]; .kind == "jit" and (.function | startswith("TRACE-")))'
+expect_json 'all(.groups[]; .stack_end == "entry" or .frames[-1].module == "opcache.so")'
 
-# The summary says what would lead further, which a packed recording repeats; and it does.
+# Without the instructions a stack ends in such code, and the summary says why and what to do, which a packed recording
+# repeats.
+echo 'no code'
+living_options=(--code none)
+record_living_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 -d opcache.jit=1205 "$stack_sources/program.php" $rounds wait
 expect_end_named() {
 	expect_json '[.completeness.lacks[] | select(contains("(PHP) end in generated code") and contains("-d opcache.jit=off"))] | length == 1'
+	expect_json 'all(.groups[]; .stack_end == "entry" or (.stack_end == "no_unwind_data" and .frames[-1].kind == "jit"))'
 }
 expect_end_named
 packed=$directory/packed.data
@@ -31,6 +51,6 @@ packed=$directory/packed.data
 recording=$packed report_json
 expect_end_named
 
-record_stacks php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=off "$stack_sources/program.php" $rounds
+record_stacks "${compiler[@]}" -d opcache.jit=off "$stack_sources/program.php" $rounds
 expect_whole_stacks $((4 * rounds))
 expect_json 'all(.completeness.lacks[]; contains("end in generated code") | not)'

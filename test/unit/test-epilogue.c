@@ -238,6 +238,97 @@ START_TEST(test_maze)
 }
 END_TEST
 
+struct bytes_at_start {
+	const uint8_t *code;
+	size_t size;
+};
+
+static size_t read_bytes(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	const struct bytes_at_start *bytes = context;
+	size_t offset = address - START;
+
+	if (offset >= bytes->size)
+		return 0;
+	*code_ret = bytes->code + offset;
+	return size < bytes->size - offset ? size : bytes->size - offset;
+}
+
+static bool find_row(struct disassembly *disassembly, const uint8_t *code, size_t size, const struct cfi_row *host,
+		     struct epilogue *epilogue)
+{
+	struct bytes_at_start bytes = {code, size};
+
+	return epilogue_find(disassembly, &(struct epilogue_code){.read = read_bytes, .context = &bytes, .host = host},
+			     START, false, false, epilogue);
+}
+
+/* Code that has been jumped to from a function, and leaves by jumps to places that are not in the code. */
+START_TEST(test_code_in_the_frame_of_another)
+{
+	static const struct cfi_rule rules[] = {{.number = RBX, .kind = CFI_RULE_OFFSET, .offset = -16},
+						{.number = RIP, .kind = CFI_RULE_OFFSET, .offset = -8}};
+	const struct cfi_row host = {
+	    .rules = rules, .rule_count = 2, .cfa_register = RSP, .cfa_offset = 0x30, .return_column = RIP};
+	const struct cfi_row by_frame_pointer = {
+	    .rules = rules, .rule_count = 2, .cfa_register = RBP, .cfa_offset = 16, .return_column = RIP};
+	static const uint8_t leaves[] = {0x48, 0x83, 0xc4, 8, 0x41, 0xff, 0x27}, /* add rsp, 8; jmp [r15] */
+	    leaves_higher[] = {0x53, 0xff, 0xe0},				 /* push rbx; jmp rax */
+	    returns[] = {0x75, 3, 0x41, 0xff, 0x27, 0x58, 0xc3}, /* jne to the end; jmp [r15]; pop rax; ret */
+	    calls[] = {0x48, 0x83, 0xc4, 8, 0xc3};		 /* add rsp, 8; ret */
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+	const struct cfi_row *row;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), NULL, &epilogue));
+	ck_assert(!find_row(disassembly, leaves, sizeof(leaves), &by_frame_pointer, &epilogue));
+	ck_assert(!find_row(disassembly, leaves_higher, sizeof(leaves_higher), &host, &epilogue));
+	ck_assert(find_row(disassembly, leaves, sizeof(leaves), &host, &epilogue));
+	row = epilogue_row(&epilogue);
+	ck_assert(row->deduced && !row->other_stack);
+	ck_assert_uint_eq(row->cfa_register, RSP);
+	ck_assert_int_eq(row->cfa_offset, 0x38);
+	ck_assert_uint_eq(row->rule_count, 2);
+	ck_assert_int_eq(cfi_row_rule(row, RBX)->offset, -16);
+	ck_assert_int_eq(cfi_row_rule(row, RIP)->offset, -8);
+	ck_assert(find_row(disassembly, returns, sizeof(returns), NULL, &epilogue));
+	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	/* A function that it calls has a frame of its own. */
+	ck_assert(find_row(disassembly, calls, sizeof(calls), &host, &epilogue));
+	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
+/* Code whose caller is on a stack that it takes from memory. */
+START_TEST(test_other_stack)
+{
+	static const uint8_t switches[] = {0x49, 0x8b, 0x65, 0x58, 0xc3}, /* mov rsp, [r13 + 0x58]; ret */
+	    from_global[] = {0x48, 0x8b, 0x25, 1, 0, 0, 0, 0xc9, 0xc3},	  /* mov rsp, [rip + 1]; leave; ret */
+	    restores[] = {0x48, 0x8b, 0x65, 0xf8, 0xc9, 0xc3},		  /* mov rsp, [rbp - 8]; leave; ret */
+	    sometimes[] = {0x75, 4, 0x49, 0x8b, 0x65, 0x58, 0x5b, 0xc3},  /* jne to: pop rbx; ret */
+	    perhaps[] = {0x75, 4, 0x49, 0x8b, 0x65, 0x58, 0xff, 0xe0},	  /* jne to: jmp rax */
+	    twice[] = {0x75, 0xfe, 0x75, 4, 0x49, 0x8b, 0x65, 0x58, 0x49, 0x8b, 0x65, 0x58}; /* jne to itself; jne */
+	struct disassembly *disassembly;
+	struct epilogue epilogue;
+
+	ck_assert_ptr_null(disassembly_create(EM_X86_64, &disassembly));
+	ck_assert(find_row(disassembly, switches, sizeof(switches), NULL, &epilogue));
+	ck_assert(epilogue_row(&epilogue)->other_stack && epilogue_row(&epilogue)->deduced);
+	ck_assert(find_row(disassembly, from_global, sizeof(from_global), NULL, &epilogue));
+	ck_assert(epilogue_row(&epilogue)->other_stack);
+	ck_assert(!find_row(disassembly, restores, sizeof(restores), NULL, &epilogue));
+	ck_assert(!find_row(disassembly, perhaps, sizeof(perhaps), NULL, &epilogue));
+	ck_assert(find_row(disassembly, twice, sizeof(twice), NULL, &epilogue));
+	ck_assert(epilogue_row(&epilogue)->other_stack);
+	ck_assert(find_row(disassembly, sometimes, sizeof(sometimes), NULL, &epilogue));
+	ck_assert(!epilogue_row(&epilogue)->other_stack);
+	ck_assert_int_eq(epilogue_row(&epilogue)->cfa_offset, 16);
+	disassembly_destroy(disassembly);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("epilogue");
@@ -247,6 +338,8 @@ int main(void)
 	tcase_add_test(tests, test_padding);
 	tcase_add_test(tests, test_next_function);
 	tcase_add_test(tests, test_maze);
+	tcase_add_test(tests, test_code_in_the_frame_of_another);
+	tcase_add_test(tests, test_other_stack);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -39,15 +39,16 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 #define SWITCH 0x40d000ULL    /* leaves its caller on another stack */
 #define NAMED_ENTRY 0x40e000ULL
 #define THREAD_START 0x40f000ULL
-#define LAST THREAD_START
+#define CHANGES_STACKS 0x410000ULL /* as SWITCH, told by a deduced row */
+#define LAST CHANGES_STACKS
 #define JIT 0x900000ULL
 #define JIT_NO_CALL 0x901000ULL
 #define PYTHON 0x902000ULL
 
 #define RULES_MAX 4
 
-static struct cfi_row rows[16];
-static struct cfi_rule rules[16][RULES_MAX];
+static struct cfi_row rows[17];
+static struct cfi_rule rules[17][RULES_MAX];
 static struct cfi_expression expressions[2];
 static const uint8_t saved_cfa[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
 static const uint8_t seven[] = {0x37};
@@ -89,7 +90,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		return CODE_OTHER;
 	if (page < PLAIN - 0x1000 || page > LAST)
 		return CODE_NONE;
-	if ((page >= PLAIN && page <= LOSES_RBP && page != NO_CFI) || page == THREAD_START)
+	if ((page >= PLAIN && page <= LOSES_RBP && page != NO_CFI) || page == THREAD_START || page == CHANGES_STACKS)
 		place_ret->row = found_row(row_of(page));
 	return CODE_NATIVE;
 }
@@ -506,6 +507,19 @@ START_TEST(test_function_that_changes_stacks)
 	words[1] = PLAIN + 2; /* left over from something else */
 	run();
 	EXPECT(UNWIND_END_OTHER_STACK, LEAF, SWITCH + 2);
+}
+END_TEST
+
+START_TEST(test_code_that_changes_stacks)
+{
+	/* By its instructions: the frame pointer, which leads on, is not asked. */
+	row_of(CHANGES_STACKS)->deduced = row_of(CHANGES_STACKS)->unsure = row_of(CHANGES_STACKS)->other_stack = true;
+	start_at(LEAF, place(4));
+	words[0] = CHANGES_STACKS + 2;
+	words[4] = place(8);
+	words[5] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_OTHER_STACK, LEAF, CHANGES_STACKS + 2);
 }
 END_TEST
 
@@ -1030,6 +1044,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_chain_on_from_an_alternate_stack);
 	tcase_add_test(by_hand, test_coroutine);
 	tcase_add_test(by_hand, test_function_that_changes_stacks);
+	tcase_add_test(by_hand, test_code_that_changes_stacks);
 	tcase_add_test(by_hand, test_entry_known_by_name);
 	tcase_add_test(by_hand, test_code_that_never_returns);
 	tcase_add_test(by_hand, test_deduced_row);

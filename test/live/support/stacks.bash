@@ -50,25 +50,29 @@ ask_stacks() {
 	jq -r -L "$support" "$@" <"$directory/report.json" || fail "jq could not read the report"
 }
 
-# expect_whole_stacks CALLS: at least so many calls, 99.9 % of them with a stack that reaches the entry of its thread.
+# expect_whole_stacks CALLS [END]...: at least so many calls, 99.9 % of them with a stack that reaches the entry of its
+# thread or ends so.
 expect_whole_stacks() {
-	local broken calls broken_calls
-	calls=$(ask_stacks '[.groups[].allocated_count] | add // 0')
+	local ends="${*:2}" broken calls broken_calls
+	calls=$(ask_stacks '[.groups[].allocated_count] | add // 0') || exit 1
 	[ "$calls" -ge "$1" ] || fail "only $calls calls were recorded, not $1"
-	broken=$(ask_stacks -c --arg entries "$stack_entries" 'include "stacks"; broken($entries)')
+	broken=$(ask_stacks -c --arg entries "$stack_entries" --arg ends "$ends" 'include "stacks";
+		broken($entries; $ends | split(" "))') || exit 1
 	broken_calls=$(jq -s '[.[].calls] | add // 0' <<<"$broken")
 	[ $((broken_calls * 1000)) -le "$calls" ] || {
 		jq -r '"\(.calls) calls: \(.reason): \(.stack)"' <<<"$broken" >&2
 		fail "$broken_calls of $calls stacks are not whole"
 	}
-	expect_json '.completeness.stacks_by_end | (add - .entry) * 1000 <= add'
+	expect_json "(\"$ends\" | split(\" \")) as \$ends | .completeness.stacks_by_end |
+		([to_entries[] | select(.key != \"entry\" and (.key | IN(\$ends[]) | not)) | .value] | add) * 1000 <= add"
+	echo "$((calls - broken_calls)) of $calls stacks are whole${ends:+ or end so: $ends}"
 }
 
 # expect_stack CALLS PATTERN: exactly so many calls came through these functions, innermost first: "mmap<inner<...<main".
 # CALLS+: at least so many.
 expect_stack() {
 	local calls
-	calls=$(ask_stacks --arg pattern "$2" 'include "stacks"; calls_through($pattern)')
+	calls=$(ask_stacks --arg pattern "$2" 'include "stacks"; calls_through($pattern)') || exit 1
 	[ "$calls" = "$1" ] || [[ $1 == *+ && $calls -ge ${1%+} ]] || {
 		ask_stacks 'include "stacks"; .groups[] | "\(.allocated_count) \(functions | join("<"))"' | sort -rn | head -40 >&2
 		fail "$calls calls, not $1, came through $2"
@@ -80,7 +84,7 @@ expect_stack() {
 # those without names. CALLS+: at least so many.
 expect_list() {
 	local calls
-	calls=$(ask_stacks --arg list "$2" 'include "stacks"; calls_by($list; $ARGS.positional)' --args "${@:3}")
+	calls=$(ask_stacks --arg list "$2" 'include "stacks"; calls_by($list; $ARGS.positional)' --args "${@:3}") || exit 1
 	[ "$calls" = "$1" ] || [[ $1 == *+ && $calls -ge ${1%+} ]] || {
 		ask_stacks 'include "stacks"; .groups[] | "\(.allocated_count) \(functions_outside($ARGS.positional) | join("<"))"' \
 			--args "${@:3}" | sort -rn | head -40 >&2

@@ -37,14 +37,15 @@ def calls_through($pattern):
 	| [.groups[] | select(functions | follows($words)) | .allocated_count] | add // 0;
 
 # Every way in which a stack of the report is not whole, one line each with the number of its calls. $entries: regular
-# expression of "FUNCTION@MODULE" that threads begin with.
-def broken($entries):
+# expression of "FUNCTION@MODULE" that threads begin with; $ends: how stacks may end elsewhere.
+def broken($entries; $ends):
 	.groups[]
 	| select(.allocated_count > 0)
 	| .frames[-1] as $last
 	| "\($last.function // "?")@\($last.module // "?")" as $outermost
-	| (if .stack_end != "entry" then .stack_end
-	   elif $outermost | test($entries) | not then "no entry: \($outermost)"
+	| .stack_end as $way
+	| (if $way != "entry" and all($ends[]; . != $way) then $way
+	   elif $way == "entry" and ($outermost | test($entries) | not) then "no entry: \($outermost)"
 	   elif any(.frames[]; .doubtful) then "a guess"
 	   else empty end) as $reason
 	| { calls: .allocated_count, reason: $reason, stack: functions | join("<") };

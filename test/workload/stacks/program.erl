@@ -3,7 +3,7 @@
 -module(program).
 -export([start/1]).
 
--define(BLOCK, 8 bsl 20).
+-define(BLOCK, 1 bsl 20).
 
 leak_binary() ->
     binary:copy(<<0>>, ?BLOCK).
@@ -17,9 +17,18 @@ by_exception() ->
 one_round() ->
     [leak_binary(), by_closure(fun leak_binary/0), by_exception(), lists:map(fun(_) -> leak_binary() end, [1])].
 
-start([Count]) ->
+wait(Word, wait) ->
+    io:format("~s~n", [Word]),
+    io:get_line("");
+wait(_Word, run) ->
+    ok.
+
+%% COUNT wait|run
+start([Count, Waits]) ->
+    wait("ready", list_to_atom(Waits)),
     Kept = [one_round() || _ <- lists:seq(1, list_to_integer(Count))],
     Self = self(),
     spawn(fun() -> Self ! one_round() end),
     receive _Other -> true = length(Kept) > 0 end,
+    wait("done", list_to_atom(Waits)),
     halt(0).

@@ -1,7 +1,7 @@
 <?php
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Blocks so large that the allocator maps them, from functions, methods, closures, generators and callbacks of the
-// library: program.php ROUNDS
+// library: program.php ROUNDS [wait]
 const BLOCK = 4 << 20;
 $kept = [];
 
@@ -38,5 +38,16 @@ function one_round(): float
 	return $sum + array_sum(array_map(fn ($number) => leak_string() + $number, [1]));
 }
 
+function wait(string $word): void
+{
+	global $argv;
+	if (count($argv) > 2) {
+		echo "$word\n";
+		fgets(STDIN);
+	}
+}
+
+wait('ready');
 for ($i = 0; $i < (int)$argv[1]; $i++)
 	one_round();
+wait('done');
