@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Plain rows are applied late, and to registers that are asked for alone: what comes out is what comes of applying
- * every row at once. */
+ * every row at once, whatever the way on from their frames is. */
 #include <check.h>
 #include <elf.h>
 #include <string.h>
@@ -17,6 +17,9 @@
 
 static struct cfi_row rows[PAGES];
 static struct cfi_rule rules[PAGES][RULES_MAX];
+static enum code_stub stubs[PAGES];
+static uint8_t operations[PAGES][2];
+static struct cfi_expression expressions[PAGES];
 static bool rows_are_finished;
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -30,6 +33,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (rows_are_finished)
 		cfi_row_finish(&rows[page]);
 	place_ret->row = &rows[page];
+	place_ret->stub = stubs[page];
 	return CODE_NATIVE;
 }
 
@@ -93,6 +97,25 @@ static void make_row(const struct machine *machine, size_t page)
 		    (struct cfi_rule){.number = machine->stack_pointer, .kind = CFI_RULE_OFFSET, .offset = -16};
 }
 
+/* What is not a row of registers and offsets: code that is known, and a CFA that an expression tells. */
+static void make_other(const struct machine *machine, size_t page)
+{
+	struct cfi_row *row = &rows[page];
+	uint32_t kind = pick(10);
+
+	stubs[page] = kind == 0 ? CODE_STUB_PYTHON_TRAMPOLINE : kind == 1 ? CODE_STUB_STACK_SWITCH : CODE_STUB_NONE;
+	if (kind != 2)
+		return;
+	operations[page][0] =
+	    (uint8_t)(0x70 /* DW_OP_breg0 */ + (pick(2) ? machine->preserved : machine->frame_pointer));
+	operations[page][1] = (uint8_t)(8 * pick(4));
+	expressions[page] = (struct cfi_expression){.bytes = operations[page], .size = 2};
+	row->cfa_kind = CFI_CFA_EXPRESSION;
+	row->cfa_offset = 0;
+	row->expressions = &expressions[page];
+	row->has_expressions = true;
+}
+
 /* Mostly code, where there are return addresses, and places on the stack. */
 static uint64_t make_word(size_t place)
 {
@@ -129,7 +152,7 @@ START_TEST(test_random_rows)
 {
 	static struct unwind_result at_once, late;
 	const struct machine *machine = &machines[_i];
-	uint64_t words[WORDS], deep = 0;
+	uint64_t words[WORDS], deep = 0, spliced = 0, ways[UNWIND_BY_CALLCHAIN + 1] = {0};
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		struct unwind_registers registers = {.known = UINT64_MAX >> 31};
@@ -141,8 +164,10 @@ START_TEST(test_random_rows)
 					     .callchain_count = pick(2) ? 3 : 0};
 
 		seed = round * 2 + 1;
-		for (size_t i = 0; i < PAGES; i++)
+		for (size_t i = 0; i < PAGES; i++) {
 			make_row(machine, i);
+			make_other(machine, i);
+		}
 		for (size_t i = 0; i < WORDS; i++)
 			words[i] = make_word(i);
 		for (size_t i = 0; i < UNWIND_REGISTERS; i++)
@@ -155,9 +180,17 @@ START_TEST(test_random_rows)
 		unwind(unwind_rules_find(machine->elf_machine), &input, &callbacks, &late);
 		expect_same(&at_once, &late, round);
 		deep += late.frame_count > 4;
+		spliced += late.spliced && late.frame_count > 6;
+		for (size_t i = 2; i < late.frame_count; i++)
+			ways[late.frames[i].origin]++;
 	}
-	/* The rows lead somewhere. */
+	/* The rows lead somewhere, and on from behind others. */
 	ck_assert_uint_gt(deep, ROUNDS / 50);
+	ck_assert_uint_gt(spliced, ROUNDS / 1000);
+	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_STUB] > ROUNDS / 50);
+#ifdef __x86_64__
+	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_EXPRESSION] > ROUNDS / 500);
+#endif
 }
 END_TEST
 

@@ -383,6 +383,23 @@ START_TEST(test_bad_stacks_end)
 }
 END_TEST
 
+/* What an inner frame saved is looked at before the expression is evaluated. */
+START_TEST(test_expression_of_a_saved_register)
+{
+	static const uint8_t behind_frame_pointer[] = {0x76, 16};
+
+	expressions[0] = (struct cfi_expression){.bytes = behind_frame_pointer, .size = sizeof(behind_frame_pointer)};
+	start_at(FRAMED + 4, place(2));
+	words[2] = place(10);
+	words[3] = EXPRESSION + 2;
+	words[10] = place(20);
+	words[11] = FRAMED + 2;
+	words[21] = ENTRY + 2;
+	run();
+	EXPECT(UNWIND_END_ENTRY, FRAMED + 4, EXPRESSION + 2, FRAMED + 2, ENTRY + 2);
+}
+END_TEST
+
 START_TEST(test_expressions)
 {
 	start_at(EXPRESSION + 4, 0x1234);
@@ -1037,6 +1054,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_register_lost_on_the_way);
 	tcase_add_test(by_hand, test_bad_stacks_end);
 	tcase_add_test(by_hand, test_expressions);
+	tcase_add_test(by_hand, test_expression_of_a_saved_register);
 	tcase_add_loop_test(by_hand, test_bad_expressions, 0,
 			    (int)(sizeof(bad_expressions) / sizeof(*bad_expressions)));
 	tcase_add_test(by_hand, test_signal_trampoline_without_cfi);
