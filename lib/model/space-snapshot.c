@@ -259,8 +259,7 @@ static void learn_break(struct space *space, uint64_t end)
 {
 	if (space->break_known && !space->snapshot.told_break)
 		return;
-	if (!space->break_known)
-		space->losses_at_break = space_losses(space);
+	space->losses_at_break = space_losses(space);
 	space->break_known = space->snapshot.told_break = true;
 	space->program_break = end;
 }

@@ -448,6 +448,26 @@ START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 }
 END_TEST
 
+/* The child's break is known since the call before the fork. */
+START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
+{
+	struct space *copy;
+
+	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	space_lost(driver.space);
+	driver_call(&driver, SPACE_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	space_destroy(driver.space);
+	driver.space = copy;
+	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	expect_model_of_the_kernel("10-13 rw b, 13-15 rw #6");
+	ck_assert_uint_eq(repaired(), 0);
+	space_destroy(driver.space);
+	ck_assert_ptr_null(space_create(NULL, PAGE, &driver.space));
+}
+END_TEST
+
 /* Its bytes are gone, and told so once; what came in their place stays whose it is. */
 START_TEST(lost_release_of_what_is_mapped_anew)
 {
@@ -523,6 +543,7 @@ int main(void)
 	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
 	tcase_add_test(known, mapping_below_a_stack_of_a_thread_is_no_growth);
 	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
+	tcase_add_test(known, growth_of_the_break_in_a_child_after_a_loss_is_the_calls);
 	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
 	tcase_add_test(known, lost_release_move_and_replacement_are_repaired);
 	suite_add_tcase(suite, known);

@@ -411,6 +411,25 @@ START_TEST(heap_line_tells_the_break)
 }
 END_TEST
 
+/* What was lost before the line was read has moved no break since. */
+START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
+{
+	const struct space_attributes heap = {.protection = RW, .heap = true};
+
+	space_lost(driver.space);
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 4, heap);
+	if (_i) {
+		space_lost(driver.space);
+		driver_line(&driver, 14, 1, heap);
+	}
+	end();
+	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	ck_assert_str_eq(driver_show(&driver), _i ? "10-15 rw b, 15-16 rw #3" : "10-14 rw b, 14-16 rw #3");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("space: snapshots");
@@ -442,6 +461,7 @@ int main(void)
 	tcase_add_test(known, stack_grows_unseen);
 	tcase_add_test(attached, line_that_begins_before_the_last_one_ended);
 	tcase_add_test(attached, heap_line_tells_the_break);
+	tcase_add_loop_test(attached, growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls, 0, 2);
 	suite_add_tcase(suite, known);
 	suite_add_tcase(suite, attached);
 	return run_suite(suite);
