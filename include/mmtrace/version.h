@@ -4,6 +4,11 @@
 
 #include <mmtrace/error.h>
 
+/*
+ * No version 0.x promises a binary interface: structs grow, and their members change, with any commit. Compile a
+ * program against the headers of the very library that it runs with. From 1.0 on, the soname tells.
+ */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
