@@ -121,7 +121,8 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 	unwind_enter_frame(state, address, slot, origin);
 }
 
-/* Code that has no frame of its own: the word at the stack pointer, if it is the return address of a call. */
+/* A first frame, or one that a signal interrupted, that has no frame of its own: the word at the stack pointer, if it
+ * is the return address of a call. */
 static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
@@ -137,7 +138,6 @@ static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
 	    unwind_follows_call(state, address) == 0)
 		return UNWIND_STEP_NO_DATA;
-	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
 	unwind_enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
@@ -207,7 +207,6 @@ static enum unwind_step step_by_link_register(struct unwind_state *state)
 			       &recorded) &&
 	    recorded == address)
 		return UNWIND_STEP_NO_DATA;
-	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->link_register] = (struct unwind_value){0};
 	unwind_enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
