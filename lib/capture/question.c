@@ -19,41 +19,45 @@ static int move_up(int fd)
 	return fd < 0 || fd >= FIRST_FREE ? fd : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE);
 }
 
-static void close_between(int first, int last)
+static bool close_between(int first, int last)
 {
-	if (first <= last)
-		(void)close_range((unsigned)first, (unsigned)last, 0);
+	return first > last || close_range((unsigned)first, (unsigned)last, 0) == 0;
 }
 
 /* Of the recorder's files it keeps these two: should the kernel hold the child longer than the recorder lives, nobody
- * who reads what the recorder wrote waits for that, and no event of a target lives on. */
-static void close_others(int *answer, int *pidfd)
+ * who reads what the recorder wrote waits for that, and no event of a target lives on. False: that cannot be had. */
+static bool close_others(int *answer, int *pidfd)
 {
 	int nothing, lower, upper;
 
 	*answer = move_up(*answer);
 	*pidfd = move_up(*pidfd);
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
-		(void)dup2(nothing, fd);
 	lower = *answer < *pidfd ? *answer : *pidfd;
 	upper = *answer < *pidfd ? *pidfd : *answer;
 	if (lower < 0)
 		lower = upper;
-	close_between(FIRST_FREE, lower - 1);
-	close_between(lower + 1, upper - 1);
-	close_between(upper + 1, INT_MAX);
+	if (!close_between(FIRST_FREE, lower - 1) || !close_between(lower + 1, upper - 1) ||
+	    !close_between(upper + 1, INT_MAX))
+		return false;
+	/* Now there is room for one more, however many the recorder has. */
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
+		(void)dup2(nothing, fd);
+	return nothing >= 0;
 }
 
 /* The answer is one write: a byte, and the refusal. */
 _Noreturn static void run_child(struct question_target target, question_ask *ask, int answer, pid_t recorder)
 {
 	char text[1 + QUESTION_REFUSAL_BYTES] = {QUESTION_UNANSWERED};
+	bool ready = close_others(&answer, &target.pidfd);
 
-	close_others(&answer, &target.pidfd);
 	/* Not longer than the recorder. A change of user takes this back: target_become_user() repeats it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == recorder)
+	if (!ready)
+		snprintf(text, sizeof(text), "%c%s", QUESTION_REFUSED,
+			 "the recorder's files cannot be kept from whoever asks it");
+	else if (getppid() == recorder)
 		text[0] = (char)ask(&target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
