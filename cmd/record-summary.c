@@ -96,7 +96,9 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 	if (summary->missed_cpus) {
 		fputs("  ", stderr);
 		put_counted(summary->missed_cpus, "CPU", "CPUs");
-		fputs(" came online while recording: what was done there at first is not in it, figures may be wrong\n", stderr);
+		fputs(" came online while recording: what was done there at first, or all of it, is not in it, figures "
+		      "may be wrong\n",
+		      stderr);
 	}
 	if (summary->left_processes) {
 		fputs("  ", stderr);

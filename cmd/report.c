@@ -134,7 +134,8 @@ static int check_report(const struct command *command, const struct mmt_report *
 			report->completeness.missed_threads);
 	if (report->completeness.missed_cpus)
 		message(command,
-			"--check: %" PRIu64 " CPUs came online while recording: calls made there at first are not in it",
+			"--check: %" PRIu64
+			" CPUs came online while recording: calls made there at first, or all of them, are not in it",
 			report->completeness.missed_cpus);
 	if (report->completeness.left_processes)
 		message(command,

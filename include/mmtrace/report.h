@@ -221,7 +221,7 @@ struct mmt_completeness {
 	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
-	uint64_t missed_cpus;      /* came online while recording: what was done there at first was not seen */
+	uint64_t missed_cpus;      /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
 	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */

@@ -55,9 +55,11 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	}
 	put_missed(text, completeness->missed_threads, "thread is not in the recording",
 		   "threads are not in the recording");
-	put_missed(text, completeness->missed_cpus,
-		   "CPU came online while recording, and what was done there is not in the recording",
-		   "CPUs came online while recording, and what was done there is not in the recording");
+	put_missed(
+	    text, completeness->missed_cpus,
+	    "CPU came online while recording, and what was done there at first, or all of it, is not in the recording",
+	    "CPUs came online while recording, and what was done there at first, or all of it, is not in the "
+	    "recording");
 	put_missed(text, completeness->left_processes,
 		   "process left the control group, and what it did then is not in the recording",
 		   "processes left the control group, and what they did then is not in the recording");
