@@ -43,6 +43,8 @@ static bool close_others(int *answer, int *pidfd)
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
 		(void)dup2(nothing, fd);
+	if (nothing >= FIRST_FREE)
+		close(nothing);
 	return nothing >= 0;
 }
 
