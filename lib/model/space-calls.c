@@ -288,7 +288,8 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
 			void (*change)(void *context, struct space_interval *interval), void *context)
 {
-	return space_doubt_change(space, start, end, change, context) &&
+	return space_shm_part(space, start, end, change, context) &&
+	       space_doubt_change(space, start, end, change, context) &&
 	       space_edit_change(space, start, end, change, context);
 }
 

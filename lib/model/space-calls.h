@@ -42,6 +42,13 @@ bool space_mremap_apply(struct space *space, const struct space_call *call);
 bool space_mprotect_apply(struct space *space, const struct space_call *call);
 bool space_shm_attach(struct space *space, const struct space_call *call);
 bool space_shm_detach(struct space *space, const struct space_call *call);
+
+/* Before `change` is done to what lies in [start, end): mark what the kernel will keep apart of attached segments. */
+bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
+		    void (*change)(void *context, struct space_interval *interval), void *context);
+
+/* Before a moved piece is put where it starts: it joins the part of the attachment that lies beside. */
+void space_shm_join(const struct space *space, struct space_interval *piece);
 bool space_rings_setup(struct space *space, const struct space_call *call);
 bool space_rings_destroy(struct space *space, const struct space_call *call);
 

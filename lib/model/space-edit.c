@@ -32,14 +32,14 @@ bool space_edit_agree(const struct space_attributes *left, const struct space_at
 	       (!has_file(left) || left->zero || right->zero || left->file_offset == right->file_offset);
 }
 
-static bool same_attributes(const struct space_attributes *left, const struct space_attributes *right)
+bool space_edit_same(const struct space_attributes *left, const struct space_attributes *right)
 {
 	return left->protection == right->protection && left->shared == right->shared &&
 	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
 	       left->shm == right->shm && left->dontfork == right->dontfork && left->noreserve == right->noreserve &&
 	       left->stack == right->stack && left->thread_stack == right->thread_stack &&
 	       left->unknown == right->unknown && left->zero == right->zero && left->ring == right->ring &&
-	       left->sealed == right->sealed && left->attachment == right->attachment &&
+	       left->sealed == right->sealed && left->attachment == right->attachment && left->part == right->part &&
 	       left->segment_pages == right->segment_pages && left->device_major == right->device_major &&
 	       left->device_minor == right->device_minor && left->inode == right->inode &&
 	       left->file_offset == right->file_offset && left->path == right->path;
@@ -49,7 +49,7 @@ bool space_edit_continues(const struct space_interval *left, const struct space_
 {
 	struct space_attributes continued = space_edit_advance(&left->attributes, left->end - left->start);
 
-	return left->end == right->start && same_attributes(&continued, &right->attributes);
+	return left->end == right->start && space_edit_same(&continued, &right->attributes);
 }
 
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)

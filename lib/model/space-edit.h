@@ -12,6 +12,9 @@ struct space_attributes space_edit_advance(const struct space_attributes *attrib
 /* Whether two descriptions of one page agree in what the kernel compares. */
 bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right);
 
+/* Whether two mappings are of one kind, with the same page of the same file. */
+bool space_edit_same(const struct space_attributes *left, const struct space_attributes *right);
+
 /* Whether the kernel has the two as one mapping: they may still differ in who made them. */
 bool space_edit_continues(const struct space_interval *left, const struct space_interval *right);
 

@@ -122,6 +122,8 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		piece.attributes.heap = false;
 		if (piece.attributes.ring)
 			space_rings_move(space, &piece);
+		if (piece.attributes.shm)
+			space_shm_join(space, &piece);
 		if (!space_edit_touch(space, piece.start, piece.end) ||
 		    !(tell ? space_edit_bear(space, &piece) : space_edit_put(space, &piece)))
 			return false;

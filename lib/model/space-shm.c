@@ -64,6 +64,107 @@ static void extend(const struct space *space, struct space_interval *piece)
 	piece->end = last.end;
 }
 
+/* The start of the kernel's mapping. */
+static uint64_t lowest(const struct space *space, const struct space_interval *piece)
+{
+	struct space_interval first = *piece;
+	const struct space_interval *previous;
+
+	while ((previous = space_find(space, first.start - 1)) && space_edit_continues(previous, &first))
+		first = *previous;
+	return first.start;
+}
+
+/* Whether the two would be one mapping but for their parts. */
+static bool adjoin(const struct space_interval *left, const struct space_interval *right)
+{
+	struct space_interval joined;
+
+	if (!left || !right)
+		return false;
+	joined = *right;
+	joined.attributes.part = left->attributes.part;
+	return space_edit_continues(left, &joined);
+}
+
+static void set_part(void *context, struct space_interval *interval)
+{
+	interval->attributes.part = *(const uint32_t *)context;
+}
+
+static bool number_part(struct space *space, uint64_t start, uint64_t end, uint32_t number)
+{
+	return space_edit_change(space, start, end, set_part, &number);
+}
+
+/* What of one of the kernel's mappings is changed, and `change` done to its first and last interval. */
+struct cut {
+	struct range mapping, changed;
+	struct space_interval first, last;
+};
+
+/* A part of a mapping that is changed goes to the neighbour that is like it then, or becomes a mapping of its own. */
+static bool part_mapping(struct space *space, const struct cut *cut)
+{
+	const struct space_interval *previous = space_find(space, cut->changed.start - 1);
+	const struct space_interval *next = space_find(space, cut->changed.end);
+	bool at_start = cut->changed.start == cut->mapping.start, at_end = cut->changed.end == cut->mapping.end;
+	uint32_t number;
+
+	if (at_start && at_end)
+		return true;
+	if (at_start && adjoin(previous, &cut->first))
+		number = previous->attributes.part;
+	else if (at_end && adjoin(&cut->last, next))
+		number = next->attributes.part;
+	else
+		number = ++space->parts;
+	return number_part(space, cut->changed.start, cut->changed.end, number) &&
+	       (at_start || at_end || number_part(space, cut->changed.end, cut->mapping.end, ++space->parts));
+}
+
+/* The kernel never removes a mapping of a segment by joining it with another: who maps one is told of its end. */
+bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
+		    void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
+		struct space_interval piece = node->interval;
+		struct cut cut;
+
+		if (!piece.attributes.shm) {
+			position = piece.end;
+			continue;
+		}
+		cut.mapping.start = lowest(space, &piece);
+		extend(space, &piece);
+		cut.mapping.end = position = piece.end;
+		cut.changed.start = cut.mapping.start > start ? cut.mapping.start : start;
+		cut.changed.end = cut.mapping.end < end ? cut.mapping.end : end;
+		cut.first = *space_find(space, cut.changed.start);
+		cut.last = *space_find(space, cut.changed.end - 1);
+		cut.last.end = cut.changed.end;
+		piece = cut.first;
+		change(context, &cut.first);
+		change(context, &cut.last);
+		if (!space_edit_same(&piece.attributes, &cut.first.attributes) && !part_mapping(space, &cut))
+			return false;
+	}
+	return true;
+}
+
+void space_shm_join(const struct space *space, struct space_interval *piece)
+{
+	const struct space_interval *previous = space_find(space, piece->start - 1),
+				    *next = space_find(space, piece->end);
+
+	if (adjoin(previous, piece))
+		piece->attributes.part = previous->attributes.part;
+	else if (adjoin(piece, next))
+		piece->attributes.part = next->attributes.part;
+}
+
 /* What is sealed stays, and the call succeeds all the same. */
 static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
 {

@@ -70,6 +70,7 @@ struct space {
 	uint32_t kernel;	/* SPACE_KERNEL(); 0: not known */
 
 	VECTOR(struct ring) rings; /* from old to new */
+	uint32_t parts;		   /* how many parts of attachments were numbered */
 	uint32_t attachments;	   /* how many segments were attached */
 
 	VECTOR(struct guard) guards;

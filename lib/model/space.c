@@ -82,6 +82,8 @@ static bool copy_space(const struct space *space, struct space *copy)
 	copy->program_break = space->program_break;
 	copy->read_implies_exec = space->read_implies_exec;
 	copy->described = space->described;
+	copy->attachments = space->attachments;
+	copy->parts = space->parts;
 	intervals_deinit(&copy->unknown);
 	for (uint64_t position = 0; (node = intervals_next(&space->unknown, position)); position = node->interval.end) {
 		if (!intervals_insert(&copy->unknown, &node->interval, 0))

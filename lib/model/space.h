@@ -55,6 +55,7 @@ struct space_attributes {
 	uint32_t attachment;	/* the model's own number of the shmat that a piece of a segment comes from; 0: one that
 				   was not seen */
 	uint32_t segment_pages; /* the segment's; 0: not known */
+	uint32_t part;		/* the model's own number of what the kernel keeps apart of an attachment */
 };
 
 #define SPACE_INODE_UNKNOWN UINT64_MAX

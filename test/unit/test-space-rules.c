@@ -496,6 +496,28 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 }
 END_TEST
 
+START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
+	protect(0, 16, 5, PROT_READ);
+	protect(0, 16, 5, RW);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
+	/* Piece by piece the changed part goes back, but for its last page. */
+	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
+	protect(0, 56, 5, PROT_READ);
+	protect(0, 56, 4, RW);
+	protect(0, 60, 1, RW);
+	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	ck_assert_ptr_null(space_find(child.space, at(59)));
+	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
+}
+END_TEST
+
 START_TEST(shmdt_leaves_sealed_pages)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
@@ -675,6 +697,7 @@ int main(void)
 	tcase_add_test(rules, shmdt_leaves_pieces_of_another_attachment);
 	tcase_add_test(rules, shmdt_stops_at_what_ends_beyond_the_segment);
 	tcase_add_test(rules, shmdt_leaves_sealed_pages);
+	tcase_add_test(rules, shmdt_takes_the_first_piece_as_the_kernel_split_it);
 	tcase_add_test(rules, private_mapping_of_dev_zero_has_no_certain_offset);
 	tcase_add_test(rules, io_destroy_of_a_sealed_ring_leaves_it);
 	tcase_add_test(rules, remap_file_pages_changes_offsets);
