@@ -333,15 +333,20 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 	return error;
 }
 
-/* The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. */
+/*
+ * The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. A time after
+ * it is never too late: then this look, or the one that it was seen by, came between the exec and the word of it.
+ */
 static bool is_of_earlier_program(const struct recorder *recorder, const struct known_process *process, int fd,
 				  const struct stat *status, uint64_t exec_ns)
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
 	uint64_t known = file_mark_check(&process->map_growth_mark, fd, status);
 
-	return changed_ns + EXEC_SLACK_NS < recorder->start_realtime_ns + (exec_ns - recorder->start_ns) ||
-	       (known && known == (uint64_t)status->st_size);
+	if (changed_ns >= exec_realtime_ns)
+		return false;
+	return changed_ns + EXEC_SLACK_NS < exec_realtime_ns || (known && known == (uint64_t)status->st_size);
 }
 
 struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns)

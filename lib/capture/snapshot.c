@@ -198,12 +198,20 @@ static bool still_has_memory(pid_t pid)
 	return fd >= 0 && read(fd, &byte, 1) == 1;
 }
 
-static struct mmt_error *take(struct reading *reading, int fd, const char *name)
+/* With the name that the process has after `time_ns`, as lines have what was read after their time; or else with the
+ * one that it had. An older name that is told for later would take the place of what an exec has told. */
+static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAME_BYTES], uint64_t time_ns,
+				     unsigned int part)
 {
-	struct mmt_error *error;
+	(void)proc_name(reading->pid, reading->pid, name);
+	return append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, time_ns,
+			   SNAPSHOT_ID(reading->kind, part));
+}
 
-	error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, clock_now_ns(),
-			    SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_BEGIN));
+static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NAME_BYTES])
+{
+	struct mmt_error *error = append_part(reading, name, clock_now_ns(), SNAPSHOT_PART_BEGIN);
+
 	if (!error)
 		error = read_maps(reading, fd);
 	if (reading->unreadable)
@@ -212,8 +220,7 @@ static struct mmt_error *take(struct reading *reading, int fd, const char *name)
 				 "form",
 				 reading->pid, reading->pid);
 	if (!error && !reading->unreadable && still_has_memory(reading->pid))
-		error = append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name,
-				    reading->read_ns, SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_END));
+		error = append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 	return error;
 }
 
@@ -255,11 +262,12 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 	if (!proc_list_threads(pid, &threads, NULL))
 		threads.count = 0;
 	for (size_t i = 0; !error && i < threads.count; i++) {
+		uint64_t before_ns = clock_now_ns();
 		char name[PROC_NAME_BYTES];
 
 		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
-			error = append_name(recorder, &record, pid, threads.items[i], name, clock_now_ns(),
-					    SNAPSHOT_ID_NAME);
+			error =
+			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)
 			error = drain_filling_rings(recorder);
 	}

@@ -71,7 +71,11 @@ for next in true 'echo "2000 10 of the next one" >/tmp/perf-$$.map'; do
 	start_recording -p "$pid" --ask-runtime -v
 	wait_until "the runtime to write its map" map_is_noted
 	let_work
-	[ "$next" != true ] || wait_until "the map to be removed at the exec" test ! -e "/tmp/perf-$pid.map"
+	if [ "$next" = true ]; then
+		wait_until "the map to be removed at the exec" test ! -e "/tmp/perf-$pid.map"
+	else
+		wait_until "the next program to write a map" grep -qs '^2000 10 of the next one' "/tmp/perf-$pid.map"
+	fi
 	stop_recording
 	[ "$next" = true ] || [ "$(cat "/tmp/perf-$pid.map")" = '2000 10 of the next one' ] ||
 		fail "what the next program wrote is gone"
