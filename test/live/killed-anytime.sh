@@ -34,7 +34,8 @@ print(f"gaps: {gaps[:3]}" if gaps else len(numbers))' "$(getconf PAGESIZE)"
 # look_at_recording WHEN END: END "cut" when it cannot be whole.
 look_at_recording() {
 	local count
-	if [ ! -e "$recording.old" ]; then
+	# The earlier one gets its second name just before the new one takes the first.
+	if [ ! -e "$recording.old" ] || [ "$recording" -ef "$recording.old" ]; then
 		[ "$(sha256sum <"$recording")" = "$earlier" ] || fail "$1: the earlier recording is not as it was"
 		none=$((none + 1))
 		return
