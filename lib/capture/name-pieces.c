@@ -26,7 +26,7 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	uint64_t time_ns = recorder->last_ns ? recorder->last_ns : recorder->start_ns;
 	struct buffer record;
 
-	own_record_begin(&record);
+	own_record_begin_bytes(&record);
 	buffer_put_u32(&record, piece->kind);
 	buffer_put_u32(&record, (uint32_t)piece->pid);
 	buffer_put_u32(&record, (uint32_t)piece->namespace_pid);
@@ -36,7 +36,7 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 	buffer_put_u64(&record, piece->offset);
 	buffer_put(&record, bytes, size);
 	recorder->piece_bytes += size;
-	return own_record_append(recorder, &record, NAME_PIECE_ID, piece->pid, time_ns);
+	return own_record_append_bytes(recorder, &record, piece->pid, time_ns, NAME_PIECE_ID);
 }
 
 /* From `piece->offset` to `size` of the file; *end_ret: how far it came. `tick_end`: of piece_bytes. */

@@ -17,11 +17,11 @@ static struct mmt_error *append_note(struct recorder *recorder, enum note_kind k
 {
 	struct buffer record;
 
-	own_record_begin(&record);
+	own_record_begin_bytes(&record);
 	buffer_put_u32(&record, kind);
 	buffer_put_u64(&record, value);
 	buffer_put_u64(&record, number);
-	return own_record_append(recorder, &record, NOTE_ID, pid, time_ns);
+	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
 
 struct mmt_error *notes_take_marks(struct recorder *recorder)

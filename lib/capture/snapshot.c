@@ -12,6 +12,7 @@
 #include "capture/ask-runtime.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/own-record.h"
 #include "capture/proc.h"
 
 #define READ_BYTES 4096 /* what the kernel delivers at once, under one hold of its lock */
@@ -31,43 +32,14 @@ struct reading {
 	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
 };
 
-static void begin_record(struct buffer *record, uint32_t type, uint16_t misc)
-{
-	buffer_clear(record);
-	buffer_put_u32(record, type);
-	buffer_put_u16(record, misc);
-	buffer_put_u16(record, 0); /* size: below */
-}
-
-/* Behind the content: what sample_id_all puts there. */
-static struct mmt_error *end_record(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
-				    uint64_t time_ns, uint64_t id)
-{
-	struct mmt_error *error;
-
-	buffer_align(record, 8);
-	buffer_put_u32(record, (uint32_t)pid);
-	buffer_put_u32(record, (uint32_t)tid);
-	buffer_put_u64(record, time_ns);
-	buffer_put_u32(record, 0); /* cpu */
-	buffer_put_u32(record, 0);
-	buffer_put_u64(record, id);
-	error = buffer_finish(record);
-	if (error)
-		return error;
-	buffer_patch_u16(record, 6, (uint16_t)record->size);
-	recorder_append(recorder, record->data, record->size, time_ns);
-	return NULL;
-}
-
 static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
 				     const char *name, uint64_t time_ns, uint64_t id)
 {
-	begin_record(record, PERF_RECORD_COMM, 0);
+	own_record_begin(record, PERF_RECORD_COMM, 0);
 	buffer_put_u32(record, (uint32_t)pid);
 	buffer_put_u32(record, (uint32_t)tid);
 	buffer_put_string(record, name);
-	return end_record(recorder, record, pid, tid, time_ns, id);
+	return own_record_append(recorder, record, pid, tid, time_ns, id);
 }
 
 static struct mmt_error *append_line(struct reading *reading, const struct procmaps_line *line)
@@ -77,7 +49,7 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 
 	if (!(line->protection & PROT_EXEC))
 		misc |= PERF_RECORD_MISC_MMAP_DATA;
-	begin_record(record, PERF_RECORD_MMAP2, misc);
+	own_record_begin(record, PERF_RECORD_MMAP2, misc);
 	buffer_put_u32(record, (uint32_t)reading->pid);
 	buffer_put_u32(record, (uint32_t)reading->pid);
 	buffer_put_u64(record, line->start);
@@ -90,8 +62,8 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 	buffer_put_u32(record, line->protection);
 	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
 	buffer_put_string(record, line->path);
-	return end_record(reading->recorder, record, reading->pid, reading->pid, reading->line_ns,
-			  SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
+	return own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->line_ns,
+				 SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
 }
 
 static struct mmt_error *handle_line(struct reading *reading, const char *text, size_t length)

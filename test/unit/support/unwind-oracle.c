@@ -308,47 +308,15 @@ static int access_register(unw_addr_space_t its_space, unw_regnum_t number, unw_
 	return 0;
 }
 
-static int access_float(unw_addr_space_t its_space, unw_regnum_t number, unw_fpreg_t *value, int write, void *context)
-{
-	(void)its_space;
-	(void)number;
-	(void)value;
-	(void)write;
-	(void)context;
-	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t its_space, unw_cursor_t *cursor, void *context)
-{
-	(void)its_space;
-	(void)cursor;
-	(void)context;
-	return -UNW_EINVAL;
-}
-
-static int find_name(unw_addr_space_t its_space, unw_word_t address, char *name, size_t size, unw_word_t *offset_ret,
-		     void *context)
-{
-	(void)its_space;
-	(void)address;
-	(void)name;
-	(void)size;
-	(void)offset_ret;
-	(void)context;
-	return -UNW_ENOINFO;
-}
-
 void unwind_oracle_open_libunwind(void)
 {
+	/* The others are for floating point, resuming and names, none of which is asked for. */
 	static unw_accessors_t accessors = {
 	    .find_proc_info = find_procedure,
 	    .put_unwind_info = put_procedure,
 	    .get_dyn_info_list_addr = no_dynamic_list,
 	    .access_mem = access_memory,
 	    .access_reg = access_register,
-	    .access_fpreg = access_float,
-	    .resume = resume,
-	    .get_proc_name = find_name,
 	};
 
 	space = unw_create_addr_space(&accessors, 0);
