@@ -4,13 +4,6 @@
 #include <endian.h>
 #include <string.h>
 
-struct bytes bytes_over(const void *data, size_t size)
-{
-	const uint8_t *start = data ? data : (const uint8_t *)"";
-
-	return (struct bytes){.position = start, .end = start + size, .start = start};
-}
-
 void bytes_fail(struct bytes *bytes, const char *what)
 {
 	if (!bytes->failure) {
@@ -83,17 +76,6 @@ int64_t bytes_sleb128(struct bytes *bytes)
 	return (int64_t)value;
 }
 
-struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
-{
-	const void *taken = size <= bytes_left(bytes) ? bytes_take(bytes, (size_t)size) : NULL;
-
-	if (!taken) {
-		bytes_fail(bytes, "ends too early");
-		return bytes_over(NULL, 0);
-	}
-	return bytes_over(taken, (size_t)size);
-}
-
 const char *bytes_string(struct bytes *bytes)
 {
 	const uint8_t *nul = bytes->failure ? NULL : memchr(bytes->position, 0, bytes_left(bytes));
@@ -103,21 +85,6 @@ const char *bytes_string(struct bytes *bytes)
 		return "";
 	}
 	return bytes_take(bytes, (size_t)(nul - bytes->position) + 1);
-}
-
-uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit)
-{
-	if (bytes->failure)
-		return 0;
-	if (count > limit) {
-		bytes_fail(bytes, "count beyond the limit");
-		return 0;
-	}
-	if (element_size && count > bytes_left(bytes) / element_size) {
-		bytes_fail(bytes, "count larger than the data");
-		return 0;
-	}
-	return count;
 }
 
 struct mmt_error *bytes_finish(const struct bytes *bytes, const char *what)

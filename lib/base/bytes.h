@@ -27,7 +27,12 @@ struct bytes {
 };
 
 /* Borrows the bytes. `data` may be NULL when `size` is 0. */
-struct bytes bytes_over(const void *data, size_t size);
+static inline struct bytes bytes_over(const void *data, size_t size)
+{
+	const uint8_t *start = data ? (const uint8_t *)data : (const uint8_t *)"";
+
+	return (struct bytes){.position = start, .end = start + size, .start = start};
+}
 
 /* Mark a value just read as wrong; `what` is a static string such as "length 0". Later reads return zero. */
 void bytes_fail(struct bytes *bytes, const char *what);
@@ -88,7 +93,15 @@ int64_t bytes_sleb128(struct bytes *bytes);
 void bytes_align(struct bytes *bytes, size_t alignment);
 
 /* A cursor over the next `size` bytes; this one moves behind them. */
-struct bytes bytes_sub(struct bytes *bytes, uint64_t size);
+static inline struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
+{
+	const void *taken = size <= bytes_left(bytes) ? bytes_take(bytes, (size_t)size) : NULL;
+
+	if (taken)
+		return bytes_over(taken, (size_t)size);
+	bytes_fail(bytes, "ends too early");
+	return bytes_over(NULL, 0);
+}
 
 /* A NUL-terminated string; "" when there is no NUL before the end, which is a failure. Borrowed. */
 const char *bytes_string(struct bytes *bytes);
@@ -97,7 +110,15 @@ const char *bytes_string(struct bytes *bytes);
  * A u64 or u32 count of elements of `element_size` bytes that follow: fails, and returns 0, when they cannot fit into
  * what is left or when there are more than `limit`.
  */
-uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit);
+static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size, uint64_t limit)
+{
+	if (bytes->failure)
+		return 0;
+	if (count <= limit && (!element_size || count <= bytes_left(bytes) / element_size))
+		return count;
+	bytes_fail(bytes, count > limit ? "count beyond the limit" : "count larger than the data");
+	return 0;
+}
 
 static inline bool bytes_ok(const struct bytes *bytes)
 {

@@ -7,7 +7,6 @@
 #include "trace/calls.h"
 #include "trace/decode.h"
 
-#define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
 #define BRANCH_ENTRY_BYTES 24
 #define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
 #define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
@@ -34,8 +33,7 @@ static uint64_t read_address(const uint8_t *data, uint64_t index)
 	return le64toh(address);
 }
 
-/* What samples have mostly: one marker, then user addresses. They may stay where they are. */
-static bool is_plain_callchain(const uint8_t *data, uint64_t count)
+bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 {
 	uint64_t largest = 0;
 
@@ -60,7 +58,7 @@ static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct 
 
 	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
 	data = bytes_take(bytes, count * sizeof(uint64_t));
-	if (data && is_plain_callchain(data, count)) {
+	if (data && decode_is_plain_callchain(data, count)) {
 		stack->callchain = (const uint64_t *)data + 1;
 		stack->callchain_count = entries = count - 1;
 		count = 0;
@@ -279,18 +277,11 @@ static struct bytes read_body(struct decoder *decoder, const struct perf_event_a
 	return raw;
 }
 
-/* Nobody asks who released something, only who failed to. */
-static bool uses_stack(const struct reader_attribute *attribute)
-{
-	return call_describe(attribute->call)->creates || attribute->is_enter || attribute->role == ROLE_DUMP;
-}
-
 static void decode_call(struct decoder *decoder, const struct decode_fields *fields, struct bytes *bytes,
 			struct event *event)
 {
-	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
 	const struct perf_event_attr *attr = &decoder->file->attributes.items[event->attribute].attr;
-	bool skip = decoder->only_used_stacks && !uses_stack(attribute);
+	bool skip = decoder->only_used_stacks && !fields->uses_stack;
 	struct event_stack *stack = &event->call.stack;
 	struct bytes callchain, raw = read_body(decoder, attr, fields, bytes, stack, skip ? &callchain : NULL);
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "trace/calls.h"
+#include "trace/decode-ahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
@@ -62,6 +63,41 @@ static void find_body(const struct reader_metadata *metadata, const struct perf_
 	}
 }
 
+static int find_register(const struct decode_fields *fields, uint8_t number)
+{
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] == number)
+			return (int)i;
+	}
+	return -1;
+}
+
+static void find_arguments(const struct architecture *architecture, enum call call, struct decode_fields *fields)
+{
+	size_t count = architecture->first_argument_lost ? 0 : call_describe(call)->arguments;
+
+	for (size_t i = 0; i < count; i++) {
+		int place = find_register(fields, architecture->argument_registers[i]);
+
+		if (place < 0)
+			return;
+		fields->argument_places[i] = (uint8_t)place;
+	}
+	fields->arguments_known = count;
+}
+
+static void find_shape(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+		       const struct reader_attribute *attribute, struct decode_fields *fields)
+{
+	if (!attribute->is_call)
+		return;
+	find_arguments(metadata->architecture, attribute->call, fields);
+	/* Nobody asks who released something, only who failed to. */
+	fields->uses_stack =
+	    call_describe(attribute->call)->creates || attribute->is_enter || attribute->role == ROLE_DUMP;
+	fields->usual = decode_ahead_is_usual(attribute, attr, fields);
+}
+
 struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
 				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
 {
@@ -84,6 +120,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 
 		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
 		find_body(metadata, attr, &decoder->fields[i]);
+		find_shape(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
@@ -245,6 +282,7 @@ static void empty_call(struct event *event)
 	stack->resolved = 0;
 	stack->callchain = NULL;
 	stack->callchain_count = 0;
+	stack->callchain_number = 0;
 	stack->callchain_full = false;
 	stack->registers.known = 0;
 	stack->bytes = NULL;

@@ -21,7 +21,15 @@ struct decode_fields {
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: of no use */
 	size_t register_count;	  /* in the sample */
 	uint64_t registers_known; /* bits of their DWARF numbers */
+
+	/* Of calls. */
+	uint8_t argument_places[6]; /* in the sample's registers */
+	size_t arguments_known;	    /* all that the call takes, or 0 */
+	bool uses_stack;	    /* somebody asks who it was, even if it did not fail */
+	bool usual;		    /* see decode-ahead.h */
 };
+
+#define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
 
 struct decoder {
 	const struct recording_file *file;
@@ -43,6 +51,9 @@ void decoder_destroy(struct decoder *decoder);
  * from its start. */
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
 		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret);
+
+/* What samples have mostly: one marker, then user addresses. They may stay where they are. */
+bool decode_is_plain_callchain(const uint8_t *data, uint64_t count);
 
 /* Of a sample; in a file of its own because samples have so many fields. `bytes` is over the record, behind its header.
  */

@@ -15,14 +15,17 @@
 struct feed {
 	const struct recording_file *file;
 	const struct layouts *layouts;
+	const struct decoder *decoder;
+	struct callchain_numbers *numbers;
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
 	bool drained; /* no more records to push */
 
 	struct feed_batch batches[BATCHES];
-	size_t filled, used; /* counts of batches so far; used: up to the one the caller looks at */
-	bool looking;	     /* the caller has batch number `used` */
+	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread is there */
+	size_t filled, used;		   /* counts of batches so far; used: up to the one the caller looks at */
+	bool looking;			   /* the caller has batch number `used` */
 	bool threaded, stop;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of filled, used, stop */
@@ -103,6 +106,7 @@ static void add_blocks(struct record_block **list, struct record_block *more)
 static void fill(struct feed *feed, struct feed_batch *batch)
 {
 	batch->count = 0;
+	batch->calls = NULL;
 	/* Blocks from which nothing waits are given back soon, even if there is nothing to hand out. */
 	while (!batch->count && !batch->error && !batch->last && !batch->done) {
 		batch->count =
@@ -116,6 +120,23 @@ static void fill(struct feed *feed, struct feed_batch *batch)
 	}
 	batch->last |= batch->error != NULL;
 	batch->violations = order_violations(feed->order);
+}
+
+/* Room for what is decoded ahead, and whoever lacks it does without. */
+static void decode(struct feed *feed, struct feed_batch *batch)
+{
+	struct ahead_call **calls = &feed->calls[batch - feed->batches];
+
+	if (!feed->decoder)
+		return;
+	if (!feed->numbers)
+		mmt_error_destroy(callchain_numbers_create(&feed->numbers));
+	if (!*calls)
+		*calls = malloc(FEED_BATCH_RECORDS * sizeof(**calls));
+	if (!feed->numbers || !*calls)
+		return;
+	decode_ahead(feed->decoder, feed->numbers, batch->items, batch->count, *calls);
+	batch->calls = *calls;
 }
 
 static void *run(void *context)
@@ -136,6 +157,7 @@ static void *run(void *context)
 			break;
 		batch = &feed->batches[feed->filled % BATCHES];
 		fill(feed, batch);
+		decode(feed, batch);
 		last = batch->last;
 		pthread_mutex_lock(&feed->lock);
 		feed->filled++;
@@ -157,7 +179,8 @@ static void start_thread(struct feed *feed)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts, struct feed **feed_ret)
+struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
+			      const struct decoder *decoder, struct feed **feed_ret)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
 	struct mmt_error *error;
@@ -168,6 +191,7 @@ struct mmt_error *feed_create(const struct recording_file *file, const struct la
 	pthread_cond_init(&feed->change, NULL);
 	feed->file = file;
 	feed->layouts = layouts;
+	feed->decoder = decoder;
 	error = record_blocks_create(&feed->blocks);
 	if (!error)
 		error = records_create(file, &feed->records);
@@ -203,7 +227,9 @@ void feed_destroy(struct feed *feed)
 		mmt_error_destroy(feed->batches[i].error);
 		if (feed->batches[i].done)
 			record_blocks_give_back(feed->blocks, feed->batches[i].done);
+		free(feed->calls[i]);
 	}
+	callchain_numbers_destroy(feed->numbers);
 	/* The blocks that are still being read are the records' to give back, the others the order's. */
 	order_destroy(feed->order, feed->blocks);
 	records_destroy(feed->records);

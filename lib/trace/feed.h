@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The records of a recording in time order, in batches. Of a large recording a thread of its own reads, decompresses
- * and merges what comes next, a few batches ahead.
+ * and merges what comes next, a few batches ahead. While it is ahead it also decodes what is in them.
  */
 #ifndef TRACE_FEED_H
 #define TRACE_FEED_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "trace/decode-ahead.h"
 #include "trace/layout.h"
 #include "trace/order.h"
 #include "trace/recording-file.h"
@@ -22,6 +23,7 @@ struct feed;
 
 struct feed_batch {
 	struct order_item items[FEED_BATCH_RECORDS]; /* with the attribute's index, UINT32_MAX: not known */
+	struct ahead_call *calls;		     /* of each item; NULL: not decoded ahead */
 	size_t count;
 	uint64_t violations;	  /* of the order, up to here */
 	bool last;		  /* nothing comes behind it */
@@ -30,9 +32,9 @@ struct feed_batch {
 	struct record_block *done;
 };
 
-/* Borrows both, and uses them from another thread. */
+/* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. */
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      struct feed **feed_ret) MMT_MUST_CHECK;
+			      const struct decoder *decoder, struct feed **feed_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void feed_destroy(struct feed *feed);
 

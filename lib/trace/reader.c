@@ -15,7 +15,8 @@
 #include "trace/recording-file.h"
 #include "trace/records.h"
 
-#define FETCH_AHEAD_RECORDS 4
+#define FETCH_AHEAD_RECORDS 6
+#define FETCH_REGISTER_BYTES 128
 #define FETCH_AHEAD_BYTES 384
 #define CACHE_LINE_BYTES 64
 
@@ -45,7 +46,7 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = feed_create(reader->file, &reader->layouts, &reader->feed);
+		error = feed_create(reader->file, &reader->layouts, reader->decoder, &reader->feed);
 	if (error)
 		reader_close(reader);
 	else
@@ -156,6 +157,32 @@ static uint64_t find_offset(const struct order_item *item)
 	return block->compressed ? block->offset : block->offset + (uint64_t)(item->record - block->content.data);
 }
 
+static void number_event(struct reader *reader, const struct order_item *item, struct event *event)
+{
+	event->sequence = ++reader->sequence;
+	event->record = item->record;
+	event->file_offset = find_offset(item);
+}
+
+/* False: the record is a copy. */
+static bool expand_item(struct reader *reader, const struct order_item *item, const struct ahead_call *call,
+			struct event *event)
+{
+	const struct record_identity identity = {.attribute = item->attribute,
+						 .stream = UINT32_MAX,
+						 .id = call->id,
+						 .time_ns = item->time_ns,
+						 .pid = call->pid,
+						 .tid = call->tid,
+						 .cpu = call->cpu};
+
+	if (is_copy(reader, &identity))
+		return false;
+	decode_ahead_expand(reader->decoder, item, call, event);
+	number_event(reader, item, event);
+	return true;
+}
+
 /* False: the record is a copy, or damaged; nothing to hand out. */
 static bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
 {
@@ -173,9 +200,7 @@ static bool decode_item(struct reader *reader, const struct order_item *item, st
 		reader->stopped = true;
 		return false;
 	}
-	event->sequence = ++reader->sequence;
-	event->record = item->record;
-	event->file_offset = find_offset(item);
+	number_event(reader, item, event);
 	if (event->kind == EVENT_FORK)
 		copies_forget(&reader->copies, event->task.tid, item->time_ns);
 	return true;
@@ -190,17 +215,42 @@ static struct mmt_error *take_batch(struct reader *reader)
 	return TAKE(reader->batch->error);
 }
 
-/* The records of a batch lie all over its blocks, and another processor has just written them. */
+static void fetch(const uint8_t *start, size_t size)
+{
+	for (size_t i = 0; i < size; i += CACHE_LINE_BYTES)
+		__builtin_prefetch(start + i);
+}
+
+/* Another processor has just written it: calls decoded ahead and, of each, the registers in its record; or the whole
+ * record. */
 static void fetch_ahead(const struct reader *reader)
 {
 	const struct feed_batch *batch = reader->batch;
-	const struct order_item *item;
+	size_t near = reader->position + FETCH_AHEAD_RECORDS, far = near + FETCH_AHEAD_RECORDS;
 
-	if (reader->position + FETCH_AHEAD_RECORDS >= batch->count)
+	if (far >= batch->count)
 		return;
-	item = &batch->items[reader->position + FETCH_AHEAD_RECORDS];
-	for (size_t i = 0; i < item->size && i < FETCH_AHEAD_BYTES; i += CACHE_LINE_BYTES)
-		__builtin_prefetch(item->record + i);
+	if (batch->calls)
+		fetch((const uint8_t *)&batch->calls[far], sizeof(batch->calls[far]));
+	if (batch->calls && batch->calls[near].ready) {
+		if (batch->calls[near].registers)
+			fetch(batch->calls[near].registers, FETCH_REGISTER_BYTES);
+		return;
+	}
+	fetch(batch->items[near].record,
+	      batch->items[near].size < FETCH_AHEAD_BYTES ? batch->items[near].size : FETCH_AHEAD_BYTES);
+}
+
+/* The next event of the batch. False: the record is none. */
+static bool take_item(struct reader *reader, struct event *event)
+{
+	const struct feed_batch *batch = reader->batch;
+	size_t position = reader->position++;
+
+	fetch_ahead(reader);
+	if (batch->calls && batch->calls[position].ready)
+		return expand_item(reader, &batch->items[position], &batch->calls[position], event);
+	return decode_item(reader, &batch->items[position], event);
 }
 
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
@@ -210,8 +260,7 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 		struct mmt_error *error;
 
 		while (reader->batch && reader->position < reader->batch->count && !reader->stopped) {
-			fetch_ahead(reader);
-			if (decode_item(reader, &reader->batch->items[reader->position++], event_ret))
+			if (take_item(reader, event_ret))
 				return NULL;
 		}
 		if (reader->stopped || (reader->batch && reader->batch->last))

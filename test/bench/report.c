@@ -82,7 +82,7 @@ static double order_records(const struct recording_file *file)
 	struct feed *feed;
 
 	require(layouts_create(file, &layouts));
-	require(feed_create(file, &layouts, &feed));
+	require(feed_create(file, &layouts, NULL, &feed));
 	while (!feed_next(feed)->last)
 		;
 	feed_destroy(feed);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/decode-ahead.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "trace/calls.h"
+#include "trace/format.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define FETCH_AHEAD_RECORDS 4
+#define FETCH_AHEAD_BYTES 384
+#define CACHE_LINE_BYTES 64
+#define NEEDED_FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
+#define UNUSUAL_FIELDS (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
+
+bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struct perf_event_attr *attr,
+			   const struct decode_fields *fields)
+{
+	return attribute->is_call && !attribute->is_enter && !call_describe(attribute->call)->at_entry &&
+	       fields->complete && fields->result.size == sizeof(uint64_t) && fields->arguments_known &&
+	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
+}
+
+static inline uint64_t read_value(const uint8_t *values, size_t index)
+{
+	uint64_t value;
+
+	memcpy(&value, values + index * sizeof(value), sizeof(value));
+	return le64toh(value);
+}
+
+/* Only of user addresses behind one marker, which can stay where it is. */
+static bool take_callchain(const struct decoder *decoder, const uint8_t *data, uint64_t count, struct ahead_call *call)
+{
+	uint64_t limit = decoder->metadata->info.callchain_limit;
+
+	if (!count)
+		return true;
+	if (!decode_is_plain_callchain(data, count))
+		return false;
+	call->callchain = (const uint64_t *)data + 1;
+	call->callchain_count = (uint32_t)(count - 1);
+	call->callchain_full = count - 1 >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
+	return true;
+}
+
+static void take_stack(struct bytes *bytes, struct ahead_call *call)
+{
+	uint64_t size = bytes_u64(bytes), copied;
+	const uint8_t *data;
+
+	if (!size)
+		return;
+	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
+	data = bytes_take(bytes, size);
+	copied = bytes_u64(bytes);
+	if (copied > size)
+		bytes_fail(bytes, "more stack copied than there is");
+	call->bytes = copied ? data : NULL;
+	call->byte_count = (uint32_t)copied;
+	call->bytes_wanted = (uint32_t)size;
+}
+
+static bool take_identity(const struct decoder *decoder, const struct order_item *item,
+			  const struct perf_event_header *header, struct ahead_call *call)
+{
+	struct record_identity identity;
+
+	layouts_read(decoder->layouts, header, item->record, item->attribute, &identity);
+	call->pid = identity.pid;
+	call->tid = identity.tid;
+	call->cpu = identity.cpu;
+	call->id = identity.id;
+	return identity.time_ns && identity.time_ns == item->time_ns;
+}
+
+/* False: not of the usual shape, or wrong. */
+static bool decode_body(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
+{
+	const struct decode_fields *fields = &decoder->fields[item->attribute];
+	uint64_t type = decoder->layouts->items[item->attribute].sample_type, chain_count = 0;
+	struct bytes bytes = bytes_over(item->record, item->size), raw;
+	const uint8_t *chain = NULL;
+
+	bytes_skip(&bytes, HEADER_BYTES + fields->before_body);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		chain_count = bytes_count(&bytes, bytes_u64(&bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+		chain = bytes_take(&bytes, chain_count * sizeof(uint64_t));
+	}
+	raw = bytes_sub(&bytes, bytes_u32(&bytes));
+	bytes_skip(&raw, fields->result.offset);
+	call->result = (int64_t)bytes_u64(&raw);
+	if (bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	call->registers = bytes_take(&bytes, fields->register_count * sizeof(uint64_t));
+	if (!call->registers || !bytes_ok(&raw))
+		return false;
+	for (size_t i = 0; i < fields->arguments_known; i++)
+		call->arguments[i] = read_value(call->registers, fields->argument_places[i]);
+	if (type & PERF_SAMPLE_STACK_USER)
+		take_stack(&bytes, call);
+	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
+		call->resolved = (uint32_t)bytes_u64(&bytes);
+	if (!bytes_ok(&bytes))
+		return false;
+	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
+		return take_callchain(decoder, chain, chain_count, call);
+	/* Without a callchain only bytes tell more than registers do. */
+	if (!call->bytes)
+		call->registers = NULL;
+	return true;
+}
+
+static void decode_item(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
+			struct ahead_call *call)
+{
+	struct perf_event_header header;
+
+	call->ready = false;
+	memcpy(&header, item->record, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE || item->attribute == UINT32_MAX ||
+	    !decoder->fields[item->attribute].usual)
+		return;
+	*call = (struct ahead_call){0};
+	if (!take_identity(decoder, item, &header, call) || !decode_body(decoder, item, call))
+		return;
+	if (call->callchain)
+		call->callchain_number = callchain_numbers_get(numbers, call->callchain, call->callchain_count);
+	call->ready = true;
+}
+
+void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,
+		  size_t count, struct ahead_call *calls_ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* In time order the records lie all over their blocks. */
+		if (i + FETCH_AHEAD_RECORDS < count) {
+			const struct order_item *next = &items[i + FETCH_AHEAD_RECORDS];
+
+			for (size_t j = 0; j < next->size && j < FETCH_AHEAD_BYTES; j += CACHE_LINE_BYTES)
+				__builtin_prefetch(next->record + j);
+		}
+		decode_item(decoder, numbers, &items[i], &calls_ret[i]);
+	}
+}
+
+static void expand_stack(const struct decode_fields *fields, const struct ahead_call *call, uint64_t time_ns,
+			 struct event_stack *stack)
+{
+	stack->time_ns = time_ns;
+	stack->resolved = call->resolved;
+	stack->callchain = call->callchain;
+	stack->callchain_count = call->callchain_count;
+	stack->callchain_number = call->callchain_number;
+	stack->callchain_full = call->callchain_full;
+	stack->bytes = call->bytes;
+	stack->byte_count = call->byte_count;
+	stack->bytes_wanted = call->bytes_wanted;
+	stack->registers.known = 0;
+	if (!call->registers)
+		return;
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] >= 0)
+			stack->registers.values[fields->registers[i]] = read_value(call->registers, i);
+	}
+	stack->registers.known = fields->registers_known;
+}
+
+void decode_ahead_expand(const struct decoder *decoder, const struct order_item *item, const struct ahead_call *call,
+			 struct event *event_ret)
+{
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[item->attribute];
+	struct event *event = event_ret;
+
+	event->kind = attribute->role == ROLE_DUMP ? EVENT_STACK_DUMP : EVENT_CALL;
+	event->time_ns = item->time_ns;
+	event->pid = call->pid;
+	event->tid = call->tid;
+	event->cpu = call->cpu;
+	event->attribute = item->attribute;
+	event->record_type = PERF_RECORD_SAMPLE;
+	event->record_size = item->size;
+	event->snapshot = 0;
+	event->call.call = attribute->call;
+	event->call.has_arguments = true;
+	event->call.result = call->result;
+	memcpy(event->call.arguments, call->arguments, sizeof(event->call.arguments));
+	expand_stack(&decoder->fields[item->attribute], call, item->time_ns, &event->call.stack);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <check.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "support/run-suite.h"
+#include "trace/callchain-numbers.h"
+
+#define MANY 20000 /* more than are remembered */
+#define LONGEST 256
+
+static struct callchain_numbers *numbers;
+
+static void create(void)
+{
+	ck_assert_ptr_null(callchain_numbers_create(&numbers));
+}
+
+static void destroy(void)
+{
+	callchain_numbers_destroy(numbers);
+}
+
+START_TEST(test_equal_ones)
+{
+	const uint64_t first[] = {1, 2, 3}, equal[] = {1, 2, 3, 4}, other[] = {1, 2, 4};
+	uint64_t number = callchain_numbers_get(numbers, first, 3);
+
+	ck_assert_uint_ne(number, 0);
+	ck_assert_uint_eq(callchain_numbers_get(numbers, equal, 3), number);
+	ck_assert_uint_ne(callchain_numbers_get(numbers, equal, 4), number);
+	ck_assert_uint_ne(callchain_numbers_get(numbers, equal, 2), number);
+	ck_assert_uint_ne(callchain_numbers_get(numbers, other, 3), number);
+	ck_assert_uint_eq(callchain_numbers_get(numbers, first, 3), number);
+	ck_assert_uint_eq(callchain_numbers_get(numbers, first, 0), 0);
+}
+END_TEST
+
+/* They are copied: those that would take too much have none. */
+START_TEST(test_long_ones)
+{
+	uint64_t callchain[LONGEST + 1] = {0}, number = callchain_numbers_get(numbers, callchain, LONGEST);
+
+	ck_assert_uint_ne(number, 0);
+	ck_assert_uint_eq(callchain_numbers_get(numbers, callchain, LONGEST + 1), 0);
+	callchain[LONGEST - 1]++;
+	ck_assert_uint_ne(callchain_numbers_get(numbers, callchain, LONGEST), number);
+	callchain[LONGEST - 1]--;
+	ck_assert_uint_eq(callchain_numbers_get(numbers, callchain, LONGEST), number);
+}
+END_TEST
+
+/* Whatever was forgotten meanwhile: one number, one callchain. */
+START_TEST(test_never_twice)
+{
+	struct map owners = {0};
+	unsigned again = 0, wrong = 0;
+
+	for (unsigned pass = 0; pass < 3; pass++) {
+		for (uint64_t i = 0; i < MANY; i++) {
+			const uint64_t callchain[] = {i, 4711, i * i};
+			uint64_t number = callchain_numbers_get(numbers, callchain, 3);
+			const uint64_t *owner = map_get(&owners, number);
+
+			/* Not an assertion each: they cost far more than what they look at. */
+			wrong += !number || (owner && *owner != i) || !map_put(&owners, number, i);
+			again += owner != NULL;
+		}
+	}
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_gt(again, 0);
+	ck_assert_uint_lt(again, 2 * MANY);
+	map_deinit(&owners);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("callchain-numbers");
+	TCase *tests = tcase_create("callchain-numbers");
+
+	tcase_add_checked_fixture(tests, create, destroy);
+	tcase_set_timeout(tests, 60);
+	tcase_add_test(tests, test_equal_ones);
+	tcase_add_test(tests, test_long_ones);
+	tcase_add_test(tests, test_never_twice);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
