@@ -18,6 +18,7 @@ struct place {
 
 struct callchain_numbers {
 	uint64_t last;
+	struct id_table hashing; /* for its seed alone */
 	struct place places[PLACES];
 };
 
@@ -55,7 +56,7 @@ uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t
 
 	if (!count || count > COUNT_MAX)
 		return 0;
-	hash = map_hash(callchain, count * sizeof(*callchain));
+	hash = id_table_hash(&numbers->hashing, callchain, count * sizeof(*callchain));
 	for (size_t i = 0; i < TRIES; i++) {
 		place = &numbers->places[(hash + i) & (PLACES - 1)];
 		if (!place->number)
