@@ -81,7 +81,7 @@ if command -v strace >/dev/null; then
 		rm -f quota.data workload.out
 		ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 strace -qq -o calls.txt -e trace=pwrite64 \
 			-e inject=pwrite64:error=EDQUOT:when="$1" "$MMTRACE" record -o quota.data -- \
-			"$workloads/noleak" --exit 20000 >workload.out 2>record.log
+			"$workloads/noleak" --exit 60000 >workload.out 2>record.log
 		echo $? >status
 		grep -q EDQUOT calls.txt || fail "nothing was refused: $(head -3 calls.txt)"
 		grep -q 'quota.data: Disk quota exceeded' record.log || fail "no word of the quota: $(cat record.log)"
@@ -89,7 +89,7 @@ if command -v strace >/dev/null; then
 	quota 1+
 	[ "$(cat status)" = 2 ] && [ ! -s workload.out ] && [ ! -e quota.data ] ||
 		fail "the command ran, or a file is left, without any quota: status $(cat status)"
-	quota 12+
+	quota 8+
 	[ "$(cat status)" = 1 ] || fail "status $(cat status) when the quota is used up: $(cat record.log)"
 	recording=$directory/quota.data
 	report_json

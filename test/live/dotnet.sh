@@ -56,6 +56,7 @@ exec 4<>start.in
 LD_LIBRARY_PATH="$workloads" begin_recording -q -m 32M -- dotnet "$program/bin/Release/net10.0/MyConsoleApp.dll" \
 	<start.in >start.out
 wait_until "the program to be ready" grep -q '^ready' start.out
+processes+=("$(child_of "$recorder")") # it may outlive its recorder for a moment
 stop_recording
 report_json --by class
 expect_true_report

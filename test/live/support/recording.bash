@@ -20,17 +20,31 @@ is_ours() {
 	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
 } 2>/dev/null
 
+# remove_traces PROCESS...: what runtimes that were killed leave where everybody writes, and their perf maps. The processes
+# have ended.
+remove_traces() {
+	local process
+	for process; do
+		rm -f "/tmp/perf-$process.map" "/tmp/perfinfo-$process.map" "/tmp/jit-$process.dump" \
+			"/tmp/.java_pid$process" "/tmp/.attach_pid$process" /tmp/hsperfdata_*/"$process" \
+			"/tmp/clr-debug-pipe-$process-"* "/tmp/dotnet-diagnostic-$process-"*
+	done
+	rmdir --ignore-fail-on-non-empty /tmp/hsperfdata_* 2>/dev/null
+}
+
 # A recorder's command goes with it.
 end_everything() {
 	local process children
 	for process in "${processes[@]}"; do
+		children=()
 		if is_ours "$process"; then
-			children=()
 			read -r -a children <"/proc/$process/task/$process/children"
 			kill -9 "$process" "${children[@]}"
 			wait "$process"
+		elif [ -e "/proc/$process" ]; then
+			continue # the number is somebody else's
 		fi 2>/dev/null
-		rm -f "/tmp/perf-$process.map" "/tmp/.java_pid$process"
+		remove_traces "$process" "${children[@]}"
 	done
 	rm -rf "$directory"
 }
@@ -96,7 +110,7 @@ workload_said() {
 
 # run_anew COMMAND...: without what an earlier process of this number has left.
 run_anew() {
-	rm -f "/tmp/perf-$BASHPID.map" "/tmp/.attach_pid$BASHPID" "/tmp/.java_pid$BASHPID"
+	remove_traces "$BASHPID"
 	exec "$@"
 }
 
@@ -183,11 +197,13 @@ child_of() {
 
 # record_command_for TICKS OPTION... -- COMMAND...: from its start, until it has run for so long.
 record_command_for() {
-	local ticks=$1
+	local ticks=$1 command
 	shift
 	begin_recording "$@"
 	wait_until "the command to start" child_of "$recorder"
-	wait_until "the command to work" has_run "$(child_of "$recorder")" "$ticks"
+	command=$(child_of "$recorder")
+	processes+=("$command")
+	wait_until "the command to work" has_run "$command" "$ticks"
 	stop_recording
 }
 
