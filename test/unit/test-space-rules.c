@@ -259,6 +259,9 @@ START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 	int64_t result;
 
 	ck_assert_uint_ne(context, 0);
+	/* To where the pages around it are free. */
+	expect((int64_t)at(30), SPACE_MREMAP, context, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
+	context = at(30);
 	map(50, 20, PROT_READ);
 	expect((int64_t)at(12), SPACE_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
 	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
