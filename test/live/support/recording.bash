@@ -32,6 +32,13 @@ remove_traces() {
 	rmdir --ignore-fail-on-non-empty /tmp/hsperfdata_* 2>/dev/null
 }
 
+# remove_recorded_traces: of the processes of report.json that have ended, which may have left their perf maps for it.
+remove_recorded_traces() {
+	local ended
+	mapfile -t ended < <(jq '.processes[] | select(.ended) | .pid' "$directory/report.json")
+	remove_traces "${ended[@]}"
+}
+
 # A recorder's command goes with it.
 end_everything() {
 	local process children
@@ -286,6 +293,7 @@ command_case() {
 	status=$?
 	[ $status = 0 ] || fail "record -- $name ended with status $status: $(cat "$directory/record.log")"
 	report_json
+	remove_recorded_traces
 	expect_true_report
 	expect_workload_answer no
 }

@@ -17,7 +17,7 @@ build_program() {
 
 # record_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: into $recording and report.json.
 record_stacks() {
-	local status variables=() ended
+	local status variables=()
 	while [[ $1 == [A-Za-z]*=* ]]; do
 		variables+=("$1")
 		shift
@@ -27,8 +27,7 @@ record_stacks() {
 	status=$?
 	[ $status = 0 ] || fail "record -- $* ended with status $status: $(cat "$directory/workload.out" "$directory/record.log")"
 	report_json
-	mapfile -t ended < <(jq '.processes[].pid' "$directory/report.json")
-	remove_traces "${ended[@]}"
+	remove_recorded_traces
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
