@@ -2,7 +2,8 @@
 /*
  * Packing: every stack of a recording is unwound and named now, and the recording written anew with the names and
  * without what they came from: no bytes of stacks, no registers but the arguments of the calls, no perf maps, no
- * jitdumps, no copies of programs. A report of the packed recording is that of the original, on any machine.
+ * jitdumps, no copies of programs but the instructions around the place of each frame. A report of the packed recording
+ * is that of the original, on any machine.
  */
 #ifndef MMTRACE_PACK_H
 #define MMTRACE_PACK_H

@@ -348,7 +348,10 @@ struct mmt_annotation {
 	size_t instruction_count;
 };
 
-/* The instructions around the place of a frame of the report, `around` before and behind. Belongs to the report. */
+/* As many before and behind are shown, and packed recordings have no more. */
+#define MMT_ANNOTATION_AROUND 8
+
+/* The instructions around the place of a frame of the report, at most `around` before and behind. Belongs to the report. */
 MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame, size_t around,
 						 struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 

@@ -152,6 +152,8 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	struct frame_key key;
 
 	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
+	if (view->metadata->packed)
+		return code_view_resolved_code(view, frame, code);
 	if (!frame_key(view, frame, &key))
 		return false;
 	code->site = key.address;
@@ -177,6 +179,8 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	struct frame_key key;
 
 	*line_ret = 0;
+	if (view->metadata->packed)
+		return code_view_resolved_line(view, frame, address, line_ret);
 	if (!frame_key(view, frame, &key))
 		return NULL;
 	if (key.readable) {

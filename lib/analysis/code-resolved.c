@@ -79,6 +79,32 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 	return error;
 }
 
+bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct listed_code *code)
+{
+	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
+
+	if (!resolved)
+		return false;
+	*code = (struct listed_code){.bytes = resolved->bytes,
+				     .size = resolved->size,
+				     .address = resolved->address,
+				     .begins_with_instruction = true,
+				     .site = resolved->site,
+				     .is_return_address = resolved->is_return_address};
+	return code->size;
+}
+
+const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_code *resolved = resolved_stacks_code(stacks, frame);
+	const struct resolved_line *line =
+	    resolved ? resolved_codes_line(&stacks->read_codes, resolved, address) : NULL;
+
+	*line_ret = line ? line->source_line : 0;
+	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
+}
+
 const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
 {
 	const struct resolved_stacks *stacks = &view->metadata->stacks;

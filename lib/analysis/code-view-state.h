@@ -74,6 +74,10 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 /* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
 
+/* As code_view_code() and code_view_line(), from the tables. */
+bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct listed_code *code);
+const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
+
 /* As code_view_unusable() and code_view_generated(), from the tables. */
 const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret);
 struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t process);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analysis/pack-code.h"
 #include "trace/format.h"
 
 /* In the temporary file; 0: none. */
@@ -110,6 +111,9 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 		size_t count;
 		struct mmt_error *error = code_view_names(code, number, &stacks->arena, &names, &count);
 
+		if (error)
+			return error;
+		error = pack_code(&stacks->resolved, code, number, &frame.code);
 		if (error)
 			return error;
 		frame.name_count = (uint32_t)count;

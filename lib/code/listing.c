@@ -45,6 +45,7 @@ static struct mmt_error *decode(struct disassembly *disassembly, const struct li
 
 		if (!length)
 			break;
+		next.size = (uint8_t)length;
 		behind += *found_ret;
 		next.here = !*found_ret && is_site(code, next.address, next.address + length);
 		*found_ret |= next.here;

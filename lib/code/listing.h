@@ -23,7 +23,8 @@ struct listed_code {
 
 struct listed_instruction {
 	uint64_t address;
-	bool here; /* the call, or the instruction itself */
+	uint8_t size; /* bytes */
+	bool here;    /* the call, or the instruction itself */
 	char text[DISASSEMBLY_TEXT];
 };
 

@@ -12,7 +12,6 @@
 #include "output/selection.h"
 #include "output/text.h"
 
-#define AROUND 8       /* instructions before and behind */
 #define GROUPS_NAMED 8 /* of those that a frame is in */
 #define ADDRESS_INDENT 4
 
@@ -111,7 +110,7 @@ static struct mmt_error *put_frame(struct text *text, struct mmt_report *report,
 				   const struct mmt_frame *frame)
 {
 	struct mmt_annotation annotation;
-	struct mmt_error *error = mmt_report_annotate(report, frame, AROUND, &annotation);
+	struct mmt_error *error = mmt_report_annotate(report, frame, MMT_ANNOTATION_AROUND, &annotation);
 
 	if (error)
 		return error;

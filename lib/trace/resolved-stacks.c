@@ -8,7 +8,7 @@
 #include "trace/format.h"
 #include "trace/sections.h"
 
-#define STACKS_VERSION 2 /* 1 tells of no losses in jitdumps */
+#define STACKS_VERSION 3 /* 2 has no code, 1 tells of no losses in jitdumps either */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -28,8 +28,10 @@
 void resolved_stacks_deinit(struct resolved_stacks *stacks)
 {
 	intern_deinit(&stacks->texts);
+	intern_deinit(&stacks->codes);
 	free(stacks->content);
 	vector_deinit(&stacks->read_texts);
+	resolved_codes_deinit(&stacks->read_codes);
 	vector_deinit(&stacks->names);
 	vector_deinit(&stacks->frames);
 	vector_deinit(&stacks->stack_frames);
@@ -48,6 +50,13 @@ bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, 
 const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number)
 {
 	return number < stacks->read_texts.count ? stacks->read_texts.items[number] : NULL;
+}
+
+const struct resolved_code *resolved_stacks_code(const struct resolved_stacks *stacks, size_t frame)
+{
+	uint32_t number = frame < stacks->frames.count ? stacks->frames.items[frame].code : 0;
+
+	return number ? &stacks->read_codes.items.items[number - 1] : NULL;
 }
 
 static void encode_names(const struct resolved_stacks *stacks, struct buffer *plain)
@@ -79,6 +88,7 @@ static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *p
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		buffer_put_u32(plain, stacks->frames.items[i].name_count);
 		buffer_put_u32(plain, stacks->frames.items[i].process);
+		buffer_put_u32(plain, stacks->frames.items[i].code);
 	}
 	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
 	for (size_t i = 0; i < stacks->stacks.count; i++) {
@@ -124,6 +134,7 @@ struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, s
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	encode_names(stacks, &plain);
+	resolved_codes_encode(&stacks->codes, &plain);
 	encode_stacks(stacks, &plain);
 	encode_facts(stacks, &plain);
 	error = buffer_finish(&plain);
@@ -192,7 +203,7 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stack
 	return NULL;
 }
 
-static struct mmt_error *decode_frames(struct bytes *bytes, struct resolved_stacks *stacks)
+static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
 {
 	uint64_t count = bytes_u32(bytes), names = 0;
 
@@ -201,6 +212,9 @@ static struct mmt_error *decode_frames(struct bytes *bytes, struct resolved_stac
 		struct resolved_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
 
 		frame.process = bytes_u32(bytes);
+		frame.code = version >= 3 ? bytes_u32(bytes) : 0;
+		if (frame.code > stacks->read_codes.items.count)
+			bytes_fail(bytes, "frame of no code");
 		names += frame.name_count;
 		if (!frame.name_count || names > stacks->names.count)
 			bytes_fail(bytes, "frame of names that are not there");
@@ -283,8 +297,10 @@ static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, str
 
 	if (!error)
 		error = decode_names(bytes, stacks);
+	if (!error && version >= 3)
+		error = resolved_codes_decode(bytes, stacks->read_texts.count, &stacks->read_codes);
 	if (!error)
-		error = decode_frames(bytes, stacks);
+		error = decode_frames(bytes, version, stacks);
 	if (!error)
 		error = decode_stacks(bytes, stacks);
 	return error ? error : decode_facts(bytes, version, stacks);

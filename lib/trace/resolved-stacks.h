@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "trace/resolved-code.h"
 
 #define RESOLVED_NO_TEXT UINT32_MAX
 #define RESOLVED_END_LOST 255 /* stands for the stacks of calls that were lost */
@@ -32,6 +33,7 @@ struct resolved_name {
 struct resolved_frame {
 	uint32_t first_name, name_count;
 	uint32_t process; /* index */
+	uint32_t code;	  /* number plus 1; 0: none */
 };
 
 struct resolved_stack {
@@ -59,8 +61,10 @@ struct resolved_program {
 /* Zero initialisation makes an empty one. */
 struct resolved_stacks {
 	struct intern texts; /* of one that is being made */
+	struct intern codes; /* likewise: see resolved_code_put() */
 	uint8_t *content;    /* of one that was read */
 	VECTOR(const char *) read_texts;
+	struct resolved_codes read_codes;
 	VECTOR(struct resolved_name) names;
 	VECTOR(struct resolved_frame) frames;
 	VECTOR(uint32_t) stack_frames;
@@ -77,6 +81,9 @@ bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, 
 
 /* Of one that was read; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
 const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number);
+
+/* The code of a frame of one that was read, NULL: none. */
+const struct resolved_code *resolved_stacks_code(const struct resolved_stacks *stacks, size_t frame);
 
 /* Compressed with zstd inside. All numbers of what is decoded lead to something. */
 struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;

@@ -29,7 +29,7 @@ static void check_sums(const struct mmt_report *report)
 		abort();
 }
 
-static void write_everything(const struct mmt_report *report)
+static void write_everything(struct mmt_report *report)
 {
 	struct mmt_text_options options = {.width = 80};
 	FILE *stream = fopen("/dev/null", "w");
@@ -42,6 +42,7 @@ static void write_everything(const struct mmt_report *report)
 	    mmt_diff_write_json(diff, &options, stream))
 		abort();
 	mmt_diff_destroy(diff);
+	mmt_error_destroy(mmt_report_write_annotation(report, "*", &options, stream)); /* there may be no frame */
 	fclose(stream);
 }
 

@@ -3,6 +3,7 @@
 # report --annotate: the machine code around a call, of a program and of generated code.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
+source "$SOURCE/test/live/support/other-machine.bash" || exit 2
 
 need_perf
 source_file=$SOURCE/test/workload/names.c
@@ -43,18 +44,27 @@ for option in --json "--by module"; do
 	[ $? = 2 ] && [ ! -s shown.txt ] && grep -q "leave out ${option% *}" annotate.log || fail "$option: $(cat annotate.log)"
 done
 
-# A packed recording has no code, and takes none from a file that it need not be of.
-"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack ended with status $?"
-recording=packed.data annotate hidden
-expect_shown '^hidden +program +in stack [0-9]+$'
-expect_shown 'code is not at hand'
-expect_shown '^-->' 0
+# expect_packed_shows PATTERN NAME: the packed recording shows the same for all frames so called, on another machine too.
+expect_packed_shows() {
+	annotate "$1" --limit 0
+	mv shown.txt original.txt
+	"$MMTRACE" pack -q -o "$2" "$recording" || fail "pack ended with status $?"
+	recording=$2 annotate "$1" --limit 0
+	cmp original.txt shown.txt || fail "$1: not the same when it is packed: $(diff original.txt shown.txt | head -20)"
+	has_other_machine || return
+	make_machine "$2"
+	on_other_machine report --no-pager --annotate "$1" --limit 0 "$2" >shown.txt || fail "--annotate on another machine"
+	cmp original.txt shown.txt || fail "$1: not the same on another machine: $(diff original.txt shown.txt | head -20)"
+}
+expect_packed_shows '*' packed.data
 
-# Another program in its place has other code.
+# Another program in its place has other code, which a packed recording does not ask for.
 gcc -O0 -o program "$source_file" || fail "gcc"
 annotate 'program+0x*'
 expect_shown 'code is not at hand'
 expect_shown '^-->' 0
+recording=packed.data annotate hidden
+cmp shown.txt hidden.txt || fail "packed, it shows another program's code"
 
 command_case jitdump
 annotate Moved
@@ -62,3 +72,5 @@ expect_shown '^Moved +\[jit\] +in stack [0-9]+$'
 expect_shown '^/nowhere/source.js:14$'
 expect_shown '^--> +[0-9a-f]+:  call rax$'
 expect_shown '^ +[0-9a-f]+:  ' 4
+expect_packed_shows '*' packed-jitdump.data
+grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "generated code is missing: $(cat original.txt)"

@@ -3,6 +3,7 @@
 # A packed recording: no memory contents, the same report and diff without the program, perf reads it, again is the same,
 # cut and damaged ones too.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/other-machine.bash" || exit 2
 
 need_perf
 find_bytes=$BUILD/test/find-bytes
@@ -36,6 +37,7 @@ expect_equal_reports() {
 		--json --limit 0 --min-age 100ms
 		--json --class anon --sort age
 		--limit 0 --check
+		--limit 0 --annotate=*
 	END
 }
 
@@ -79,7 +81,8 @@ report_json
 expect_json '.completeness.lacks | length > 0'
 recording=$directory/mmtrace.data
 
-# Neither the text of perf maps nor the code in jitdumps is kept, which a long recording has among its records, too.
+# Neither the text of perf maps is kept nor the code in jitdumps that no stack is in. A long recording has them among its
+# records, too.
 # expect_no_copies WORKLOAD TEXT...: each text is in the recording and not in the packed one.
 expect_no_copies() {
 	local workload=$1 text
@@ -103,21 +106,13 @@ has_pieces() {
 }
 piece='16 DoublyInner'
 expect_no_copies jit-code '16 AnonymousInner' '16 DoublyOuter'
-piece=$'\xff\xd0\x48\x83\xc4\x18\xc3'
+piece=N0tCa11d
 expect_no_copies jitdump DTiJ "$piece"
 
 # On another machine: a root that has the tool alone.
-if unshare --mount true 2>/dev/null; then
-	mkdir -p machine/proc
-	cp "$MMTRACE" machine/mmtrace
-	cp packed/generated machine/
-	for library in $(ldd "$MMTRACE" | grep -o '/[^ ]*'); do
-		mkdir -p "machine/$(dirname "$library")"
-		cp -L "$library" "machine/$library"
-	done
-	# Sanitizers cannot do without /proc.
-	unshare --mount bash -c 'mount -t proc proc machine/proc && chroot machine /mmtrace report --json --limit 0 generated' \
-		>machine.json || fail "report on another machine"
+if has_other_machine; then
+	make_machine packed/generated
+	on_other_machine report --json --limit 0 generated >machine.json || fail "report on another machine"
 	(cd packed && "$MMTRACE" report --json --limit 0 generated) | cmp - machine.json || fail "another report elsewhere"
 fi
 

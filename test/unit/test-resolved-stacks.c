@@ -6,7 +6,8 @@
 #include "trace/resolved-stacks.h"
 #include "trace/format.h"
 
-/* Two frames, the first with an inlined function; a stack of both, and one that stands for lost calls. */
+/* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for lost
+ * calls. */
 static struct resolved_stacks make_stacks(void)
 {
 	struct resolved_stacks stacks = {0};
@@ -21,6 +22,13 @@ static struct resolved_stacks make_stacks(void)
 					   .stacks_end_there = true,
 					   .dropped_lines = 7};
 	struct resolved_program program = {.state = 2};
+	struct resolved_line lines[] = {{.source_file = RESOLVED_NO_TEXT}, {.offset = 2, .source_line = 12}};
+	struct resolved_code code = {.address = 0x1230,
+				     .site = 0x1234,
+				     .is_return_address = true,
+				     .bytes = (const uint8_t *)"\x90\x90\xff\xd0",
+				     .size = 4,
+				     .line_count = 2};
 
 	ck_assert(resolved_stacks_put_text(&stacks, "allocate", &name.function));
 	ck_assert(resolved_stacks_put_text(&stacks, "_Z8allocatev", &name.raw_function));
@@ -33,6 +41,9 @@ static struct resolved_stacks make_stacks(void)
 	name.kind = 1;
 	ck_assert(vector_push(&stacks.names, name));
 	ck_assert(vector_push(&stacks.names, name));
+	ck_assert(resolved_stacks_put_text(&stacks, "demo.c", &lines[1].source_file));
+	ck_assert_ptr_null(resolved_code_put(&stacks.codes, &code, lines, &frames[1].code));
+	frames[1].code++;
 	ck_assert(vector_push(&stacks.frames, frames[0]));
 	ck_assert(vector_push(&stacks.frames, frames[1]));
 	ck_assert(vector_push(&stacks.stack_frames, 1));
@@ -100,13 +111,83 @@ START_TEST(all_of_it)
 }
 END_TEST
 
+START_TEST(code_of_frames)
+{
+	struct resolved_stacks stacks = make_stacks(), read = {0};
+	const struct resolved_code *code;
+	const struct resolved_line *line;
+
+	ck_assert_ptr_null(round_trip(&stacks, &read));
+	ck_assert_ptr_null(resolved_stacks_code(&read, 0));
+	ck_assert_ptr_null(resolved_stacks_code(&read, 2)); /* no such frame */
+	code = resolved_stacks_code(&read, 1);
+	ck_assert_ptr_nonnull(code);
+	ck_assert_uint_eq(code->address, 0x1230);
+	ck_assert_uint_eq(code->site, 0x1234);
+	ck_assert(code->is_return_address);
+	ck_assert_uint_eq(code->size, 4);
+	ck_assert_mem_eq(code->bytes, "\x90\x90\xff\xd0", 4);
+	line = resolved_codes_line(&read.read_codes, code, 0x1231);
+	ck_assert_uint_eq(line->source_file, RESOLVED_NO_TEXT);
+	line = resolved_codes_line(&read.read_codes, code, 0x1232);
+	ck_assert_str_eq(resolved_stacks_text(&read, line->source_file), "demo.c");
+	ck_assert_uint_eq(line->source_line, 12);
+	ck_assert_ptr_eq(resolved_codes_line(&read.read_codes, code, 0x1233), line);
+	resolved_stacks_deinit(&read);
+	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
+/* Frames of one code share it. */
+START_TEST(equal_code_once)
+{
+	struct resolved_code code = {.address = 1, .site = 1, .bytes = (const uint8_t *)"\x90", .size = 1};
+	struct intern table = {0};
+	uint32_t first, again, other;
+
+	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &first));
+	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &again));
+	code.bytes = (const uint8_t *)"\xcc";
+	ck_assert_ptr_null(resolved_code_put(&table, &code, NULL, &other));
+	ck_assert_uint_eq(first, again);
+	ck_assert_uint_ne(first, other);
+	intern_deinit(&table);
+}
+END_TEST
+
+static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
+{
+	static const uint8_t bytes[5000];
+	struct resolved_line line = {.source_file = RESOLVED_NO_TEXT};
+	struct resolved_code code = {.bytes = bytes, .size = 4, .line_count = 1};
+
+	switch (kind) {
+	case 0:
+		line.offset = 4;
+		break;
+	case 1:
+		line.source_file = 77;
+		break;
+	default:
+		code.size = sizeof(bytes);
+	}
+	ck_assert_ptr_null(resolved_code_put(&stacks->codes, &code, &line, &stacks->frames.items[0].code));
+}
+
 /* Numbers that lead nowhere are refused when they are read, so that nobody has to look again. */
 START_TEST(numbers_that_lead_nowhere)
 {
-	static const char *const expected[] = {
-	    "number of no text",    "frame of names that are not there", "number of no frame",
-	    "frame of no process",  "frame of names that are not there", "program without a path",
-	    "unknown kind of frame"};
+	static const char *const expected[] = {"number of no text",
+					       "frame of names that are not there",
+					       "number of no frame",
+					       "frame of no process",
+					       "frame of names that are not there",
+					       "program without a path",
+					       "unknown kind of frame",
+					       "frame of no code",
+					       "line beyond its code",
+					       "line of no text",
+					       "more code than one frame has"};
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		struct resolved_stacks stacks = make_stacks(), read = {0};
@@ -131,8 +212,14 @@ START_TEST(numbers_that_lead_nowhere)
 		case 5:
 			stacks.programs.items[0].path = RESOLVED_NO_TEXT;
 			break;
-		default:
+		case 6:
 			stacks.names.items[0].kind = 3;
+			break;
+		case 7:
+			stacks.frames.items[0].code = 2;
+			break;
+		default:
+			put_bad_code(&stacks, i - 8);
 		}
 		error = round_trip(&stacks, &read);
 		ck_assert_ptr_nonnull(error);
@@ -172,6 +259,8 @@ int main(void)
 	TCase *tests = tcase_create("resolved-stacks");
 
 	tcase_add_test(tests, all_of_it);
+	tcase_add_test(tests, code_of_frames);
+	tcase_add_test(tests, equal_code_once);
 	tcase_add_test(tests, numbers_that_lead_nowhere);
 	tcase_add_test(tests, cut_anywhere);
 	suite_add_tcase(suite, tests);

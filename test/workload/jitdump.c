@@ -14,7 +14,16 @@
 
 #include "support/stage.h"
 
-enum { LEAKS = 10, BLOCK_PAGES = 4, FUNCTION_BYTES = 21, OUTER = 0, INNER = 64, LOADED = 128, MOVED = 192 };
+enum {
+	LEAKS = 10,
+	BLOCK_PAGES = 4,
+	FUNCTION_BYTES = 21,
+	OUTER = 0,
+	INNER = 64,
+	LOADED = 128,
+	MOVED = 192,
+	UNUSED = 256
+};
 enum { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO };
 
 struct header {
@@ -26,6 +35,9 @@ struct prefix {
 	uint32_t id, size;
 	uint64_t time_ns;
 };
+
+/* "N0tCa11d", which is in code that no stack is in; read from memory, so that it is in no code that one is in. */
+static volatile uint64_t not_called = 0x643131614374304e;
 
 static FILE *dump;
 static char *code;
@@ -172,6 +184,7 @@ int main(int argc, char **argv)
 	generate(LOADED, (uint64_t)(uintptr_t)code + INNER, "Moved", 4);
 	move(LOADED, MOVED, 4);
 	run(MOVED);
+	generate(UNUSED, not_called, "Unused", 5);
 	put_prefix(CLOSE, 0);
 	put_prefix(LOAD, 1000);
 	fflush(dump);

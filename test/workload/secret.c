@@ -12,7 +12,8 @@
 
 enum { LEAKS = 10, BLOCK_PAGES = 3, SECRETS = 64 };
 
-static const char text[] = "S3cr3t#!"; /* as long as a register */
+/* As long as a register. Kept where the compiler must read it from: a constant would become part of the code. */
+static const char *volatile text = "S3cr3t#!";
 
 /* A frame as rbp would point to it: no caller's, and the secret for a return address. */
 static uint64_t false_frame[2];
