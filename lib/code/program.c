@@ -307,10 +307,11 @@ static void open_symbols(struct program *program)
 
 static enum code_stub stub_by_code(const struct program *program, uint64_t address)
 {
-	const uint8_t *code = NULL;
+	const uint8_t *code = NULL, *before = NULL;
 	size_t size = elf_file_code_at(&program->file, address, STUBS_CODE_MAX, &code);
+	size_t before_size = elf_file_code_before(&program->file, address, STUBS_CODE_BEFORE, &before);
 
-	return size ? stubs_by_code(program->programs->machine, code, size) : CODE_STUB_NONE;
+	return size ? stubs_by_code(program->programs->machine, code, size, before, before_size) : CODE_STUB_NONE;
 }
 
 /*

@@ -11,8 +11,12 @@
 
 #define STUBS_CODE_MAX 16
 
-/* By what will be executed: up to STUBS_CODE_MAX bytes from a return address on. */
-enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size);
+#define STUBS_CODE_BEFORE 8
+
+/* By what will be executed: up to STUBS_CODE_MAX bytes from a return address on, and up to STUBS_CODE_BEFORE that end
+ * there. */
+enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size, const uint8_t *before,
+			     size_t before_size);
 
 /* By the name of the symbol; those of the C library's own functions count only there: anybody may write a `clone`. */
 enum code_stub stubs_by_name(const char *function, bool in_c_library);

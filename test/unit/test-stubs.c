@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <elf.h>
+#include <string.h>
 
 #include "support/run-suite.h"
 
@@ -43,26 +44,72 @@ START_TEST(test_c_libraries)
 }
 END_TEST
 
+/* What is at the return address `split` bytes from the start, when `size` bytes are known. */
+static enum code_stub stub_at(uint16_t machine, const uint8_t *code, size_t split, size_t size)
+{
+	return stubs_by_code(machine, code + split, size - split, code, split);
+}
+
 START_TEST(test_code)
 {
 	static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
-	ck_assert_int_eq(stubs_by_code(EM_X86_64, signal_return, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
-	ck_assert_int_eq(stubs_by_code(EM_X86_64, signal_return, sizeof(signal_return) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, signal_return, sizeof(signal_return)), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
+	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return) - 1), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_STUB_NONE);
 }
 END_TEST
 
 START_TEST(test_code_of_aarch64)
 {
 	static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
-	static const uint8_t thread_exit[] = {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
 
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, signal_return, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, signal_return, sizeof(signal_return) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, thread_exit, sizeof(thread_exit)), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, thread_exit + 4, sizeof(thread_exit) - 4), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_code(EM_X86_64, thread_exit, sizeof(thread_exit)), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
+	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return) - 1), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_STUB_NONE);
+}
+END_TEST
+
+/* A thread of musl's is called from its stack. What ends a process itself behind another call, as a child of vfork()
+ * may, has callers. */
+START_TEST(test_thread_of_aarch64)
+{
+	static const uint8_t clone[] = {0xe1, 0x03, 0xc1, 0xa8, 0x20, 0, 0x3f, 0xd6,
+					0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0,    0xd4};
+	static const uint8_t called_otherwise[] = {0xe1, 0x03, 0xc1, 0xa8, 0x03, 0, 0, 0x94, /* bl */
+						   0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+
+	ck_assert_int_eq(stub_at(EM_AARCH64, clone, 8, sizeof(clone)), CODE_STUB_ENTRY);
+	ck_assert_int_eq(stub_at(EM_AARCH64, clone, 8, sizeof(clone) - 1), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_X86_64, clone, 8, sizeof(clone)), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)), CODE_STUB_NONE);
+	/* Without, or with less, of what is before nothing is proved. */
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_STUB_NONE);
+	ck_assert_int_eq(stubs_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_STUB_NONE);
+}
+END_TEST
+
+/* Where a coroutine of makecontext() returns to: nothing has called that. */
+START_TEST(test_coroutine_of_aarch64)
+{
+	static const uint8_t start[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa,
+					0xc0, 0xf9, 0xff, 0xb5, 0x79, 0xf5, 0xff, 0x17};
+	static const uint8_t start_with_bti[] = {0x1f, 0x20, 0x03, 0xd5, 0x5f, 0x24, 0x03, 0xd5, 0xe0, 0x03,
+						 0x13, 0xaa, 0xa0, 0xf9, 0xff, 0xb5, 0x78, 0xf5, 0xff, 0x17};
+	uint8_t other[sizeof(start)];
+
+	ck_assert_int_eq(stub_at(EM_AARCH64, start, 4, sizeof(start)), CODE_STUB_COROUTINE);
+	ck_assert_int_eq(stub_at(EM_AARCH64, start, 4, sizeof(start) - 1), CODE_STUB_NONE);
+	ck_assert_int_eq(stub_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)), CODE_STUB_COROUTINE);
+	memcpy(other, start, sizeof(start));
+	memcpy(other, (const uint8_t[]){0x03, 0, 0, 0x94}, 4); /* bl: an ordinary function that goes on */
+	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
+	memcpy(other, start, sizeof(start));
+	other[8] |= 1; /* cbnz x1 */
+	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
+	memcpy(other, start, sizeof(start));
+	other[15] |= 0x80; /* bl */
+	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
 }
 END_TEST
 
@@ -91,6 +138,8 @@ int main(void)
 	tcase_add_test(tests, test_c_libraries);
 	tcase_add_test(tests, test_code);
 	tcase_add_test(tests, test_code_of_aarch64);
+	tcase_add_test(tests, test_thread_of_aarch64);
+	tcase_add_test(tests, test_coroutine_of_aarch64);
 	tcase_add_test(tests, test_system_calls);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "code/stubs.h"
 #include "code/unwind.h"
 #include "support/run-suite.h"
 
@@ -21,6 +22,7 @@ enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
 #define TRAMPOLINE 0x404000ULL /* signal frame */
 #define NO_CFI 0x405000ULL
 #define SIGRETURN 0x406000ULL /* what a handler returns to, without CFI */
+#define CONTEXT 0x407000ULL   /* what the C library makes a coroutine return to, one instruction from its row's start */
 #define JIT 0x900000ULL
 
 static struct cfi_row rows[5];
@@ -29,6 +31,10 @@ static uint64_t words[WORDS];
 static struct unwind_registers registers;
 static struct unwind_input input;
 static struct unwind_result result;
+
+/* nop; mov x0, x19; cbnz x0, setcontext; b exit */
+static const uint8_t start_context[] = {0x1f, 0x20, 0x03, 0xd5, 0xe0, 0x03, 0x13, 0xaa,
+					0xc0, 0xf9, 0xff, 0xb5, 0x79, 0xf5, 0xff, 0x17};
 
 /* Rows are as good finished as not. */
 static bool rows_are_finished;
@@ -49,6 +55,14 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		return CODE_OTHER;
 	if (is_return_address && address == SIGRETURN)
 		place_ret->stub = CODE_STUB_SIGNAL_RETURN;
+	if (page == CONTEXT) {
+		size_t known = address - CONTEXT;
+
+		place_ret->stub = stubs_by_code(EM_AARCH64, start_context + known, sizeof(start_context) - known,
+						start_context, known);
+		place_ret->row = found_row(&rows[0]);
+		return CODE_NATIVE;
+	}
 	if (page < LEAF || page > NO_CFI)
 		return CODE_NONE;
 	if (page != NO_CFI)
@@ -300,6 +314,21 @@ START_TEST(test_first_frame_in_a_stub)
 }
 END_TEST
 
+/* The link register is what it was when the coroutine began: by its row this code would be its own caller, for ever. */
+START_TEST(test_coroutine)
+{
+	start_at(LEAF + 4, FRAMED + 16, 0);
+	words[1] = CONTEXT + 4;
+	run();
+	EXPECT(UNWIND_END_COROUTINE, LEAF + 4, FRAMED + 16, CONTEXT + 4);
+	ck_assert(!result.frames[2].is_return_address);
+	/* A leaf that the coroutine begins with. */
+	start_at(LEAF + 4, CONTEXT + 4, 0);
+	run();
+	EXPECT(UNWIND_END_COROUTINE, LEAF + 4, CONTEXT + 4);
+}
+END_TEST
+
 START_TEST(test_end_of_the_copy)
 {
 	start_at(LEAF, FRAMED + 16, 0);
@@ -326,6 +355,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(tests, test_signal_frame);
 	tcase_add_test(tests, test_signal_trampoline_without_cfi);
 	tcase_add_test(tests, test_first_frame_in_a_stub);
+	tcase_add_test(tests, test_coroutine);
 	tcase_add_test(tests, test_end_of_the_copy);
 	suite_add_tcase(suite, tests);
 }
