@@ -86,7 +86,9 @@ static struct image describe_image(char *path)
 	for (size_t i = 0; i < count; i++) {
 		GElf_Phdr header;
 
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+		/* Of several the one with .text, which is the largest. */
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
+		    header.p_filesz < image.mapping.length)
 			continue;
 		image.mapping.file_offset = header.p_offset & ~4095ul;
 		image.mapping.start = BASE_ADDRESS + (header.p_vaddr & ~4095ul);
