@@ -6,30 +6,43 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
-#include "base/cleanup.h"
 #include "output/escape.h"
 
 #define DEPTH_MAX 16
+#define INDENT 2
 #define STRING_BYTES_MAX (64u << 20)
 
 struct document {
-	json_t *open[DEPTH_MAX]; /* [0] is owned, the others belong to it */
-	size_t depth;		 /* index of the innermost */
+	FILE *stream;
+	char closing[DEPTH_MAX]; /* what ends each that is open */
+	bool filled[DEPTH_MAX];	 /* whether it has any element */
+	size_t depth;		 /* how many are open */
 	bool failed;
 	struct buffer escaped;
 };
 
-struct mmt_error *document_create(struct document **document_ret)
+static void open_nested(struct document *document, char opening, char closing)
 {
-	CLEANUP(free) struct document *document = calloc(1, sizeof(*document));
+	putc(opening, document->stream);
+	document->closing[document->depth] = closing;
+	document->filled[document->depth++] = false;
+}
+
+static void begin_line(const struct document *document)
+{
+	fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
+}
+
+struct mmt_error *document_create(FILE *stream, struct document **document_ret)
+{
+	struct document *document = calloc(1, sizeof(*document));
 
 	if (!document)
 		return &error_no_memory;
-	document->open[0] = json_object();
-	if (!document->open[0])
-		return &error_no_memory;
+	document->stream = stream;
 	buffer_init(&document->escaped, STRING_BYTES_MAX);
-	*document_ret = TAKE(document);
+	open_nested(document, '{', '}');
+	*document_ret = document;
 	return NULL;
 }
 
@@ -37,64 +50,72 @@ void document_destroy(struct document *document)
 {
 	if (!document)
 		return;
-	json_decref(document->open[0]);
 	buffer_deinit(&document->escaped);
 	free(document);
 }
 
-/* Takes `value`, NULL when it could not be made. */
-static void add(struct document *document, const char *key, json_t *value)
+/* Everything up to the value; false: nothing may be written any more. */
+static bool begin_value(struct document *document, const char *key)
 {
-	json_t *parent = document->open[document->depth];
-	int result = key ? json_object_set_new(parent, key, value) : json_array_append_new(parent, value);
-
-	if (result != 0)
-		document->failed = true;
+	if (document->failed)
+		return false;
+	if (document->filled[document->depth - 1])
+		putc(',', document->stream);
+	document->filled[document->depth - 1] = true;
+	begin_line(document);
+	if (key)
+		fprintf(document->stream, "\"%s\": ", key);
+	return true;
 }
 
-static void add_open(struct document *document, const char *key, json_t *value)
+static void open_value(struct document *document, const char *key, char opening, char closing)
 {
-	add(document, key, value);
-	if (document->depth + 1 < DEPTH_MAX && !document->failed)
-		document->open[++document->depth] = value;
-	else
-		document->failed = true;
+	document->failed |= document->depth == DEPTH_MAX;
+	if (begin_value(document, key))
+		open_nested(document, opening, closing);
 }
 
 void document_open_object(struct document *document, const char *key)
 {
-	if (!document->failed)
-		add_open(document, key, json_object());
+	open_value(document, key, '{', '}');
 }
 
 void document_open_array(struct document *document, const char *key)
 {
-	if (!document->failed)
-		add_open(document, key, json_array());
+	open_value(document, key, '[', ']');
 }
 
+static void close_nested(struct document *document)
+{
+	document->depth--;
+	if (document->filled[document->depth])
+		begin_line(document);
+	putc(document->closing[document->depth], document->stream);
+}
+
+/* The object at the top is left to document_finish(). */
 void document_close(struct document *document)
 {
-	if (document->depth && !document->failed)
-		document->depth--;
+	if (document->depth > 1 && !document->failed)
+		close_nested(document);
 }
 
 void document_null(struct document *document, const char *key)
 {
-	if (!document->failed)
-		add(document, key, json_null());
+	if (begin_value(document, key))
+		fputs("null", document->stream);
 }
 
 void document_bool(struct document *document, const char *key, bool value)
 {
-	if (!document->failed)
-		add(document, key, json_boolean(value));
+	if (begin_value(document, key))
+		fputs(value ? "true" : "false", document->stream);
 }
 
 void document_signed(struct document *document, const char *key, int64_t value)
 {
-	if (!document->failed)
-		add(document, key, json_integer(value));
+	if (begin_value(document, key))
+		fprintf(document->stream, "%" PRId64, value);
 }
 
 void document_unsigned(struct document *document, const char *key, uint64_t value)
@@ -113,38 +134,58 @@ void document_address(struct document *document, const char *key, uint64_t value
 	document_string(document, key, text);
 }
 
-void document_string(struct document *document, const char *key, const char *value)
+/* Nothing in it has to be written in another way. */
+static bool is_plain(const char *value)
+{
+	for (; *value; value++) {
+		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\')
+			return false;
+	}
+	return true;
+}
+
+/* NULL: out of memory, or beyond every length that is useful. */
+static json_t *make_string(struct document *document, const char *value)
 {
 	struct escape_piece piece;
 	struct mmt_error *error;
 
-	if (!value) {
-		document_null(document, key);
-		return;
-	}
-	if (document->failed)
-		return;
 	buffer_clear(&document->escaped);
 	while (escape_next(&value, ESCAPE_FOR_JSON, &piece))
 		buffer_put(&document->escaped, piece.text, piece.size);
 	buffer_put_u8(&document->escaped, 0);
 	error = buffer_finish(&document->escaped);
-	if (error) {
-		mmt_error_destroy(error);
-		document->failed = true;
-		return;
-	}
-	add(document, key, json_string((const char *)document->escaped.data));
+	mmt_error_destroy(error);
+	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
-struct mmt_error *document_write(struct document *document, FILE *stream)
+static void put_string(struct document *document, const char *key, const char *value)
+{
+	json_t *string = make_string(document, value);
+
+	document->failed |= !string;
+	if (begin_value(document, key) && json_dumpf(string, document->stream, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+		document->failed = !ferror(document->stream);
+	json_decref(string);
+}
+
+void document_string(struct document *document, const char *key, const char *value)
+{
+	if (!value)
+		document_null(document, key);
+	else if (!is_plain(value))
+		put_string(document, key, value);
+	else if (begin_value(document, key))
+		fprintf(document->stream, "\"%s\"", value);
+}
+
+struct mmt_error *document_finish(struct document *document)
 {
 	if (document->failed)
 		return &error_no_memory;
-	if (json_dumpf(document->open[0], stream, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0)
-		putc('\n', stream);
-	else if (!ferror(stream))
-		return &error_no_memory;
+	while (document->depth)
+		close_nested(document);
+	putc('\n', document->stream);
 	return NULL;
 }
 

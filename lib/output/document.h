@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A JSON document under construction. Sticky: the first failure is reported by document_write(). */
+/*
+ * A JSON document, written as it is made: it takes no memory, whatever its size. Sticky: the first failure is reported
+ * by document_finish(), and nothing is written behind it.
+ */
 #ifndef OUTPUT_DOCUMENT_H
 #define OUTPUT_DOCUMENT_H
 
@@ -11,8 +14,8 @@
 
 struct document;
 
-/* An empty object at the top, open. */
-struct mmt_error *document_create(struct document **document_ret) MMT_MUST_CHECK;
+/* An empty object at the top, open. Borrows `stream`; a failed write is left for ferror(). */
+struct mmt_error *document_create(FILE *stream, struct document **document_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void document_destroy(struct document *document);
 
@@ -31,8 +34,8 @@ void document_address(struct document *document, const char *key, uint64_t value
 /* NULL becomes null; bytes that are no UTF-8 are escaped. */
 void document_string(struct document *document, const char *key, const char *value);
 
-/* Everything is closed, and written with a newline at the end. A failed write is left for ferror(). */
-struct mmt_error *document_write(struct document *document, FILE *stream) MMT_MUST_CHECK;
+/* Closes everything, and ends the line. */
+struct mmt_error *document_finish(struct document *document) MMT_MUST_CHECK;
 
 const char *document_library_version(void);
 

@@ -59,16 +59,14 @@ static void put_diff(struct document *document, const struct mmt_diff *diff, con
 struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
 	struct diff_selection selection = {0};
-	struct document *document;
-	struct mmt_error *error;
+	struct document *document = NULL;
+	struct mmt_error *error = selection_of_diff(diff, options, &selection);
 
-	error = document_create(&document);
-	if (error)
-		return error;
-	error = selection_of_diff(diff, options, &selection);
+	if (!error)
+		error = document_create(stream, &document);
 	if (!error) {
 		put_diff(document, diff, &selection);
-		error = document_write(document, stream);
+		error = document_finish(document);
 	}
 	selection_of_diff_deinit(&selection);
 	document_destroy(document);

@@ -370,13 +370,11 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 					FILE *stream)
 {
 	struct selection selection = {0};
-	struct document *document;
-	struct mmt_error *error;
+	struct document *document = NULL;
+	struct mmt_error *error = selection_create(report, options, true, &selection);
 
-	error = document_create(&document);
-	if (error)
-		return error;
-	error = selection_create(report, options, true, &selection);
+	if (!error)
+		error = document_create(stream, &document);
 	if (!error) {
 		document_string(document, "mmtrace", "report");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
@@ -384,7 +382,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		put_steps(document, report);
 		put_groups(document, &selection);
 		put_side_figures(document, report);
-		error = document_write(document, stream);
+		error = document_finish(document);
 	}
 	selection_deinit(&selection);
 	document_destroy(document);
