@@ -7,6 +7,9 @@
  *
  * The account, one line for each stack in ascending order: name of its innermost function, bytes and number of what it
  * mapped, bytes and number of what was freed, bytes unfreed, most bytes unfreed at once; then the same sums as "total".
+ *
+ * With --program FILE the stacks lie in the code of that program, wherever its functions are, and nothing else names
+ * them.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "program-image.h"
 #include "support/recording-builder.h"
 
 #define PAGE 4096ULL
@@ -39,6 +43,7 @@ struct options {
 	bool no_rounds;
 	uint64_t jump; /* after so many events the clock goes back by an hour; 0: never */
 	const char *perf_map;
+	char *program; /* NULL: generated code */
 	const char *path;
 };
 
@@ -65,6 +70,9 @@ struct generator {
 	uint64_t live;
 	struct account *accounts, total;
 	uint32_t *widths; /* how many functions there are at each level, the outermost first */
+	struct program_image image;
+	struct event_mapping code;
+	uint64_t function_bytes;
 	struct planned round[ROUND_EVENTS];
 	size_t planned;
 	uint8_t dump[UINT16_MAX];
@@ -86,16 +94,27 @@ static uint64_t function_start(const struct generator *generator, uint32_t level
 
 	for (uint32_t i = 0; i < level; i++)
 		number += generator->widths[i];
-	return CODE + number * (uint64_t)FUNCTION_BYTES;
+	return generator->code.start + number * generator->function_bytes;
 }
 
-static uint64_t code_bytes(const struct generator *generator)
+static void place_functions(struct generator *generator)
 {
 	uint64_t functions = 0;
 
 	for (uint32_t i = 0; i < generator->options.depth; i++)
 		functions += generator->widths[i];
-	return (functions * FUNCTION_BYTES + PAGE - 1) & ~(PAGE - 1);
+	if (generator->options.program) {
+		generator->image = program_image_describe(generator->options.program);
+		generator->code = generator->image.mapping;
+		/* All over the program. */
+		generator->function_bytes = (generator->code.length - PAGE) / functions;
+		return;
+	}
+	generator->function_bytes = FUNCTION_BYTES;
+	generator->code = (struct event_mapping){.start = CODE,
+						 .length = (functions * FUNCTION_BYTES + PAGE - 1) & ~(PAGE - 1),
+						 .protection = PROT_READ | PROT_EXEC,
+						 .flags = MAP_PRIVATE};
 }
 
 /* Innermost first: where it stands, then return addresses. */
@@ -259,10 +278,7 @@ static void write_snapshot(struct generator *generator, enum snapshot_kind kind)
 		lines[i].protection = PROT_READ | PROT_WRITE;
 		lines[i].flags = MAP_PRIVATE;
 	}
-	lines[generator->live].start = CODE;
-	lines[generator->live].length = code_bytes(generator);
-	lines[generator->live].protection = PROT_READ | PROT_EXEC;
-	lines[generator->live].flags = MAP_PRIVATE;
+	lines[generator->live] = generator->code;
 	builder_snapshot(generator->builder, kind, ++generator->now_ns, PID, lines, generator->live + 1);
 	free(lines);
 }
@@ -320,14 +336,13 @@ static void print_account(const char *name, const struct account *account)
 static void generate(struct generator *generator)
 {
 	const struct options *options = &generator->options;
-	const struct event_mapping code = {
-	    .start = CODE, .length = code_bytes(generator), .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE};
 	char name[64];
 
+	place_functions(generator);
 	generator->builder = builder_create_with(options->path, options->dump_bytes > 0, false);
 	generator->now_ns = START_NS;
 	builder_comm(generator->builder, generator->now_ns, PID, PID, "generated");
-	builder_mapping(generator->builder, generator->now_ns, PID, PID, &code);
+	builder_mapping(generator->builder, generator->now_ns, PID, PID, &generator->code);
 	write_snapshot(generator, SNAPSHOT_START);
 	builder_round(generator->builder);
 	for (uint64_t i = 0; i < options->events; i++) {
@@ -342,13 +357,17 @@ static void generate(struct generator *generator)
 	}
 	write_round(generator);
 	write_snapshot(generator, SNAPSHOT_STOP);
-	write_names(generator);
+	if (options->program)
+		program_image_write_build_id(&generator->image, generator->builder);
+	else
+		write_names(generator);
 	builder_finish(generator->builder, ++generator->now_ns);
 	for (uint32_t i = 0; i < options->stacks; i++) {
 		snprintf(name, sizeof(name), "level%u_%u", options->depth - 1, i);
 		print_account(name, &generator->accounts[i]);
 	}
 	print_account("total", &generator->total);
+	program_image_deinit(&generator->image);
 }
 
 static uint64_t number(const char *text, uint64_t minimum, uint64_t maximum)
@@ -366,12 +385,19 @@ static uint64_t number(const char *text, uint64_t minimum, uint64_t maximum)
 static struct options read_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-	    {"events", required_argument, NULL, 'e'},	  {"live", required_argument, NULL, 'l'},
-	    {"stacks", required_argument, NULL, 's'},	  {"depth", required_argument, NULL, 'd'},
-	    {"threads", required_argument, NULL, 't'},	  {"seed", required_argument, NULL, 'r'},
-	    {"dumps", required_argument, NULL, 'b'},	  {"perf-map", required_argument, NULL, 'm'},
-	    {"clock-jump", required_argument, NULL, 'j'}, {"bare-releases", no_argument, NULL, 'u'},
-	    {"no-rounds", no_argument, NULL, 'n'},	  {0},
+	    {"events", required_argument, NULL, 'e'},
+	    {"live", required_argument, NULL, 'l'},
+	    {"stacks", required_argument, NULL, 's'},
+	    {"depth", required_argument, NULL, 'd'},
+	    {"threads", required_argument, NULL, 't'},
+	    {"seed", required_argument, NULL, 'r'},
+	    {"dumps", required_argument, NULL, 'b'},
+	    {"perf-map", required_argument, NULL, 'm'},
+	    {"clock-jump", required_argument, NULL, 'j'},
+	    {"bare-releases", no_argument, NULL, 'u'},
+	    {"no-rounds", no_argument, NULL, 'n'},
+	    {"program", required_argument, NULL, 'p'},
+	    {0},
 	};
 	struct options options = {.events = 10000, .live = 1000, .stacks = 100, .depth = 16, .threads = 4};
 	int option;
@@ -410,6 +436,9 @@ static struct options read_options(int argc, char **argv)
 			break;
 		case 'n':
 			options.no_rounds = true;
+			break;
+		case 'p':
+			options.program = optarg;
 			break;
 		default:
 			exit(2);

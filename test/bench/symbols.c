@@ -8,19 +8,18 @@
  * addresses is the only frame of a call's stack, or the instruction of a sample of the processor's clock.
  * test/bench/symbol-cost picks the addresses and puts the peers beside it.
  */
-#include <elfutils/libdwelf.h>
-#include <gelf.h>
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/vector.h"
+#include "program-image.h"
 #include "code/program.h"
 #include "support/recording-builder.h"
 #include "trace/writer.h"
 
-#define BASE_ADDRESS 0x7f0000000000u /* of the program in the recording's process */
 #define PID 100
 
 static VECTOR(uint64_t) addresses;
@@ -61,70 +60,20 @@ static void print_names(const char *path)
 	programs_destroy(programs);
 }
 
-/* What is written of the program file: its build-id, and an executable segment as the loader maps it. */
-struct image {
-	struct build_ids build_ids;
-	struct event_mapping mapping;
-};
-
-static struct image describe_image(char *path)
-{
-	struct image image = {.mapping = {.protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = path}};
-	struct build_id_entry entry = {.path = path};
-	FILE *stream = fopen(path, "r");
-	const void *id;
-	ssize_t size;
-	size_t count = 0;
-	Elf *elf;
-
-	elf_version(EV_CURRENT);
-	elf = stream ? elf_begin(fileno(stream), ELF_C_READ_MMAP, NULL) : NULL;
-	if (!elf || elf_getphdrnum(elf, &count)) {
-		fprintf(stderr, "bench-symbols: %s: cannot be read\n", path);
-		exit(EXIT_FAILURE);
-	}
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-
-		/* Of several the one with .text, which is the largest. */
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
-		    header.p_filesz < image.mapping.length)
-			continue;
-		image.mapping.file_offset = header.p_offset & ~4095ul;
-		image.mapping.start = BASE_ADDRESS + (header.p_vaddr & ~4095ul);
-		image.mapping.length = (header.p_filesz + (header.p_vaddr & 4095) + 4095) & ~4095ul;
-	}
-	size = dwelf_elf_gnu_build_id(elf, &id);
-	if (size > 0 && (size_t)size <= sizeof(entry.bytes)) {
-		entry.size = (uint8_t)size;
-		memcpy(entry.bytes, id, (size_t)size);
-		if (!vector_push(&image.build_ids.entries, entry))
-			exit(EXIT_FAILURE);
-	}
-	elf_end(elf);
-	fclose(stream);
-	return image;
-}
-
 static void write_recording(char *path, const char *recording)
 {
 	struct recording_builder *builder = builder_create(recording);
-	struct image image = describe_image(path);
+	struct program_image image = program_image_describe(path);
 	uint64_t time_ns = 10000;
-	struct buffer buffer;
 
 	builder_comm(builder, 900, PID, PID, "symbols");
 	builder_mapping(builder, 1000, PID, PID, &image.mapping);
 	for (size_t i = 0; i < addresses.count; i++, time_ns += 1000)
 		builder_mmap_exit(builder, time_ns, PID, PID, 0x100000000u + i * 8192, 4096,
-				  BASE_ADDRESS + addresses.items[i] + 1);
+				  PROGRAM_IMAGE_BASE + addresses.items[i] + 1);
 	builder_round(builder);
-	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	build_ids_encode(&image.build_ids, &buffer);
-	require(buffer_finish(&buffer));
-	builder_section(builder, FEATURE_BUILD_ID, buffer.data, buffer.size);
-	buffer_deinit(&buffer);
-	vector_deinit(&image.build_ids.entries);
+	program_image_write_build_id(&image, builder);
+	program_image_deinit(&image);
 	builder_finish(builder, time_ns);
 }
 
@@ -145,7 +94,7 @@ static void append_record(struct writer *writer, uint32_t type, const uint64_t *
 static void write_for_perf(char *path, const char *recording)
 {
 	const uint64_t id = 1, task = PID | (uint64_t)PID << 32;
-	struct image image = describe_image(path);
+	struct program_image image = program_image_describe(path);
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = 1,
@@ -172,11 +121,11 @@ static void write_for_perf(char *path, const char *recording)
 	append_record(writer, PERF_RECORD_MMAP2, mapping, 8 + path_words);
 	for (size_t i = 0; i < addresses.count; i++)
 		append_record(writer, PERF_RECORD_SAMPLE,
-			      (const uint64_t[]){BASE_ADDRESS + addresses.items[i], task, 10000 + i * 1000}, 3);
+			      (const uint64_t[]){PROGRAM_IMAGE_BASE + addresses.items[i], task, 10000 + i * 1000}, 3);
 	require(writer_end_round(writer));
 	require(writer_finish(writer));
 	writer_destroy(writer);
-	vector_deinit(&image.build_ids.entries);
+	program_image_deinit(&image);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A program file of this machine as part of a made-up recording. */
+#ifndef BENCH_PROGRAM_IMAGE_H
+#define BENCH_PROGRAM_IMAGE_H
+
+#include "support/recording-builder.h"
+#include "trace/event.h"
+#include "trace/sections.h"
+
+#define PROGRAM_IMAGE_BASE 0x7f0000000000ULL /* of the program in the recording's process */
+
+/* Its build-id, and an executable segment as the loader maps it. */
+struct program_image {
+	struct build_ids build_ids;
+	struct event_mapping mapping;
+};
+
+/* Borrows the path. A file that cannot be read ends the program. */
+struct program_image program_image_describe(char *path);
+void program_image_deinit(struct program_image *image);
+
+void program_image_write_build_id(const struct program_image *image, struct recording_builder *builder);
+
+#endif
