@@ -70,15 +70,12 @@ static enum mmt_event_count count_kind(enum call call)
 }
 
 /* Bytes beyond those copied are what the ring held before: they must not get into the file. */
-static const void *clean_stack(struct recorder *recorder, const void *record, size_t size,
-			       const struct drain_sample *sample)
+static struct hidden_part find_old_content(const struct drain_sample *sample, size_t size)
 {
 	if (sample->copied_bytes == sample->stack_bytes)
-		return record;
-	memcpy(recorder->cleaned, record, size);
-	memset(recorder->cleaned + sample->stack_offset + sample->copied_bytes, 0,
-	       sample->stack_bytes - sample->copied_bytes);
-	return recorder->cleaned;
+		return (struct hidden_part){.offset = size};
+	return (struct hidden_part){.offset = sample->stack_offset + sample->copied_bytes,
+				    .bytes = sample->stack_bytes - sample->copied_bytes};
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
@@ -104,20 +101,19 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 	memcpy(record + offset, &id, sizeof(id));
 }
 
-/* Of events that were opened later the file knows no identifiers: their records go as those of an earlier one. `record`
- * may be in `cleaned` already. */
+/* Of events that were opened later the file knows no identifiers: their records go as those of an earlier one. */
 static const void *name_event(struct recorder *recorder, const void *record, size_t size)
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
 
 	if (!recorder->attachment.id_in_file.count)
 		return record;
-	memmove(recorder->cleaned, record, size);
-	put_id_in_file(recorder, recorder->cleaned,
+	memcpy(recorder->named, record, size);
+	put_id_in_file(recorder, recorder->named,
 		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
 	if (type == PERF_RECORD_LOST)
-		put_id_in_file(recorder, recorder->cleaned, sizeof(struct perf_event_header));
-	return recorder->cleaned;
+		put_id_in_file(recorder, recorder->named, sizeof(struct perf_event_header));
+	return recorder->named;
 }
 
 /* All CPUs are recorded from one moment to another. */
@@ -187,6 +183,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct drain_sample sample;
+	struct hidden_part hidden;
 	struct mmt_error *error;
 	const uint64_t *index;
 	uint64_t id, time_ns;
@@ -219,8 +216,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (recorder->executing)
 		note_call(recorder, pid, time_ns);
 	count_sample(recorder, event, &sample);
-	record = clean_stack(recorder, record, size, &sample);
-	recorder_append(recorder, name_event(recorder, record, size), size, time_ns);
+	hidden = find_old_content(&sample, size);
+	recorder_append_read(recorder, event->ring, name_event(recorder, record, size), size, &hidden, time_ns);
 	return NULL;
 }
 
@@ -324,12 +321,22 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 		recorder->progress.lost_events += count;
 }
 
+/* Where the event writes that lost records: `lost` is the record's content. */
+static enum ring_kind find_ring(const struct recorder *recorder, struct bytes lost)
+{
+	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
+
+	return index ? recorder->events.items.items[*index].ring : RING_TRUTH;
+}
+
 /* Records other than samples. */
 static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
 	struct bytes bytes = bytes_over(header, header->size);
+	const struct hidden_part nothing = {.offset = header->size};
 	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
+	enum ring_kind ring;
 	uint64_t time_ns;
 	pid_t pid, tid;
 	bool counted, mine = true;
@@ -378,7 +385,9 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	}
 	if (!error && counted) {
 		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
-		recorder_append(recorder, name_event(recorder, header, header->size), header->size, time_ns);
+		ring = header->type == PERF_RECORD_LOST ? find_ring(recorder, bytes) : RING_TRUTH;
+		recorder_append_read(recorder, ring, name_event(recorder, header, header->size), header->size, &nothing,
+				     time_ns);
 	}
 	return error;
 }

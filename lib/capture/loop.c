@@ -28,7 +28,8 @@
 #define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define ROUND_BYTES (1u << 20) /* a round ends after so much, or a second */
+#define ROUND_BYTES                                                                                                    \
+	(6u << 20) /* a round ends after so much, or a second; what is read at a time still fits its frame */
 
 /* It has executed another one, by now or long ago. */
 static struct mmt_error *end_program(struct recorder *recorder, size_t index)

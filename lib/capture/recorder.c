@@ -59,16 +59,32 @@ struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_fe
 	return error;
 }
 
-void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns)
+static bool note_record(struct recorder *recorder, size_t size, uint64_t time_ns)
 {
 	if (!recorder->writing || recorder->write_error)
-		return;
+		return false;
 	if (!recorder->first_ns || time_ns < recorder->first_ns)
 		recorder->first_ns = time_ns;
 	if (time_ns > recorder->last_ns)
 		recorder->last_ns = time_ns;
 	recorder->round_bytes += size;
-	recorder->write_error = writer_append(recorder->writer, records, size);
+	return true;
+}
+
+void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns)
+{
+	if (note_record(recorder, size, time_ns))
+		recorder->write_error = writer_append(recorder->writer, LANE_CALLS, record, size);
+}
+
+void recorder_append_read(struct recorder *recorder, enum ring_kind ring, const void *record, size_t size,
+			  const struct hidden_part *hidden, uint64_t time_ns)
+{
+	enum writer_lane lane = ring == RING_DUMP ? LANE_STACKS : LANE_CALLS;
+
+	if (note_record(recorder, size, time_ns))
+		recorder->write_error =
+		    writer_append_hiding(recorder->writer, lane, record, size, hidden->offset, hidden->bytes);
 }
 
 void recorder_end_round(struct recorder *recorder)

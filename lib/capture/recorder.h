@@ -42,6 +42,11 @@ struct process_ranges {
 	VECTOR(struct mapped_range) ranges;
 };
 
+/* Of a record. */
+struct hidden_part {
+	size_t offset, bytes;
+};
+
 struct recorder {
 	const struct mmt_record_options *options;
 	const struct architecture *architecture;
@@ -65,10 +70,10 @@ struct recorder {
 	uint32_t callchain_limit;
 
 	struct writer *writer;
-	bool writing;					     /* records from start_ns on go into the file */
-	struct mmt_error *write_error;			     /* the first; nothing is written after it */
-	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
-	_Alignas(8) uint8_t cleaned[RINGS_RECORD_BYTES_MAX]; /* a record that must not be written as it is */
+	bool writing;					   /* records from start_ns on go into the file */
+	struct mmt_error *write_error;			   /* the first; nothing is written after it */
+	struct mmt_error *failure;			   /* the first of another kind: ends the recording */
+	_Alignas(8) uint8_t named[RINGS_RECORD_BYTES_MAX]; /* a record with the identifier that the file knows */
 	bool descriptors_told;
 	struct precedence precedence;
 	size_t executing;				 /* processes that were, at the most */
@@ -114,8 +119,11 @@ void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure)
 struct mmt_error *recorder_add_section(struct recorder *recorder, enum format_feature feature,
 				       struct buffer *buffer) MMT_MUST_CHECK;
 
-/* Whole records into the file; a failure is kept in write_error. `time_ns` is theirs. */
-void recorder_append(struct recorder *recorder, const void *records, size_t size, uint64_t time_ns);
+/* A whole record of the recorder itself into the file; a failure is kept in write_error. */
+void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns);
+/* One out of a ring of this kind, with zeros in place of what must not be written. */
+void recorder_append_read(struct recorder *recorder, enum ring_kind ring, const void *record, size_t size,
+			  const struct hidden_part *hidden, uint64_t time_ns);
 /* The end of a round says that what was in the rings at the end of the one before has been read: where they have not
  * been drained since, the round goes on. */
 void recorder_end_round(struct recorder *recorder);

@@ -130,6 +130,6 @@ enum note_kind { NOTE_MARK, NOTE_RESIDENT };
 #define JITDUMPS_BYTES_MAX (256u << 20)	   /* and of all jitdumps */
 #define CODE_BYTES_MAX (64u << 20)	   /* and of generated code */
 #define NAME_PIECES_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
-#define FRAME_BYTES (2u << 20)		   /* what our writer puts into one compressed record at most */
+#define FRAME_BYTES (8u << 20)		   /* what our writer puts into one compressed record at most */
 
 #endif

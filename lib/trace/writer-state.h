@@ -16,7 +16,8 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* what fits into one, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
-#define PUSH_BYTES (64u << 10) /* so much output is collected before it is written */
+#define PUSH_BYTES (64u << 10)	/* so much output is collected before whole rounds of it are written */
+#define OUTPUT_BYTES (4u << 20) /* a round that is larger is written in parts */
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */
@@ -35,6 +36,11 @@ struct section {
 	uint64_t offset, size;
 };
 
+struct lane {
+	struct buffer pending; /* whole records, not compressed yet */
+	size_t frame_bytes;    /* so many make a frame, for now */
+};
+
 struct writer {
 	struct output_file file;
 	bool has_head;
@@ -42,8 +48,7 @@ struct writer {
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
-	struct buffer pending; /* whole records, not compressed yet */
-	size_t frame_bytes;    /* so many make a frame, for now */
+	struct lane lanes[WRITER_LANES];
 	struct buffer scratch; /* one compressed frame */
 	struct buffer output;  /* whole records of the file, not written yet */
 	uint64_t attributes_offset, data_offset, compressed_offset;

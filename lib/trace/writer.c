@@ -18,10 +18,12 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 		return &error_no_memory;
 	writer->file.fd = -1;
 	writer->round_is_empty = true;
-	buffer_init(&writer->pending, FRAME_BYTES);
-	writer->frame_bytes = FRAME_BYTES_LEAST;
+	for (unsigned i = 0; i < WRITER_LANES; i++) {
+		buffer_init(&writer->lanes[i].pending, FRAME_BYTES);
+		writer->lanes[i].frame_bytes = FRAME_BYTES_LEAST;
+	}
 	buffer_init(&writer->scratch, 2 * FRAME_BYTES);
-	buffer_init(&writer->output, 2 * PUSH_BYTES + FRAME_BYTES);
+	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
 	if (!error)
 		error = strcmp(path, "-") == 0 ? output_file_open_stream(&writer->file)
@@ -63,7 +65,8 @@ void writer_destroy(struct writer *writer)
 		free(writer->sections.items[i].data);
 	vector_deinit(&writer->sections);
 	compressor_destroy(writer->compressor);
-	buffer_deinit(&writer->pending);
+	for (unsigned i = 0; i < WRITER_LANES; i++)
+		buffer_deinit(&writer->lanes[i].pending);
 	buffer_deinit(&writer->scratch);
 	buffer_deinit(&writer->output);
 	free(writer);
@@ -212,7 +215,7 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 
 	if (writer->plain) {
 		buffer_put(&writer->output, records, size);
-		return writer->output.size >= PUSH_BYTES ? push_output(writer) : buffer_finish(&writer->output);
+		return writer->output.size >= OUTPUT_BYTES ? push_output(writer) : buffer_finish(&writer->output);
 	}
 	buffer_clear(&writer->scratch);
 	error = compressor_frame(writer->compressor, records, size, &writer->scratch);
@@ -228,7 +231,7 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 		}
 		buffer_put(&writer->output, records, size);
 	}
-	if (writer->output.size >= PUSH_BYTES)
+	if (writer->output.size >= OUTPUT_BYTES)
 		error = push_output(writer);
 	return error ? error : buffer_finish(&writer->output);
 }
@@ -246,43 +249,85 @@ size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compres
 	return frame_bytes;
 }
 
-static struct mmt_error *emit_pending(struct writer *writer)
+static struct mmt_error *emit_lane(struct writer *writer, struct lane *lane)
 {
 	struct mmt_error *error = NULL;
 	uint64_t before = writer->bytes_out;
-	size_t size = writer->pending.size;
+	size_t size = lane->pending.size;
 
 	if (size) {
-		error = emit_records(writer, writer->pending.data, size);
-		writer->frame_bytes = writer_choose_frame_bytes(writer->frame_bytes, size, writer->bytes_out - before);
+		error = emit_records(writer, lane->pending.data, size);
+		/* What is not compressed is as well written in small pieces. */
+		if (!writer->plain)
+			lane->frame_bytes =
+			    writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
 	}
-	buffer_clear(&writer->pending);
+	buffer_clear(&lane->pending);
 	return error;
 }
 
-struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size)
+static struct mmt_error *emit_pending(struct writer *writer)
 {
+	struct mmt_error *error = NULL;
+
+	for (unsigned i = 0; !error && i < WRITER_LANES; i++)
+		error = emit_lane(writer, &writer->lanes[i]);
+	return error;
+}
+
+static size_t room_left(const struct lane *lane)
+{
+	return lane->pending.size < lane->frame_bytes ? lane->frame_bytes - lane->pending.size : 0;
+}
+
+struct mmt_error *writer_append(struct writer *writer, enum writer_lane lane_number, const void *records, size_t size)
+{
+	struct lane *lane = &writer->lanes[lane_number];
 	const uint8_t *data = records;
 	size_t offset = 0;
 
 	while (offset < size) {
-		size_t room =
-		    writer->pending.size < writer->frame_bytes ? writer->frame_bytes - writer->pending.size : 0;
+		size_t room = room_left(lane);
 		size_t left = size - offset;
 		size_t whole = measure_whole_records(data + offset, left < room ? left : room);
 		struct mmt_error *error;
 
-		if (whole == 0 && writer->pending.size == 0)
+		if (whole == 0 && lane->pending.size == 0)
 			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-		buffer_put(&writer->pending, data + offset, whole);
-		error = buffer_finish(&writer->pending);
+		buffer_put(&lane->pending, data + offset, whole);
+		error = buffer_finish(&lane->pending);
 		if (!error && whole < left)
-			error = emit_pending(writer);
+			error = emit_lane(writer, lane);
 		if (error)
 			return error;
 		writer->round_is_empty = false;
 		offset += whole;
 	}
+	return NULL;
+}
+
+struct mmt_error *writer_append_hiding(struct writer *writer, enum writer_lane lane_number, const void *record,
+				       size_t size, size_t hidden_offset, size_t hidden_bytes)
+{
+	struct lane *lane = &writer->lanes[lane_number];
+	size_t hidden_end = hidden_offset + hidden_bytes;
+	struct mmt_error *error;
+	uint8_t *room;
+
+	if (measure_whole_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
+		return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
+	if (size > room_left(lane)) {
+		error = emit_lane(writer, lane);
+		if (error)
+			return error;
+	}
+	room = buffer_extend(&lane->pending, size);
+	if (!room)
+		return buffer_finish(&lane->pending);
+	memcpy(room, record, hidden_offset);
+	memset(room + hidden_offset, 0, hidden_bytes);
+	memcpy(room + hidden_end, (const uint8_t *)record + hidden_end, size - hidden_end);
+	writer->round_is_empty = false;
 	return NULL;
 }
 
@@ -297,7 +342,7 @@ struct mmt_error *writer_end_round(struct writer *writer)
 		return error;
 	writer_put_record_header(&writer->output, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 	writer->round_is_empty = true;
-	return buffer_finish(&writer->output);
+	return writer->output.size >= PUSH_BYTES ? push_output(writer) : buffer_finish(&writer->output);
 }
 
 struct mmt_error *writer_flush(struct writer *writer)

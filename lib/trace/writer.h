@@ -54,10 +54,24 @@ struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 /* Write the head, unless it is; then an existing PATH becomes PATH.old and the new file takes its name. */
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
-/* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
-struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size) MMT_MUST_CHECK;
+/*
+ * Records lie in frames with others of their lane, in the order in which they come: what is alike is written seldom
+ * when it lies close together. Records of one event must not take turns between lanes.
+ */
+enum writer_lane { LANE_CALLS, LANE_STACKS, WRITER_LANES };
 
-/* All rings have been drained up to a head read in this round. */
+/* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
+struct mmt_error *writer_append(struct writer *writer, enum writer_lane lane, const void *records,
+				size_t size) MMT_MUST_CHECK;
+
+/* One record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
+struct mmt_error *writer_append_hiding(struct writer *writer, enum writer_lane lane, const void *record, size_t size,
+				       size_t hidden_offset, size_t hidden_bytes) MMT_MUST_CHECK;
+
+/*
+ * All rings have been drained up to a head read in this round. It is written as a whole, unless it is very large: of a
+ * part, which a recorder that is killed leaves behind, rings that were read first would have later calls than others.
+ */
 struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
 
 /* Push buffered records to the kernel, so that a killed recorder loses nothing before this. Fails when the file has

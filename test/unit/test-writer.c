@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/run-suite.h"
@@ -11,7 +12,10 @@
 #include "trace/writer-state.h"
 
 #define BYTES (24u << 20)
+#define REPEATED_BYTES (80u << 20) /* frames grow on the way */
 #define STACK_BYTES 8192
+#define ROUND_BYTES (3u << 20)
+#define DATA_OFFSET_OFFSET 40 /* into the file's header */
 
 /* Frames of what repeats, until they are as large as they may be; frames of what does not stay small. */
 START_TEST(frames_grow_with_what_repeats)
@@ -19,7 +23,7 @@ START_TEST(frames_grow_with_what_repeats)
 	size_t bytes = FRAME_BYTES_LEAST;
 
 	for (unsigned i = 0; i < 10; i++)
-		bytes = writer_choose_frame_bytes(bytes, bytes, bytes / 100);
+		bytes = writer_choose_frame_bytes(bytes, bytes, bytes / 1000);
 	ck_assert_uint_eq(bytes, FRAME_BYTES);
 	for (unsigned i = 0; i < 10; i++)
 		bytes = writer_choose_frame_bytes(bytes, bytes, bytes / 2);
@@ -43,8 +47,23 @@ END_TEST
 struct frames {
 	size_t count;
 	size_t content; /* of all */
-	size_t largest;
+	size_t largest, smallest;
 };
+
+/* `offset` from where the data begin. */
+static ssize_t read_data(int fd, off_t offset, void *data, size_t size)
+{
+	uint64_t begin = 0;
+
+	ck_assert_int_eq(pread(fd, &begin, sizeof(begin), DATA_OFFSET_OFFSET), sizeof(begin));
+	return pread(fd, data, size, (off_t)begin + offset);
+}
+
+static void expect_refused(struct mmt_error *error)
+{
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+}
 
 static void add_frame(struct frames *frames, struct decompressor *decompressor, const uint8_t *data, size_t size)
 {
@@ -55,6 +74,8 @@ static void add_frame(struct frames *frames, struct decompressor *decompressor, 
 	frames->count++;
 	frames->content += content.size;
 	frames->largest = content.size > frames->largest ? content.size : frames->largest;
+	if (!frames->smallest || content.size < frames->smallest)
+		frames->smallest = content.size;
 	buffer_deinit(&content);
 }
 
@@ -86,14 +107,18 @@ static struct frames read_frames(int fd)
 	return frames;
 }
 
-/* So many different stacks in turn. */
-static struct frames write_stacks(unsigned stacks)
+/* So many bytes, of so many different stacks in turn; with `calls` small records in between. */
+static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
 	char path[] = "/tmp/mmtrace-writer-XXXXXX";
 	uint64_t body[STACK_BYTES / 8];
 	int fd = mkstemp(path);
+	const struct {
+		struct perf_event_header header;
+		uint64_t content[2];
+	} call = {.header = {.type = PERF_RECORD_SAMPLE, .size = sizeof(call)}};
 	const uint64_t id = 1;
 	struct writer *writer;
 	struct frames frames;
@@ -104,13 +129,15 @@ static struct frames write_stacks(unsigned stacks)
 	writer_replace(writer);
 	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
 	ck_assert_ptr_null(writer_start(writer));
-	for (unsigned i = 0; i < BYTES / STACK_BYTES; i++) {
+	for (unsigned i = 0; i < bytes / STACK_BYTES; i++) {
 		uint64_t state = i % stacks;
 
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, LANE_STACKS, body, sizeof(body)));
+		if (calls)
+			ck_assert_ptr_null(writer_append(writer, LANE_CALLS, &call, sizeof(call)));
 	}
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
@@ -124,20 +151,119 @@ static struct frames write_stacks(unsigned stacks)
 
 START_TEST(a_stack_that_repeats_is_written_seldom)
 {
-	struct frames frames = write_stacks(1);
+	struct frames frames = write_stacks(REPEATED_BYTES, 1, false);
 
-	ck_assert_uint_eq(frames.content, BYTES);
+	ck_assert_uint_eq(frames.content, REPEATED_BYTES);
 	ck_assert_uint_eq(frames.largest, FRAME_BYTES);
-	ck_assert_uint_le(frames.count, BYTES / FRAME_BYTES + 4);
+	ck_assert_uint_le(frames.count, REPEATED_BYTES / FRAME_BYTES + 6);
 }
 END_TEST
 
 START_TEST(stacks_that_do_not_repeat_are_in_small_frames)
 {
-	struct frames frames = write_stacks(BYTES / STACK_BYTES);
+	struct frames frames = write_stacks(BYTES, BYTES / STACK_BYTES, false);
 
 	ck_assert_uint_eq(frames.content, BYTES);
 	ck_assert_uint_le(frames.largest, FRAME_BYTES_LEAST);
+}
+END_TEST
+
+/* What comes in between does not end a frame. */
+START_TEST(lanes_have_frames_of_their_own)
+{
+	size_t records = BYTES / STACK_BYTES, calls_bytes = records * (sizeof(struct perf_event_header) + 16);
+	struct frames alone = write_stacks(BYTES, 1, false);
+	struct frames mixed = write_stacks(BYTES, 1, true);
+
+	ck_assert_uint_eq(mixed.content, BYTES + calls_bytes);
+	ck_assert_uint_eq(mixed.largest, alone.largest);
+	ck_assert_uint_eq(mixed.count, alone.count + 1);
+	ck_assert_uint_eq(mixed.smallest, calls_bytes);
+}
+END_TEST
+
+/* What a killed recorder leaves has all rings up to the same time. */
+START_TEST(rounds_are_written_as_a_whole)
+{
+	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
+	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	uint64_t body[STACK_BYTES / 8], state = 1;
+	int fd = mkstemp(path);
+	struct writer *writer;
+	struct stat before, during, after;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_ptr_null(writer_create(path, &writer));
+	writer_replace(writer);
+	ck_assert_ptr_null(writer_start(writer));
+	ck_assert_int_eq(stat(path, &before), 0);
+	for (unsigned i = 0; i < ROUND_BYTES / STACK_BYTES; i++) {
+		for (size_t word = 0; word < STACK_BYTES / 8; word++)
+			body[word] = state = (state + 1) * 6364136223846793005ULL;
+		memcpy(body, &header, sizeof(header));
+		ck_assert_ptr_null(writer_append(writer, i % 2 ? LANE_STACKS : LANE_CALLS, body, sizeof(body)));
+	}
+	ck_assert_int_eq(stat(path, &during), 0);
+	ck_assert_ptr_null(writer_end_round(writer));
+	ck_assert_int_eq(stat(path, &after), 0);
+	ck_assert_int_eq(during.st_size, before.st_size);
+	ck_assert_int_gt(after.st_size, before.st_size + ROUND_BYTES / 2);
+	ck_assert_uint_eq(writer_bytes(writer), (uint64_t)after.st_size);
+	writer_destroy(writer);
+	unlink(path);
+}
+END_TEST
+
+/* Zeros instead of what a buffer held before, and the rest as it is. */
+START_TEST(hidden_parts_are_zero)
+{
+	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
+	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	uint8_t record[64], written[64];
+	int fd = mkstemp(path);
+	struct writer *writer;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	memset(record, 0xaa, sizeof(record));
+	memcpy(record, &header, sizeof(header));
+	ck_assert_ptr_null(writer_create(path, &writer));
+	writer_replace(writer);
+	writer_keep_plain(writer);
+	ck_assert_ptr_null(writer_start(writer));
+	ck_assert_ptr_null(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 24, 30));
+	ck_assert_ptr_null(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 64, 0));
+	ck_assert_ptr_null(writer_finish(writer));
+	writer_destroy(writer);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(read_data(fd, 8, written, sizeof(written)), sizeof(written));
+	for (size_t i = sizeof(header); i < sizeof(written); i++)
+		ck_assert_uint_eq(written[i], i >= 24 && i < 54 ? 0 : 0xaa);
+	ck_assert_int_eq(read_data(fd, 72, written, sizeof(written)), sizeof(written));
+	ck_assert_mem_eq(written, record, sizeof(record));
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+START_TEST(hidden_parts_outside_are_refused)
+{
+	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
+	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	uint8_t record[64] = {0};
+	int fd = mkstemp(path);
+	struct writer *writer;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	memcpy(record, &header, sizeof(header));
+	ck_assert_ptr_null(writer_create(path, &writer));
+	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 60, 8));
+	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 0, 8));
+	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, 56, 16, 8));
+	writer_destroy(writer);
+	unlink(path);
 }
 END_TEST
 
@@ -150,6 +276,10 @@ int main(void)
 	tcase_add_test(tests, frames_that_fit_stay_as_they_are);
 	tcase_add_test(tests, a_stack_that_repeats_is_written_seldom);
 	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
+	tcase_add_test(tests, lanes_have_frames_of_their_own);
+	tcase_add_test(tests, rounds_are_written_as_a_whole);
+	tcase_add_test(tests, hidden_parts_are_zero);
+	tcase_add_test(tests, hidden_parts_outside_are_refused);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
