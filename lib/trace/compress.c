@@ -108,6 +108,16 @@ static const void *skip_empty_frames(const void *data, size_t *size)
 	return frame;
 }
 
+size_t compress_expect_content(const void *data, size_t size, size_t maximum)
+{
+	const void *frame = skip_empty_frames(data, &size);
+	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
+
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || content > maximum)
+		return 0;
+	return (size_t)content;
+}
+
 /* One frame that says how much it holds takes one call. False: nothing was done, the stream will tell why. */
 static bool feed_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {

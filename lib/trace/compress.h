@@ -20,6 +20,8 @@ struct mmt_error *compressor_frame(struct compressor *compressor, const void *da
 
 struct mmt_error *decompressor_create(struct decompressor **decompressor_ret) MMT_MUST_CHECK;
 void decompressor_destroy(struct decompressor *decompressor);
+/* How much a frame that is to be fed says that it holds; 0: it does not say, or more than `maximum`. */
+size_t compress_expect_content(const void *data, size_t size, size_t maximum);
 /* The next bytes of a zstd stream: perf continues one stream over many records, we end it in each. Appends to `buffer`,
  * whose maximum bounds it. */
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,

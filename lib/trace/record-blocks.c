@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define SPARE_BYTES (16u << 20)
+#define SPARE_BYTES (32u << 20)
 
 struct record_blocks {
 	pthread_mutex_t lock;
@@ -43,16 +43,33 @@ void record_blocks_destroy(struct record_blocks *blocks)
 	free(blocks);
 }
 
-struct record_block *record_blocks_take(struct record_blocks *blocks, size_t maximum)
+/* Memory that has been in use is cheaper than new: the smallest that has room, or the last one where nobody knows. */
+static struct record_block *take_spare(struct record_blocks *blocks, size_t expected)
+{
+	struct record_block **best = NULL, *block;
+
+	for (struct record_block **place = &blocks->spare; *place; place = &(*place)->next) {
+		size_t capacity = (*place)->content.capacity;
+
+		if (capacity >= expected && (!best || capacity < (*best)->content.capacity))
+			best = place;
+		if (!expected)
+			break;
+	}
+	if (!best)
+		return NULL;
+	block = *best;
+	*best = block->next;
+	blocks->spare_bytes -= block->content.capacity;
+	return block;
+}
+
+struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
 {
 	struct record_block *block;
 
 	pthread_mutex_lock(&blocks->lock);
-	block = blocks->spare;
-	if (block) {
-		blocks->spare = block->next;
-		blocks->spare_bytes -= block->content.capacity;
-	}
+	block = take_spare(blocks, expected);
 	pthread_mutex_unlock(&blocks->lock);
 	if (!block) {
 		block = calloc(1, sizeof(*block));

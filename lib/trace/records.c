@@ -138,7 +138,7 @@ static struct mmt_error *move_window(struct records *records, uint64_t offset)
 {
 	uint64_t left = records->file->data_end - offset;
 	size_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-	struct record_block *window = record_blocks_take(records->blocks, WINDOW_BYTES);
+	struct record_block *window = record_blocks_take(records->blocks, size, WINDOW_BYTES);
 	void *room = window ? buffer_extend(&window->content, size) : NULL;
 	struct mmt_error *error;
 
@@ -236,9 +236,10 @@ static void skip_payload(struct records *records, const struct record *record, s
 }
 
 /* Behind what is left of the record before, whose beginning the last one held. */
-static struct mmt_error *begin_plain(struct records *records, const struct record *record)
+static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
 {
-	struct record_block *before = records->plain, *plain = record_blocks_take(records->blocks, LIMIT_FRAME_BYTES);
+	struct record_block *before = records->plain;
+	struct record_block *plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
 
 	if (!plain)
 		return &error_no_memory;
@@ -257,6 +258,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 {
 	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
 	size_t size = bytes_left(&bytes);
+	const uint8_t *data;
 	struct mmt_error *error;
 
 	if (record->header.type == RECORD_COMPRESSED2) {
@@ -269,10 +271,11 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		}
 		size = given;
 	}
-	error = begin_plain(records, record);
+	data = bytes_take(&bytes, size);
+	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
 	if (error)
 		return error;
-	error = decompressor_feed(records->decompressor, bytes_take(&bytes, size), size, &records->plain->content);
+	error = decompressor_feed(records->decompressor, data, size, &records->plain->content);
 	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_MEMORY) {
 		records->plain_damage =
 		    error_context(error, "record at offset %llu (%s)", (unsigned long long)record->offset,

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which memory a block of records gets: new memory costs a page fault for every page. */
+#include <check.h>
+
+#include "support/run-suite.h"
+#include "trace/record-blocks.h"
+
+#define MAXIMUM (8u << 20)
+
+static struct record_block *make_block(struct record_blocks *blocks, size_t size)
+{
+	struct record_block *block = record_blocks_take(blocks, size, MAXIMUM);
+
+	ck_assert_ptr_nonnull(block);
+	ck_assert_ptr_nonnull(buffer_extend(&block->content, size));
+	return block;
+}
+
+START_TEST(blocks_are_used_again_by_their_room)
+{
+	struct record_block *small, *large, *middle;
+	struct record_blocks *blocks;
+
+	ck_assert_ptr_null(record_blocks_create(&blocks));
+	small = make_block(blocks, 1 << 10);
+	large = make_block(blocks, 4 << 20);
+	middle = make_block(blocks, 64 << 10);
+	record_blocks_give_back(blocks, small);
+	record_blocks_give_back(blocks, large);
+	record_blocks_give_back(blocks, middle);
+	ck_assert_ptr_eq(make_block(blocks, 60 << 10), middle);
+	ck_assert_ptr_eq(make_block(blocks, 100), small);
+	ck_assert_ptr_eq(make_block(blocks, 100), large);
+	record_blocks_give_back(blocks, small);
+	record_blocks_give_back(blocks, large);
+	record_blocks_give_back(blocks, middle);
+	record_blocks_destroy(blocks);
+}
+END_TEST
+
+/* A small one would have to grow: it stays for what is small. */
+START_TEST(what_does_not_fit_gets_a_new_one)
+{
+	struct record_block *small, *large;
+	struct record_blocks *blocks;
+
+	ck_assert_ptr_null(record_blocks_create(&blocks));
+	small = make_block(blocks, 1 << 10);
+	record_blocks_give_back(blocks, small);
+	large = make_block(blocks, 1 << 20);
+	ck_assert_ptr_ne(large, small);
+	ck_assert_ptr_eq(make_block(blocks, 1 << 10), small);
+	ck_assert_uint_eq(small->content.size, 1 << 10);
+	record_blocks_give_back(blocks, small);
+	record_blocks_give_back(blocks, large);
+	record_blocks_destroy(blocks);
+}
+END_TEST
+
+START_TEST(who_knows_no_size_gets_the_last_one)
+{
+	struct record_block *small, *large;
+	struct record_blocks *blocks;
+
+	ck_assert_ptr_null(record_blocks_create(&blocks));
+	small = make_block(blocks, 1 << 10);
+	large = make_block(blocks, 1 << 20);
+	record_blocks_give_back(blocks, small);
+	record_blocks_give_back(blocks, large);
+	ck_assert_ptr_eq(record_blocks_take(blocks, 0, MAXIMUM), large);
+	ck_assert_uint_eq(large->content.size, 0);
+	record_blocks_give_back(blocks, large);
+	record_blocks_destroy(blocks);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("record-blocks");
+	Suite *suite = suite_create("record-blocks");
+
+	tcase_add_test(tests, blocks_are_used_again_by_their_room);
+	tcase_add_test(tests, what_does_not_fit_gets_a_new_one);
+	tcase_add_test(tests, who_knows_no_size_gets_the_last_one);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
