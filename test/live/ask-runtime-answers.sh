@@ -130,7 +130,7 @@ exec 3>&-
 
 # A question to Java that is given up leaves nothing in its /tmp.
 start_runtime java
-start_recording -p "$pid" --ask-runtime --duration 100ms
+begin_recording -p "$pid" --ask-runtime --duration 100ms
 wait_until "Java to be asked" test -e "/tmp/.attach_pid$pid"
 kill -INT "$recorder"
 wait "$recorder" || fail "record ended with status $?"
