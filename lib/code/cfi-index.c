@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define HEADER_VERSION 1
+#define ENTRY_BYTES_MIN 12 /* length, CIE, and the shortest start and length of code */
 
 static int compare_entries(const void *left, const void *right)
 {
@@ -29,10 +30,14 @@ static void sort(struct cfi_index *index)
 	}
 }
 
-/* As every linker writes it: pairs of 4 bytes from the header's place. False: it is none, or out of memory. */
+/*
+ * As every linker writes it: pairs of 4 bytes from the header's place. False: it is none, or out of memory. A file with
+ * holes has any number of pairs for nothing: there are no more than entries can be, and none is the one before again.
+ */
 static bool read_header(const struct cfi_section *section, struct cfi_index *index)
 {
 	struct bytes bytes = bytes_over(section->header, section->header_size);
+	struct cfi_index_entry last = {0};
 	uint64_t count;
 
 	if (bytes_u8(&bytes) != HEADER_VERSION)
@@ -42,15 +47,18 @@ static bool read_header(const struct cfi_section *section, struct cfi_index *ind
 		return false;
 	bytes_skip(&bytes, 4);
 	count = bytes_u32(&bytes);
-	if (!bytes_ok(&bytes) || !count || count > bytes_left(&bytes) / 8 || section->size >= CFI_SECTION_MAX)
+	if (!bytes_ok(&bytes) || !count || count > bytes_left(&bytes) / 8 || section->size >= CFI_SECTION_MAX ||
+	    count > section->size / ENTRY_BYTES_MIN)
 		return false;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t start = section->header_address + (uint64_t)(int32_t)bytes_u32(&bytes);
 		uint64_t place = section->header_address + (uint64_t)(int32_t)bytes_u32(&bytes);
 		struct cfi_index_entry entry = {.start = start, .offset = (uint32_t)(place - section->address)};
 
-		if (place - section->address >= section->size || !vector_push(&index->entries, entry))
+		if (place - section->address >= section->size || (i && !compare_entries(&last, &entry)) ||
+		    !vector_push(&index->entries, entry))
 			return false;
+		last = entry;
 	}
 	index->from_header = true;
 	return true;

@@ -95,9 +95,12 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 /* The bytes of the next frames are on their way while this one is worked on. */
 static void fetch_ahead(struct unwind_state *state)
 {
-	uint64_t place = state->registers[state->rules->stack_pointer].value - state->base;
+	struct unwind_value stack_pointer = unwind_look_at(state, state->registers[state->rules->stack_pointer]);
+	uint64_t place = stack_pointer.value - state->base;
 
-	state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
+	/* Of what is not in the copy nothing is on its way; a walk may come back from there. */
+	if (place < state->input->stack_size)
+		state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
 }
 
 /* A frame has been left: the registers are those of the next one. */

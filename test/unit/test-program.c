@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -446,6 +447,113 @@ START_TEST(test_damaged_headers)
 }
 END_TEST
 
+static Elf64_Shdr *find_section(uint8_t *data, const char *name)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)data;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(data + header->e_shoff);
+	const char *names = (const char *)data + sections[header->e_shstrndx].sh_offset;
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		if (!strcmp(names + sections[i].sh_name, name))
+			return &sections[i];
+	}
+	return NULL;
+}
+
+static Elf64_Phdr *find_segment(uint8_t *data, uint32_t type)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)data;
+	Elf64_Phdr *segments = (Elf64_Phdr *)(data + header->e_phoff);
+
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		if (segments[i].p_type == type)
+			return &segments[i];
+	}
+	return NULL;
+}
+
+/* What is behind the end of the true file is a hole of this size, with some bytes at its beginning. */
+static struct program *open_with_hole(const char *name, const uint8_t *data, size_t size, const void *first,
+				      size_t first_size, uint64_t hole)
+{
+	CLEANUP(fclose) FILE *stream = fopen(path_of(name), "w");
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_uint_eq(fwrite(data, 1, size, stream), size);
+	ck_assert_uint_eq(fwrite(first, 1, first_size, stream), first_size);
+	ck_assert_int_eq(fflush(stream), 0);
+	ck_assert_int_eq(ftruncate(fileno(stream), (off_t)(size + hole)), 0);
+	return open_program(path_of(name), NULL, 0);
+}
+
+/* Its names are found whatever its unwind table is, and little memory is taken. */
+static void expect_names_only(struct program *program, size_t memory_before)
+{
+	uint64_t address = (uint64_t)(uintptr_t)outermost - get_self().bias;
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	struct mallinfo2 memory;
+	size_t count;
+
+	ck_assert_int_eq(program_state(program), PROGRAM_READABLE);
+	ck_assert_ptr_null(program_cfi(program, address));
+	count = program_names(program, address, frames);
+	ck_assert_uint_ge(count, 1);
+	ck_assert_str_eq(frames[count - 1].function, "outermost");
+	memory = mallinfo2();
+	ck_assert_uint_lt(memory.hblkhd + memory.uordblks, memory_before + (64u << 20));
+}
+
+/* Files with holes are as large as they say, and take no room on the disk. */
+START_TEST(test_huge_unwind_tables)
+{
+	static const uint64_t sizes[] = {300u << 20, 32u << 20};
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct mallinfo2 memory = mallinfo2();
+	Elf64_Shdr *section = find_section(data, ".eh_frame");
+	char name[32];
+
+	ck_assert_ptr_nonnull(section);
+	find_segment(data, PT_GNU_EH_FRAME)->p_type = PT_NULL;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		section->sh_offset = size;
+		section->sh_size = sizes[i];
+		snprintf(name, sizeof(name), "section-%zu", i);
+		expect_names_only(open_with_hole(name, data, size, "", 0, sizes[i]), memory.hblkhd + memory.uordblks);
+	}
+}
+END_TEST
+
+/* A search table of very many pairs, each of which leads to the first entry of the section: more than the section has
+ * room for, and one that it has room for. */
+START_TEST(test_huge_search_tables)
+{
+	static const struct {
+		uint64_t section_size;
+		uint32_t count;
+	} tables[] = {{4096, 60000000}, {64u << 20, 5000000}};
+	uint8_t head[12] = {1, 0x1b, 0x03, 0x3b};
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size = read_own_program(&data);
+	struct mallinfo2 memory = mallinfo2();
+	Elf64_Shdr *section = find_section(data, ".eh_frame");
+	Elf64_Phdr *header = find_segment(data, PT_GNU_EH_FRAME);
+	char name[32];
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		memcpy(head + 8, &tables[i].count, sizeof(tables[i].count));
+		header->p_offset = size;
+		header->p_filesz = header->p_memsz = 512u << 20;
+		section->sh_addr = header->p_vaddr;
+		section->sh_offset = size + sizeof(head);
+		section->sh_size = tables[i].section_size;
+		snprintf(name, sizeof(name), "table-%zu", i);
+		expect_names_only(open_with_hole(name, data, size, head, sizeof(head), header->p_filesz),
+				  memory.hblkhd + memory.uordblks);
+	}
+}
+END_TEST
+
 START_TEST(test_addresses_of_file_offsets)
 {
 	struct program *program = open_program("/proc/self/exe", NULL, 0);
@@ -531,6 +639,8 @@ int main(void)
 	tcase_add_test(tests, test_other_machine);
 	tcase_add_test(tests, test_truncated_program);
 	tcase_add_test(tests, test_damaged_headers);
+	tcase_add_test(tests, test_huge_unwind_tables);
+	tcase_add_test(tests, test_huge_search_tables);
 	tcase_add_test(tests, test_addresses_of_file_offsets);
 	tcase_add_test(tests, test_call_sites);
 	tcase_add_test(tests, test_vdso);
