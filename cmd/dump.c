@@ -1,18 +1,35 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <mmtrace/output.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "message.h"
 #include "options.h"
 #include "pager.h"
+#include "progress.h"
+
+/* Where the events go to the terminal, they are the progress. */
+static bool goes_to_file(void)
+{
+	struct stat status;
+
+	return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+}
 
 static int run_dump(const struct command *command, const char *input, bool no_pager)
 {
+	const struct mmt_progress *watch = NULL;
+	struct progress progress;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	pager_start(command, !no_pager);
-	error = mmt_dump(input, stdout);
+	if (goes_to_file())
+		watch = progress_begin(&progress, input);
+	error = mmt_dump(input, watch, stdout);
+	if (watch)
+		progress_end(&progress);
 	if (error) {
 		fflush(stdout);
 		message_input_error(command, input, error);

@@ -8,15 +8,21 @@
 
 #include "message.h"
 #include "options.h"
+#include "progress.h"
 
 int pack_recording(const struct command *command, const char *input, const char *output, bool quiet)
 {
-	const struct mmt_pack_options options = {.input = input, .output = output};
+	struct mmt_pack_options options = {.input = input, .output = output};
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
 	char unnamed[MMT_SIZE_TEXT];
 	struct mmt_pack_summary summary;
-	struct mmt_error *error = mmt_pack(&options, &summary);
+	struct progress progress;
+	const struct mmt_progress *watch = progress_begin(&progress, input);
+	struct mmt_error *error;
 
+	options.progress = quiet ? NULL : watch;
+	error = mmt_pack(&options, &summary);
+	progress_end(&progress);
 	if (error) {
 		message_input_error(command, input, error);
 		return EXIT_UNUSABLE;

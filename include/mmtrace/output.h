@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <mmtrace/diff.h>
+#include <mmtrace/progress.h>
 #include <mmtrace/report.h>
 
 #ifdef __cplusplus
@@ -43,8 +44,8 @@ MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *repo
 MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 /*
- * The instructions around each frame whose function (as shown, or raw) matches the shell pattern, of the groups that the
- * options select. MMT_ERROR_INVALID: there is none.
+ * The instructions around each frame whose function (as shown, or raw) matches the shell pattern, of the groups that
+ * the options select. MMT_ERROR_INVALID: there is none.
  */
 MMT_PUBLIC struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const char *pattern,
 							 const struct mmt_text_options *options,
@@ -54,8 +55,12 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, co
 MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 
-/* One line per event in time order, every field; the format is stable, see mmtrace-dump(1). */
-MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, FILE *stream) MMT_MUST_CHECK;
+/*
+ * One line per event in time order, every field; the format is stable, see mmtrace-dump(1). `progress` may be NULL:
+ * nobody waits.
+ */
+MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress,
+				      FILE *stream) MMT_MUST_CHECK;
 
 /*
  * Text that others chose, made safe for a terminal or a log: control characters, invisible changes of direction and

@@ -11,26 +11,28 @@
 #include <stdint.h>
 
 #include <mmtrace/error.h>
+#include <mmtrace/progress.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct mmt_pack_options {
-	const char *input;  /* a recording of mmtrace, packed or not */
-	const char *output; /* NULL: take the input's place */
+	const char *input;		     /* a recording of mmtrace, packed or not */
+	const char *output;		     /* NULL: take the input's place */
+	const struct mmt_progress *progress; /* of both passes together; NULL: nobody waits */
 };
 
 struct mmt_pack_summary {
 	uint64_t input_bytes, output_bytes; /* of the files */
-	uint64_t stacks, frames;            /* different ones */
+	uint64_t stacks, frames;	    /* different ones */
 	uint64_t frames_without_name;
 };
 
 /*
  * An existing output becomes OUTPUT.old, but the input that is replaced is gone. A recording that was cut short or is
- * damaged is packed as far as it can be read, and a report says of the packed one what it said of the original. On error
- * nothing is changed.
+ * damaged is packed as far as it can be read, and a report says of the packed one what it said of the original. On
+ * error nothing is changed.
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;

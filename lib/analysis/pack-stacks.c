@@ -190,7 +190,8 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }
 
-struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, struct reader **reader_ret)
+struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, const struct mmt_progress *progress,
+				   struct reader **reader_ret)
 {
 	struct mmt_report_options options;
 	struct replay_options replay_options = {.report = &options};
@@ -199,6 +200,7 @@ struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input
 
 	mmt_report_options_init(&options);
 	options.input = input;
+	options.progress = progress;
 	stacks->numbers = tmpfile();
 	if (!stacks->numbers)
 		return error_system(errno, "cannot make a temporary file");

@@ -25,7 +25,7 @@ struct pack_stacks {
 void pack_stacks_deinit(struct pack_stacks *stacks);
 
 /* The pass; then the same recording from its start, whatever has its name by now. */
-struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
+struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, const struct mmt_progress *progress,
 				   struct reader **reader_ret) MMT_MUST_CHECK;
 
 /* Of an event by its sequence: number of its stack plus 1, 0: none. The callchain is valid as long as the value. */

@@ -23,6 +23,7 @@ struct pack {
 	struct writer *writer;
 	struct buffer sample;
 	size_t round_bytes;
+	const struct mmt_progress *progress; /* NULL: nobody waits */
 };
 
 /* Calls that may have a stack. */
@@ -150,6 +151,22 @@ static struct mmt_error *add_build_ids(struct pack *pack)
 	return writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
 }
 
+/* Of two passes the first. */
+static void tell_first(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+	const struct mmt_progress *progress = ((const struct pack *)context)->progress;
+
+	progress->tell(progress->context, done_bytes, 2 * total_bytes);
+}
+
+static void tell_second(const struct pack *pack, const struct event *event)
+{
+	uint64_t total_bytes = reader_data_end(pack->reader);
+
+	if (pack->progress)
+		pack->progress->tell(pack->progress->context, total_bytes + event->file_offset, 2 * total_bytes);
+}
+
 static struct mmt_error *write_all(struct pack *pack)
 {
 	static const enum format_feature late[] = {FEATURE_SAMPLE_TIME, FEATURE_MMTRACE_LOSS,
@@ -159,12 +176,14 @@ static struct mmt_error *write_all(struct pack *pack)
 
 	if (!error)
 		error = writer_write_head(pack->writer);
-	while (!error && !end) {
+	for (uint32_t count = 1; !error && !end; count++) {
 		struct event event;
 
 		error = reader_next(pack->reader, &event, &end);
 		if (!error && !end)
 			error = write_event(pack, &event);
+		if (!error && !end && count % PROGRESS_EVENTS == 0)
+			tell_second(pack, &event);
 	}
 	if (!error)
 		error = writer_end_round(pack->writer);
@@ -215,7 +234,9 @@ static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
-	struct mmt_error *error = pack_stacks_find(&pack->stacks, options->input, &pack->reader);
+	const struct mmt_progress first = {.tell = tell_first, .context = pack};
+	struct mmt_error *error =
+	    pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 
 	if (!error)
 		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
@@ -234,7 +255,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 
 struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pack_summary *summary_ret)
 {
-	struct pack pack = {0};
+	struct pack pack = {.progress = options->progress};
 	struct mmt_error *error;
 
 	*summary_ret = (struct mmt_pack_summary){0};

@@ -11,7 +11,6 @@
 #include "analysis/thread-state.h"
 
 #define PAGE_BYTES_DEFAULT 4096
-#define PROGRESS_EVENTS 1024 /* from one look at the clock to the next */
 
 /* Whom a space tells what happens in it. */
 struct observed {

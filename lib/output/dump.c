@@ -246,13 +246,13 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 	}
 }
 
-static struct mmt_error *print_events(FILE *stream, struct reader *reader)
+static struct mmt_error *print_events(FILE *stream, struct reader *reader, const struct mmt_progress *progress)
 {
 	const struct reader_metadata *metadata = reader_metadata(reader);
 	struct event event;
 	bool end;
 
-	for (;;) {
+	for (uint32_t count = 1;; count++) {
 		struct mmt_error *error = reader_next(reader, &event, &end);
 
 		if (error || end)
@@ -260,18 +260,20 @@ static struct mmt_error *print_events(FILE *stream, struct reader *reader)
 		print_event(stream, metadata, &event);
 		if (ferror(stream))
 			return NULL;
+		if (progress && count % PROGRESS_EVENTS == 0)
+			progress->tell(progress->context, event.file_offset, reader_data_end(reader));
 	}
 }
 
-struct mmt_error *mmt_dump(const char *input, FILE *stream)
+struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
 	struct reader *reader;
-	struct mmt_error *error = reader_open(input, &reader);
+	struct mmt_error *error = reader_open_watched(input, progress, &reader);
 
 	if (error)
 		return error;
 	print_head(stream, reader_metadata(reader));
-	error = print_events(stream, reader);
+	error = print_events(stream, reader, progress);
 	if (!error && reader_metadata(reader)->incomplete)
 		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
 	if (!error && reader_out_of_order(reader))

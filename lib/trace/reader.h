@@ -59,6 +59,9 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_
 struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress,
 				      struct reader **reader_ret) MMT_MUST_CHECK;
 
+/* From one look at the clock to the next, for those who tell their progress. */
+#define PROGRESS_EVENTS 1024
+
 /* Where in the file the events end. */
 uint64_t reader_data_end(const struct reader *reader);
 

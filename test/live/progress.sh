@@ -13,6 +13,7 @@ mkdir kept
 in_terminal() { # KEYS COMMAND...: what it wrote is in `terminal`
 	local keys=$1
 	shift
+	: >terminal # or the feeder might take what the last one showed for what this one does
 	python3 "$support/in-terminal.py" terminal "$keys" "$@"
 }
 
@@ -25,7 +26,7 @@ for ((i = 0; i < pieces; i++)); do
 	tail -c "+$((size * i / pieces + 1))" "$1" | head -c $((size * (i + 1) / pieces - size * i / pieces)) || exit
 	sleep 0.2
 done
-for ((i = 1; i < 300 && $(grep -ao 'reading standard' terminal | wc -l) < ${SHOWN:-0}; i++)); do
+for ((i = 1; i < 300 && $(grep -ao 'reading [sf]' terminal | wc -l) < ${SHOWN:-0}; i++)); do
 	tail -c "+$((++size))" "$1" | head -c 1 || exit
 	sleep 0.2
 done
@@ -75,6 +76,31 @@ done
 SHOWN=1 in_terminal "" sh -c './slow-report "$0" --json >out.json' "$data" || fail "a report into a file failed"
 grep -q 'reading standard input' terminal || fail "no progress when the report goes into a file"
 jq -e .unfreed_bytes out.json >/dev/null || fail "the report is no JSON"
+
+# diff, pack and dump show it too; what dump writes to the terminal is progress enough.
+cat >slow-command <<'END'
+#!/bin/bash
+mkfifo feed || exit
+"$DIRECTORY/slowly" "$1" 2 >feed &
+"${@:2}"
+status=$?
+kill $! 2>kill.txt # where the command ended before all was written
+rm feed
+exit $status
+END
+chmod +x slow-command
+SHOWN=1 in_terminal "" ./slow-command "$data" "$MMTRACE" diff --no-pager feed "$data" || fail "diff of a slow recording failed"
+grep -q 'reading feed: ' terminal || fail "diff shows no progress: $(cat -v terminal)"
+SHOWN=1 in_terminal "" ./slow-command "$data" "$MMTRACE" pack -o packed feed || fail "pack of a slow recording failed"
+grep -q 'reading feed: ' terminal || fail "pack shows no progress: $(cat -v terminal)"
+tr '\r' '\n' <terminal | grep -q $'^\033\\[Kpacked: ' || fail "pack did not wipe it out: $(cat -v terminal)"
+in_terminal "" ./slow-command "$data" "$MMTRACE" pack -q -o packed feed || fail "pack -q of a slow recording failed"
+[ ! -s terminal ] || fail "pack -q is not quiet: $(cat -v terminal)"
+SHOWN=1 in_terminal "" ./slow-command "$data" sh -c '"$MMTRACE" dump feed >out.txt' || fail "dump of a slow recording failed"
+grep -q 'reading feed: ' terminal || fail "dump shows no progress: $(cat -v terminal)"
+"$MMTRACE" dump "$data" | cmp - out.txt || fail "dump wrote something else"
+in_terminal "" ./slow-command "$data" "$MMTRACE" dump --no-pager feed || fail "dump to the terminal failed"
+grep -q 'reading' terminal && fail "progress among the events: $(grep -a reading terminal | cat -v)"
 
 # Ctrl-C in the middle: by the signal, while there is more to come, and no report. (Ctrl-C does not end the feeder, which
 # stands in the background.)

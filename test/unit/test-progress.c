@@ -4,6 +4,9 @@
 
 /* The tool is no library: what it shows is compiled in. */
 #include "../../cmd/progress.c"
+#include <mmtrace/pack.h>
+
+#include "support/recording-builder.h"
 #include "support/run-suite.h"
 
 static void expect_line(const char *path, uint64_t elapsed_ns, uint64_t done, uint64_t total, const char *expected)
@@ -62,6 +65,69 @@ START_TEST(says_nothing_for_a_second_and_then_not_too_often)
 }
 END_TEST
 
+#define EVENTS 20000
+#define PID 100
+
+struct told {
+	uint64_t latest, first, total, count;
+	bool went_back;
+};
+
+static void note(void *context, uint64_t done, uint64_t total)
+{
+	struct told *told = context;
+
+	told->went_back |= done < told->latest || (told->count && total != told->total);
+	told->first = told->count++ ? told->first : done;
+	told->latest = done;
+	told->total = total;
+}
+
+static void write_recording(const char *path)
+{
+	struct recording_builder *builder = builder_create(path);
+	uint64_t time_ns = 1000;
+
+	for (unsigned i = 0; i < EVENTS; i++, time_ns += 1000) {
+		builder_mmap_exit(builder, time_ns, PID, PID, 0x100000000u + i * 8192ULL, 4096, 0x7f0000000001);
+		if (i % 1000 == 999)
+			builder_round(builder);
+	}
+	builder_finish(builder, time_ns);
+}
+
+/* From the beginning to the end, and never back. */
+static void check_told(const struct told *told)
+{
+	ck_assert_uint_ge(told->count, 10);
+	ck_assert(!told->went_back);
+	ck_assert_uint_lt(told->first, told->total / 4);
+	ck_assert_uint_gt(told->latest, told->total * 3 / 4);
+	ck_assert_uint_le(told->latest, told->total);
+}
+
+START_TEST(dump_and_pack_tell_how_far_they_are)
+{
+	char path[] = "/tmp/test-progress-XXXXXX";
+	struct told dumped = {0}, packed = {0};
+	const struct mmt_progress dump_progress = {.tell = note, .context = &dumped};
+	const struct mmt_progress pack_progress = {.tell = note, .context = &packed};
+	const struct mmt_pack_options options = {.input = path, .progress = &pack_progress};
+	struct mmt_pack_summary summary;
+	FILE *nowhere = fopen("/dev/null", "w");
+
+	close(mkstemp(path));
+	write_recording(path);
+	ck_assert_ptr_nonnull(nowhere);
+	ck_assert_ptr_null(mmt_dump(path, &dump_progress, nowhere));
+	fclose(nowhere);
+	check_told(&dumped);
+	ck_assert_ptr_null(mmt_pack(&options, &summary));
+	unlink(path);
+	check_told(&packed);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("progress");
@@ -70,6 +136,7 @@ int main(void)
 	tcase_add_test(cases, says_how_far_it_is_and_how_long_it_takes);
 	tcase_add_test(cases, stays_in_its_line);
 	tcase_add_test(cases, says_nothing_for_a_second_and_then_not_too_often);
+	tcase_add_test(cases, dump_and_pack_tell_how_far_they_are);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

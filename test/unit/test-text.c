@@ -148,7 +148,7 @@ START_TEST(dump_of_hostile_names)
 	close(file);
 	free(bytes);
 	stream = open_memstream(&text, &size);
-	ck_assert_ptr_null(mmt_dump(path, stream));
+	ck_assert_ptr_null(mmt_dump(path, NULL, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	unlink(path);
 	ASSERT_HAS(text, " event=sys\\x0a4.2\\x201/1\\x20x\\x1b[0m\\xc2\\x9b\\x20mmap munmap(");
