@@ -28,8 +28,7 @@
 #define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define ROUND_BYTES                                                                                                    \
-	(6u << 20) /* a round ends after so much, or a second; what is read at a time still fits its frame */
+#define ROUND_BYTES (6u << 20) /* a round ends after so much, which one frame of 8 MiB holds as a rule, or a second */
 
 /* It has executed another one, by now or long ago. */
 static struct mmt_error *end_program(struct recorder *recorder, size_t index)
@@ -98,6 +97,20 @@ static void warn_of_descriptors(struct recorder *recorder)
 	recorder->descriptors_told |= recorder->processes.descriptors_short;
 }
 
+/* Snapshots of many processes, and waits, may take long: what has been seen by then is safe a second later all the
+ * same. Only between snapshots. */
+static struct mmt_error *keep_written(struct recorder *recorder)
+{
+	struct mmt_error *error;
+
+	if (clock_now_ns() - recorder->flushed_ns < SECOND_NS)
+		return NULL;
+	error = drain_rings(recorder);
+	recorder_end_round(recorder);
+	recorder_flush(recorder);
+	return error;
+}
+
 struct mmt_error *loop_serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -110,6 +123,8 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 		error = end_program(recorder, i);
 		if (!error && recorder->processes.items.items[i].snapshot_wanted)
 			error = serve_process(recorder, i);
+		if (!error)
+			error = keep_written(recorder);
 	}
 	if (!error)
 		error = build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images);
@@ -172,6 +187,8 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL);
 		if (!error)
 			error = drain_rings(recorder);
+		if (!error)
+			error = keep_written(recorder);
 	}
 	return error;
 }
@@ -304,6 +321,7 @@ static void take_last_snapshots(struct recorder *recorder)
 		processes = recorder->processes.items.items;
 		if (!processes[i].ended)
 			recorder_keep_failure(recorder, snapshot_take(recorder, processes[i].pid, SNAPSHOT_STOP));
+		recorder_keep_failure(recorder, keep_written(recorder));
 	}
 }
 
@@ -316,6 +334,8 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = drain_filling_rings(recorder);
+		if (!error)
+			error = keep_written(recorder);
 	}
 	return error;
 }
@@ -354,6 +374,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = drain_rings(recorder);
+		if (!error)
+			error = keep_written(recorder);
 		in_flight_remove_returned(in_flight);
 	}
 	attach_close_fences(&recorder->attachment);
@@ -426,6 +448,7 @@ void loop_stop(struct recorder *recorder)
 	/* Nothing can be lost any more. */
 	precedence_give_up(&recorder->precedence);
 	recorder_end_round(recorder);
+	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		recorder_keep_failure(recorder, end_program(recorder, i));
 	ask_runtimes_at_end(recorder);

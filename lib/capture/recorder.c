@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+#include "capture/clock.h"
+
 uint64_t recorder_end_ns(const struct recorder *recorder)
 {
 	uint64_t duration_ns = recorder->options->duration_ns;
@@ -98,6 +100,7 @@ void recorder_end_round(struct recorder *recorder)
 
 void recorder_flush(struct recorder *recorder)
 {
+	recorder->flushed_ns = clock_now_ns();
 	if (recorder->writing && !recorder->write_error)
 		recorder->write_error = writer_flush(recorder->writer);
 }

@@ -88,6 +88,7 @@ struct recorder {
 	uint64_t progress_ns;	 /* when it was told */
 	uint64_t snapshot_lines; /* of all snapshots so far */
 	uint64_t round_bytes;	 /* appended since the round began */
+	uint64_t flushed_ns;	 /* when all that had been read was written */
 	bool drained;		 /* every ring, since the round began */
 	uint64_t start_ns, start_realtime_ns;
 	struct time_budget children_budget; /* of their first snapshots */

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 
 #define SPARE_BYTES (32u << 20)
+#define SPARES_MAX 64 /* all of which are looked at */
 
 struct record_blocks {
 	pthread_mutex_t lock;
 	struct record_block *spare;
-	size_t spare_bytes;
+	size_t spare_bytes, spare_count;
 };
 
 struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
@@ -61,6 +62,7 @@ static struct record_block *take_spare(struct record_blocks *blocks, size_t expe
 	block = *best;
 	*best = block->next;
 	blocks->spare_bytes -= block->content.capacity;
+	blocks->spare_count--;
 	return block;
 }
 
@@ -90,13 +92,15 @@ void record_blocks_give_back(struct record_blocks *blocks, struct record_block *
 	pthread_mutex_lock(&blocks->lock);
 	while (list) {
 		struct record_block *block = list;
-		bool keep = blocks->spare_bytes + block->content.capacity <= SPARE_BYTES;
+		bool keep =
+		    blocks->spare_count < SPARES_MAX && blocks->spare_bytes + block->content.capacity <= SPARE_BYTES;
 		struct record_block **place = keep ? &blocks->spare : &surplus;
 
 		list = block->next;
 		block->next = *place;
 		*place = block;
 		blocks->spare_bytes += keep ? block->content.capacity : 0;
+		blocks->spare_count += keep;
 	}
 	pthread_mutex_unlock(&blocks->lock);
 	while (surplus) {

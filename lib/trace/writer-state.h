@@ -16,8 +16,8 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* what fits into one, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
-#define PUSH_BYTES (64u << 10)	/* so much output is collected before whole rounds of it are written */
-#define OUTPUT_BYTES (4u << 20) /* a round that is larger is written in parts */
+#define PUSH_BYTES (64u << 10)	 /* so much output is collected before whole rounds of it are written */
+#define OUTPUT_BYTES (16u << 20) /* a round that is larger is written in parts */
 
 /* Of the attribute as every perf that knows mmap2 with build-ids or later can read it (PERF_ATTR_SIZE_VER7): a longer
  * one is refused by older ones. */

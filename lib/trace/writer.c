@@ -238,12 +238,15 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 
 /*
  * What repeats is found within a frame only, so that each can be read by itself: the larger the better. But one that
- * does not fit into a record is compressed again in halves, which takes time.
+ * does not fit into a record is compressed again in halves, which takes time: the next is to fit at once.
  */
 size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed)
 {
-	if (compressed > FRAME_RECORD_BYTES && frame_bytes > FRAME_BYTES_LEAST)
-		return frame_bytes / 2;
+	if (compressed > FRAME_RECORD_BYTES) {
+		for (; compressed > FRAME_RECORD_BYTES && frame_bytes > FRAME_BYTES_LEAST; compressed /= 2)
+			frame_bytes /= 2;
+		return frame_bytes;
+	}
 	if (size > frame_bytes / 2 && compressed < FRAME_RECORD_BYTES / 3 && frame_bytes < FRAME_BYTES)
 		return frame_bytes * 2;
 	return frame_bytes;

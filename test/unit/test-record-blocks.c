@@ -74,6 +74,35 @@ START_TEST(who_knows_no_size_gets_the_last_one)
 }
 END_TEST
 
+/* A file of tiny frames would have each look through those of all before. */
+START_TEST(few_are_kept_however_small)
+{
+	struct record_block *list = NULL, *block;
+	struct record_blocks *blocks;
+	unsigned kept = 0;
+
+	ck_assert_ptr_null(record_blocks_create(&blocks));
+	for (unsigned i = 0; i < 1000; i++) {
+		block = make_block(blocks, 1 << 10);
+		block->next = list;
+		list = block;
+	}
+	record_blocks_give_back(blocks, list);
+	list = NULL;
+	for (unsigned i = 0; i < 1000; i++) {
+		block = record_blocks_take(blocks, 1 << 10, MAXIMUM);
+		ck_assert_ptr_nonnull(block);
+		kept += block->content.capacity > 0;
+		block->next = list;
+		list = block;
+	}
+	ck_assert_uint_gt(kept, 0);
+	ck_assert_uint_le(kept, 64);
+	record_blocks_give_back(blocks, list);
+	record_blocks_destroy(blocks);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("record-blocks");
@@ -82,6 +111,7 @@ int main(void)
 	tcase_add_test(tests, blocks_are_used_again_by_their_room);
 	tcase_add_test(tests, what_does_not_fit_gets_a_new_one);
 	tcase_add_test(tests, who_knows_no_size_gets_the_last_one);
+	tcase_add_test(tests, few_are_kept_however_small);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -14,8 +14,8 @@
 #define BYTES (24u << 20)
 #define REPEATED_BYTES (80u << 20) /* frames grow on the way */
 #define STACK_BYTES 8192
-#define ROUND_BYTES (3u << 20)
-#define DATA_OFFSET_OFFSET 40 /* into the file's header */
+#define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB and what it reads at a time */
+#define DATA_OFFSET_OFFSET 40  /* into the file's header */
 
 /* Frames of what repeats, until they are as large as they may be; frames of what does not stay small. */
 START_TEST(frames_grow_with_what_repeats)
@@ -183,7 +183,7 @@ START_TEST(lanes_have_frames_of_their_own)
 END_TEST
 
 /* What a killed recorder leaves has all rings up to the same time. */
-START_TEST(rounds_are_written_as_a_whole)
+static void expect_whole_round(bool plain, size_t bytes)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
 	char path[] = "/tmp/mmtrace-writer-XXXXXX";
@@ -196,9 +196,11 @@ START_TEST(rounds_are_written_as_a_whole)
 	close(fd);
 	ck_assert_ptr_null(writer_create(path, &writer));
 	writer_replace(writer);
+	if (plain)
+		writer_keep_plain(writer);
 	ck_assert_ptr_null(writer_start(writer));
 	ck_assert_int_eq(stat(path, &before), 0);
-	for (unsigned i = 0; i < ROUND_BYTES / STACK_BYTES; i++) {
+	for (unsigned i = 0; i < bytes / STACK_BYTES; i++) {
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
@@ -208,10 +210,17 @@ START_TEST(rounds_are_written_as_a_whole)
 	ck_assert_ptr_null(writer_end_round(writer));
 	ck_assert_int_eq(stat(path, &after), 0);
 	ck_assert_int_eq(during.st_size, before.st_size);
-	ck_assert_int_gt(after.st_size, before.st_size + ROUND_BYTES / 2);
+	ck_assert_int_gt(after.st_size, before.st_size + (off_t)bytes / 2);
 	ck_assert_uint_eq(writer_bytes(writer), (uint64_t)after.st_size);
 	writer_destroy(writer);
 	unlink(path);
+}
+
+START_TEST(rounds_are_written_as_a_whole)
+{
+	expect_whole_round(false, 3u << 20);
+	expect_whole_round(false, ROUND_BYTES);
+	expect_whole_round(true, ROUND_BYTES);
 }
 END_TEST
 
