@@ -25,10 +25,17 @@ first=$(sha256sum <twice.data)
 "$MMTRACE" record -q -o twice.data -- true || fail "record ended with status $?"
 [ "$(sha256sum <twice.data.old)" = "$first" ] || fail "twice.data.old is not the earlier recording"
 
+# What stands before the data grows with the CPUs and with all the names in it: where this is recorded.
+limited=("$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000)
+"${limited[@]}" >/dev/null 2>record.log || fail "record ended with status $?: $(cat record.log)"
+head=$(od -A n -t u8 -j 40 -N 8 limited.data | tr -d ' ')
+[ "$head" -gt 1024 ] && [ "$head" -lt "$(stat -c %s limited.data)" ] || fail "the data begin at $head"
+rm limited.data
+
 # A full disk ends the recording; what was written is a recording.
-export MMTRACE workloads directory
+export MMTRACE workloads directory disk_kib=$((head / 1024 + 240))
 unshare -m bash -c '
-	mkdir full && mount -t tmpfs -o size=256k tmpfs full || exit 99
+	mkdir full && mount -t tmpfs -o size=${disk_kib}k tmpfs full || exit 99
 	"$MMTRACE" record -o full/mmtrace.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
 	echo $? >status
 	cp full/mmtrace.data cut.data
@@ -46,26 +53,25 @@ expect_json '[.events[]] | add > 0'
 [ "$(cat second-status)" = 2 ] || fail "status $(cat second-status) on a disk that was full before: $(cat second.log)"
 grep -q 'No space left on device' second.log || fail "no word of the full disk: $(cat second.log)"
 
-# Where not even the head of the file fits, nothing is left and the command never ran.
-(
-	ulimit -f 8
-	"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
+# record_limited BYTES: where files may be so large.
+record_limited() {
+	prlimit --fsize="$1" "${limited[@]}" >workload.out 2>record.log
 	echo $? >status
-)
-[ "$(cat status)" = 2 ] || fail "status $(cat status) at 8 KiB for a file: $(cat record.log)"
-[ "$(cat record.log)" = "mmtrace record: cannot write limited.data: File too large" ] ||
-	fail "at 8 KiB for a file: $(cat record.log)"
-[ ! -s workload.out ] && [ ! -e limited.data ] || fail "the command ran, or a file is left, where no head fits"
+}
+# Where not even the head of the file fits, nothing is left and the command never ran.
+for bytes in $((head / 2)) $((head - 1)); do
+	record_limited $bytes
+	[ "$(cat status)" = 2 ] || fail "status $(cat status) at $bytes bytes for a file: $(cat record.log)"
+	[ "$(cat record.log)" = "mmtrace record: cannot write limited.data: File too large" ] ||
+		fail "at $bytes bytes for a file: $(cat record.log)"
+	[ ! -s workload.out ] && [ ! -e limited.data ] || fail "the command ran, or a file is left, at $bytes bytes for a file"
+done
 
-# So does a limit on the size of files, which the command inherits as it was: where hardly more than the head fits, even
-# no event at all, the file is read and says that it is not whole.
-for kilobytes in 16 20 64 512; do
-	(
-		ulimit -f $kilobytes
-		"$MMTRACE" record -o limited.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log
-		echo $? >status
-	)
-	[ "$(cat status)" = 1 ] || fail "status $(cat status) at $kilobytes KiB for a file: $(cat record.log)"
+# So does a limit on the size of files, which the command inherits as it was: where hardly more than the head and the first
+# record fits, even no event at all, the file is read and says that it is not whole.
+for more in 8 1024 4096 49152 507904; do
+	record_limited $((head + more))
+	[ "$(cat status)" = 1 ] || fail "status $(cat status) with $more bytes behind the head: $(cat record.log)"
 	grep -q 'File too large' record.log || fail "no word of the limit: $(cat record.log)"
 	recording=$directory/limited.data
 	report_json
