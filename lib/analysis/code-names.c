@@ -159,16 +159,14 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	code->site = key.address;
 	code->is_return_address = key.is_return_address;
 	if (key.readable) {
-		code->size =
-		    program_code(mapped_programs_open(&view->mapped, key.image), key.address - key.is_return_address,
-				 &code->address, &code->begins_with_instruction, &code->bytes);
+		code->size = program_code(mapped_programs_open(&view->mapped, key.image),
+					  key.address - key.is_return_address, &code->address, &code->bytes);
 	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
 		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated);
 
 		code->bytes = name.code;
 		code->size = name.code_size;
 		code->address = name.start;
-		code->begins_with_instruction = true;
 	}
 	return code->size;
 }

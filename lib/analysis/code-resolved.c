@@ -88,7 +88,6 @@ bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struc
 	*code = (struct listed_code){.bytes = resolved->bytes,
 				     .size = resolved->size,
 				     .address = resolved->address,
-				     .begins_with_instruction = true,
 				     .site = resolved->site,
 				     .is_return_address = resolved->is_return_address};
 	return code->size;

@@ -92,11 +92,13 @@ size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, si
 	if (!disassembly->handle || !size)
 		return 0;
 	if (!cs_disasm_iter(disassembly->handle, &code, &left, &address, disassembly->instruction)) {
-		snprintf(text, DISASSEMBLY_TEXT, "(bad)");
+		if (text)
+			snprintf(text, DISASSEMBLY_TEXT, "(bad)");
 		return disassembly->step < size ? disassembly->step : size;
 	}
-	snprintf(text, DISASSEMBLY_TEXT, "%s%s%s", instruction->mnemonic, instruction->op_str[0] ? " " : "",
-		 instruction->op_str);
+	if (text)
+		snprintf(text, DISASSEMBLY_TEXT, "%s%s%s", instruction->mnemonic, instruction->op_str[0] ? " " : "",
+			 instruction->op_str);
 	return size - left;
 }
 

@@ -24,8 +24,9 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 
 #define DISASSEMBLY_TEXT 200
 
-/* The instruction that begins with the first of these bytes, as text: its length; 0: nothing is known of this
- * architecture, or there are no bytes. Bytes that are no instruction are one, or the architecture's step, "(bad)". */
+/* The instruction that begins with the first of these bytes, as text (NULL: none is wanted): its length; 0: nothing is
+ * known of this architecture, or there are no bytes. Bytes that are no instruction are one, or the architecture's step,
+ * "(bad)". */
 size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			char text[DISASSEMBLY_TEXT]);
 

@@ -1,62 +1,70 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/listing.h"
 
-#include <string.h>
+/*
+ * So far before the site decoding begins, where the function does not begin behind that: after a few instructions,
+ * decoding from any byte falls into step with the true ones. However long a function is, a listing costs no more than
+ * these bytes. Eight of the longest instructions are within them: where these begin the code, none of them is left out.
+ */
+#define LOOK_BACK_BYTES 128
 
-/* Instructions of unknown beginning are looked for so far before the site: after a few, decoding from any byte falls
- * into step with the true ones. */
-#define SYNCHRONISING_BYTES 96
-#define FUNCTION_BYTES_MAX (1u << 20) /* of a function before the site, decoded from its start */
+/* Where instructions begin before the site, the last one ending there: offsets in the code. */
+struct approach {
+	size_t first; /* the earliest beginning there can be */
+	bool tried[LOOK_BACK_BYTES];
+	size_t starts[LOOK_BACK_BYTES];
+	size_t count;
+};
 
 void listing_deinit(struct listing *listing)
 {
 	vector_deinit(&listing->items);
 }
 
-static bool is_site(const struct listed_code *code, uint64_t start, uint64_t end)
+/*
+ * Decode from `start` on; true: an instruction ends at `site`. Two ways that meet go on as one, so each beginning is
+ * tried once only.
+ */
+static bool find_approach(struct disassembly *disassembly, const struct listed_code *code, size_t start, size_t site,
+			  struct approach *approach, size_t *decoded)
 {
-	return code->is_return_address ? end == code->site : start == code->site;
+	size_t offset = start;
+
+	approach->count = 0;
+	while (offset < site && !approach->tried[offset - approach->first]) {
+		size_t length = disassembly_text(disassembly, code->bytes + offset, code->size - offset, 0, NULL);
+
+		(*decoded)++;
+		if (!length)
+			return false;
+		approach->tried[offset - approach->first] = true;
+		approach->starts[approach->count++] = offset;
+		offset += length;
+	}
+	return offset == site;
 }
 
-/* Drops instructions from the front so that no more than `count` are left. */
-static void keep_last(struct listing *listing, size_t count)
+/* From an offset on, with as many behind the one meant. */
+static struct mmt_error *list(struct disassembly *disassembly, const struct listed_code *code, size_t offset,
+			      size_t around, struct listing *listing)
 {
-	size_t dropped = listing->items.count > count ? listing->items.count - count : 0;
-
-	if (!dropped)
-		return;
-	listing->items.count -= dropped;
-	memmove(listing->items.items, listing->items.items + dropped,
-		listing->items.count * sizeof(*listing->items.items));
-}
-
-/* Decode from `offset` on; *found_ret: the site was met. Without it the listing is of no use. */
-static struct mmt_error *decode(struct disassembly *disassembly, const struct listed_code *code, size_t offset,
-				size_t around, struct listing *listing, bool *found_ret)
-{
+	bool found = false;
 	size_t behind = 0;
 
-	*found_ret = false;
-	listing->items.count = 0;
 	while (offset < code->size && behind < around) {
 		struct listed_instruction next = {.address = code->address + offset};
 		size_t length =
 		    disassembly_text(disassembly, code->bytes + offset, code->size - offset, next.address, next.text);
 
+		listing->decoded++;
 		if (!length)
 			break;
 		next.size = (uint8_t)length;
-		behind += *found_ret;
-		next.here = !*found_ret && is_site(code, next.address, next.address + length);
-		*found_ret |= next.here;
-		if (!*found_ret && next.address > code->site)
-			break;
+		next.here = (code->is_return_address ? next.address + length : next.address) == code->site;
+		behind += found;
+		found |= next.here;
 		if (!vector_push(&listing->items, next))
 			return &error_no_memory;
-		if (!*found_ret && listing->items.count > 2 * around + 64)
-			keep_last(listing, around);
-		else if (next.here)
-			keep_last(listing, around + 1);
 		offset += length;
 	}
 	return NULL;
@@ -65,25 +73,23 @@ static struct mmt_error *decode(struct disassembly *disassembly, const struct li
 struct mmt_error *listing_create(struct disassembly *disassembly, const struct listed_code *code, size_t around,
 				 struct listing *listing_ret)
 {
-	struct listing listing = {0};
-	struct mmt_error *error = NULL;
-	uint64_t before = code->site - code->address;
+	size_t site = (size_t)(code->site - code->address), kept = around + code->is_return_address;
+	struct approach approach = {0};
+	struct mmt_error *error;
 	bool found = false;
 
-	*listing_ret = listing;
-	if (code->site < code->address || before > code->size)
+	*listing_ret = (struct listing){0};
+	if (code->site < code->address || code->site - code->address > code->size || !code->size ||
+	    (code->is_return_address ? !site : site == code->size))
 		return NULL;
-	if (code->begins_with_instruction && before <= FUNCTION_BYTES_MAX)
-		error = decode(disassembly, code, 0, around, &listing, &found);
-	for (size_t back = before < SYNCHRONISING_BYTES ? (size_t)before : SYNCHRONISING_BYTES; !error && !found;
-	     back--) {
-		error = decode(disassembly, code, (size_t)before - back, around, &listing, &found);
-		if (!back)
-			break;
-	}
-	if (error || !found)
-		listing_deinit(&listing);
-	else
-		*listing_ret = listing;
+	approach.first = site > LOOK_BACK_BYTES ? site - LOOK_BACK_BYTES : 0;
+	for (size_t start = approach.first; start <= site - code->is_return_address && !found; start++)
+		found = find_approach(disassembly, code, start, site, &approach, &listing_ret->decoded);
+	if (!found)
+		return NULL;
+	kept = kept < approach.count ? kept : approach.count;
+	error = list(disassembly, code, kept ? approach.starts[approach.count - kept] : site, around, listing_ret);
+	if (error)
+		listing_deinit(listing_ret);
 	return error;
 }

@@ -430,20 +430,17 @@ int program_follows_call(struct program *program, uint64_t address)
 	return answer;
 }
 
-size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, bool *starts_function_ret,
-		    const uint8_t **code_ret)
+size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret)
 {
 	const uint8_t *before;
 	uint64_t end;
 	size_t size;
 
 	open_symbols(program);
-	*starts_function_ret = program->symbols && symbols_function_range(program->symbols, address, start_ret, &end);
-	if (*starts_function_ret) {
+	if (program->symbols && symbols_function_range(program->symbols, address, start_ret, &end)) {
 		size = elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);
 		if (size > address - *start_ret)
 			return size;
-		*starts_function_ret = false;
 	}
 	*start_ret = address - elf_file_code_before(&program->file, address, CODE_BEFORE_BYTES, &before);
 	return elf_file_code_at(&program->file, *start_ret, SIZE_MAX, code_ret);

@@ -85,8 +85,7 @@ int program_follows_call(struct program *program, uint64_t address);
  * The code of the function at `address`, from its start on, to the end of the segment; where no symbol tells the start,
  * from some bytes before on. Its size, 0: none. Borrowed.
  */
-size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, bool *starts_function_ret,
-		    const uint8_t **code_ret);
+size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
 
 struct program_frame {
 	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */

@@ -22,7 +22,6 @@ static void look_up(struct program *program, uint64_t address, size_t size)
 	struct program_frame frames[PROGRAM_INLINE_MAX];
 	size_t count = program_names(program, address, frames), code_size;
 	const uint8_t *code = NULL;
-	bool starts_function;
 	uint64_t start = 0;
 
 	if (!count || count > PROGRAM_INLINE_MAX)
@@ -35,7 +34,7 @@ static void look_up(struct program *program, uint64_t address, size_t size)
 	}
 	(void)program_cfi(program, address);
 	(void)program_follows_call(program, address);
-	code_size = program_code(program, address, &start, &starts_function, &code);
+	code_size = program_code(program, address, &start, &code);
 	if (code_size > size || (code_size && start > address))
 		abort();
 }

@@ -15,6 +15,9 @@ static const uint8_t function[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x1
 				   0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
 enum { START = 0x1000, CALL = START + 18, RETURN = START + 20 };
 
+/* One for each byte that is looked back, and those that are listed. */
+enum { DECODED_MAX = 128 + 17 };
+
 static struct disassembly *disassembly;
 
 static void set_up(void)
@@ -27,12 +30,11 @@ static void tear_down(void)
 	disassembly_destroy(disassembly);
 }
 
-static struct listing list(uint64_t site, bool is_return_address, bool from_start, size_t around)
+static struct listing list(uint64_t site, bool is_return_address, size_t around)
 {
 	const struct listed_code code = {.bytes = function,
 					 .size = sizeof(function),
 					 .address = START,
-					 .begins_with_instruction = from_start,
 					 .site = site,
 					 .is_return_address = is_return_address};
 	struct listing listing;
@@ -51,7 +53,7 @@ static void expect(const struct listing *listing, size_t index, uint64_t address
 
 START_TEST(test_around_a_call)
 {
-	struct listing listing = list(RETURN, true, true, 2);
+	struct listing listing = list(RETURN, true, 2);
 
 	ck_assert_uint_eq(listing.items.count, 5);
 	expect(&listing, 0, START + 4, "sub rsp, 0x10", false);
@@ -65,7 +67,7 @@ END_TEST
 
 START_TEST(test_at_an_instruction)
 {
-	struct listing listing = list(START, false, true, 1);
+	struct listing listing = list(START, false, 1);
 
 	ck_assert_uint_eq(listing.items.count, 2);
 	expect(&listing, 0, START, "push rbp", true);
@@ -74,11 +76,17 @@ START_TEST(test_at_an_instruction)
 }
 END_TEST
 
-/* Nothing but the address is known: the instruction is found all the same. */
+/* The bytes begin in the middle of an instruction: the one meant is found all the same. */
 START_TEST(test_without_a_start)
 {
-	struct listing listing = list(RETURN, true, false, 1);
+	const struct listed_code code = {.bytes = function + 10,
+					 .size = sizeof(function) - 10,
+					 .address = START + 10,
+					 .site = RETURN,
+					 .is_return_address = true};
+	struct listing listing;
 
+	ck_assert_ptr_null(listing_create(disassembly, &code, 1, &listing));
 	ck_assert_uint_eq(listing.items.count, 3);
 	expect(&listing, 1, CALL, "call rax", true);
 	expect(&listing, 2, RETURN, "leave", false);
@@ -91,8 +99,8 @@ START_TEST(test_sites_outside)
 	static const uint64_t sites[] = {START - 1, START + sizeof(function) + 1, 0, UINT64_MAX};
 
 	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++) {
-		for (int kind = 0; kind < 4; kind++) {
-			struct listing listing = list(sites[i], kind & 1, kind & 2, 4);
+		for (int kind = 0; kind < 2; kind++) {
+			struct listing listing = list(sites[i], kind, 4);
 
 			ck_assert_uint_eq(listing.items.count, 0);
 			listing_deinit(&listing);
@@ -144,13 +152,76 @@ START_TEST(test_noise)
 		srand(round);
 		for (size_t i = 0; i < size; i++)
 			bytes[i] = (uint8_t)rand();
-		code.begins_with_instruction = round % 2;
 		code.is_return_address = round % 3;
 		code.site = START + (uint64_t)rand() % (size + 2);
 		ck_assert_ptr_null(listing_create(disassembly, &code, 8, &listing));
 		ck_assert_uint_le(listing.items.count, 17);
+		ck_assert_uint_le(listing.decoded, DECODED_MAX);
 		listing_deinit(&listing);
 	}
+}
+END_TEST
+
+/* Nor does the length of a function cost, or code in which no instruction ends at the site. */
+START_TEST(test_long_function)
+{
+	enum { SIZE = 1 << 20 };
+	CLEANUP(free) uint8_t *bytes = malloc(SIZE);
+	struct listed_code code = {.bytes = bytes, .size = SIZE, .is_return_address = true};
+	struct listing listing;
+
+	memset(bytes, 0x90, SIZE);
+	for (code.site = SIZE / 8; code.site < SIZE; code.site += SIZE / 8) {
+		ck_assert_ptr_null(listing_create(disassembly, &code, 8, &listing));
+		ck_assert_uint_eq(listing.items.count, 17);
+		expect(&listing, 8, code.site - 1, "nop", true);
+		ck_assert_uint_le(listing.decoded, DECODED_MAX);
+		listing_deinit(&listing);
+	}
+	for (size_t i = SIZE / 2 - 300; i < SIZE / 2; i++)
+		bytes[i] = 0x48; /* prefixes: all of them belong to what is behind */
+	code.site = SIZE / 2;
+	ck_assert_ptr_null(listing_create(disassembly, &code, 8, &listing));
+	ck_assert_uint_le(listing.decoded, DECODED_MAX);
+	listing_deinit(&listing);
+}
+END_TEST
+
+/* Bytes of a listing alone give the same listing: so a packed recording shows what the original does. */
+START_TEST(test_own_bytes_alone)
+{
+	enum { SIZE = 4096 };
+	uint8_t bytes[SIZE];
+	struct listed_code code = {.bytes = bytes, .size = SIZE, .address = START};
+	unsigned found = 0;
+
+	srand(1);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (uint8_t)rand();
+	for (uint64_t site = 0; site < SIZE; site++) {
+		struct listing whole, own;
+		const struct listed_instruction *first, *last;
+		struct listed_code part = code;
+
+		part.site = code.site = START + site;
+		part.is_return_address = code.is_return_address = site % 2;
+		ck_assert_ptr_null(listing_create(disassembly, &code, 8, &whole));
+		if (!whole.items.count)
+			continue;
+		first = whole.items.items;
+		last = first + whole.items.count - 1;
+		part.address = first->address;
+		part.bytes += first->address - START;
+		part.size = last->address + last->size - first->address;
+		ck_assert_ptr_null(listing_create(disassembly, &part, 8, &own));
+		ck_assert_uint_eq(own.items.count, whole.items.count);
+		for (size_t i = 0; i < own.items.count; i++)
+			expect(&own, i, first[i].address, first[i].text, first[i].here);
+		found++;
+		listing_deinit(&whole);
+		listing_deinit(&own);
+	}
+	ck_assert_uint_gt(found, SIZE / 2);
 }
 END_TEST
 
@@ -168,6 +239,8 @@ int main(void)
 	tcase_add_test(tests, test_unknown_architecture);
 	tcase_add_test(tests, test_aarch64);
 	tcase_add_test(tests, test_noise);
+	tcase_add_test(tests, test_long_function);
+	tcase_add_test(tests, test_own_bytes_alone);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
