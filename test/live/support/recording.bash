@@ -10,6 +10,7 @@ unset DEBUGINFOD_URLS
 workloads=$BUILD/test/workload
 support=$SOURCE/test/live/support
 directory=$(mktemp -d) || exit 1
+began=@$(stat -c %.9Z "$directory")
 recording=$directory/mmtrace.data
 pid= recorder=
 processes=()
@@ -20,16 +21,33 @@ is_ours() {
 	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
 } 2>/dev/null
 
-# remove_traces PROCESS...: what runtimes that were killed leave where everybody writes, and their perf maps. The processes
-# have ended.
+# lives PROCESS: one that has ended may still wait to be asked for its status.
+lives() {
+	local state
+	read -r state <"/proc/$1/stat" && [[ ${state##*) } != [ZX]* ]]
+} 2>/dev/null
+
+# own_traces [TEST...]: NUMBER PATH of what runtimes that were killed leave where everybody writes, and of perf maps: of this
+# user, and as find's tests want them.
+own_traces() {
+	find /tmp "/tmp/hsperfdata_$(id -un)" -maxdepth 1 ! -type d -user "$(id -u)" "$@" 2>/dev/null |
+		sed -nE -e 's:^/tmp/(perf-|perfinfo-)([0-9]+)\.map$:\2 &:p' -e 's:^/tmp/jit-([0-9]+)\.dump$:\1 &:p' \
+			-e 's:^/tmp/\.(java_pid|attach_pid)([0-9]+)$:\2 &:p' -e 's:^/tmp/hsperfdata_[^/]*/([0-9]+)$:\1 &:p' \
+			-e 's:^/tmp/(clr-debug-pipe|dotnet-diagnostic)-([0-9]+)-.*$:\2 &:p'
+}
+
+# remove_traces PROCESS...: what those that have ended left since the test began. A number may be of another process by now,
+# and earlier files of one that ended long ago, or lives where the same number means another process. The time that the file
+# was changed in any way, as a test may set its others.
 remove_traces() {
-	local process
+	local -A ended=()
+	local process path
 	for process; do
-		rm -f "/tmp/perf-$process.map" "/tmp/perfinfo-$process.map" "/tmp/jit-$process.dump" \
-			"/tmp/.java_pid$process" "/tmp/.attach_pid$process" /tmp/hsperfdata_*/"$process" \
-			"/tmp/clr-debug-pipe-$process-"* "/tmp/dotnet-diagnostic-$process-"*
+		lives "$process" || ended[$process]=1
 	done
-	rmdir --ignore-fail-on-non-empty /tmp/hsperfdata_* 2>/dev/null
+	while read -r process path; do
+		[ ! -v "ended[$process]" ] || rm -f "$path"
+	done < <(own_traces -newerct "$began")
 }
 
 # remove_recorded_traces: of the processes of report.json that have ended, which may have left their perf maps for it.
@@ -37,6 +55,17 @@ remove_recorded_traces() {
 	local ended
 	mapfile -t ended < <(jq '.processes[] | select(.ended) | .pid' "$directory/report.json")
 	remove_traces "${ended[@]}"
+}
+
+# wait_for_end PROCESS...: those that were killed take a while, ten seconds at most.
+wait_for_end() {
+	local process i
+	for process; do
+		for ((i = 0; i < 500; i++)); do
+			lives "$process" || break
+			sleep 0.02
+		done
+	done
 }
 
 # A recorder's command goes with it.
@@ -48,8 +77,7 @@ end_everything() {
 			read -r -a children <"/proc/$process/task/$process/children"
 			kill -9 "$process" "${children[@]}"
 			wait "$process"
-		elif [ -e "/proc/$process" ]; then
-			continue # the number is somebody else's
+			wait_for_end "$process" "${children[@]}"
 		fi 2>/dev/null
 		remove_traces "$process" "${children[@]}"
 	done
@@ -115,9 +143,12 @@ workload_said() {
 	grep -q "^$1" "$directory/workload.out"
 }
 
-# run_anew COMMAND...: without what an earlier process of this number has left.
+# run_anew COMMAND...: without what an earlier process of this number has left, however long ago: the number is ours now.
 run_anew() {
-	remove_traces "$BASHPID"
+	local process path
+	while read -r process path; do
+		[ "$process" != "$BASHPID" ] || rm -f "$path"
+	done < <(own_traces)
 	exec "$@"
 }
 
