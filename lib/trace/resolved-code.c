@@ -9,7 +9,9 @@
 #define LINE_BYTES 12
 #define CODE_IS_RETURN_ADDRESS 1u
 #define LIMIT_CODES (1u << 28)
-#define LIMIT_CODE_BYTES 4096
+/* Eight instructions before the site and eight behind it: of 15 bytes at most, each perhaps of another line. */
+#define LIMIT_INSTRUCTIONS 17
+#define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
 
 void resolved_codes_deinit(struct resolved_codes *codes)
 {
@@ -23,7 +25,7 @@ struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_
 	struct mmt_error *error;
 	struct buffer buffer;
 
-	buffer_init(&buffer, CODE_BYTES_MIN + LIMIT_CODE_BYTES + LIMIT_CODE_BYTES * LINE_BYTES);
+	buffer_init(&buffer, CODE_BYTES_MIN + LIMIT_SITE_BYTES + LIMIT_INSTRUCTIONS * LINE_BYTES);
 	buffer_put_u64(&buffer, code->address);
 	buffer_put_u64(&buffer, code->site);
 	buffer_put_u32(&buffer, code->is_return_address ? CODE_IS_RETURN_ADDRESS : 0);
@@ -57,7 +59,9 @@ static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, st
 {
 	uint64_t count = bytes_u32(bytes);
 
-	count = bytes_count(bytes, count, LINE_BYTES, LIMIT_CODE_BYTES);
+	if (count > LIMIT_INSTRUCTIONS)
+		bytes_fail(bytes, "more lines of code than one frame has");
+	count = bytes_count(bytes, count, LINE_BYTES, LIMIT_INSTRUCTIONS);
 	code->first_line = (uint32_t)codes->lines.count;
 	code->line_count = (uint32_t)count;
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
@@ -87,7 +91,7 @@ struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, 
 		code.site = bytes_u64(bytes);
 		code.is_return_address = bytes_u32(bytes) & CODE_IS_RETURN_ADDRESS;
 		code.size = bytes_u32(bytes);
-		if (code.size > LIMIT_CODE_BYTES)
+		if (code.size > LIMIT_SITE_BYTES)
 			bytes_fail(bytes, "more code than one frame has");
 		code.bytes = bytes_take(bytes, code.size);
 		error = decode_lines(bytes, text_count, codes, &code);

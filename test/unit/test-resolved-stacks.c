@@ -157,21 +157,24 @@ END_TEST
 
 static void put_bad_code(struct resolved_stacks *stacks, size_t kind)
 {
-	static const uint8_t bytes[5000];
-	struct resolved_line line = {.source_file = RESOLVED_NO_TEXT};
+	static const uint8_t bytes[256];
+	struct resolved_line lines[18] = {{.source_file = RESOLVED_NO_TEXT}};
 	struct resolved_code code = {.bytes = bytes, .size = 4, .line_count = 1};
 
 	switch (kind) {
 	case 0:
-		line.offset = 4;
+		lines->offset = 4;
 		break;
 	case 1:
-		line.source_file = 77;
+		lines->source_file = 77;
+		break;
+	case 2:
+		code.line_count = 18;
 		break;
 	default:
 		code.size = sizeof(bytes);
 	}
-	ck_assert_ptr_null(resolved_code_put(&stacks->codes, &code, &line, &stacks->frames.items[0].code));
+	ck_assert_ptr_null(resolved_code_put(&stacks->codes, &code, lines, &stacks->frames.items[0].code));
 }
 
 /* Numbers that lead nowhere are refused when they are read, so that nobody has to look again. */
@@ -187,6 +190,7 @@ START_TEST(numbers_that_lead_nowhere)
 					       "frame of no code",
 					       "line beyond its code",
 					       "line of no text",
+					       "more lines of code than one frame has",
 					       "more code than one frame has"};
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
