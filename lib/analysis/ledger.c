@@ -21,7 +21,10 @@ struct failure_key {
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
-	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .bucket_ns = LEDGER_FIRST_BUCKET_NS};
+	*ledger = (struct ledger){.options = *options,
+				  .now_ns = options->from_ns,
+				  .bucket_ns = LEDGER_FIRST_BUCKET_NS,
+				  .sweep_at = LEDGER_SWEEP_COMMITS};
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -35,6 +38,7 @@ void ledger_deinit(struct ledger *ledger)
 	steps_of_rows_deinit(&ledger->steps);
 	row_changes_deinit(&ledger->changes);
 	vector_deinit(&ledger->commits);
+	vector_deinit(&ledger->free_commits);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
 	intern_deinit(&ledger->found_keys);
@@ -442,8 +446,15 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 
 static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uint32_t *commit_ret)
 {
-	*commit_ret = (uint32_t)ledger->commits.count + COMMIT_FIRST;
-	return vector_push(&ledger->commits, account) ? NULL : &error_no_memory;
+	uint32_t place = (uint32_t)ledger->commits.count;
+
+	if (ledger->free_commits.count)
+		place = ledger->free_commits.items[--ledger->free_commits.count];
+	else if (!vector_append(&ledger->commits))
+		return &error_no_memory;
+	ledger->commits.items[place] = account;
+	*commit_ret = place + COMMIT_FIRST;
+	return NULL;
 }
 
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
@@ -475,6 +486,7 @@ struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret
 {
 	if (side_of(ledger, ledger->now_ns) != LEDGER_INSIDE)
 		return ledger_commit(ledger, 0, 0, 0, commit_ret);
+	ledger->opened_commits++;
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
@@ -487,9 +499,41 @@ struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, u
 	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
 		return NULL;
 	error = find_account(ledger, stack, process, kind, &account);
-	if (!error)
-		ledger->commits.items[commit - COMMIT_FIRST] = account;
-	return error;
+	if (error)
+		return error;
+	ledger->commits.items[commit - COMMIT_FIRST] = account;
+	if (!ledger->accounts.items[account].commit)
+		ledger->accounts.items[account].commit = commit;
+	return NULL;
+}
+
+bool ledger_wants_sweep(const struct ledger *ledger)
+{
+	return ledger->opened_commits >= ledger->sweep_at;
+}
+
+uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit)
+{
+	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST];
+
+	return account < ledger->accounts.count ? ledger->accounts.items[account].commit : commit;
+}
+
+struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders)
+{
+	size_t seen;
+
+	for (uint32_t place = 0; place < ledger->commits.count; place++) {
+		if (ledger_own_commit(ledger, place + COMMIT_FIRST) == place + COMMIT_FIRST)
+			continue;
+		if (!vector_push(&ledger->free_commits, place))
+			return &error_no_memory;
+		ledger->commits.items[place] = LEDGER_FREE_COMMIT;
+	}
+	seen = ledger->commits.count - ledger->free_commits.count + holders;
+	ledger->opened_commits = 0;
+	ledger->sweep_at = seen > LEDGER_SWEEP_COMMITS ? seen : LEDGER_SWEEP_COMMITS;
+	return NULL;
 }
 
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,

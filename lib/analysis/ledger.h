@@ -24,6 +24,8 @@
 #define LEDGER_NO_ACCOUNT UINT32_MAX
 #define LEDGER_NO_ROW UINT32_MAX
 #define LEDGER_NO_THREAD UINT32_MAX
+#define LEDGER_FREE_COMMIT (LEDGER_NO_ACCOUNT - 1) /* in place of an account: the number is not in use */
+#define LEDGER_SWEEP_COMMITS 4096
 
 /* When a birth was made, as far as the window is concerned. */
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
@@ -59,7 +61,7 @@ struct account {
 	uint32_t process; /* index */
 	uint32_t kind;
 	uint32_t row;	 /* LEDGER_NO_ROW: left out by a filter */
-	uint32_t commit; /* its commit number; COMMIT_NONE: not asked for yet */
+	uint32_t commit; /* its own commit number; COMMIT_NONE: none has been asked for yet */
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
 };
@@ -116,6 +118,8 @@ struct ledger {
 	struct row_changes changes; /* of rows, behind the first whose row is not known */
 	VECTOR(uint32_t)
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
+	VECTOR(uint32_t) free_commits;
+	size_t opened_commits, sweep_at; /* since they were swept last, and how many it takes until the next time */
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
 	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
@@ -166,6 +170,16 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
 				       uint32_t stack) MMT_MUST_CHECK;
+
+/*
+ * Each number that was opened is another, until it is swept: whoever holds one that is told takes that of its account
+ * instead, and when all have done so the numbers can be used again. Worth the work when so many have been opened as
+ * were looked at the last time.
+ */
+bool ledger_wants_sweep(const struct ledger *ledger);
+uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit);
+/* `holders`: how many were asked. */
+struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders) MMT_MUST_CHECK;
 
 /*
  * The birth of bytes that a repair found mapped: `stack` stands for the calls that were lost, whose number and threads

@@ -269,6 +269,25 @@ static uint32_t kind_after(const struct replay *replay, const struct space_inter
 	return !birth || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : birth->kind;
 }
 
+static uint32_t own_commit(void *context, uint32_t commit)
+{
+	return ledger_own_commit(context, commit);
+}
+
+/* What stacks that came late have left behind: outcomes hold only numbers that are not told yet. */
+static struct mmt_error *sweep_commits(struct replay *replay)
+{
+	size_t seen = 0;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->borrows_space)
+			seen += 1 + space_rename_commits(process->space, own_commit, &replay->ledger);
+	}
+	return ledger_end_sweep(&replay->ledger, seen);
+}
+
 /* Who makes reserved bytes accessible must be known before they are: equal neighbours then become one interval. */
 static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
@@ -286,7 +305,9 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 	outcome->commit_kind = kind_after(replay, reserved, birth, event);
 	if (!can_unwind(replay, process) ||
 	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
-		error = ledger_open_commit(&replay->ledger, &outcome->commit);
+		error = ledger_wants_sweep(&replay->ledger) ? sweep_commits(replay) : NULL;
+		if (!error)
+			error = ledger_open_commit(&replay->ledger, &outcome->commit);
 		*commit_ret = outcome->commit;
 		return error;
 	}

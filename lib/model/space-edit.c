@@ -91,8 +91,7 @@ static void count_interval(struct space *space, const struct space_interval *int
 	count_bytes(space, interval, interval->end - interval->start, add);
 }
 
-/* Merge the neighbours that meet at `address`, if they are equal. */
-static void merge_at(struct space *space, uint64_t address)
+void space_edit_merge_at(struct space *space, uint64_t address)
 {
 	struct interval_node *left, *right;
 	uint64_t end;
@@ -132,8 +131,8 @@ bool space_edit_put(struct space *space, const struct space_interval *interval)
 		return false;
 	count_interval(space, interval, true);
 	if (met) {
-		merge_at(space, interval->end);
-		merge_at(space, interval->start);
+		space_edit_merge_at(space, interval->end);
+		space_edit_merge_at(space, interval->start);
 	}
 	return true;
 }
@@ -211,9 +210,9 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 		change(context, &node->interval);
 		count_interval(space, &node->interval, true);
 		position = node->interval.end;
-		merge_at(space, node->interval.start);
+		space_edit_merge_at(space, node->interval.start);
 	}
-	merge_at(space, end);
+	space_edit_merge_at(space, end);
 	return true;
 }
 

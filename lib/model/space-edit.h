@@ -32,6 +32,9 @@ static inline uint32_t space_edit_commit(const struct space_attributes *attribut
 	return space_edit_accessible(attributes) ? COMMIT_WITH_BIRTH : COMMIT_NONE;
 }
 
+/* Merge the neighbours that meet at `address`, if they are equal. */
+void space_edit_merge_at(struct space *space, uint64_t address);
+
 /* Put `interval`, whose range must be free. Nobody is told. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 

@@ -164,6 +164,38 @@ struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t 
 	return space_edit_change(space, start, end, change_birth, &birth) ? NULL : &error_no_memory;
 }
 
+struct new_commits {
+	uint32_t (*rename)(void *context, uint32_t commit);
+	void *context;
+};
+
+static void change_commit(const struct new_commits *commits, struct space_interval *interval)
+{
+	if (interval->commit >= COMMIT_FIRST)
+		interval->commit = commits->rename(commits->context, interval->commit);
+}
+
+size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context)
+{
+	const struct new_commits commits = {rename, context};
+	size_t count = space->mapped.count;
+	struct interval_node *node;
+
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position));) {
+		position = node->interval.end;
+		change_commit(&commits, &node->interval);
+		space_edit_merge_at(space, node->interval.start);
+	}
+	for (size_t i = 0; i < space->guards.count; i++) {
+		const struct intervals *saved = &space->guards.items[i].saved;
+
+		count += saved->count;
+		for (uint64_t position = 0; (node = intervals_next(saved, position)); position = node->interval.end)
+			change_commit(&commits, &node->interval);
+	}
+	return count;
+}
+
 void space_finish(struct space *space)
 {
 	space_guards_give_up(space);

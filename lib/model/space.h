@@ -142,7 +142,7 @@ struct space_check {
 
 struct space;
 
-/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_set_known(). page_bytes: a power of two.
+/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_exec(). page_bytes: a power of two.
  */
 struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes,
 			       struct space **space_ret) MMT_MUST_CHECK;
@@ -228,6 +228,10 @@ void space_end(struct space *space, uint64_t time_ns);
 /* What is mapped in [start, end), where intervals begin and end, has another of the caller's births from here on.
  * Nobody is told. */
 struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth) MMT_MUST_CHECK;
+
+/* Whatever is held has the number that `rename` gives for its commit (it is asked for those from COMMIT_FIRST on) from
+ * here on; neighbours that are equal then are one. Nobody is told. How many intervals there were. */
+size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context);
 
 /* Nobody asks for what an ended process held any more: every byte is told as released (by NULL) and forgotten. What the
  * last check found stays. */

@@ -2,6 +2,7 @@
 /* The accounts: births, releases, late stacks, trend. */
 #include <check.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "analysis/ledger.h"
 #include "model/space.h"
@@ -463,6 +464,83 @@ START_TEST(commits_of_one_account_have_one_number)
 }
 END_TEST
 
+/* A million assertions would take seconds. */
+static void expect(bool holds)
+{
+	if (!holds)
+		ck_abort_msg("a call of many has failed");
+}
+
+/* What holds commit numbers: pages of one reservation, made accessible one after the other. */
+static struct space *held;
+
+static void commit_page(uint64_t page, uint32_t commit)
+{
+	const struct space_call call = {
+	    .kind = SPACE_MPROTECT, .arguments = {page * 4096, 4096, PROT_READ}, .commit = commit};
+	const struct space_call back = {.kind = SPACE_MPROTECT, .arguments = {page * 4096, 4096, PROT_NONE}};
+
+	expect(!space_apply(held, &back));
+	expect(!space_apply(held, &call));
+}
+
+static uint32_t own_commit(void *context, uint32_t commit)
+{
+	return ledger_own_commit(context, commit);
+}
+
+static uint32_t stack_of_page(uint64_t page)
+{
+	const struct space_interval *interval = space_find(held, page * 4096);
+
+	return ledger.accounts.items[ledger.commits.items[interval->commit - COMMIT_FIRST]].stack;
+}
+
+/* A million calls whose stacks come late, of two stacks in turns; some are told only after many others. */
+START_TEST(late_commits_take_no_memory)
+{
+	const struct space_call map = {.kind = SPACE_MMAP,
+				       .arguments = {4096, 64 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS},
+				       .result = 4096,
+				       .birth = BIRTH_FIRST};
+	uint32_t commit, waiting = 0;
+	size_t sweeps = 0;
+
+	ledger.now_ns = 2000;
+	ck_assert_ptr_null(space_create(NULL, 4096, &held));
+	space_exec(held);
+	ck_assert_ptr_null(space_apply(held, &map));
+	for (uint64_t i = 0; i < 1000000; i++) {
+		if (ledger_wants_sweep(&ledger)) {
+			ck_assert_ptr_null(ledger_end_sweep(&ledger, space_rename_commits(held, own_commit, &ledger)));
+			sweeps++;
+		}
+		expect(!ledger_open_commit(&ledger, &commit));
+		expect(commit != waiting);
+		if (i % 100000 == 0) {
+			if (waiting)
+				ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 7));
+			waiting = commit;
+			commit_page(64, commit);
+			continue;
+		}
+		commit_page(1 + i % 32, commit);
+		expect(!ledger_settle_commit(&ledger, commit, 0, 0, i % 32 < 16 ? 5 : 6));
+	}
+	ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 7));
+	ck_assert_uint_gt(sweeps, 10);
+	ck_assert_uint_le(ledger.commits.capacity + ledger.free_commits.capacity, 4 * LEDGER_SWEEP_COMMITS);
+	for (uint64_t page = 1; page <= 32; page++)
+		ck_assert_uint_eq(stack_of_page(page), (page - 1) % 32 < 16 ? 5 : 6);
+	ck_assert_uint_eq(stack_of_page(64), 7);
+	ck_assert_ptr_null(ledger_end_sweep(&ledger, space_rename_commits(held, own_commit, &ledger)));
+	/* Two of 16 pages, what is reserved, and the last page. */
+	ck_assert_uint_eq(space_counts(held).intervals, 4);
+	ck_assert(space_valid(held, &(const char *){NULL}));
+	space_destroy(held);
+}
+END_TEST
+
 START_TEST(failures_are_counted_by_stack_and_error)
 {
 	const struct failure failure = {
@@ -578,6 +656,7 @@ int main(void)
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
+	tcase_add_test(tcase, late_commits_take_no_memory);
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
 	tcase_add_test(tcase, found_bytes_have_a_time_and_a_kind);

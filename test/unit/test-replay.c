@@ -372,6 +372,102 @@ START_TEST(failed_mprotect_is_unwound_once)
 }
 END_TEST
 
+#define COMMITTED_PAGES 10000
+
+/* A page of what each process has reserved, by one of two stacks. */
+static void add_page(bool dump, uint64_t time_ns, int32_t pid, uint64_t page, uint64_t caller)
+{
+	static const uint64_t stack[8];
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
+						     .dump = dump,
+						     .time_ns = time_ns,
+						     .pid = pid,
+						     .tid = pid,
+						     .arguments = {ADDRESS + page * 4096, 4096, PROT_READ},
+						     .callchain = &caller,
+						     .callchain_count = 1,
+						     .instruction_pointer = caller,
+						     .stack_pointer = 0x7fff0000,
+						     .frame_pointer = 0x7fff0100,
+						     .stack = stack,
+						     .stack_size = sizeof(stack)});
+}
+
+static void add_reservation(int32_t pid)
+{
+	builder_call(builder,
+		     &(struct builder_call){.call = CALL_MMAP,
+					    .time_ns = 2000,
+					    .pid = pid,
+					    .tid = pid,
+					    .arguments = {0, COMMITTED_PAGES * 4096ULL, 0, MAP_PRIVATE | MAP_ANONYMOUS},
+					    .result = (int64_t)ADDRESS});
+}
+
+/* The first half by one stack, the rest by another; what another process has was made accessible before and is told
+ * after all of them. */
+static void add_late_commits(void)
+{
+	uint64_t time_ns = 3000;
+
+	builder_comm(builder, 1000, ALONE, ALONE, "alone");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, ALONE, NULL, 0);
+	add_reservation(PID);
+	add_reservation(ALONE);
+	add_page(false, time_ns++, ALONE, 0, 0x401000);
+	add_page(true, time_ns++, ALONE, 0, 0x401000);
+	add_page(false, time_ns++, ALONE, 1, 0x402000);
+	for (uint64_t page = 0; page < COMMITTED_PAGES; page++, time_ns += 2) {
+		uint64_t caller = page < COMMITTED_PAGES / 2 ? 0x401000 : 0x402000;
+
+		add_page(false, time_ns, PID, page, caller);
+		add_page(true, time_ns + 1, PID, page, caller);
+	}
+	add_page(true, time_ns, ALONE, 1, 0x402000);
+}
+
+/* Numbers and intervals of calls whose stacks came late do not pile up. */
+START_TEST(late_commits_become_one)
+{
+	struct mmt_report_options report;
+	const struct replay_options options = {.report = &report};
+	struct replay replay;
+
+	add_late_commits();
+	builder_round(builder);
+	builder_finish(builder, 100000);
+	mmt_report_options_init(&report);
+	report.input = path;
+	ck_assert_ptr_null(replay_init(&replay, &options));
+	ck_assert_ptr_null(replay_run(&replay));
+	ck_assert_uint_le(replay.ledger.commits.count, 2 * LEDGER_SWEEP_COMMITS);
+	ck_assert_uint_le(space_counts(processes_find(replay.processes, PID)->space).intervals,
+			  2 * LEDGER_SWEEP_COMMITS);
+	replay_deinit(&replay);
+}
+END_TEST
+
+START_TEST(late_commits_have_their_stacks)
+{
+	struct mmt_report *report;
+
+	add_late_commits();
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->group_count, 3);
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+		uint64_t half = COMMITTED_PAGES / 2 * 4096ULL;
+
+		if (!group->frame_count)
+			ck_assert_uint_eq(group->reserved_bytes, (COMMITTED_PAGES - 2) * 4096ULL);
+		else
+			ck_assert_uint_eq(group->committed_bytes, half + 4096);
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
@@ -390,6 +486,8 @@ int main(void)
 	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
 	tcase_add_test(dumps, losses_between_two_samples_part_them);
 	tcase_add_test(dumps, failed_mprotect_is_unwound_once);
+	tcase_add_test(dumps, late_commits_become_one);
+	tcase_add_test(dumps, late_commits_have_their_stacks);
 	suite_add_tcase(suite, dumps);
 	return run_suite(suite);
 }

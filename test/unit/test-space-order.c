@@ -129,6 +129,35 @@ START_TEST(move_in_flight_carries_what_was_set_aside)
 }
 END_TEST
 
+static uint32_t rename_commit(void *context, uint32_t commit)
+{
+	ck_assert_uint_ge(commit, COMMIT_FIRST);
+	return commit == 5 ? 4 : *(const uint32_t *)context;
+}
+
+/* What was set aside has it when it comes back. */
+START_TEST(commits_are_renamed_wherever_they_are_held)
+{
+	uint32_t other = 9;
+
+	driver_map(&driver, 10, 4, PROT_NONE, 0);
+	driver_protect(&driver, 10, 2, RW);
+	driver_protect(&driver, 12, 2, RW);
+	driver_map(&driver, 20, 2, PROT_NONE, 0);
+	driver_protect(&driver, 20, 2, RW);
+	driver_map(&driver, 40, 2, RW, 0);
+	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3/#4, 12-14 rw #3/#5, 20-22 rw #6/#7, 40-42 rw #8");
+	driver.thread = 2;
+	driver_map(&driver, 20, 2, PROT_READ, 0);
+	ck_assert_uint_eq(space_rename_commits(driver.space, rename_commit, &(uint32_t){4}), 5);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3/#4, 20-22 r #9, 40-42 rw #8");
+	space_rename_commits(driver.space, rename_commit, &other);
+	driver.thread = 1;
+	driver_remap(&driver, 20, 2, 2, MREMAP_MAYMOVE, 30);
+	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3/#9, 20-22 r #9, 30-32 rw #6/#9, 40-42 rw #8");
+}
+END_TEST
+
 START_TEST(fixed_mapping_is_no_release_in_flight)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -243,6 +272,7 @@ int main(void)
 	tcase_add_test(known, creator_may_release_before_the_release_in_flight_returns);
 	tcase_add_test(known, two_releases_in_flight_over_the_same_range);
 	tcase_add_test(known, move_in_flight_carries_what_was_set_aside);
+	tcase_add_test(known, commits_are_renamed_wherever_they_are_held);
 	tcase_add_test(known, fixed_mapping_is_no_release_in_flight);
 	tcase_add_test(known, release_that_never_comes_is_ambiguous);
 	tcase_add_test(known, end_of_the_recording_tells_what_was_in_flight);
