@@ -50,6 +50,10 @@ if [[ -n $found ]]; then
 	failed=1
 fi
 
+# What a unit test makes elsewhere stays when the test fails or is killed.
+mapfile -t units < <(find test/unit -name '*.[ch]' ! -path test/unit/support/temporary.c | sort)
+forbid 'mkdtemp|mkstemp|mkostemp|tmpnam|tempnam|mktemp' 'see test/unit/support/temporary.h' "${units[@]}"
+
 # The kernel walks every page of the process for it, and keeps its calls waiting meanwhile.
 found=$(grep -nE '"[^"]*\bsmaps' "${all[@]}")
 if [[ -n $found ]]; then

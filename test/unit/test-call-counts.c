@@ -10,13 +10,14 @@
 
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
 enum { FIRST = 100, SECOND = 200 };
 
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-static char directory[64], path[80];
+static char directory[TEMPORARY_PATH_SIZE], path[160];
 
 static void fail_call(struct recording_builder *builder, uint64_t time_ns, int32_t pid)
 {
@@ -37,8 +38,7 @@ static void create(void)
 {
 	struct recording_builder *builder;
 
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/a.data", directory);
 	builder = builder_create(path);
 	builder_comm(builder, 1000, FIRST, FIRST, "first");

@@ -8,6 +8,7 @@
 
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/calls.h"
 #include "trace/decode-ahead.h"
 #include "trace/feed.h"
@@ -17,7 +18,6 @@
 #define DAMAGES 10 /* of each record */
 #define CHAIN_MAX 20
 
-static char path[] = "/tmp/test-decode-ahead-XXXXXX";
 static struct recording_file *file;
 static struct metadata metadata;
 static struct layouts layouts;
@@ -68,10 +68,9 @@ static void write_call(struct recording_builder *builder, uint64_t time_ns)
 static void set_up(void)
 {
 	struct recording_builder *builder;
-	int descriptor = mkstemp(path);
+	char path[TEMPORARY_PATH_SIZE];
 
-	ck_assert_int_ge(descriptor, 0);
-	close(descriptor);
+	temporary_name(path);
 	state = 1;
 	builder = builder_create(path);
 	for (uint64_t i = 0; i < CALLS; i++)
@@ -80,7 +79,6 @@ static void set_up(void)
 	builder_round(builder);
 	builder_finish(builder, 6000);
 	ck_assert_ptr_null(recording_file_open(path, &file));
-	unlink(path);
 	metadata = (struct metadata){0};
 	ck_assert_ptr_null(metadata_load(&metadata, file));
 	ck_assert_ptr_null(layouts_create(file, &layouts));

@@ -11,9 +11,10 @@
 #include "base/cleanup.h"
 #include "capture/events.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/calls.h"
 
-static char directory[64];
+static char directory[TEMPORARY_PATH_SIZE];
 static int tracefs = -1;
 static struct event_set set;
 
@@ -43,8 +44,7 @@ static void add_tracepoint(const char *system, const char *name, unsigned id)
 
 static void create(void)
 {
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	tracefs = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(tracefs, 0);
 	ck_assert_int_eq(mkdirat(tracefs, "events", 0700), 0);
@@ -62,12 +62,9 @@ static void create(void)
 
 static void destroy(void)
 {
-	char command[96];
-
 	events_deinit(&set);
 	close(tracefs);
-	snprintf(command, sizeof(command), "rm -r %s", directory);
-	ck_assert_int_eq(system(command), 0);
+	temporary_remove(directory);
 }
 
 static void make_set(const struct mmt_record_options *options)

@@ -10,8 +10,9 @@
 #include "capture/name-pieces.h"
 #include "capture/perf-maps.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
-static char directory[32];
+static char directory[TEMPORARY_PATH_SIZE];
 static struct recorder *recorder;
 
 static struct known_process make_process(pid_t pid)
@@ -25,8 +26,7 @@ static struct known_process make_process(pid_t pid)
 
 static void set_up(void)
 {
-	strcpy(directory, "/tmp/mmtrace-pieces-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	recorder = calloc(1, sizeof(*recorder));
 	ck_assert_ptr_nonnull(recorder);
 	for (pid_t pid = 1; pid <= 2; pid++)
@@ -37,14 +37,11 @@ static void tear_down(void)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		struct known_process *process = &recorder->processes.items.items[i];
-		char path[64];
 
-		snprintf(path, sizeof(path), "%s/perf-%d.map", directory, (int)process->pid);
-		unlink(path);
 		close(process->tmp_directory);
 		vector_deinit(&process->perf_map.growth);
 	}
-	rmdir(directory);
+	temporary_remove(directory);
 	vector_deinit(&recorder->processes.items);
 	free(recorder);
 }
@@ -52,7 +49,7 @@ static void tear_down(void)
 /* So many lines; with "w" they take the place of what was there. */
 static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned count)
 {
-	char path[64];
+	char path[160];
 	size_t size;
 	FILE *map;
 

@@ -11,9 +11,9 @@
 #include "code/known-names.h"
 #include "code/name-cache.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
-static char base[] = "/tmp/mmtrace-name-cache-XXXXXX";
-static char directory[64];
+static char base[TEMPORARY_PATH_SIZE], directory[160];
 
 static struct name_cache_key make_key(uint8_t first)
 {
@@ -28,17 +28,13 @@ static struct name_cache_key make_key(uint8_t first)
 
 static void begin(void)
 {
-	memcpy(base + sizeof(base) - 7, "XXXXXX", 6);
-	ck_assert_ptr_nonnull(mkdtemp(base));
+	temporary_directory(base);
 	snprintf(directory, sizeof(directory), "%s/above/names", base);
 }
 
 static void end(void)
 {
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", base);
-	ck_assert_int_eq(system(command), 0);
+	temporary_remove(base);
 }
 
 static bool has(struct name_cache *cache, const struct name_cache_key *key, const char *expected)
@@ -71,7 +67,7 @@ static size_t count_files(void)
 }
 
 /* The one file of the cache; its name goes into `path`. */
-static int open_file(char path[256], int flags)
+static int open_file(char path[320], int flags)
 {
 	DIR *stream = opendir(directory);
 	const struct dirent *entry = NULL;
@@ -81,7 +77,7 @@ static int open_file(char path[256], int flags)
 	while ((entry = readdir(stream)) && entry->d_name[0] == '.')
 		;
 	ck_assert_ptr_nonnull(entry);
-	snprintf(path, 256, "%s/%.100s", directory, entry->d_name);
+	snprintf(path, 320, "%s/%.100s", directory, entry->d_name);
 	closedir(stream);
 	fd = open(path, flags);
 	ck_assert_int_ge(fd, 0);
@@ -136,7 +132,7 @@ START_TEST(damaged_files_are_not_there)
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
 	struct stat status;
-	char path[256];
+	char path[320];
 	int fd;
 
 	name_cache_write(cache, &key, "content", 7);
@@ -169,7 +165,7 @@ START_TEST(believes_only_what_nobody_else_may_write)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
-	char path[256];
+	char path[320];
 	int fd;
 
 	name_cache_write(cache, &key, "content", 7);
@@ -211,7 +207,7 @@ START_TEST(makes_no_directory_where_others_may_write)
 	snprintf(directory, sizeof(directory), "relative");
 	ck_assert_ptr_null(open_cache());
 	snprintf(directory, sizeof(directory), "%s/a", base);
-	ck_assert_int_eq(symlink("/tmp", directory), 0);
+	ck_assert_int_eq(symlink(base, directory), 0);
 	ck_assert_ptr_null(open_cache());
 }
 END_TEST
@@ -219,7 +215,7 @@ END_TEST
 static void use_at(const char *name, time_t when)
 {
 	struct timespec times[] = {{.tv_sec = when}, {.tv_sec = when}};
-	char path[256];
+	char path[320];
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -255,7 +251,7 @@ START_TEST(forgets_what_a_killed_report_left)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
-	char path[256];
+	char path[320];
 
 	snprintf(path, sizeof(path), "%s/0700.names.new.1.2", directory);
 	close(open(path, O_WRONLY | O_CREAT, 0600));

@@ -8,22 +8,17 @@
 #include "base/buffer.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/format.h"
 #include "trace/reader.h"
 
-static char path[] = "/tmp/mmtrace-name-pieces-XXXXXX";
+static char path[TEMPORARY_PATH_SIZE];
 static struct recording_builder *builder;
 static struct reader *reader;
 
 static void set_up(void)
 {
-	int fd;
-
-	strcpy(path + sizeof(path) - 7, "XXXXXX");
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-	unlink(path); /* else the recording would keep it as PATH.old */
+	temporary_name(path);
 	builder = builder_create(path);
 	reader = NULL;
 }
@@ -31,7 +26,6 @@ static void set_up(void)
 static void tear_down(void)
 {
 	reader_close(reader);
-	unlink(path);
 }
 
 static void put_piece(enum name_piece kind, int32_t pid, uint64_t time_ns, uint64_t offset, const void *bytes,

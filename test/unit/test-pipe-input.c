@@ -10,13 +10,14 @@
 #include "base/buffer.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/reader.h"
 #include "trace/recording-file.h"
 
 #define CALLS 300
 #define PIECE_BYTES 1000 /* so that sections have several */
 
-static char path[] = "/tmp/mmtrace-pipe-input-XXXXXX";
+static char path[TEMPORARY_PATH_SIZE];
 static struct buffer stream;
 static size_t data_start, data_size; /* in the stream */
 
@@ -121,24 +122,14 @@ static void build(void)
 
 static void begin(void)
 {
-	int fd;
-
-	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	temporary_name(path);
 	build();
 	make_stream();
 }
 
 static void end(void)
 {
-	char old[64];
-
 	buffer_deinit(&stream);
-	snprintf(old, sizeof(old), "%s.old", path);
-	unlink(old);
-	unlink(path);
 }
 
 /* What a reader of standard input finds there, when it is a pipe with this in it. */

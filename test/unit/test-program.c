@@ -17,24 +17,21 @@
 
 #include "base/cleanup.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
 static struct programs *programs;
-static char directory[64];
+static char directory[TEMPORARY_PATH_SIZE];
 
 static void set_up(void)
 {
 	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	strcpy(directory, "/tmp/mmtrace-program-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 }
 
 static void tear_down(void)
 {
-	char command[128];
-
 	programs_destroy(programs);
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	ck_assert_int_eq(system(command), 0);
+	temporary_remove(directory);
 }
 
 static struct program *open_program(const char *path, const uint8_t *build_id, size_t size)
@@ -49,7 +46,7 @@ static struct program *open_program(const char *path, const uint8_t *build_id, s
 /* A path in the test's directory; static storage. */
 static const char *path_of(const char *name)
 {
-	static char path[128];
+	static char path[192];
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return path;

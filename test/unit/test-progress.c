@@ -8,6 +8,7 @@
 
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
 static void expect_line(const char *path, uint64_t elapsed_ns, uint64_t done, uint64_t total, const char *expected)
 {
@@ -108,7 +109,7 @@ static void check_told(const struct told *told)
 
 START_TEST(dump_and_pack_tell_how_far_they_are)
 {
-	char path[] = "/tmp/test-progress-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 	struct told dumped = {0}, packed = {0};
 	const struct mmt_progress dump_progress = {.tell = note, .context = &dumped};
 	const struct mmt_progress pack_progress = {.tell = note, .context = &packed};
@@ -116,14 +117,13 @@ START_TEST(dump_and_pack_tell_how_far_they_are)
 	struct mmt_pack_summary summary;
 	FILE *nowhere = fopen("/dev/null", "w");
 
-	close(mkstemp(path));
+	temporary_name(path);
 	write_recording(path);
 	ck_assert_ptr_nonnull(nowhere);
 	ck_assert_ptr_null(mmt_dump(path, &dump_progress, nowhere));
 	fclose(nowhere);
 	check_told(&dumped);
 	ck_assert_ptr_null(mmt_pack(&options, &summary));
-	unlink(path);
 	check_told(&packed);
 }
 END_TEST

@@ -14,16 +14,16 @@
 #include "base/cleanup.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
-static char directory[64];
-static char path[128], old_path[160], link_path[128];
+static char directory[TEMPORARY_PATH_SIZE];
+static char path[160], old_path[192], link_path[160];
 
 static void create(void)
 {
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/a.data", directory);
 	snprintf(old_path, sizeof(old_path), "%s.old", path);
 	snprintf(link_path, sizeof(link_path), "%s/link", directory);

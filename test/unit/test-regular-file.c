@@ -10,13 +10,13 @@
 
 #include "capture/regular-file.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
-static char directory[64], path[80], link_path[80];
+static char directory[TEMPORARY_PATH_SIZE], path[160], link_path[160];
 
 static void create(void)
 {
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/file", directory);
 	snprintf(link_path, sizeof(link_path), "%s/link", directory);
 	ck_assert_int_eq(symlink("file", link_path), 0);

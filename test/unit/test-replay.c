@@ -13,13 +13,14 @@
 #include "analysis/thread-state.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
 enum { ALONE = 900, PID = 100, OTHER = 101, THIRD = 102, CHILD = 200 };
 
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-static char directory[64], path[80];
+static char directory[TEMPORARY_PATH_SIZE], path[160];
 static struct recording_builder *builder;
 
 static const struct event_mapping file = {.start = ADDRESS,
@@ -33,8 +34,7 @@ static const struct event_mapping file = {.start = ADDRESS,
 
 static void create(void)
 {
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/a.data", directory);
 	builder = builder_create(path);
 	builder_comm(builder, 1000, PID, PID, "program");

@@ -7,6 +7,7 @@
 
 #include "support/run-suite.h"
 #include "support/sample-report.h"
+#include "support/temporary.h"
 
 static char *render(const struct mmt_report *report, const struct mmt_text_options *options)
 {
@@ -137,20 +138,21 @@ static void replace_all(uint8_t *bytes, size_t size, const char *from, const cha
 /* An event whose name would end its line, begin another and carry a terminal's command. */
 START_TEST(dump_of_hostile_names)
 {
-	char path[] = "/tmp/test-text-XXXXXX", *text = NULL;
-	int file = mkstemp(path);
+	char path[TEMPORARY_PATH_SIZE], *text = NULL;
 	size_t size = 0;
 	uint8_t *bytes = read_file("data/leak.data", &size);
 	FILE *stream;
 
 	replace_all(bytes, size, "syscalls:sys_exit_munmap", "sys\n4.2 1/1 x\x1b[0m\xc2\x9b mmap");
-	ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
-	close(file);
+	temporary_name(path);
+	stream = fopen(path, "wb");
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_uint_eq(fwrite(bytes, 1, size, stream), size);
+	fclose(stream);
 	free(bytes);
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_dump(path, NULL, stream));
 	ck_assert_int_eq(fclose(stream), 0);
-	unlink(path);
 	ASSERT_HAS(text, " event=sys\\x0a4.2\\x201/1\\x20x\\x1b[0m\\xc2\\x9b\\x20mmap munmap(");
 	ASSERT_LACKS(text, "\x1b");
 	ASSERT_LACKS(text, "\xc2\x9b");

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/run-suite.h"
+#include "support/temporary.h"
 #include "trace/compress.h"
 #include "trace/writer-state.h"
 
@@ -112,9 +113,9 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
-	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 	uint64_t body[STACK_BYTES / 8];
-	int fd = mkstemp(path);
+	int fd;
 	const struct {
 		struct perf_event_header header;
 		uint64_t content[2];
@@ -123,8 +124,7 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 	struct writer *writer;
 	struct frames frames;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	temporary_name(path);
 	ck_assert_ptr_null(writer_create(path, &writer));
 	writer_replace(writer);
 	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
@@ -145,7 +145,6 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 	ck_assert_int_ge(fd, 0);
 	frames = read_frames(fd);
 	close(fd);
-	unlink(path);
 	return frames;
 }
 
@@ -186,14 +185,12 @@ END_TEST
 static void expect_whole_round(bool plain, size_t bytes)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
-	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 	uint64_t body[STACK_BYTES / 8], state = 1;
-	int fd = mkstemp(path);
 	struct writer *writer;
 	struct stat before, during, after;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	temporary_name(path);
 	ck_assert_ptr_null(writer_create(path, &writer));
 	writer_replace(writer);
 	if (plain)
@@ -213,7 +210,6 @@ static void expect_whole_round(bool plain, size_t bytes)
 	ck_assert_int_gt(after.st_size, before.st_size + (off_t)bytes / 2);
 	ck_assert_uint_eq(writer_bytes(writer), (uint64_t)after.st_size);
 	writer_destroy(writer);
-	unlink(path);
 }
 
 START_TEST(rounds_are_written_as_a_whole)
@@ -228,13 +224,12 @@ END_TEST
 START_TEST(hidden_parts_are_zero)
 {
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
-	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 	uint8_t record[64], written[64];
-	int fd = mkstemp(path);
+	int fd;
 	struct writer *writer;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	temporary_name(path);
 	memset(record, 0xaa, sizeof(record));
 	memcpy(record, &header, sizeof(header));
 	ck_assert_ptr_null(writer_create(path, &writer));
@@ -252,27 +247,23 @@ START_TEST(hidden_parts_are_zero)
 	ck_assert_int_eq(read_data(fd, 72, written, sizeof(written)), sizeof(written));
 	ck_assert_mem_eq(written, record, sizeof(record));
 	close(fd);
-	unlink(path);
 }
 END_TEST
 
 START_TEST(hidden_parts_outside_are_refused)
 {
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
-	char path[] = "/tmp/mmtrace-writer-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 	uint8_t record[64] = {0};
-	int fd = mkstemp(path);
 	struct writer *writer;
 
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	temporary_name(path);
 	memcpy(record, &header, sizeof(header));
 	ck_assert_ptr_null(writer_create(path, &writer));
 	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 60, 8));
 	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 0, 8));
 	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, 56, 16, 8));
 	writer_destroy(writer);
-	unlink(path);
 }
 END_TEST
 

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "support/temporary.h"
 
-static char directory[64], path[80], old_path[96];
+static char directory[TEMPORARY_PATH_SIZE], path[160], old_path[192];
 
 void report_file_setup(void)
 {
-	strcpy(directory, "/tmp/mmtrace-test-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
+	temporary_directory(directory);
 	snprintf(path, sizeof(path), "%s/a.data", directory);
 	snprintf(old_path, sizeof(old_path), "%s.old", path);
 }

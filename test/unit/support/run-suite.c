@@ -3,13 +3,17 @@
 
 #include <stdlib.h>
 
+#include "support/temporary.h"
+
 int run_suite(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	temporary_begin();
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
+	temporary_end();
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

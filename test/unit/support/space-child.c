@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/temporary.h"
+
 #define LINES_MAXIMUM 4096
 
 struct request {
@@ -35,18 +37,12 @@ struct answer {
 static aio_context_t aio_context; /* the child's own copy counts */
 
 static const long numbers[] = {
-    [SPACE_MMAP] = SYS_mmap,
-    [SPACE_MUNMAP] = SYS_munmap,
-    [SPACE_MREMAP] = SYS_mremap,
-    [SPACE_BRK] = SYS_brk,
-    [SPACE_MPROTECT] = SYS_mprotect,
-    [SPACE_SHMAT] = SYS_shmat,
-    [SPACE_SHMDT] = SYS_shmdt,
-    [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
-    [SPACE_IO_SETUP] = SYS_io_setup,
-    [SPACE_IO_DESTROY] = SYS_io_destroy,
-    [SPACE_MADVISE] = SYS_madvise,
-    [SPACE_MSEAL] = 462,
+    [SPACE_MMAP] = SYS_mmap,	     [SPACE_MUNMAP] = SYS_munmap,
+    [SPACE_MREMAP] = SYS_mremap,     [SPACE_BRK] = SYS_brk,
+    [SPACE_MPROTECT] = SYS_mprotect, [SPACE_SHMAT] = SYS_shmat,
+    [SPACE_SHMDT] = SYS_shmdt,	     [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
+    [SPACE_IO_SETUP] = SYS_io_setup, [SPACE_IO_DESTROY] = SYS_io_destroy,
+    [SPACE_MADVISE] = SYS_madvise,   [SPACE_MSEAL] = 462,
 };
 
 /* Nothing here may allocate: the model would not know. */
@@ -132,9 +128,10 @@ static void take_snapshot(struct child *child, enum space_snapshot_mode mode)
 
 static void open_files(struct child *child)
 {
-	char path[] = "/tmp/mmtrace-space-XXXXXX";
+	char path[TEMPORARY_PATH_SIZE];
 
-	child->files[0] = mkstemp(path);
+	temporary_name(path);
+	child->files[0] = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ck_assert_int_ge(child->files[0], 0);
 	ck_assert_int_eq(ftruncate(child->files[0], 64 * PAGE), 0);
 	child->files[1] = open(path, O_RDONLY | O_CLOEXEC);
