@@ -12,6 +12,16 @@ struct interval_chunk {
 	struct interval_node *nodes[CHUNK_RANGES];
 };
 
+/* There may be a hundred thousand ranges, but most processes have few. */
+#define SLAB_NODES_FIRST 8
+#define SLAB_NODES_MOST 128
+
+struct interval_slab {
+	struct interval_slab *next;
+	size_t count;
+	struct interval_node nodes[];
+};
+
 /* Of a range. */
 struct place {
 	size_t chunk, index;
@@ -19,16 +29,13 @@ struct place {
 
 void intervals_deinit(struct intervals *intervals)
 {
-	for (size_t i = 0; i < intervals->chunk_count; i++) {
-		for (size_t j = 0; j < intervals->chunks[i]->count; j++)
-			free(intervals->chunks[i]->nodes[j]);
+	for (size_t i = 0; i < intervals->chunk_count; i++)
 		free(intervals->chunks[i]);
-	}
-	while (intervals->spare) {
-		struct interval_node *node = intervals->spare;
+	while (intervals->slabs) {
+		struct interval_slab *slab = intervals->slabs;
 
-		intervals->spare = node->next_spare;
-		free(node);
+		intervals->slabs = slab->next;
+		free(slab);
 	}
 	free(intervals->chunks);
 	free(intervals->starts);
@@ -231,12 +238,38 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct place 
 	return true;
 }
 
+static void put_spare(struct intervals *intervals, struct interval_node *node)
+{
+	node->next_spare = intervals->spare;
+	intervals->spare = node;
+}
+
+/* Each slab has twice the nodes of the one before. */
+static bool add_slab(struct intervals *intervals)
+{
+	size_t count = intervals->slabs ? intervals->slabs->count * 2 : SLAB_NODES_FIRST;
+	struct interval_slab *slab;
+
+	if (count > SLAB_NODES_MOST)
+		count = SLAB_NODES_MOST;
+	slab = malloc(sizeof(*slab) + count * sizeof(slab->nodes[0]));
+	if (!slab)
+		return false;
+	slab->count = count;
+	slab->next = intervals->slabs;
+	intervals->slabs = slab;
+	while (count--)
+		put_spare(intervals, &slab->nodes[count]);
+	return true;
+}
+
 static struct interval_node *make_node(struct intervals *intervals)
 {
-	struct interval_node *node = intervals->spare;
+	struct interval_node *node;
 
-	if (!node)
-		return malloc(sizeof(*node));
+	if (!intervals->spare && !add_slab(intervals))
+		return NULL;
+	node = intervals->spare;
 	intervals->spare = node->next_spare;
 	return node;
 }
@@ -254,7 +287,7 @@ static struct interval_node *insert(struct intervals *intervals, const struct sp
 	node->interval = *interval;
 	node->time_ns = time_ns;
 	if (!make_room(intervals, interval->start, &place)) {
-		free(node);
+		put_spare(intervals, node);
 		return NULL;
 	}
 	chunk = intervals->chunks[place.chunk];
@@ -325,8 +358,7 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	memmove(chunk->nodes + place.index, chunk->nodes + place.index + 1, behind * sizeof(*chunk->nodes));
 	chunk->count--;
 	intervals->count--;
-	node->next_spare = intervals->spare;
-	intervals->spare = node;
+	put_spare(intervals, node);
 	shrink(intervals, place.chunk);
 }
 

@@ -16,11 +16,14 @@
 
 struct interval_node {
 	struct space_interval interval;
-	uint64_t time_ns; /* the owner's: mapped intervals have none */
-	struct interval_node *next_spare;
+	union {
+		uint64_t time_ns;		  /* the owner's: mapped intervals have none */
+		struct interval_node *next_spare; /* of one that was removed */
+	};
 };
 
 struct interval_chunk;
+struct interval_slab;
 
 /* Zero initialisation makes an empty one. */
 struct intervals {
@@ -28,7 +31,8 @@ struct intervals {
 	struct interval_chunk **chunks; /* ascending, none empty */
 	uint64_t *starts;		/* of their first ranges */
 	size_t chunk_count, chunk_capacity;
-	struct interval_node *spare; /* removed ones, for the next */
+	struct interval_slab *slabs;	 /* which all nodes lie in */
+	struct interval_node *spare;	 /* those that are not in use */
 	size_t found_chunk, found_index; /* where something was found last: mostly the next is looked for there too */
 };
 

@@ -34,19 +34,20 @@ enum {
 /* What the kernel compares page by page. */
 struct space_attributes {
 	uint32_t protection; /* PROT_READ | PROT_WRITE | PROT_EXEC */
-	bool shared;
-	bool growsdown, noreserve; /* from the flags of the call; false for snapshots */
-	uint8_t hugetlb;	   /* the same: how many bits the size of its huge pages has; 0: ordinary pages */
-	bool heap;		   /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
-	bool stack;		   /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
-	bool thread_stack;	   /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
-	bool shm;		   /* shmat; snapshots and witnesses: set it for "/SYSV..." */
-	bool ring;		   /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
-	bool zero; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when it
-		      is moved before the first page fault, which no event shows, so it is not compared */
-	bool sealed;   /* mseal: refuses to be changed; not compared */
-	bool dontfork; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
-	bool unknown;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
+	uint8_t hugetlb;     /* from the flags of the call; 0 for snapshots: how many bits the size of its huge pages
+				has; 0: ordinary pages */
+	bool shared : 1;
+	bool growsdown : 1, noreserve : 1; /* from the flags of the call; false for snapshots */
+	bool heap : 1;	       /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
+	bool stack : 1;	       /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool thread_stack : 1; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
+	bool shm : 1;	       /* shmat; snapshots and witnesses: set it for "/SYSV..." */
+	bool ring : 1;	       /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
+	bool zero : 1; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when
+			  it is moved before the first page fault, which no event shows, so it is not compared */
+	bool sealed : 1;   /* mseal: refuses to be changed; not compared */
+	bool dontfork : 1; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
+	bool unknown : 1;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
 	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
 	uint64_t file_offset;		     /* of the interval's first byte; 0 when anonymous */
@@ -63,8 +64,9 @@ struct space_attributes {
 struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
-	uint32_t birth, commit; /* commit is COMMIT_NONE exactly while protection is PROT_NONE */
-	bool repaired;		/* born as BIRTH_UNKNOWN, whatever number the observer has given it */
+	uint32_t birth;
+	uint32_t commit : 31; /* COMMIT_NONE exactly while protection is PROT_NONE */
+	bool repaired : 1;    /* born as BIRTH_UNKNOWN, whatever number the observer has given it */
 };
 
 enum space_call_kind {
