@@ -24,13 +24,14 @@ struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
 	struct layouts layouts;
-	struct feed *feed;
-	struct feed_batch *batch; /* NULL: none yet */
+	struct feed *feed;	  /* NULL: the last event was handed out */
+	struct feed_batch *batch; /* NULL: none yet, or none any more */
 	size_t position;	  /* of the next record in the batch */
 	struct copies copies;
 	struct decoder *decoder;
 	struct mmt_error *damage; /* the first */
 	uint64_t sequence;	  /* of the last event */
+	uint64_t out_of_order;	  /* when the feed has gone */
 	bool stopped;		  /* an event could not be decoded */
 };
 
@@ -120,7 +121,7 @@ const char *reader_damage(const struct reader *reader)
 
 uint64_t reader_out_of_order(const struct reader *reader)
 {
-	return reader->batch ? reader->batch->violations : 0;
+	return reader->batch ? reader->batch->violations : reader->out_of_order;
 }
 
 /* Only the first is kept. Takes `damage`. */
@@ -253,10 +254,18 @@ static bool take_item(struct reader *reader, struct event *event)
 	return decode_item(reader, &batch->items[position], event);
 }
 
+/* What comes after the last event needs the memory more. */
+static void end_feed(struct reader *reader)
+{
+	reader->out_of_order = reader_out_of_order(reader);
+	reader->batch = NULL;
+	feed_destroy(TAKE(reader->feed));
+}
+
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	*end_ret = false;
-	while (!reader->stopped) {
+	while (reader->feed && !reader->stopped) {
 		struct mmt_error *error;
 
 		while (reader->batch && reader->position < reader->batch->count && !reader->stopped) {
@@ -270,5 +279,6 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 			return error;
 	}
 	*end_ret = true;
+	end_feed(reader);
 	return NULL;
 }
