@@ -10,9 +10,10 @@
 #include "options.h"
 #include "progress.h"
 
-int pack_recording(const struct command *command, const char *input, const char *output, bool quiet)
+int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {
-	struct mmt_pack_options options = {.input = input, .output = output};
+	const char *input = arguments->input, *output = arguments->output;
+	struct mmt_pack_options options = {.input = input, .output = output, .no_code = arguments->no_code};
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT], stacks[MMT_SIZE_TEXT], frames[MMT_SIZE_TEXT];
 	char unnamed[MMT_SIZE_TEXT];
 	struct mmt_pack_summary summary;
@@ -20,14 +21,14 @@ int pack_recording(const struct command *command, const char *input, const char 
 	const struct mmt_progress *watch = progress_begin(&progress, input);
 	struct mmt_error *error;
 
-	options.progress = quiet ? NULL : watch;
+	options.progress = arguments->quiet ? NULL : watch;
 	error = mmt_pack(&options, &summary);
 	progress_end(&progress);
 	if (error) {
 		message_input_error(command, input, error);
 		return EXIT_UNUSABLE;
 	}
-	if (quiet)
+	if (arguments->quiet)
 		return EXIT_OK;
 	mmt_write_escaped(output ? output : input, stderr);
 	fprintf(stderr, ": %s, was %s; %s stacks of %s frames, %s of them without a name\n",
@@ -39,14 +40,15 @@ int pack_recording(const struct command *command, const char *input, const char 
 
 int cmd_pack(const struct command *command, int argc, char **argv)
 {
-	const char *input = NULL, *output = NULL;
-	bool quiet = false;
+	struct pack_arguments arguments = {0};
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE ")"),
-	    OPTION('o', "output", STRING, &output, "FILE",
+	    OPTION('i', "input", STRING, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('o', "output", STRING, &arguments.output, "FILE",
 		   "write to FILE, an existing one becomes FILE.old; default: take the recording's place"),
-	    OPTION('q', "quiet", FLAG, &quiet, NULL, "errors only"),
+	    OPTION(0, "no-code", FLAG, &arguments.no_code, NULL,
+		   "leave out the instructions around each call too, which report --annotate shows"),
+	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "errors only"),
 	    OPTIONS_END,
 	};
 
@@ -55,13 +57,16 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc - first > 1)
 		return message_usage(command, "only one recording at a time; what is '%s'?", argv[first + 1]);
-	if (argc - first && input)
-		return message_usage(command, "give the recording once: --input %s or %s", input, argv[first]);
-	if (output && !*output)
+	if (argc - first && arguments.input)
+		return message_usage(command, "give the recording once: --input %s or %s", arguments.input,
+				     argv[first]);
+	if (arguments.output && !*arguments.output)
 		return message_usage(command, "--output: the file's name is empty");
 	if (argc - first)
-		input = argv[first];
-	if (input && !strcmp(input, "-"))
+		arguments.input = argv[first];
+	if (!arguments.input)
+		arguments.input = DEFAULT_FILE;
+	if (!strcmp(arguments.input, "-"))
 		return message_usage(command, "a recording is packed in a file: standard input has none");
-	return pack_recording(command, input ? input : DEFAULT_FILE, output, quiet);
+	return pack_recording(command, &arguments);
 }

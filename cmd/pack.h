@@ -6,7 +6,13 @@
 
 #include "cmd.h"
 
-/* Says what came of it, unless `quiet`; the exit status. `output` NULL: in the input's place. */
-int pack_recording(const struct command *command, const char *input, const char *output, bool quiet);
+struct pack_arguments {
+	const char *input;
+	const char *output; /* NULL: in the input's place */
+	bool no_code, quiet;
+};
+
+/* Says what came of it, unless `quiet`; the exit status. */
+int pack_recording(const struct command *command, const struct pack_arguments *arguments);
 
 #endif

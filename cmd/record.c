@@ -15,6 +15,14 @@
 #include "record-summary.h"
 #include "stop-signals.h"
 
+/* What stands on the command line. */
+struct record_arguments {
+	struct mmt_record_options options;
+	struct value_pids pids, tids;
+	bool quiet, pack, no_code;
+	int images, code, scope;
+};
+
 struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
@@ -219,18 +227,22 @@ static const char **make_command_line(char **words)
 }
 
 /* What was recorded stays as it is when that fails. */
-static int pack_recorded(const struct command *command, const struct mmt_record_options *options, bool quiet,
-			 int status)
+static int pack_recorded(const struct command *command, const struct mmt_record_options *options,
+			 const struct record_arguments *arguments, int status)
 {
-	if (pack_recording(command, options->output, NULL, quiet) == EXIT_OK)
+	const struct pack_arguments pack = {
+	    .input = options->output, .no_code = arguments->no_code, .quiet = arguments->quiet};
+
+	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
 	message(command, "%s is not packed: it holds the bytes of stacks", options->output);
 	return EXIT_EXCEEDED;
 }
 
-static int record(const struct command *command, struct mmt_record_options *options, bool quiet, bool pack,
-		  char **words)
+static int record(const struct command *command, struct record_arguments *arguments, char **words)
 {
+	struct mmt_record_options *options = &arguments->options;
+	bool quiet = arguments->quiet;
 	const char **command_line = make_command_line(words);
 	struct record_context context = {.command = command, .options = options, .quiet = quiet};
 	struct mmt_record_summary summary = {.command_status = -1};
@@ -268,14 +280,15 @@ static int record(const struct command *command, struct mmt_record_options *opti
 		return exit_status(options, &summary);
 	if (!quiet)
 		record_summary_print(options, &summary);
-	return pack ? pack_recorded(command, options, quiet, exit_status(options, &summary))
-		    : exit_status(options, &summary);
+	return arguments->pack ? pack_recorded(command, options, arguments, exit_status(options, &summary))
+			       : exit_status(options, &summary);
 }
 
 /* Negative: go on. */
-static int check_arguments(const struct command *command, struct mmt_record_options *options, bool pack,
-			   const struct value_pids *pids, const struct value_pids *tids, char **arguments)
+static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
+	struct mmt_record_options *options = &given->options;
+	const struct value_pids *pids = &given->pids, *tids = &given->tids;
 	bool attached = pids->count || tids->count;
 	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
 
@@ -298,8 +311,11 @@ static int check_arguments(const struct command *command, struct mmt_record_opti
 		return message_usage(command, "--lean records no callchain, and -g fp nothing else: give one of them");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
-	if (pack && record_summary_is_stream(options))
+	if (given->pack && record_summary_is_stream(options))
 		return message_usage(command, "--pack needs a file to work on, not -o -");
+	if (given->no_code && !given->pack)
+		return message_usage(command, "--no-code goes with --pack: where generated code shall not be copied, "
+					      "give --code none");
 	options->pids = pids->items;
 	options->pid_count = pids->count;
 	options->tids = tids->items;
@@ -315,14 +331,6 @@ static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE]
 
 static const char *const scope_words[] = {
     [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
-
-/* What stands on the command line. */
-struct record_arguments {
-	struct mmt_record_options options;
-	struct value_pids pids, tids;
-	bool quiet, pack;
-	int images, code, scope;
-};
 
 /* As options_parse(). */
 static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
@@ -377,6 +385,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "pack", FLAG, &arguments->pack, NULL,
 		   "when recording has ended, name every stack and leave out what they were made from; see `mmtrace "
 		   "pack`"),
+	    OPTION(0, "no-code", FLAG, &arguments->no_code, NULL,
+		   "with --pack: leave out the instructions around each call too"),
 	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "no summary; warnings and errors only"),
 	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "say what is being done"),
 	    OPTIONS_END,
@@ -398,10 +408,9 @@ int cmd_record(const struct command *command, int argc, char **argv)
 	options->code = (enum mmt_code)arguments.code;
 	options->scope = (enum mmt_record_scope)arguments.scope;
 	if (status < 0)
-		status =
-		    check_arguments(command, options, arguments.pack, &arguments.pids, &arguments.tids, argv + first);
+		status = check_arguments(command, &arguments, argv + first);
 	if (status < 0)
-		status = record(command, options, arguments.quiet, arguments.pack, argv);
+		status = record(command, &arguments, argv);
 	value_pids_deinit(&arguments.pids);
 	value_pids_deinit(&arguments.tids);
 	return status;

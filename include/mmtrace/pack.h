@@ -2,12 +2,13 @@
 /*
  * Packing: every stack of a recording is unwound and named now, and the recording written anew with the names and
  * without what they came from: no bytes of stacks, no registers but the arguments of the calls, no perf maps, no
- * jitdumps, no copies of programs but the instructions around the place of each frame. A report of the packed recording
- * is that of the original, on any machine.
+ * jitdumps, no copies of programs but, unless they are not wanted, the instructions around the place of each frame. A
+ * report of the packed recording is that of the original, on any machine.
  */
 #ifndef MMTRACE_PACK_H
 #define MMTRACE_PACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <mmtrace/error.h>
@@ -20,6 +21,7 @@ extern "C" {
 struct mmt_pack_options {
 	const char *input;		     /* a recording of mmtrace, packed or not */
 	const char *output;		     /* NULL: take the input's place */
+	bool no_code;			     /* leave out all instructions: an annotation then has none to show */
 	const struct mmt_progress *progress; /* of both passes together; NULL: nobody waits */
 };
 

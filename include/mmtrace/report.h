@@ -346,6 +346,7 @@ struct mmt_annotation {
 	const struct mmt_frame *frame;
 	const struct mmt_instruction *instructions; /* none: the code is not at hand */
 	size_t instruction_count;
+	bool left_out;                              /* none: the recording was packed without code */
 };
 
 /* As many before and behind are shown, and packed recordings have no more. */

@@ -28,6 +28,7 @@ struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, co
 	struct mmt_error *error;
 
 	*annotation_ret = (struct mmt_annotation){.frame = frame};
+	annotation_ret->left_out = code_view_code_left_out(code);
 	if (!frame->code || !code_view_code(code, frame->code - 1, &viewed))
 		return NULL;
 	error = listing_create(viewed.disassembly, &viewed.code, around, &listing);

@@ -171,6 +171,11 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	return code->size;
 }
 
+bool code_view_code_left_out(const struct code_view *view)
+{
+	return view->metadata->packed && view->metadata->stacks.code_left_out;
+}
+
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};

@@ -66,6 +66,9 @@ struct viewed_code {
 /* False: the recording does not tell it, and no file that can be used has it. Borrowed until the next call. */
 bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret);
 
+/* No frame has code, because the recording was packed without. */
+bool code_view_code_left_out(const struct code_view *view);
+
 /* Source of an address in the code of a frame; NULL: unknown. */
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 

@@ -113,7 +113,8 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 
 		if (error)
 			return error;
-		error = pack_code(&stacks->resolved, code, number, &frame.code);
+		if (!stacks->resolved.code_left_out)
+			error = pack_code(&stacks->resolved, code, number, &frame.code);
 		if (error)
 			return error;
 		frame.name_count = (uint32_t)count;
@@ -207,6 +208,7 @@ struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input
 	error = replay_init(&replay, &replay_options);
 	if (error)
 		return error;
+	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
 	if (replay.metadata->ours)
 		error = run(stacks, &replay);
 	else

@@ -17,8 +17,8 @@
  */
 struct pack_stacks {
 	FILE *numbers;
-	struct intern callchains; /* without what is no address of code */
-	struct resolved_stacks resolved;
+	struct intern callchains;	 /* without what is no address of code */
+	struct resolved_stacks resolved; /* no code is found for it when it has `code_left_out` */
 	struct arena arena;
 };
 

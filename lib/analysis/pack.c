@@ -255,7 +255,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 
 struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pack_summary *summary_ret)
 {
-	struct pack pack = {.progress = options->progress};
+	struct pack pack = {.progress = options->progress, .stacks.resolved.code_left_out = options->no_code};
 	struct mmt_error *error;
 
 	*summary_ret = (struct mmt_pack_summary){0};

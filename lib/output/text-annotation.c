@@ -101,7 +101,9 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 	}
 	if (!annotation->instruction_count) {
 		text_put(text, TEXT_PLAIN,
-			 "    its code is not at hand: no file that is the recorded one, and no jitdump, has it");
+			 annotation->left_out
+			     ? "    its code was left out when the recording was packed (mmtrace pack --no-code)"
+			     : "    its code is not at hand: no file that is the recorded one, and no jitdump, has it");
 		text_end_line(text);
 	}
 }

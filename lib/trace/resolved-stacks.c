@@ -8,7 +8,7 @@
 #include "trace/format.h"
 #include "trace/sections.h"
 
-#define STACKS_VERSION 3 /* 2 has no code, 1 tells of no losses in jitdumps either */
+#define STACKS_VERSION 4 /* 3 has no flags, 2 no code, 1 tells of no losses in jitdumps either */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -22,6 +22,7 @@
 #define PROCESS_OTHER_CLOCK 4u
 #define PROCESS_UNCHECKED_FRAMES 8u
 #define PROCESS_STACKS_END_THERE 16u
+#define STACKS_CODE_LEFT_OUT 1u
 #define KINDS 3
 #define LIMIT_ITEMS (1u << 28)
 
@@ -124,6 +125,7 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 		buffer_put_u32(plain, stacks->programs.items[i].state);
 	}
 	buffer_put_u32(plain, stacks->damage);
+	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
 }
 
 struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
@@ -284,6 +286,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 			return &error_no_memory;
 	}
 	stacks->damage = read_text_number(bytes, stacks);
+	stacks->code_left_out = version >= 4 && bytes_u32(bytes) & STACKS_CODE_LEFT_OUT;
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		if (stacks->frames.items[i].process >= stacks->processes.count)
 			bytes_fail(bytes, "frame of no process");

@@ -71,7 +71,8 @@ struct resolved_stacks {
 	VECTOR(struct resolved_stack) stacks;
 	VECTOR(struct resolved_process) processes;
 	VECTOR(struct resolved_program) programs;
-	uint32_t damage; /* text: what was wrong with the recording that was packed */
+	uint32_t damage;    /* text: what was wrong with the recording that was packed */
+	bool code_left_out; /* on request: no frame has any */
 };
 
 void resolved_stacks_deinit(struct resolved_stacks *stacks);

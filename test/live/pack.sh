@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A packed recording: no memory contents, the same report and diff without the program, perf reads it, again is the same,
-# cut and damaged ones too.
+# A packed recording: no memory contents, and no code where that is asked for, the same report and diff without the program,
+# perf reads it, again is the same, cut and damaged ones too.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/other-machine.bash" || exit 2
 
@@ -109,6 +109,32 @@ expect_no_copies jit-code '16 AnonymousInner' '16 DoublyOuter'
 piece=N0tCa11d
 expect_no_copies jitdump DTiJ "$piece"
 
+# Without code: not an instruction of the program's or of generated code, whichever way it was packed; the report is the
+# same, and an annotation says why it is empty.
+# expect_no_code NAME BYTES: of original/NAME, whose packed file has the bytes.
+expect_no_code() {
+	local way
+	[ "$("$find_bytes" "packed/$1" "$2")" -ge 1 ] || fail "the packed $1 has no instructions that could be left out"
+	"$MMTRACE" pack -q --no-code -o "without/$1" "original/$1" || fail "pack --no-code ended with status $?"
+	[ "$("$find_bytes" "without/$1" "$2")" = 0 ] || fail "pack --no-code leaves instructions in $1"
+	for way in "--no-code packed/$1" "without/$1" "--no-code without/$1"; do
+		"$MMTRACE" pack -q -o repacked $way || fail "pack $way ended with status $?"
+		cmp repacked "without/$1" || fail "pack $way is not as pack --no-code original/$1"
+	done
+	for way in "--limit 0" "--json --limit 0" "--limit 0 --by function"; do
+		(cd packed && "$MMTRACE" report --no-pager $way "$1") >packed.out || fail "report $way packed/$1"
+		(cd without && "$MMTRACE" report --no-pager $way "$1") | cmp packed.out - || fail "report $way without code"
+	done
+	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "packed/$1" | grep -c 'in stack' >packed.out
+	"$MMTRACE" report --no-pager --limit 0 --annotate='*' -i "without/$1" >without.out || fail "--annotate without code"
+	[ "$(grep -cxF '    its code was left out when the recording was packed (mmtrace pack --no-code)' without.out)" = \
+		"$(cat packed.out)" ] || fail "--annotate does not say of each frame that its code was left out: $(cat without.out)"
+	grep -q -- '-->' without.out && fail "--annotate shows code that was left out"
+}
+mkdir without
+expect_no_code secret $'\x45\x31\xc9\x0f\x05\x5b\x5d\xc3'
+expect_no_code jitdump $'\xff\xd0\x48\x83\xc4\x18\xc3'
+
 # On another machine: a root that has the tool alone.
 if has_other_machine; then
 	make_machine packed/generated
@@ -176,6 +202,13 @@ expect_json '.completeness.damaged'
 [ ! -e at-once.old ] || fail "record --pack leaves the original behind"
 recording=at-once report_json
 expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | map(.unfreed_count) | add == 10'
+
+"$MMTRACE" record --pack --no-code -o at-once -- "$workloads/secret" --exit >/dev/null 2>record.log ||
+	fail "record --pack --no-code ended with status $?: $(cat record.log)"
+"$MMTRACE" report --no-pager --annotate='keep_secret' -i at-once | grep -q 'pack --no-code' ||
+	fail "record --pack --no-code leaves code"
+"$MMTRACE" record --no-code -o at-once -- true 2>record.log
+[ $? = 2 ] && grep -q 'no-code goes with --pack' record.log || fail "record --no-code alone: $(cat record.log)"
 
 # What cannot be packed is left as it is.
 cp "$SOURCE/test/data/perf.data" perf.data

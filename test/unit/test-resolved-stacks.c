@@ -5,6 +5,7 @@
 #include "support/run-suite.h"
 #include "trace/resolved-stacks.h"
 #include "trace/format.h"
+#include "trace/sections.h"
 
 /* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for lost
  * calls. */
@@ -106,6 +107,7 @@ START_TEST(all_of_it)
 	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
 	ck_assert_uint_eq(read.programs.items[0].state, 2);
 	ck_assert_ptr_null(resolved_stacks_text(&read, read.damage));
+	ck_assert(!read.code_left_out);
 	resolved_stacks_deinit(&read);
 	resolved_stacks_deinit(&stacks);
 }
@@ -135,6 +137,46 @@ START_TEST(code_of_frames)
 	ck_assert_ptr_eq(resolved_codes_line(&read.read_codes, code, 0x1233), line);
 	resolved_stacks_deinit(&read);
 	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
+START_TEST(code_that_was_left_out)
+{
+	struct resolved_stacks stacks = {.code_left_out = true, .damage = RESOLVED_NO_TEXT}, read = {0};
+
+	ck_assert_ptr_null(round_trip(&stacks, &read));
+	ck_assert(read.code_left_out);
+	resolved_stacks_deinit(&read);
+	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
+/* Version 3 ends before the flags. */
+START_TEST(older_version)
+{
+	struct resolved_stacks stacks = make_stacks(), read = {0};
+	struct buffer buffer, plain, older;
+	size_t room = LIMIT_UNPACKED_BYTES;
+	uint32_t version = 4;
+	struct bytes bytes;
+
+	buffer_init(&buffer, 1 << 20);
+	buffer_init(&plain, 1 << 20);
+	buffer_init(&older, 1 << 20);
+	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
+	plain.size -= sizeof(uint32_t);
+	ck_assert_ptr_null(sections_pack(&plain, 3, &older));
+	bytes = bytes_over(older.data, older.size);
+	ck_assert_ptr_null(resolved_stacks_decode(&bytes, &room, &read));
+	ck_assert_uint_eq(read.stacks.count, 2);
+	ck_assert_ptr_nonnull(resolved_stacks_code(&read, 1));
+	ck_assert(!read.code_left_out);
+	resolved_stacks_deinit(&read);
+	resolved_stacks_deinit(&stacks);
+	buffer_deinit(&older);
+	buffer_deinit(&buffer);
 }
 END_TEST
 
@@ -264,6 +306,8 @@ int main(void)
 
 	tcase_add_test(tests, all_of_it);
 	tcase_add_test(tests, code_of_frames);
+	tcase_add_test(tests, code_that_was_left_out);
+	tcase_add_test(tests, older_version);
 	tcase_add_test(tests, equal_code_once);
 	tcase_add_test(tests, numbers_that_lead_nowhere);
 	tcase_add_test(tests, cut_anywhere);
