@@ -16,6 +16,7 @@
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
 #define DESCRIPTORS_FOR_THREADS 32768 /* opened in a second or so, closed in some */
+#define STANDSTILL_NS 40000000ULL     /* clocks of some machines go on by ticks, of 10 ms at most */
 #define NUMBER_REUSE_NS 10000000ULL   /* no thread gets the number of one that ended less than this ago */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
@@ -33,6 +34,13 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
 		close(attachment->kept_tracepoints.items[i]);
+	for (size_t i = 0; i < attachment->sentinels.count; i++) {
+		if (attachment->sentinels.items[i].fd >= 0)
+			close(attachment->sentinels.items[i].fd);
+	}
+	vector_deinit(&attachment->sentinels);
+	vector_deinit(&attachment->first_ids);
+	vector_deinit(&attachment->lost_earlier);
 	vector_deinit(&attachment->kept_tracepoints);
 	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
@@ -164,7 +172,7 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 	return NULL;
 }
 
-static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int fd)
+static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int cpu, int fd)
 {
 	struct attached_event *added = vector_append(&attachment->events);
 
@@ -173,6 +181,7 @@ static struct mmt_error *add_event(struct attachment *attachment, uint32_t event
 		return &error_no_memory;
 	}
 	added->fd = fd;
+	added->cpu = cpu;
 	added->root = root;
 	added->event = event;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
@@ -191,7 +200,9 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index
 	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
 	error = open_event(attachment, &attribute, event->name, event->filter, attachment->roots.items[root].tid, cpu,
 			   event->ring, &fd, gone_ret);
-	return error || *gone_ret ? error : add_event(attachment, (uint32_t)index, root, fd);
+	return error || *gone_ret
+		   ? error
+		   : add_event(attachment, (uint32_t)index, root, attachment->rings->cpus.items[cpu], fd);
 }
 
 static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
@@ -205,9 +216,83 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
+/* False: it has gone. */
+static bool read_enabled_time(const struct sentinel *sentinel, uint64_t *enabled_ns_ret)
+{
+	uint64_t counts[2];
+
+	if (read(sentinel->fd, counts, sizeof(counts)) != sizeof(counts))
+		return false;
+	*enabled_ns_ret = counts[1];
+	return true;
+}
+
+static struct sentinel *find_sentinel(struct attachment *attachment, int cpu)
+{
+	for (size_t i = 0; i < attachment->sentinels.count; i++) {
+		if (attachment->sentinels.items[i].cpu == cpu)
+			return &attachment->sentinels.items[i];
+	}
+	return NULL;
+}
+
+/* Before the events of which it tells that they have gone. */
+static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, bool *gone_ret)
+{
+	struct sentinel *sentinel = find_sentinel(attachment, cpu);
+	struct perf_event_attr attribute;
+
+	if (!sentinel && !vector_push(&attachment->sentinels, ((struct sentinel){.fd = -1, .cpu = cpu})))
+		return &error_no_memory;
+	sentinel = find_sentinel(attachment, cpu);
+	if (sentinel->fd >= 0)
+		close(sentinel->fd);
+	sentinel->enabled_ns = 0;
+	events_describe_sentinel(&attribute);
+	sentinel->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	sentinel->looked_ns = clock_now_ns();
+	*gone_ret = sentinel->fd < 0 && errno == ENODEV;
+	return sentinel->fd >= 0 || *gone_ret ? NULL : explain_open_failure(attachment, errno, "the time", -1);
+}
+
+static bool stands_still(struct sentinel *sentinel)
+{
+	uint64_t enabled_ns;
+
+	if (!read_enabled_time(sentinel, &enabled_ns) || enabled_ns == sentinel->enabled_ns)
+		return true;
+	sentinel->enabled_ns = enabled_ns;
+	sentinel->looked_ns = clock_now_ns();
+	return false;
+}
+
+/* Soon after the last look it may only seem so. */
+static bool has_stopped(struct sentinel *sentinel)
+{
+	uint64_t since_ns = clock_now_ns() - sentinel->looked_ns;
+
+	if (!stands_still(sentinel))
+		return false;
+	if (since_ns >= STANDSTILL_NS)
+		return true;
+	usleep((useconds_t)((STANDSTILL_NS - since_ns) / 1000));
+	return stands_still(sentinel);
+}
+
+struct mmt_error *attach_find_stopped(struct attachment *attachment, cpu_list *stopped)
+{
+	for (size_t i = 0; i < attachment->sentinels.count; i++) {
+		struct sentinel *sentinel = &attachment->sentinels.items[i];
+
+		if (sentinel->fd >= 0 && has_stopped(sentinel) && !vector_push(stopped, sentinel->cpu))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
 {
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = open_sentinel(attachment, attachment->rings->cpus.items[cpu], gone_ret);
 
 	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
 		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
@@ -344,6 +429,23 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 	return error;
 }
 
+/* The first of each kind: the file begins with these. */
+static struct mmt_error *note_first_ids(struct attachment *attachment)
+{
+	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
+		size_t i = 0;
+
+		while (i < attachment->events.count && attachment->events.items[i].event != event)
+			i++;
+		if (i == attachment->events.count)
+			return error_create(MMT_ERROR_SYSTEM, "no CPU is online long enough to be recorded");
+		if (!vector_push(&attachment->first_ids, attachment->events.items[i].id) ||
+		    !vector_push(&attachment->lost_earlier, (uint64_t)0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 {
 	struct mmt_error *error;
@@ -358,29 +460,50 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 		if (gone && !error && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
 			error = &error_no_memory;
 	}
+	if (!error)
+		error = note_first_ids(attachment);
 	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
 	return error;
 }
 
-/* The first of its kind, which was opened before the file began. */
-static uint64_t first_id(const struct attachment *attachment, uint32_t event)
+static uint64_t read_lost(const struct attached_event *event)
 {
-	size_t i = 0;
+	struct {
+		uint64_t value, id, lost;
+	} counts;
 
-	while (attachment->events.items[i].event != event)
-		i++;
-	return attachment->events.items[i].id;
+	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+}
+
+/* They have gone with their CPU. What they reported may still be in a ring: their identifiers stay known. */
+static void close_events_of_cpu(struct attachment *attachment, int cpu)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event event = attachment->events.items[i];
+
+		if (event.cpu != cpu) {
+			attachment->events.items[kept++] = event;
+			continue;
+		}
+		attachment->lost_earlier.items[event.event] += read_lost(&event);
+		close(event.fd);
+	}
+	attachment->events.count = kept;
 }
 
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret)
 {
-	size_t index = 0, first = attachment->events.count;
+	size_t index = 0, first;
 	struct mmt_error *error;
 	uint32_t root;
 
 	*gone_ret = false;
 	while (attachment->rings->cpus.items[index] != cpu)
 		index++;
+	close_events_of_cpu(attachment, cpu);
+	first = attachment->events.count;
 	error = add_root(attachment, -1, -1, 0, &root);
 	if (!error)
 		error = open_set_on_cpu(attachment, root, index, gone_ret);
@@ -388,7 +511,7 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	for (size_t i = first; i < attachment->events.count; i++) {
 		const struct attached_event *event = &attachment->events.items[i];
 
-		if (!map_put(&attachment->id_in_file, event->id, first_id(attachment, event->event)) && !error)
+		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]) && !error)
 			error = &error_no_memory;
 	}
 	if (error || *gone_ret)
@@ -563,24 +686,17 @@ bool attach_disable_some(struct attachment *attachment, size_t *next)
 	return *next < attachment->events.count;
 }
 
-static uint64_t read_lost(const struct attached_event *event)
-{
-	struct {
-		uint64_t value, id, lost;
-	} counts;
-
-	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
-}
-
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 {
+	for (size_t event = 0; event < attachment->lost_earlier.count; event++)
+		lost[event] += attachment->lost_earlier.items[event];
 	for (size_t i = 0; i < attachment->events.count; i++)
 		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
 }
 
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 {
-	uint64_t lost = 0;
+	uint64_t lost = event < attachment->lost_earlier.count ? attachment->lost_earlier.items[event] : 0;
 
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		if (attachment->events.items[i].event == event)

@@ -17,9 +17,18 @@
 
 struct attached_event {
 	int fd;
+	int cpu;
 	uint32_t root;
 	uint32_t event; /* index in the event set */
 	uint64_t id;
+};
+
+/* An event that counts nothing but the time since it was opened: on a CPU that has been offline it stands still. */
+struct sentinel {
+	int fd; /* -1: closed */
+	int cpu;
+	uint64_t enabled_ns; /* as of the last look at which it had gone on */
+	uint64_t looked_ns;  /* when that was, or when it was opened */
 };
 
 struct attached_fence {
@@ -55,9 +64,12 @@ struct attachment {
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
 	VECTOR(struct thread_note) notes;
-	VECTOR(int) kept_tracepoints; /* events of our own that never fire */
-	struct map root_of_fence;     /* by identifier */
-	struct map root_of_thread;    /* by number: the latest */
+	VECTOR(struct sentinel) sentinels; /* of events on CPUs */
+	VECTOR(uint64_t) first_ids;	   /* likewise, by event: those that the file knows */
+	VECTOR(uint64_t) lost_earlier;	   /* likewise: by events that are closed again */
+	VECTOR(int) kept_tracepoints;	   /* events of our own that never fire */
+	struct map root_of_fence;	   /* by identifier */
+	struct map root_of_thread;	   /* by number: the latest */
 	struct map event_of_id;
 	struct map
 	    id_in_file;	 /* of events that were opened when the file had its beginning: the one that stands for them */
@@ -98,8 +110,12 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
-/* The same on a CPU that has come online since. The file knows only the identifiers that there were when it began: see
- * attach_id_in_file(). `gone_ret`: it is offline again. */
+/* Append those of the CPUs with events whose events have gone with them, although they may be online: before the last
+ * call. Since then: the next one tells. */
+struct mmt_error *attach_find_stopped(struct attachment *attachment, cpu_list *stopped) MMT_MUST_CHECK;
+
+/* The same on a CPU that has come online since: what it had before is closed. The file knows only the identifiers that
+ * there were when it began: see attach_id_in_file(). `gone_ret`: it is offline again. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
 
 /* The identifier by which the file knows the event. */

@@ -59,33 +59,41 @@ static bool add(cpu_list *cpus, int cpu)
 	return has(cpus, cpu) || vector_push(cpus, cpu);
 }
 
-bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus)
+bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret)
 {
+	size_t most = 2 * cpus->count;
 	cpu_list all = {0};
 	bool ok = true;
+
+	*left_out_ret = 0;
 
 	/* Half of all CPUs may be so: to have events there would be dear, and they are not switched on by themselves.
 	 */
 	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
 		ok = cpus_parse(present, &all);
-	for (size_t i = 0; ok && i < all.count; i++)
-		ok = add(cpus, all.items[i]);
+	for (size_t i = 0; ok && i < all.count; i++) {
+		if (cpus->count < most)
+			ok = add(cpus, all.items[i]);
+		else
+			*left_out_ret += !has(cpus, all.items[i]);
+	}
 	vector_deinit(&all);
 	return ok;
 }
 
 /* Where it is not known which there are besides, those that are online do. */
-struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret)
+struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
 {
 	CLEANUP(free) char *present = NULL;
 	CLEANUP(free) char *smt_control = NULL;
 	struct mmt_error *error = cpus_list_online(cpus);
 
 	*online_ret = cpus->count;
+	*left_out_ret = 0;
 	if (error || text_file_read(-1, PRESENT_FILE, &present) < 0)
 		return error;
 	(void)text_file_read(-1, SMT_FILE, &smt_control);
-	return cpus_add_offline(present, smt_control ? smt_control : "", cpus) ? NULL : &error_no_memory;
+	return cpus_add_offline(present, smt_control ? smt_control : "", cpus, left_out_ret) ? NULL : &error_no_memory;
 }
 
 void cpu_watch_deinit(struct cpu_watch *watch)
@@ -116,6 +124,19 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 bool cpu_watch_add_away(struct cpu_watch *watch, int cpu)
 {
 	return add(&watch->away, cpu);
+}
+
+bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < stopped->count; i++) {
+		int cpu = stopped->items[i];
+
+		if (has(online, cpu))
+			ok = add(&watch->unseen, cpu) && add(&watch->away, cpu);
+	}
+	return ok;
 }
 
 bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)

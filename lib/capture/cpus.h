@@ -22,17 +22,21 @@ bool cpus_parse(const char *text, cpu_list *cpus);
 
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 
-/* The same, then those that may come online: they are there, and not switched off as siblings of others. `online_ret`:
- * how many of them are online. */
-struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret) MMT_MUST_CHECK;
+/*
+ * The same, then those that may come online: they are there, and not switched off as siblings of others. A machine may
+ * be laid out for many more than it has: of these there are no more than of those that are online. `online_ret`: how
+ * many of them are online; `left_out_ret`: how many there would be besides.
+ */
+struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret) MMT_MUST_CHECK;
 
-/* Append what the list of those that are there has besides. False: out of memory. */
-bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus);
+/* Append what the list of those that are there has besides, as said above. False: out of memory. */
+bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret);
 
 /* Zero initialisation makes an empty one. */
 struct cpu_watch {
 	cpu_list unseen; /* were online without events */
 	uint64_t looked_ns;
+	uint64_t looked_for_stopped_ns;
 	cpu_list away; /* have no events: they are offline, or were when somebody looked */
 };
 
@@ -43,6 +47,10 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 
 /* Has no events. False: out of memory. */
 bool cpu_watch_add_away(struct cpu_watch *watch, int cpu);
+
+/* The events of these had gone before that list was read: whoever is on it was away for a moment. False: out of memory.
+ */
+bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online);
 
 /* One of those that had no events and is online: it is taken out. False: there is none. */
 bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);

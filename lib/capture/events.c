@@ -60,6 +60,13 @@ void events_describe_fence(struct perf_event_attr *attribute)
 	attribute->context_switch = 1;
 }
 
+void events_describe_sentinel(struct perf_event_attr *attribute)
+{
+	describe_dummy(attribute);
+	attribute->inherit = attribute->inherit_thread = attribute->disabled = 0;
+	attribute->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+}
+
 void events_describe_snapshot(struct event_description *description)
 {
 	memset(description, 0, sizeof(*description));

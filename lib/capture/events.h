@@ -62,6 +62,9 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
  */
 void events_describe_fence(struct perf_event_attr *attribute);
 
+/* For one CPU, whoever runs there: its time goes on for as long as the CPU is online, and never again. */
+void events_describe_sentinel(struct perf_event_attr *attribute);
+
 /* Never opened; its identifiers mark the snapshots in the file. */
 void events_describe_snapshot(struct event_description *description);
 

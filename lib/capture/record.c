@@ -209,6 +209,10 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
 				 "ulimit -l)",
 				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
+	if (recorder->rings.left_out_count)
+		recorder_message(
+		    recorder, false, "%zu %s offline and without events: there are more of them than are online",
+		    recorder->rings.left_out_count, recorder->rings.left_out_count == 1 ? "CPU is" : "CPUs are");
 	return error;
 }
 

@@ -135,7 +135,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, stru
 	bool refused;
 
 	memset(rings, 0, sizeof(*rings));
-	error = cpus_list_usable(&rings->cpus, &rings->online_count);
+	error = cpus_list_usable(&rings->cpus, &rings->online_count, &rings->left_out_count);
 	if (error)
 		return error;
 	if (!bytes_per_cpu) {

@@ -34,6 +34,7 @@ struct rings {
 	VECTOR(struct ring) items;
 	cpu_list cpus; /* those that are online, then those that may come */
 	size_t online_count;
+	size_t left_out_count;	/* of CPUs that may come besides */
 	uint64_t bytes_per_cpu; /* that is online, in fact; others have an eighth */
 	bool shrunk;		/* the kernel refused the size asked for */
 };

@@ -13,6 +13,7 @@
 #define ATTACH_NS_MAX 20000000000ULL
 #define UNSEEN_NS_MAX 5000000000ULL /* of the thread that was attached to last */
 #define SETTLE_MICROSECONDS 1000    /* for new threads to run for the first time, and say that they need nothing */
+#define STOPPED_LOOK_NS 1000000000ULL
 
 /* Of a process that is not asked for as a whole. */
 static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
@@ -456,8 +457,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 
 /*
  * Between the moment when a CPU comes online, or is back, and this one it has no events; whoever ran there meanwhile
- * was not seen. So it counts as missed although it is recorded now. One that goes and comes back between two looks
- * keeps the events that went with it: nothing shows that.
+ * was not seen. So it counts as missed although it is recorded now.
  */
 static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
 {
@@ -465,6 +465,9 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	bool ok = true;
 	int cpu;
 
+	/* What they would report now is not written, and nobody reads the ring: it would only run over. */
+	if (recorder->stop_ns)
+		return NULL;
 	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
 		bool gone;
 
@@ -492,17 +495,40 @@ static void warn_of_cpus(struct recorder *recorder)
 	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
 }
 
+/* Those that went and came back between two looks. Each is disturbed by that: seldom, and at the end. */
+static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct mmt_error *error;
+
+	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
+		return NULL;
+	recorder->cpus.looked_for_stopped_ns = now_ns;
+	error = attach_find_stopped(&recorder->attachment, stopped);
+	/* Since the look before it may have gone on for a while, and then away. There is no next one that would tell.
+	 */
+	if (!error && recorder->stop_ns)
+		error = attach_find_stopped(&recorder->attachment, stopped);
+	return error;
+}
+
 /* Where the list cannot be had nothing is known of it. */
 struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 {
-	cpu_list online = {0};
-	struct mmt_error *error = cpus_list_online(&online);
-	bool ok = error || cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus);
+	cpu_list online = {0}, stopped = {0};
+	struct mmt_error *error = find_stopped_cpus(recorder, &stopped);
+	bool ok = !error;
 
+	if (ok)
+		error = cpus_list_online(&online);
+	if (ok && !error)
+		ok = cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus) &&
+		     cpu_watch_note_stopped(&recorder->cpus, &stopped, &online);
 	mmt_error_destroy(error);
 	recorder->cpus.looked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
+	vector_deinit(&stopped);
 	warn_of_cpus(recorder);
 	return error;
 }

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A CPU that comes online while recording. Events of threads were waiting for it, whether it was there before or not. Events
-# on CPUs are opened when it is seen, and what was done there before is said to be missing.
+# on CPUs are opened when it is seen, in place of those it had, and what was done there before is said to be missing.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
 cpu=/sys/devices/system/cpu/cpu1
 [ "$(cat $cpu/online 2>/dev/null)" = 1 ] || skip "there is no CPU 1 that can be switched off"
 # It comes back whatever becomes of this test.
-setsid bash -c "sleep 60; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
+setsid bash -c "sleep 120; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
 guard=$!
 trap 'echo 1 >$cpu/online; kill "$guard" 2>/dev/null; end_everything' EXIT
 switch() {
@@ -38,8 +39,32 @@ expect_calls() {
 	[ -z "$(command -v perf)" ] || perf script -i "$recording" >script.txt 2>script.log ||
 		fail "perf does not read it: $(cat script.log)"
 }
+# Of perf events.
+count_descriptors() {
+	find "/proc/$recorder/fd" -lname '*perf_event*' 2>/dev/null | wc -l
+}
+# expect_descriptors COUNT: once it is said that the CPU is back.
+expect_descriptors() {
+	local count
+	count=$(count_descriptors)
+	[ "$count" = "$1" ] || fail "$count perf events are open instead of the $1 before the CPU went"
+}
 is_seen() {
-	grep -q 'CPU 1 came online' record.log
+	grep -q 'CPU 1 came online' record.log && return
+	kill -0 "$recorder" || given_up="record ended early: $(cat record.log)"
+	[ $SECONDS -lt $seen_by ] || [ "$(recorder_sleeps)" -lt $sleeps ] ||
+		given_up="the recorder went on for 20 seconds without noticing that CPU 1 had been away: $(cat record.log)"
+	return 1
+}
+# It looks for what stands still once a second.
+expect_seen() {
+	seen_by=$((SECONDS + 20)) sleeps=$(($(recorder_sleeps) + 200))
+	wait_until "the CPU to be seen" is_seen
+}
+# It is back before anybody looks: the recorder stands still meanwhile, as in suspend to memory.
+flicker() {
+	switch 0
+	switch 1
 }
 
 # It was offline at the start.
@@ -68,13 +93,68 @@ for scope in cpus -a; do
 	start_workload leak-anon
 	[ "$scope" != -a ] || switch 0
 	[ "$scope" = -a ] && start_recording -a || start_recording --scope cpus -p "$pid"
+	[ "$scope" = -a ] || begin=$(count_descriptors)
 	[ "$scope" = -a ] || switch 0
 	sleep 1.5
 	switch 1
-	wait_until "the CPU to be seen" is_seen
+	expect_seen
+	[ "$scope" = -a ] || expect_descriptors "$begin"
 	work_there
 	grep -q '1 CPU came online' record.log || fail "the summary does not say it: $(cat record.log)"
 	expect_missed 1 1
 	expect_calls
 	let_end
 done
+
+# It is away for a moment.
+start_workload leak-anon
+start_recording --scope cpus -p "$pid"
+begin=$(count_descriptors)
+stop_recorder
+flicker
+kill -CONT "$recorder"
+expect_seen
+expect_descriptors "$begin"
+work_there
+expect_missed 1 1
+expect_calls
+let_end
+
+# Likewise, just before the end.
+start_workload leak-anon
+start_recording --scope cpus -p "$pid"
+stop_recorder
+flicker
+kill -INT "$recorder"
+stop_recording CONT
+expect_missed 1 1
+expect_json '.completeness.lost_events == 0'
+let_work
+let_end
+
+# What was lost there before it went is not forgotten with the events that counted it.
+start_workload overflow 20000
+start_recording --scope cpus -m 8K -p "$pid"
+begin=$(count_descriptors)
+go_on_until first
+taskset -a -p -c 1 "$pid" >/dev/null || fail "nothing can run on CPU 1"
+let_recorder_catch_up
+stop_recorder
+go_on_until over
+flicker
+kill -CONT "$recorder"
+expect_seen
+expect_descriptors "$begin"
+let_recorder_catch_up # there is room in the rings again
+go_on_until 'done'
+stop_recording
+made_mmap=$(awk '/^made/ { print $3 }' workload.out)
+report_json
+"$MMTRACE" dump -i "$recording" >dump.out || fail "dump failed"
+# Calls of others count too.
+lost=$(attribute_lost syscalls:sys_exit_mmap truth)
+[ $(($(recorded mmap) + lost)) -ge "$made_mmap" ] ||
+	fail "$(recorded mmap) recorded and $lost lost calls of mmap are fewer than the $made_mmap that were made"
+expect_json ".completeness.lost_events == $(all_lost)"
+expect_missed 1 1
+let_end

@@ -90,19 +90,56 @@ START_TEST(those_that_are_back_are_told)
 }
 END_TEST
 
+/* Between two looks; who is still away is told when it is back. */
+START_TEST(one_was_away_for_a_moment)
+{
+	cpu_list online = {0}, stopped = {0};
+	int cpu = -1;
+
+	note("0-3", "0-2", true);
+	ck_assert(cpus_parse("0-2", &online) && cpus_parse("1,3", &stopped));
+	ck_assert(cpu_watch_note_stopped(&watch, &stopped, &online));
+	ck_assert_uint_eq(watch.unseen.count, 1);
+	ck_assert_int_eq(watch.unseen.items[0], 1);
+	ck_assert(cpu_watch_take_back(&watch, &online, &cpu));
+	ck_assert_int_eq(cpu, 1);
+	ck_assert(!cpu_watch_take_back(&watch, &online, &cpu));
+	vector_deinit(&online);
+	vector_deinit(&stopped);
+}
+END_TEST
+
+/* No more than are online. */
+START_TEST(too_many_that_may_come)
+{
+	static const int expected[] = {1, 2, 0, 3};
+	size_t left_out;
+	cpu_list cpus = {0};
+
+	ck_assert(cpus_parse("1-2", &cpus));
+	ck_assert(cpus_add_offline("0-255\n", "on\n", &cpus, &left_out));
+	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
+	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
+	ck_assert_uint_eq(left_out, 252);
+	vector_deinit(&cpus);
+}
+END_TEST
+
 /* After those that are online. */
 START_TEST(those_that_may_come)
 {
 	static const int expected[] = {0, 1, 3, 2, 4};
+	size_t left_out;
 	cpu_list cpus = {0};
 
 	ck_assert(cpus_parse("0-1,3", &cpus));
-	ck_assert(cpus_add_offline("0-4\n", "off\n", &cpus));
-	ck_assert(cpus_add_offline("0-4\n", "forceoff\n", &cpus));
+	ck_assert(cpus_add_offline("0-4\n", "off\n", &cpus, &left_out));
+	ck_assert(cpus_add_offline("0-4\n", "forceoff\n", &cpus, &left_out));
 	ck_assert_uint_eq(cpus.count, 3);
-	ck_assert(cpus_add_offline("0-4\n", "on\n", &cpus));
+	ck_assert(cpus_add_offline("0-4\n", "on\n", &cpus, &left_out));
 	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
 	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
+	ck_assert_uint_eq(left_out, 0);
 	vector_deinit(&cpus);
 }
 END_TEST
@@ -118,7 +155,9 @@ int main(void)
 	tcase_add_loop_test(tests, one_comes_online, 0, 2);
 	tcase_add_loop_test(tests, one_goes_and_comes_back, 0, 2);
 	tcase_add_test(tests, those_that_are_back_are_told);
+	tcase_add_test(tests, one_was_away_for_a_moment);
 	tcase_add_test(tests, those_that_may_come);
+	tcase_add_test(tests, too_many_that_may_come);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
