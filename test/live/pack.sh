@@ -9,14 +9,20 @@ need_perf
 find_bytes=$BUILD/test/find-bytes
 mkdir original packed
 
-# expect_equal_reports NAME [FORMS]: of original/NAME and packed/NAME, which a report names alike, in every form.
+# report_of PLACE OPTION...: into PLACE.out, with its status.
+report_of() {
+	(cd "$1" && "$MMTRACE" report --no-pager "${@:2}") >"$1.out" 2>&1
+	echo "status $?" >>"$1.out"
+}
+
+# expect_equal_reports NAME [FORMS]: of original/NAME and packed/NAME, which a report names alike, in every form. Two at once.
 expect_equal_reports() {
-	local options forms=0
+	local options forms=0 other
 	while read -r options; do
-		for place in original packed; do
-			(cd $place && "$MMTRACE" report --no-pager $options "$1") >$place.out 2>&1
-			echo "status $?" >>$place.out
-		done
+		report_of original $options "$1" &
+		other=$!
+		report_of packed $options "$1"
+		wait "$other"
 		cmp -s original.out packed.out || {
 			diff original.out packed.out | head -20 >&2
 			fail "report $options $1: not the same when it is packed"
@@ -143,7 +149,7 @@ if has_other_machine; then
 fi
 
 # Many processes and threads, with the order of racing calls.
-start_workload processes fork-busy
+start_workload processes fork-paced
 start_recording --exact-order -p "$pid"
 let_work
 stop_recording

@@ -55,8 +55,12 @@ expect_record 7 -- sh -c 'echo said; echo complained >&2; exit 7'
 [ "$(cat "$directory/record.out")" = said ] || fail "the output of the command is not its own"
 grep -q '^complained$' "$directory/record.log" || fail "the errors of the command are lost"
 expect_record 137 -- sh -c 'kill -9 $$'
-expect_record 0 --duration 300ms -- sleep 60
-grep -q SIGTERM "$directory/record.log" && fail "the command ended: $(cat "$directory/record.log")"
+# Nothing is said of one that ends. The second that it has for that may be too short on a busy machine, but not each time.
+said_nothing_of_it() {
+	expect_record 0 --duration 300ms -- sleep 60
+	! grep -q SIGTERM "$directory/record.log"
+}
+wait_until "a command to end within a second of SIGTERM" said_nothing_of_it
 # One that does not listen to SIGTERM, until it is let go.
 begin_recording -- sh -c 'trap "" TERM; : >deaf; until [ -e enough ]; do sleep 0.1; done'
 wait_until "the command to be deaf" test -e deaf
