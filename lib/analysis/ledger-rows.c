@@ -36,13 +36,19 @@ static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns,
 	row->change[ledger->latest_bucket] += bytes;
 }
 
-static void add_step(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+static void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns, uint64_t bytes)
 {
 	uint64_t start_ns = ledger->options.from_ns;
 	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
 
-	if (!steps_of_rows_add(&ledger->steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
+	if (!steps_of_rows_add(steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
 		ledger->out_of_memory = true;
+}
+
+void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	if (row != LEDGER_NO_ROW && ledger->options.every_ns)
+		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, time_ns, bytes);
 }
 
 static void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
@@ -51,7 +57,7 @@ static void change_row(struct ledger *ledger, uint32_t number, const struct row_
 
 	add_change(ledger, row, change->trend_ns, change->bytes);
 	if (ledger->options.every_ns)
-		add_step(ledger, number, change->trend_ns, change->bytes);
+		add_step(ledger, &ledger->steps, number, change->trend_ns, change->bytes);
 	row->unfreed_bytes += change->bytes;
 	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;
@@ -62,6 +68,10 @@ static void change_row(struct ledger *ledger, uint32_t number, const struct row_
 static void make_change(struct ledger *ledger, const struct row_change *change)
 {
 	if (change->row == LEDGER_NO_ROW)
+		return;
+	if (change->reserved)
+		ledger_rows_reserve(ledger, change->row, change->trend_ns, change->reserved);
+	if (!change->bytes)
 		return;
 	change_row(ledger, change->row, change);
 	change_row(ledger, LEDGER_ROW_TOTAL, change);
@@ -110,19 +120,27 @@ void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, 
 	limit_changes(ledger);
 }
 
-void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
+/* `change` of a birth whose stack is not told. */
+static void wait_for_row(struct ledger *ledger, struct birth *birth, struct row_change change)
 {
-	const struct row_change change = {.time_ns = ledger->now_ns,
-					  .trend_ns = trend_ns,
-					  .bytes = bytes,
-					  .previous = birth->last_change,
-					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
-
 	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
 		return;
+	change.time_ns = ledger->now_ns;
+	change.previous = birth->last_change;
+	change.birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST;
 	birth->last_change = row_changes_add(&ledger->changes, &change);
 	ledger->out_of_memory |= !birth->last_change;
 	limit_changes(ledger);
+}
+
+void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
+{
+	wait_for_row(ledger, birth, (struct row_change){.trend_ns = trend_ns, .bytes = bytes});
+}
+
+void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t time_ns, uint64_t bytes)
+{
+	wait_for_row(ledger, birth, (struct row_change){.trend_ns = time_ns, .reserved = bytes});
 }
 
 void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,

@@ -13,6 +13,11 @@ void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, 
 /* The same of a birth whose stack is not told. */
 void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes);
 
+/* The same two for `bytes` of the total that are PROT_NONE or, modulo 2^64, no longer are: of a row, which says whether
+ * they count; in steps alone. */
+void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
+void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t time_ns, uint64_t bytes);
+
 /* The row of a birth is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
 void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row);
 

@@ -36,6 +36,7 @@ void ledger_deinit(struct ledger *ledger)
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
 	steps_of_rows_deinit(&ledger->steps);
+	steps_of_rows_deinit(&ledger->reserved_steps);
 	row_changes_deinit(&ledger->changes);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->free_commits);
@@ -142,7 +143,6 @@ static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, ui
 {
 	uint32_t index = (uint32_t)ledger->births.count;
 
-	ledger->left_out |= birth.side != LEDGER_INSIDE;
 	if (ledger->free_births.count)
 		index = ledger->free_births.items[--ledger->free_births.count];
 	else if (!vector_append(&ledger->births))
@@ -214,6 +214,19 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	forget_empty(ledger, birth);
 }
 
+void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
+{
+	struct birth *birth = ledger->options.every_ns ? find_birth(ledger, number) : NULL;
+
+	if (!birth)
+		return;
+	birth->reserved_bytes += bytes;
+	if (!birth->settled)
+		ledger_rows_reserve_waiting(ledger, birth, ledger->now_ns, bytes);
+	else if (birth->account != LEDGER_NO_ACCOUNT)
+		ledger_rows_reserve(ledger, ledger->accounts.items[birth->account].row, ledger->now_ns, bytes);
+}
+
 void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
 {
 	const struct birth *reserver = find_birth(ledger, reserved);
@@ -239,7 +252,6 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	account->row = ONLY_ROW;
 	if (options->find_row)
 		error = options->find_row(options->context, account, &account->row);
-	ledger->left_out |= account->row == LEDGER_NO_ROW;
 	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
 		if (!vector_append(&ledger->rows))
 			return &error_no_memory;
@@ -301,8 +313,10 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	account->freed_bytes += birth->born_bytes - birth->live_bytes;
 	account->freed_count += !birth->live_bytes;
 	ledger_rows_tell(ledger, birth, account->row);
-	if (birth->unordered)
-		ledger_rows_change(ledger, account->row, birth->time_ns, birth->live_bytes);
+	if (!birth->unordered)
+		return;
+	ledger_rows_change(ledger, account->row, birth->time_ns, birth->live_bytes);
+	ledger_rows_reserve(ledger, account->row, birth->time_ns, birth->reserved_bytes);
 }
 
 static void enter_thread(struct ledger *ledger, struct birth *birth)

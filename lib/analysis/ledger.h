@@ -41,11 +41,12 @@ struct birth {
 			   none */
 	uint64_t time_ns;
 	uint64_t born_bytes, live_bytes;
-	uint64_t last_change; /* number of its last row change that waits for its stack; 0: none */
-	uint8_t side;	      /* enum ledger_side */
-	bool unordered;	      /* its stack was waited for too long: its bytes come to their row when it is told */
-	bool settled;	      /* its stack is told */
-	bool found;	      /* of calls that were lost, see ledger_found() */
+	uint64_t reserved_bytes; /* of the live ones, PROT_NONE; kept where steps are */
+	uint64_t last_change;	 /* number of its last row change that waits for its stack; 0: none */
+	uint8_t side;		 /* enum ledger_side */
+	bool unordered;		 /* its stack was waited for too long: its bytes come to their row when it is told */
+	bool settled;		 /* its stack is told */
+	bool found;		 /* of calls that were lost, see ledger_found() */
 	bool in_use;
 };
 
@@ -114,8 +115,9 @@ struct ledger {
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
-	struct steps_of_rows steps; /* since from_ns, each as long as every_ns */
-	struct row_changes changes; /* of rows, behind the first whose row is not known */
+	struct steps_of_rows steps;	     /* since from_ns, each as long as every_ns */
+	struct steps_of_rows reserved_steps; /* what of the total is PROT_NONE: row LEDGER_ROW_TOTAL alone */
+	struct row_changes changes;	     /* of rows, behind the first whose row is not known */
 	VECTOR(uint32_t)
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
 	VECTOR(uint32_t) free_commits;
@@ -131,7 +133,6 @@ struct ledger {
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* that of the last change, which most changes are in */
 	uint64_t latest_start_ns, latest_end_ns; /* its bounds */
-	bool left_out;				 /* some birth was outside the window, or some account in no row */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
 
@@ -147,6 +148,10 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
  * BIRTH_FIRST are ignored. */
 void ledger_born(struct ledger *ledger, uint32_t birth, uint32_t kind, uint64_t bytes);
 void ledger_released(struct ledger *ledger, uint32_t birth, uint64_t bytes, uint32_t releaser);
+
+/* Bytes of a birth are PROT_NONE now or, modulo 2^64, no longer are; told after their birth and before their release.
+ */
+void ledger_reserved(struct ledger *ledger, uint32_t birth, uint64_t bytes);
 
 /* `birth` takes the place of PROT_NONE bytes of `reserved`. */
 void ledger_replaces(struct ledger *ledger, uint32_t birth, uint32_t reserved);

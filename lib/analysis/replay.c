@@ -45,6 +45,16 @@ static void on_born(void *context, const struct space_interval *interval)
 	if (interval->birth >= BIRTH_FIRST)
 		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval),
 			    interval->end - interval->start);
+	if (!interval->attributes.protection)
+		ledger_reserved(&replay->ledger, interval->birth, interval->end - interval->start);
+}
+
+static void on_protected(void *context, const struct space_interval *interval)
+{
+	const struct observed *observed = context;
+	uint64_t bytes = interval->end - interval->start;
+
+	ledger_reserved(&observed->replay->ledger, interval->birth, interval->attributes.protection ? -bytes : bytes);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -56,6 +66,8 @@ static void on_released(void *context, const struct space_interval *interval, ui
 
 	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->birth, interval->birth);
+	if (!interval->attributes.protection)
+		ledger_reserved(&replay->ledger, interval->birth, -bytes);
 	ledger_released(&replay->ledger, interval->birth, bytes, releaser);
 }
 
@@ -70,8 +82,11 @@ static bool observe(void *context, struct process *process, struct space_observe
 		return false;
 	}
 	*observed = (struct observed){.replay = replay, .process = process->index};
-	*observer_ret =
-	    (struct space_observer){.found = on_found, .born = on_born, .released = on_released, .context = observed};
+	*observer_ret = (struct space_observer){.found = on_found,
+						.born = on_born,
+						.released = on_released,
+						.protected = on_protected,
+						.context = observed};
 	return true;
 }
 

@@ -16,47 +16,6 @@ void steps_deinit(struct steps *steps)
 	vector_deinit(&steps->others_live);
 }
 
-/* Calls whose stack is waited for have no account yet, but their bytes are there. */
-static bool is_counted(const struct steps *steps, const struct replay *replay, const struct space_interval *interval)
-{
-	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
-
-	if (holdings_owner(replay, interval))
-		return true;
-	if (!birth || birth->settled || birth->side != LEDGER_INSIDE)
-		return false;
-	return (!replay->classes || replay->classes >> classes_kind_class(birth->kind) & 1) &&
-	       rows_selects(steps->rows, processes_at(replay->processes, birth->process));
-}
-
-/* Every byte that a call has mapped counts: the model's own sums are those of a walk. */
-static bool counts_everything(const struct steps *steps, const struct replay *replay)
-{
-	return !replay->classes && !steps->rows->options->pids && !replay->ledger.left_out;
-}
-
-static void add_space(const struct steps *steps, const struct replay *replay, const struct space *space,
-		      struct mmt_step *step)
-{
-	const struct space_interval *interval;
-
-	if (counts_everything(steps, replay)) {
-		struct space_counts counts = space_counts(space);
-
-		step->committed_bytes += counts.committed_bytes;
-		step->reserved_bytes += counts.reserved_bytes;
-		return;
-	}
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
-		if (!is_counted(steps, replay, interval))
-			continue;
-		if (interval->attributes.protection)
-			step->committed_bytes += interval->end - interval->start;
-		else
-			step->reserved_bytes += interval->end - interval->start;
-	}
-}
-
 /*
  * A process that has ended gave everything back, while any other lives: as a report at that moment has it. One that was
  * asked for by number counts as before its end.
@@ -85,7 +44,7 @@ static bool note_living(struct steps *steps)
 	return true;
 }
 
-/* Everything before `time_ns` has been applied: the moments up to it have the figures of now. */
+/* Everything before `time_ns` has been applied: the moments up to it are those of now. */
 static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
 {
 	struct steps *steps = context;
@@ -103,12 +62,6 @@ static struct mmt_error *pass_moments(void *context, struct replay *replay, uint
 	if (time_ns < replay->watch.moment_ns)
 		return NULL;
 	others_live = find_living(steps, replay);
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (!process->borrows_space && !(process->ended && others_live))
-			add_space(steps, replay, process->space, &step);
-	}
 	while (replay->watch.moment_ns <= time_ns) {
 		if (steps->items.count >= STEPS_MAX)
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
@@ -122,14 +75,15 @@ static struct mmt_error *pass_moments(void *context, struct replay *replay, uint
 }
 
 /* A row did not have these bytes at the moments from `step` on at which others lived. */
-static bool take_back(const struct steps *steps, struct ledger *ledger, uint32_t row, uint64_t step, uint64_t bytes)
+static bool take_back(const struct steps *steps, struct steps_of_rows *rows, uint32_t row, uint64_t step,
+		      uint64_t bytes)
 {
 	for (size_t i = 0; i < steps->others_live.count; i++) {
 		const struct step_range *range = &steps->others_live.items[i];
 		size_t start = range->start > step ? range->start : step;
 
-		if (start < range->end && (!steps_of_rows_add(&ledger->steps, row, (uint32_t)start, -bytes) ||
-					   !steps_of_rows_add(&ledger->steps, row, (uint32_t)range->end, bytes)))
+		if (start < range->end && (!steps_of_rows_add(rows, row, (uint32_t)start, -bytes) ||
+					   !steps_of_rows_add(rows, row, (uint32_t)range->end, bytes)))
 			return false;
 	}
 	return true;
@@ -138,7 +92,8 @@ static bool take_back(const struct steps *steps, struct ledger *ledger, uint32_t
 static struct mmt_error *take_back_space(const struct steps *steps, struct replay *replay,
 					 const struct process *process)
 {
-	uint64_t from_ns = replay->ledger.options.from_ns, total = 0;
+	uint64_t from_ns = replay->ledger.options.from_ns, total = 0, reserved = 0;
+	struct ledger *ledger = &replay->ledger;
 	uint64_t step = process->ended_ns > from_ns ? (process->ended_ns - from_ns) / steps->every_ns : 0;
 	const struct space_interval *interval;
 
@@ -146,11 +101,15 @@ static struct mmt_error *take_back_space(const struct steps *steps, struct repla
 		const struct account *account = holdings_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
-		if (account && !take_back(steps, &replay->ledger, account->row, step, bytes))
+		if (account && !take_back(steps, &ledger->steps, account->row, step, bytes))
 			return &error_no_memory;
 		total += bytes;
+		reserved += interval->attributes.protection ? 0 : bytes;
 	}
-	return take_back(steps, &replay->ledger, LEDGER_ROW_TOTAL, step, total) ? NULL : &error_no_memory;
+	if (!take_back(steps, &ledger->steps, LEDGER_ROW_TOTAL, step, total) ||
+	    !take_back(steps, &ledger->reserved_steps, LEDGER_ROW_TOTAL, step, reserved))
+		return &error_no_memory;
+	return NULL;
 }
 
 /* What has ended and still counts in the report, since nothing lived on, did not count while others lived. */
@@ -193,16 +152,20 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 				struct mmt_report *report)
 {
 	uint64_t *unfreed = arena_alloc(arena, report->step_count, sizeof(*unfreed));
+	uint64_t *reserved = arena_alloc(arena, report->step_count, sizeof(*reserved));
 	struct mmt_step *published = arena_alloc(arena, report->step_count, sizeof(*published));
 
-	if (!unfreed || !published)
+	if (!unfreed || !reserved || !published)
 		return &error_no_memory;
 	if (!report->step_count)
 		return NULL;
 	steps_of_rows_get(&replay->ledger.steps, LEDGER_ROW_TOTAL, unfreed, report->step_count);
+	steps_of_rows_get(&replay->ledger.reserved_steps, LEDGER_ROW_TOTAL, reserved, report->step_count);
 	for (size_t i = 0; i < steps->items.count; i++) {
 		published[i] = steps->items.items[i];
 		published[i].unfreed_bytes = unfreed[i];
+		published[i].reserved_bytes = reserved[i] < unfreed[i] ? reserved[i] : unfreed[i];
+		published[i].committed_bytes = unfreed[i] - published[i].reserved_bytes;
 	}
 	published[report->step_count - 1] = (struct mmt_step){.to_ns = report->to_ns,
 							      .unfreed_bytes = report->unfreed_bytes,

@@ -119,6 +119,8 @@ struct space_observer {
 	/* `bytes` of `interval` go: released, replaced or forgotten. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
 			 const struct space_call *by);
+	/* All of `interval` was PROT_NONE and no longer is, or the other way round. May be NULL. */
+	void (*protected)(void *context, const struct space_interval *interval);
 	void *context;
 };
 

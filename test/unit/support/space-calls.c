@@ -16,6 +16,16 @@ static void on_born(void *context, const struct space_interval *interval)
 	struct told *told = context;
 
 	told->born[slot(interval->birth)] += interval->end - interval->start;
+	if (!interval->attributes.protection)
+		told->reserved += interval->end - interval->start;
+}
+
+static void on_protected(void *context, const struct space_interval *interval)
+{
+	struct told *told = context;
+	uint64_t bytes = interval->end - interval->start;
+
+	told->reserved += interval->attributes.protection ? -bytes : bytes;
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -25,6 +35,8 @@ static void on_released(void *context, const struct space_interval *interval, ui
 
 	ck_assert_uint_eq(bytes, interval->end - interval->start);
 	told->released[slot(interval->birth)] += bytes;
+	if (!interval->attributes.protection)
+		told->reserved -= bytes;
 	if (!by)
 		told->released_by_none += bytes;
 	else if (by->thread == -1)
@@ -36,7 +48,8 @@ static void on_released(void *context, const struct space_interval *interval, ui
 void driver_init_unknown(struct driver *driver)
 {
 	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .birth = BIRTH_FIRST - 1};
-	const struct space_observer observer = {.born = on_born, .released = on_released, .context = &driver->told};
+	const struct space_observer observer = {
+	    .born = on_born, .released = on_released, .protected = on_protected, .context = &driver->told};
 
 	ck_assert_ptr_null(space_create(&observer, PAGE, &driver->space));
 }
@@ -56,6 +69,7 @@ void driver_deinit(struct driver *driver)
 	for (size_t i = 0; i < sizeof(driver->told.born) / sizeof(*driver->told.born); i++)
 		ck_assert_msg(driver->told.born[i] == driver->told.released[i], "birth %zu: %lu born, %lu released", i,
 			      (unsigned long)driver->told.born[i], (unsigned long)driver->told.released[i]);
+	ck_assert_uint_eq(driver->told.reserved, 0);
 }
 
 void driver_call(struct driver *driver, enum space_call_kind kind, int64_t result, uint64_t a0, uint64_t a1,

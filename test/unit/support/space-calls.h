@@ -10,6 +10,7 @@
 /* What an observer was told. */
 struct told {
 	uint64_t born[64], released[64]; /* by birth; the last one: all higher ones */
+	uint64_t reserved;		 /* PROT_NONE, of all births */
 	uint64_t released_unseen;	 /* by a call with thread -1 */
 	uint64_t released_by_none;
 	int32_t last_thread; /* of the last release by a call */
