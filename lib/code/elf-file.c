@@ -100,11 +100,48 @@ static bool is_made_by_go(Elf *elf)
 	return false;
 }
 
+static size_t find_note_build_id(Elf *elf, const GElf_Phdr *header, const void **id_ret)
+{
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz,
+					      header->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t position = 0, name, description;
+	GElf_Nhdr note;
+
+	while (data && (position = gelf_getnote(data, position, &note, &name, &description))) {
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
+		    memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")))
+			continue;
+		*id_ret = (const char *)data->d_buf + description;
+		return note.n_descsz;
+	}
+	return 0;
+}
+
+/* By the sections, as the library does it, or where the running program has it: the sections may be damaged. */
+static size_t find_build_id(Elf *elf, const void **id_ret)
+{
+	ssize_t size = dwelf_elf_gnu_build_id(elf, id_ret);
+	GElf_Phdr header;
+	size_t count;
+
+	if (size > 0)
+		return (size_t)size;
+	if (elf_getphdrnum(elf, &count))
+		return 0;
+	for (size_t i = 0; i < count && i < SEGMENTS_MAX && gelf_getphdr(elf, (int)i, &header); i++) {
+		size_t found = header.p_type == PT_NOTE ? find_note_build_id(elf, &header, id_ret) : 0;
+
+		if (found)
+			return found;
+	}
+	return 0;
+}
+
 static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
 {
 	const void *found = NULL;
-	ssize_t found_size;
 	GElf_Ehdr header;
+	size_t found_size;
 	GElf_Phdr first;
 	size_t count;
 
@@ -116,8 +153,8 @@ static enum program_state check_elf(Elf *elf, uint16_t machine, const uint8_t *b
 		return PROGRAM_OTHER_BUILD;
 	if (!build_id || !build_id_size)
 		return PROGRAM_READABLE;
-	found_size = dwelf_elf_gnu_build_id(elf, &found);
-	if (found_size <= 0 || !equal_build_ids(found, (size_t)found_size, build_id, build_id_size))
+	found_size = find_build_id(elf, &found);
+	if (!equal_build_ids(found, found_size, build_id, build_id_size))
 		return PROGRAM_OTHER_BUILD;
 	return PROGRAM_READABLE;
 }
@@ -222,12 +259,12 @@ void elf_file_close(struct elf_file *file)
 size_t elf_file_build_id(const struct elf_file *file, uint8_t id_ret[20])
 {
 	const void *id;
-	ssize_t size = file->elf ? dwelf_elf_gnu_build_id(file->elf, &id) : 0;
+	size_t size = file->elf ? find_build_id(file->elf, &id) : 0;
 
-	if (size <= 0 || size > 20)
+	if (!size || size > 20)
 		return 0;
-	memcpy(id_ret, id, (size_t)size);
-	return (size_t)size;
+	memcpy(id_ret, id, size);
+	return size;
 }
 
 int elf_file_reopen(const struct elf_file *file, const char *path)

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A program maps a library whose tables lie. The report ends after little work, says once what it could not use, and all that
+# does not come through the library is as with the real one.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/stacks.bash" || exit 2
+
+need_perf
+rounds=20
+# Of a processor: a report that has an end takes a tenth of a second, and some with sanitizers.
+seconds_at_most=60
+build_native_library
+cp libnative.so real.so
+build_program gcc -o libraries "${stack_options[@]}" "$stack_sources/libraries.c" "$stage_source" -ldl
+
+# others: the stacks that do not come through the library, and what they hold.
+others() {
+	jq -r '.groups[] | select(any(.frames[]; .module == "libnative.so") | not) |
+		[.allocated_count, .unfreed, .stack_end, (.frames[] | .function)] | @tsv' report.json | sort
+}
+
+# record_library: what maps through libnative.so.
+record_library() {
+	"$MMTRACE" record -q -g dwarf,16384 -o "$recording" -- ./libraries --exit "$directory/libnative.so" $rounds \
+		>workload.out 2>record.log || fail "record: $(cat workload.out record.log)"
+}
+
+# expect_bounded_report KIND WARNINGS: so many lines of it name the library.
+expect_bounded_report() {
+	export XDG_CACHE_HOME=$directory/names-$1
+	(
+		ulimit -t $seconds_at_most
+		exec "$MMTRACE" report --json --limit 0 -i "$recording" >report.json 2>report.log
+	) || fail "$1: report ended with status $?: $(cat report.log)"
+	expect_json '.completeness.lost_events == 0 and (.completeness.damaged or .completeness.incomplete | not)'
+	expect_json "[.completeness.lacks[] | select(contains(\"libnative.so\"))] | length == $2"
+	expect_json ".completeness.lacks | length <= 2 * $2" # what to do about it
+	others | cmp - others.txt || fail "$1: other stacks are not as with the real library: $(others | diff others.txt -)"
+}
+
+# expect_calls COUNT FILTER: stacks through the library, of which the filter is true.
+expect_calls() {
+	expect_json "[.groups[] | select(any(.frames[]; .module == \"libnative.so\")) | select($2) | .allocated_count] | add == $1"
+}
+
+record_library
+report_json
+others >others.txt
+[ "$(wc -l <others.txt)" -ge 5 ] || fail "few other stacks: $(cat others.txt)"
+whole='.stack_end == "entry" and any(.frames[]; .function == "one_round") and any(.frames[]; .function == "native_leak")'
+expect_calls $((3 * rounds)) "$whole"
+
+# The code itself tells how to unwind it, and the symbols that the running program needs what it is called.
+for kind in section-sizes looped-table debug-information; do
+	cp real.so libnative.so
+	python3 "$support/damage-program.py" libnative.so $kind || fail "damage-program.py $kind"
+	record_library
+	expect_bounded_report $kind 0
+	expect_calls $((3 * rounds)) "$whole"
+done
+
+# References that lead back, ranges that all functions share, a million lines.
+build_program gcc -shared -fPIC -O2 -fomit-frame-pointer -D_GNU_SOURCE -I"$SOURCE/test/workload" -o libnative.so \
+	"$stack_sources/native.c" "$stack_sources/endless.s"
+record_library
+expect_bounded_report endless 0
+expect_calls $((3 * rounds)) "$whole"
+
+# Rows that are well formed and wrong: the stacks end there, and the summary says of how many.
+cp real.so libnative.so
+python3 "$support/damage-program.py" libnative.so still-rows || fail "damage-program.py still-rows"
+record_library
+expect_bounded_report still-rows 0
+expect_calls $((3 * rounds)) '.stack_end == "invalid" and .frames[-1].function == "native_leak"'
+expect_json ".completeness.stacks_by_end.invalid == 3 * $rounds"
+"$MMTRACE" report --no-pager -i "$recording" >shown.txt || fail "report"
+[ "$(grep -c 'stacks' shown.txt)" = 1 ] || fail "not said once that stacks are not whole: $(cat shown.txt)"
+
+# What is no program any more is named.
+cp real.so libnative.so
+record_library
+python3 "$support/damage-program.py" libnative.so program-headers || fail "damage-program.py program-headers"
+expect_bounded_report program-headers 1
+expect_json '.completeness.lacks[0] | contains("libnative.so cannot be read as a program")'
