@@ -13,6 +13,8 @@ struct compressor;
 struct decompressor;
 
 struct mmt_error *compressor_create(struct compressor **compressor_ret) MMT_MUST_CHECK;
+/* From now on what is compressed are records of a kernel's ring, not text or programs. */
+void compressor_expect_records(struct compressor *compressor);
 void compressor_destroy(struct compressor *compressor);
 /* One complete zstd frame, appended to `buffer`. */
 struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size,

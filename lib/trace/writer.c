@@ -26,6 +26,8 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
 	if (!error)
+		compressor_expect_records(writer->compressor);
+	if (!error)
 		error = strcmp(path, "-") == 0 ? output_file_open_stream(&writer->file)
 					       : output_file_open(path, &writer->file);
 	if (error) {
