@@ -5,10 +5,11 @@
 #include <string.h>
 
 #define CHUNK_RANGES 64
+#define FREE_START UINT64_MAX
 
 struct interval_chunk {
 	size_t count;
-	uint64_t starts[CHUNK_RANGES];
+	uint64_t starts[CHUNK_RANGES]; /* behind the last range FREE_START */
 	struct interval_node *nodes[CHUNK_RANGES];
 };
 
@@ -42,23 +43,32 @@ void intervals_deinit(struct intervals *intervals)
 	*intervals = (struct intervals){0};
 }
 
-/* How many of the ascending numbers are at or below `limit`; no branch depends on them. Three of them at a time, which
- * do not wait for each other. */
+/* How many of the ascending numbers are at or below `limit`; no branch depends on them, only on how many there are.
+ * Three of them at a time, which do not wait for each other. */
 static inline size_t count_up_to(const uint64_t *numbers, size_t count, uint64_t limit)
 {
 	const uint64_t *base = numbers;
+	size_t passed = 0;
 
 	while (count > 3) {
 		size_t quarter = count / 4;
-		size_t passed = (size_t)(base[quarter - 1] <= limit) + (base[2 * quarter - 1] <= limit) +
-				(base[3 * quarter - 1] <= limit);
+		size_t quarters = (size_t)(base[quarter - 1] <= limit) + (base[2 * quarter - 1] <= limit) +
+				  (base[3 * quarter - 1] <= limit);
 
-		base += passed * quarter;
+		base += quarters * quarter;
 		count -= 3 * quarter;
 	}
-	for (; count && *base <= limit; count--)
-		base++;
-	return (size_t)(base - numbers);
+	for (size_t i = 0; i < count; i++)
+		passed += base[i] <= limit;
+	return (size_t)(base - numbers) + passed;
+}
+
+/* The same in a chunk, whose search takes the same steps however many ranges it has. */
+static inline size_t count_in_chunk(const struct interval_chunk *chunk, uint64_t limit)
+{
+	size_t count = count_up_to(chunk->starts, CHUNK_RANGES, limit);
+
+	return count < chunk->count ? count : chunk->count;
 }
 
 /* Whether the last range that starts at or below `address` is where something was found last. */
@@ -167,6 +177,13 @@ static bool grow_directory(struct intervals *intervals)
 	return true;
 }
 
+/* Those behind the last range, up to `end`. */
+static void free_starts(struct interval_chunk *chunk, size_t end)
+{
+	for (size_t i = chunk->count; i < end; i++)
+		chunk->starts[i] = FREE_START;
+}
+
 /* NULL: out of memory. */
 static struct interval_chunk *insert_chunk(struct intervals *intervals, size_t at)
 {
@@ -176,6 +193,7 @@ static struct interval_chunk *insert_chunk(struct intervals *intervals, size_t a
 	if (!chunk)
 		return NULL;
 	chunk->count = 0;
+	free_starts(chunk, CHUNK_RANGES);
 	memmove(intervals->chunks + at + 1, intervals->chunks + at, behind * sizeof(*intervals->chunks));
 	memmove(intervals->starts + at + 1, intervals->starts + at, behind * sizeof(*intervals->starts));
 	intervals->chunks[at] = chunk;
@@ -202,6 +220,7 @@ static void move_ranges(struct interval_chunk *to, struct interval_chunk *from, 
 	memcpy(to->nodes + to->count, from->nodes + first, count * sizeof(*to->nodes));
 	to->count += count;
 	from->count = first;
+	free_starts(from, first + count);
 }
 
 static bool split_chunk(struct intervals *intervals, size_t at)
@@ -357,6 +376,7 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	memmove(chunk->starts + place.index, chunk->starts + place.index + 1, behind * sizeof(*chunk->starts));
 	memmove(chunk->nodes + place.index, chunk->nodes + place.index + 1, behind * sizeof(*chunk->nodes));
 	chunk->count--;
+	free_starts(chunk, chunk->count + 1);
 	intervals->count--;
 	put_spare(intervals, node);
 	shrink(intervals, place.chunk);
