@@ -427,8 +427,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	struct lookup lookup = {.view = view, .process = process, .time_ns = stack->time_ns};
 	struct unwind_callbacks callbacks = {
 	    .find = find_code, .find_stub = find_stub, .follows_call = follows_call, .context = &lookup};
-	struct unwind_registers registers = {.known = stack->registers.known};
-	struct unwind_input input = {.registers = &registers,
+	struct unwind_input input = {.registers = &stack->registers,
 				     .stack = copied_stack(stack),
 				     .stack_size = stack->bytes ? stack->byte_count : 0,
 				     .callchain = stack->callchain,
@@ -438,16 +437,14 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	uint32_t generation;
 	struct mmt_error *error;
 
-	_Static_assert(UNWIND_REGISTERS == EVENT_REGISTERS, "one numbering");
 	if (view->metadata->packed) {
 		if (!stack->resolved || stack->resolved > view->resolved.count)
 			return code_view_no_stack(view, stack_ret);
 		*stack_ret = view->resolved.items[stack->resolved - 1];
 		return NULL;
 	}
-	if (!input.callchain_count && (!registers.known || !input.stack_size))
+	if (!input.callchain_count && (!stack->registers.known || !input.stack_size))
 		return code_view_no_stack(view, stack_ret);
-	memcpy(registers.values, stack->registers.values, sizeof(registers.values));
 	error = find_generation(view, process, stack->time_ns, &generation);
 	if (error)
 		return error;

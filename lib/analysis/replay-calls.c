@@ -23,7 +23,7 @@ static struct event_stack join_stacks(const struct event_stack *truth, const str
 	joined.bytes = dump->bytes;
 	joined.byte_count = dump->byte_count;
 	joined.bytes_wanted = dump->bytes_wanted;
-	for (unsigned i = 0; i < EVENT_REGISTERS; i++) {
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
 		if (dump->registers.known >> i & 1)
 			joined.registers.values[i] = dump->registers.values[i];
 	}

@@ -33,9 +33,9 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 	return kept_sample_set_stack(kept, &event->call.stack);
 }
 
-static bool same_registers(const struct event_registers *left, const struct event_registers *right)
+static bool same_registers(const struct register_values *left, const struct register_values *right)
 {
-	for (unsigned i = 0; i < EVENT_REGISTERS; i++) {
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
 		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
 			return false;
 	}

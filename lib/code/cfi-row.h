@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/registers.h"
+
 /* DWARF numbers below this are looked at: the general registers of every architecture. */
-#define CFI_REGISTERS 33
+#define CFI_REGISTERS REGISTER_NUMBERS
 
 enum cfi_rule_kind {
 	CFI_RULE_SAME,		   /* register unchanged */

@@ -18,15 +18,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/registers.h"
 #include "code/cfi-row.h"
 
 #define UNWIND_REGISTERS CFI_REGISTERS
-
-/* DWARF numbers of the architecture; as trace/event.h has them. */
-struct unwind_registers {
-	uint64_t values[UNWIND_REGISTERS];
-	uint64_t known;
-};
 
 enum code_kind {
 	CODE_NONE,   /* nothing executable there */
@@ -105,7 +100,7 @@ struct unwind_frame {
 };
 
 struct unwind_input {
-	const struct unwind_registers *registers; /* known == 0: none */
+	const struct register_values *registers; /* known == 0: none */
 	const uint8_t *stack;	   /* copy of the memory from the stack pointer on; NULL: none was asked for */
 	size_t stack_size;	   /* 0: not one byte of it could be copied */
 	const uint64_t *callchain; /* NULL: none; [0] is the instruction pointer */

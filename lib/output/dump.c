@@ -79,9 +79,9 @@ static const char *name_role(enum attribute_role role)
 }
 
 static void print_registers(FILE *stream, const struct architecture *architecture,
-			    const struct event_registers *registers)
+			    const struct register_values *registers)
 {
-	for (size_t i = 0; i < EVENT_REGISTERS; i++) {
+	for (size_t i = 0; i < REGISTER_NUMBERS; i++) {
 		if (registers->known >> i & 1 && architecture->register_names[i])
 			fprintf(stream, " %s=%#" PRIx64, architecture->register_names[i], registers->values[i]);
 	}

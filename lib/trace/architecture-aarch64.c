@@ -17,7 +17,7 @@ static const int8_t perf_to_dwarf[REGISTERS] = {
     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
 };
 
-static const char *const register_names[EVENT_REGISTERS] = {
+static const char *const register_names[REGISTER_NUMBERS] = {
     "x0",  "x1",  "x2",	 "x3",	"x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
     "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
     "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp",  "pc",

@@ -64,7 +64,7 @@ static const int8_t perf_to_dwarf[PERF_REGISTERS] = {
     [PERF_R13] = DWARF_R13, [PERF_R14] = DWARF_R14, [PERF_R15] = DWARF_R15,
 };
 
-static const char *const register_names[EVENT_REGISTERS] = {
+static const char *const register_names[REGISTER_NUMBERS] = {
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip",
 };
 

@@ -17,7 +17,7 @@ struct architecture {
 	/* perf register number (bit in sample_regs_user) -> DWARF number, -1: of no use; perf_register_count entries.
 	 */
 	const int8_t *perf_to_dwarf;
-	const char *const *register_names; /* by DWARF number; EVENT_REGISTERS entries, NULL: none */
+	const char *const *register_names; /* by DWARF number; REGISTER_NUMBERS entries, NULL: none */
 	unsigned perf_register_count;
 	uint8_t argument_registers[6];				   /* DWARF numbers at the call's exit */
 	bool first_argument_lost;				   /* the result overwrites it (aarch64) */

@@ -95,7 +95,7 @@ static void skip_branches(struct bytes *bytes, uint64_t branch_type)
 	bytes_skip(bytes, count * entry);
 }
 
-static void read_registers(const struct decode_fields *fields, struct bytes *bytes, struct event_registers *registers)
+static void read_registers(const struct decode_fields *fields, struct bytes *bytes, struct register_values *registers)
 {
 	uint64_t abi = bytes_u64(bytes);
 	const uint8_t *values;
@@ -155,7 +155,7 @@ static bool holds_field(const struct bytes *raw, const struct tracepoint_field *
 
 static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
 {
-	const struct event_registers *registers = &event->call.stack.registers;
+	const struct register_values *registers = &event->call.stack.registers;
 	size_t count = call_describe(event->call.call)->arguments;
 
 	if (architecture->first_argument_lost)

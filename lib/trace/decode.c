@@ -55,7 +55,7 @@ static void find_body(const struct reader_metadata *metadata, const struct perf_
 
 		if (!(attr->sample_regs_user >> i & 1))
 			continue;
-		if (number < 0 || number >= EVENT_REGISTERS)
+		if (number < 0 || number >= REGISTER_NUMBERS)
 			number = -1;
 		else
 			fields->registers_known |= 1ULL << number;

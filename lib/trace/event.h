@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/registers.h"
+
 enum event_kind {
 	EVENT_CALL,	  /* a memory syscall returned */
 	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
@@ -56,14 +58,6 @@ enum snapshot_kind {
 	SNAPSHOT_KINDS,
 };
 
-/* Registers by their number in the DWARF tables of the architecture, which is what unwinding needs. */
-#define EVENT_REGISTERS 33
-
-struct event_registers {
-	uint64_t values[EVENT_REGISTERS]; /* DWARF numbers; x86-64: 6 rbp, 7 rsp, 16 the instruction pointer */
-	uint64_t known;			  /* bit n: values[n] was recorded */
-};
-
 struct event_stack {
 	uint64_t time_ns;	   /* when it was taken */
 	uint32_t resolved;	   /* packed recordings: number of the stack in their table, plus 1; 0: it has none */
@@ -72,7 +66,7 @@ struct event_stack {
 	size_t callchain_count;
 	uint64_t callchain_number;	  /* of this reader: equal ones are equal callchains; 0: not known */
 	bool callchain_full;		  /* as long as the kernel allows: the outer end may be cut */
-	struct event_registers registers; /* known == 0: none */
+	struct register_values registers; /* known == 0: none */
 	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */
 	size_t byte_count;		  /* really copied (dyn_size) */
 	size_t bytes_wanted; /* asked for: when byte_count is less, the stack's end or an absent page came first */

@@ -112,7 +112,7 @@ static void compare_stacks(const struct event_stack *ahead, const struct event_s
 	ck_assert_uint_eq(ahead->bytes_wanted, usual->bytes_wanted);
 	if (need_registers || ahead->registers.known)
 		ck_assert_uint_eq(ahead->registers.known, usual->registers.known);
-	for (unsigned i = 0; i < EVENT_REGISTERS; i++) {
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
 		if (ahead->registers.known >> i & 1)
 			ck_assert_uint_eq(ahead->registers.values[i], usual->registers.values[i]);
 	}

@@ -233,7 +233,7 @@ END_TEST
 static struct event twin(uint64_t flags, const uint8_t *stack, size_t stack_size)
 {
 	struct event event = {.kind = EVENT_CALL, .call = {.call = CALL_MMAP, .result = (int64_t)ADDRESS}};
-	struct event_registers *registers = &event.call.stack.registers;
+	struct register_values *registers = &event.call.stack.registers;
 
 	registers->known = 1U << 7 | 1U << 6 | 1U << 8 | 1U << 15;
 	registers->values[6] = 0x7fff0100;

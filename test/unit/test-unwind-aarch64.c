@@ -28,7 +28,7 @@ enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };
 static struct cfi_row rows[5];
 static struct cfi_rule rules[5][3];
 static uint64_t words[WORDS];
-static struct unwind_registers registers;
+static struct register_values registers;
 static struct unwind_input input;
 static struct unwind_result result;
 
@@ -114,7 +114,7 @@ static void set_up(void)
 	set_row(ENTRY, SP, 0)->rule_count = 1;
 	rules[3][0] = (struct cfi_rule){.number = LR, .kind = CFI_RULE_UNDEFINED};
 	set_row(TRAMPOLINE, SP, 0)->signal_frame = true;
-	registers = (struct unwind_registers){.known = (1ULL << 33) - 1};
+	registers = (struct register_values){.known = (1ULL << 33) - 1};
 	registers.values[SP] = STACK;
 	input = (struct unwind_input){
 	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words)};

@@ -18,7 +18,7 @@ enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 static struct cfi_row rows[3];
 static struct cfi_rule rules[3][2];
 static uint64_t words[32], chain[4];
-static struct unwind_registers registers;
+static struct register_values registers;
 static struct unwind_input input;
 static struct unwind_result result;
 static struct unwind_memo *memo;
@@ -57,7 +57,7 @@ static void build_stack(uint64_t stack)
 	words[9] = JIT + 4;
 	words[16] = 0;
 	words[17] = ENTRY + 2;
-	registers = (struct unwind_registers){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
+	registers = (struct register_values){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
 	registers.values[RSP] = stack;
 	registers.values[RBP] = stack + 8 * 8;
 	registers.values[RIP] = LEAF + 2;

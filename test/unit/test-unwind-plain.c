@@ -155,7 +155,7 @@ START_TEST(test_random_rows)
 	uint64_t words[WORDS], deep = 0, spliced = 0, ways[UNWIND_BY_CALLCHAIN + 1] = {0};
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		struct unwind_registers registers = {.known = UINT64_MAX >> 31};
+		struct register_values registers = {.known = UINT64_MAX >> 31};
 		uint64_t chain[] = {CODE + 8, CODE + 16, CODE + 24};
 		struct unwind_input input = {.registers = &registers,
 					     .stack = (const uint8_t *)words,

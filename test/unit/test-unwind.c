@@ -53,7 +53,7 @@ static struct cfi_expression expressions[2];
 static const uint8_t saved_cfa[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
 static const uint8_t seven[] = {0x37};
 static uint64_t words[WORDS];
-static struct unwind_registers registers;
+static struct register_values registers;
 static uint64_t chain[128];
 static struct unwind_input input;
 static struct unwind_result result;
@@ -165,7 +165,7 @@ static void set_up(void)
 	set_row(LOSES_RBP, RSP, 8);
 	set_row(THREAD_START, RSP, 16);
 	add_rule(LOSES_RBP, RBP, CFI_RULE_UNDEFINED, 0, 0);
-	registers = (struct unwind_registers){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
+	registers = (struct register_values){.known = 1ULL << RBX | 1ULL << RBP | 1ULL << RSP | 1ULL << RIP};
 	registers.values[RSP] = STACK;
 	input = (struct unwind_input){
 	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words), .callchain = chain};
@@ -873,7 +873,7 @@ static void take_registers(const ucontext_t *context)
 	static const int of_dwarf[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
 				       REG_R9,	REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
 
-	registers = (struct unwind_registers){.known = (1ULL << 17) - 1};
+	registers = (struct register_values){.known = (1ULL << 17) - 1};
 	for (size_t i = 0; i < 17; i++)
 		registers.values[i] = (uint64_t)context->uc_mcontext.gregs[of_dwarf[i]];
 }

@@ -31,7 +31,7 @@ struct image {
 };
 
 struct sample {
-	struct unwind_registers registers;
+	struct register_values registers;
 	uint8_t *stack;
 	size_t stack_size;
 };

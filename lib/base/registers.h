@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Registers of a thread by their number in the DWARF tables of the architecture, which is what unwinding needs. */
+#ifndef BASE_REGISTERS_H
+#define BASE_REGISTERS_H
+
+#include <stdint.h>
+
+#define REGISTER_NUMBERS 33
+
+struct register_values {
+	uint64_t values[REGISTER_NUMBERS]; /* x86-64: 6 rbp, 7 rsp, 16 the instruction pointer */
+	uint64_t known;			   /* bit n: values[n] was recorded */
+};
+
+#endif
