@@ -13,6 +13,12 @@ void copies_deinit(struct copies *copies)
 	map_deinit(&copies->births);
 }
 
+void copies_begin_epoch(struct copies *copies, uint16_t epoch)
+{
+	copies_deinit(copies);
+	*copies = (struct copies){.epoch = epoch};
+}
+
 /* Attributes are fewer than 2^12, processors than 2^20. */
 static uint64_t make_key(const struct record_identity *identity)
 {
@@ -33,7 +39,7 @@ static bool add_root(struct copies *copies, const struct copies_root *root)
 /* What is not recent has no say, so memory need not grow with the recording. */
 static void sweep(struct copies *copies, uint64_t now_ns)
 {
-	struct copies kept = {0};
+	struct copies kept = {.epoch = copies->epoch};
 	uint64_t tid, time_ns;
 
 	for (size_t i = 0; i < copies->roots.count; i++) {

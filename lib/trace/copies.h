@@ -29,9 +29,13 @@ struct copies {
 	struct map births;		/* thread -> when its number was given out anew */
 	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
+	uint16_t epoch; /* of the clock, see order.h */
 };
 
 void copies_deinit(struct copies *copies);
+
+/* The clock has jumped: times from before it have no meaning any more, and nothing that has them any say. */
+void copies_begin_epoch(struct copies *copies, uint16_t epoch);
 
 /* True: a copy of a record already seen. Out of memory it says false: a copy too much is better than an end. */
 bool copies_check(struct copies *copies, const struct record_identity *identity);

@@ -249,6 +249,8 @@ static bool take_item(struct reader *reader, struct event *event)
 	size_t position = reader->position++;
 
 	fetch_ahead(reader);
+	if (batch->items[position].epoch != reader->copies.epoch)
+		copies_begin_epoch(&reader->copies, batch->items[position].epoch);
 	if (batch->calls && batch->calls[position].ready)
 		return expand_item(reader, &batch->items[position], &batch->calls[position], event);
 	return decode_item(reader, &batch->items[position], event);

@@ -575,6 +575,45 @@ START_TEST(copies_from_a_second_root_are_dropped)
 }
 END_TEST
 
+/* Until the clock had caught up, a thread with another root would have lost its records to one with a time to come. */
+START_TEST(a_clock_that_jumps_back_makes_no_copies)
+{
+	struct recording_builder *builder = builder_create(path);
+	const uint64_t late = 20000000000, early = 5000000000;
+	struct builder_call call = {.call = CALL_MUNMAP, .pid = 5, .tid = 5};
+	struct reader *reader;
+	struct event event;
+
+	for (uint64_t time_ns = late; time_ns < late + 2; time_ns++) {
+		call.time_ns = time_ns;
+		call.id = BUILDER_TRUTH_ID + CALL_MUNMAP;
+		builder_call(builder, &call);
+		builder_round(builder);
+	}
+	/* Its number is another thread's now. */
+	builder_fork(builder, early, 5, 5, 1, 1);
+	for (uint64_t time_ns = early + 1; time_ns < early + 3; time_ns++) {
+		call.time_ns = time_ns;
+		call.id = BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
+		builder_call(builder, &call);
+		builder_round(builder);
+	}
+	/* A copy is one still. */
+	call.time_ns = early + 3;
+	call.id = BUILDER_TRUTH_ID + CALL_MUNMAP;
+	builder_call(builder, &call);
+	builder_finish(builder, late + 3);
+	reader = open_reader();
+	expect(reader, EVENT_CALL, late, &event);
+	expect(reader, EVENT_CALL, late + 1, &event);
+	expect(reader, EVENT_FORK, early, &event);
+	expect(reader, EVENT_CALL, early + 1, &event);
+	expect(reader, EVENT_CALL, early + 2, &event);
+	ck_assert(!next(reader, &event));
+	reader_close(reader);
+}
+END_TEST
+
 /* The recorder's own record bears processor 0, whatever root the thread has there. */
 START_TEST(names_at_the_start_hide_no_records)
 {
@@ -807,6 +846,7 @@ int main(void)
 	tcase_add_test(cases, damage_ends_the_events_and_is_described);
 	tcase_add_test(cases, late_sections_can_be_done_without);
 	tcase_add_test(cases, copies_from_a_second_root_are_dropped);
+	tcase_add_test(cases, a_clock_that_jumps_back_makes_no_copies);
 	tcase_add_test(cases, names_at_the_start_hide_no_records);
 	tcase_add_test(cases, large_and_incompressible_records_are_kept);
 	tcase_add_test(cases, full_disk_leaves_what_was_written);
