@@ -86,4 +86,9 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 			put_cell(text, selection->groups[j]->step_bytes[i]);
 		text_end_line(text);
 	}
+	if (!report->completeness.lost_events)
+		return;
+	text_put(text, TEXT_FAINT,
+		 "events were lost: steps are without what only the end settles, so --at may say something else");
+	text_end_line(text);
 }

@@ -152,6 +152,35 @@ START_TEST(resident_sizes_in_text)
 }
 END_TEST
 
+/* What --at settles at its moment, a step cannot. */
+START_TEST(steps_say_what_losses_do)
+{
+	const struct mmt_text_options text_options = {.limit = 1};
+
+	for (unsigned lost = 0; lost <= 1; lost++) {
+		struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
+		struct mmt_report_options options;
+		struct mmt_report *report;
+		char *text = NULL;
+		size_t size = 0;
+		FILE *stream = open_memstream(&text, &size);
+
+		ck_assert_ptr_nonnull(stream);
+		builder_comm(builder, 1000, FIRST, FIRST, "first");
+		builder_mmap_exit(builder, 1500, FIRST, FIRST, ADDRESS, MEBIBYTE, 0x401000);
+		builder_lose(builder, lost);
+		builder_finish(builder, 4000);
+		mmt_report_options_init(&options);
+		report = report_steps(&options);
+		ck_assert_ptr_null(mmt_report_write_text(report, &text_options, stream));
+		ck_assert_int_eq(fclose(stream), 0);
+		ck_assert_int_eq(strstr(text, "steps are without what only the end settles") != NULL, lost);
+		free(text);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
 START_TEST(resident_sizes_in_json)
 {
 	check_written(mmt_report_write_json, "      \"to_ns\": 2000,\n"
@@ -378,6 +407,7 @@ int main(void)
 	tcase_add_test(tcase, resident_sizes_of_a_part);
 	tcase_add_test(tcase, resident_sizes_in_text);
 	tcase_add_test(tcase, resident_sizes_in_json);
+	tcase_add_test(tcase, steps_say_what_losses_do);
 	tcase_add_test(tcase, a_far_event_makes_no_steps);
 	tcase_add_test(tcase, steps_do_not_walk);
 	tcase_add_test(tcase, steps_of_a_part_follow_its_protection);
