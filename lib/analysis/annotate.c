@@ -39,6 +39,7 @@ struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, co
 	for (size_t i = 0; !error && i < listing.items.count; i++)
 		error = describe_instruction(code, arena, frame->code - 1, &listing.items.items[i], &instructions[i]);
 	if (!error) {
+		annotation_ret->is_copy = viewed.is_copy;
 		annotation_ret->instructions = instructions;
 		annotation_ret->instruction_count = listing.items.count;
 	}

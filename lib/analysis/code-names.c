@@ -16,6 +16,17 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 	return state->jit_names;
 }
 
+struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (!state->code_looked_up)
+		mmt_error_destroy(
+		    copied_code_create(view->metadata, view->mapped.programs, state->pid, &state->copied_code));
+	state->code_looked_up = true;
+	return state->copied_code;
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -146,6 +157,26 @@ static bool frame_key(const struct code_view *view, uint32_t frame, struct frame
 	return stored;
 }
 
+/* As the runtime wrote it down, or as it was when recording ended, if the same function was there until then. */
+static void find_generated_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
+{
+	struct process_state *state = &view->processes.items[key->process];
+	struct jit_name name = jit_names_describe(state->jit_names, key->generated);
+	struct listed_code *code = &viewed->code;
+
+	if (name.code) {
+		code->bytes = name.code;
+		code->size = name.code_size;
+		code->address = name.start;
+	} else if (jit_names_is_last(state->jit_names, key->generated, key->address - key->is_return_address,
+				     state->program_ns)) {
+		viewed->is_copy = true;
+		code->size =
+		    copied_code_around(code_view_copied_code(view, key->process), name.start, name.start + name.size,
+				       key->address, key->is_return_address, &code->address, &code->bytes);
+	}
+}
+
 bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
 {
 	struct listed_code *code = &code_ret->code;
@@ -153,7 +184,7 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 
 	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
 	if (view->metadata->packed)
-		return code_view_resolved_code(view, frame, code);
+		return code_view_resolved_code(view, frame, code_ret);
 	if (!frame_key(view, frame, &key))
 		return false;
 	code->site = key.address;
@@ -162,11 +193,7 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 		code->size = program_code(mapped_programs_open(&view->mapped, key.image),
 					  key.address - key.is_return_address, &code->address, &code->bytes);
 	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
-		struct jit_name name = jit_names_describe(view->processes.items[key.process].jit_names, key.generated);
-
-		code->bytes = name.code;
-		code->size = name.code_size;
-		code->address = name.start;
+		find_generated_code(view, &key, code_ret);
 	}
 	return code->size;
 }

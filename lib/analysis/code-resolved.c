@@ -79,18 +79,19 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 	return error;
 }
 
-bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct listed_code *code)
+bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
 {
 	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
 
 	if (!resolved)
 		return false;
-	*code = (struct listed_code){.bytes = resolved->bytes,
-				     .size = resolved->size,
-				     .address = resolved->address,
-				     .site = resolved->site,
-				     .is_return_address = resolved->is_return_address};
-	return code->size;
+	viewed->is_copy = resolved->is_copy;
+	viewed->code = (struct listed_code){.bytes = resolved->bytes,
+					    .size = resolved->size,
+					    .address = resolved->address,
+					    .site = resolved->site,
+					    .is_return_address = resolved->is_return_address};
+	return resolved->size;
 }
 
 const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)

@@ -36,6 +36,7 @@ struct frame_names {
 
 struct process_state {
 	int32_t pid;
+	uint64_t program_ns; /* of the last program that was met in it */
 	bool looked_up;
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
 	bool code_looked_up;
@@ -71,11 +72,14 @@ struct code_view {
 /* Read when the first frame in generated code is met. NULL: without memory for it there are no names. */
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 
+/* The recorded bytes of the process's generated code, looked for once; NULL: none. */
+struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process);
+
 /* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
 
 /* As code_view_code() and code_view_line(), from the tables. */
-bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct listed_code *code);
+bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed);
 const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
 /* As code_view_unusable() and code_view_generated(), from the tables. */

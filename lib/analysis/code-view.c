@@ -138,15 +138,12 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
-	struct process_state *state = &view->processes.items[lookup->process->index];
+	bool is_first = !view->processes.items[lookup->process->index].code_looked_up;
+	struct copied_code *copied = code_view_copied_code(view, lookup->process->index);
 
-	if (!state->code_looked_up) {
-		mmt_error_destroy(
-		    copied_code_create(view->metadata, view->mapped.programs, state->pid, &state->copied_code));
-		copied_code_use_host(state->copied_code, state->copied_code ? find_host(lookup) : NULL);
-	}
-	state->code_looked_up = true;
-	return state->copied_code;
+	if (is_first)
+		copied_code_use_host(copied, copied ? find_host(lookup) : NULL);
+	return copied;
 }
 
 /* As program_follows_call(), for code that the runtime has written down. */
@@ -334,6 +331,7 @@ static struct mmt_error *put_process(struct code_view *view, const struct proces
 			return &error_no_memory;
 	}
 	view->processes.items[process->index].pid = process->pid;
+	view->processes.items[process->index].program_ns = process->program_ns;
 	return NULL;
 }
 

@@ -61,6 +61,7 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 struct viewed_code {
 	struct listed_code code;
 	struct disassembly *disassembly;
+	bool is_copy; /* read when recording ended */
 };
 
 /* False: the recording does not tell it, and no file that can be used has it. Borrowed until the next call. */

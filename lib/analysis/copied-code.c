@@ -97,6 +97,20 @@ const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t addre
 	return epilogue ? epilogue_row(epilogue) : NULL;
 }
 
+size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
+			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret)
+{
+	size_t before;
+
+	if (!copied || address < start || address > end)
+		return 0;
+	if (is_return_address && copied_code_follows_call(copied, address) != 1)
+		return 0;
+	before = code_copies_before(copied->copies, copied->process, address, (size_t)(address - start), code_ret);
+	*start_ret = address - before;
+	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
+}
+
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address)
 {
 	const uint8_t *code;

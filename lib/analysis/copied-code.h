@@ -30,6 +30,13 @@ void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host
 /* The row of an address, or of the instruction before a return address: deduced and unsure; NULL: none. */
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address);
 
+/*
+ * The bytes from `start`, or from where they were recorded, to `end`, which `address` lies in, or with
+ * `is_return_address` the call before it. Their number, 0: they are not recorded. Borrowed.
+ */
+size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
+			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret);
+
 /* As program_follows_call(). */
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address);
 

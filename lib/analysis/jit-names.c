@@ -184,14 +184,21 @@ struct jit_name jit_names_describe(const struct jit_names *names, uint32_t numbe
 
 	if (!dump) {
 		name.name = perf_map_name(source_of(names, number)->map, entry_of(number), &name.start);
+		name.size = perf_map_size(source_of(names, number)->map, entry_of(number));
 		return name;
 	}
 	code = jitdump_code(dump, entry_of(number));
 	name.name = code.name;
 	name.start = code.start;
+	name.size = code.size;
 	name.code = code.bytes;
 	name.code_size = code.bytes ? (size_t)code.size : 0;
 	return name;
+}
+
+bool jit_names_is_last(struct jit_names *names, uint32_t number, uint64_t address, uint64_t program_ns)
+{
+	return jit_names_find(names, address, UINT64_MAX, program_ns) == number;
 }
 
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)

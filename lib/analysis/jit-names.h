@@ -19,9 +19,9 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 void jit_names_destroy(struct jit_names *names);
 
 /*
- * What is at `address` at this time, in the program that the process has run since `program_ns` (0: from the beginning):
- * a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a perf map. Names that programs before
- * it wrote are not its own.
+ * What is at `address` at this time, in the program that the process has run since `program_ns` (0: from the
+ * beginning): a number, 0: nothing that is known. As code_timeline_find(); of a jitdump before a perf map. Names that
+ * programs before it wrote are not its own.
  */
 uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns);
 
@@ -30,13 +30,16 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);
 
 struct jit_name {
 	const char *name; /* as the runtime wrote it; borrowed, as all here */
-	uint64_t start;
+	uint64_t start, size;
 	const uint8_t *code; /* from `start` on; NULL: not known */
 	size_t code_size;
 };
 
 /* Of a number other than 0. */
 struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number);
+
+/* Nothing took its place until the recording ended, in the program that the process has run since `program_ns`. */
+bool jit_names_is_last(struct jit_names *names, uint32_t number, uint64_t address, uint64_t program_ns);
 
 /* The source file of an address in it, NULL: not known. All the lines are searched: for what is shown only. */
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret);

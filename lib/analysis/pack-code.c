@@ -31,14 +31,16 @@ static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct cod
 }
 
 static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
-				  const struct listed_code *listed, const struct listing *listing, uint32_t *number_ret)
+				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
 {
+	const struct listed_code *listed = &viewed->code;
 	const struct listed_instruction *first = listing->items.items;
 	const struct listed_instruction *last = first + listing->items.count - 1;
 	struct resolved_line lines[INSTRUCTIONS_MAX];
 	struct resolved_code kept = {.address = first->address,
 				     .site = listed->site,
 				     .is_return_address = listed->is_return_address,
+				     .is_copy = viewed->is_copy,
 				     .bytes = listed->bytes + (first->address - listed->address),
 				     .size = (uint32_t)(last->address + last->size - first->address)};
 	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
@@ -59,7 +61,7 @@ struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *
 		return NULL;
 	error = listing_create(viewed.disassembly, &viewed.code, MMT_ANNOTATION_AROUND, &listing);
 	if (!error && listing.items.count) {
-		error = put_code(resolved, code, frame, &viewed.code, &listing, &number);
+		error = put_code(resolved, code, frame, &viewed, &listing, &number);
 		*code_ret = number + 1;
 	}
 	listing_deinit(&listing);

@@ -200,6 +200,11 @@ const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *
 	return map->names.items + map->name_offsets.items[entry];
 }
 
+uint64_t perf_map_size(const struct perf_map *map, uint32_t entry)
+{
+	return map->ranges.items[entry].end - map->ranges.items[entry].start;
+}
+
 uint64_t perf_map_time(const struct perf_map *map, uint32_t entry)
 {
 	return map->ranges.items[entry].from_ns;

@@ -43,6 +43,9 @@ uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns);
 /* Name of an entry and the start of its code. Borrowed. */
 const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret);
 
+/* Of its code, in bytes. */
+uint64_t perf_map_size(const struct perf_map *map, uint32_t entry);
+
 /* Since when it is known to be there; 0: always. */
 uint64_t perf_map_time(const struct perf_map *map, uint32_t entry);
 

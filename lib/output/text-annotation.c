@@ -83,6 +83,10 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 	const char *file = NULL;
 	uint32_t line = 0;
 
+	if (annotation->is_copy && annotation->instruction_count) {
+		text_put(text, TEXT_FAINT, "as it was when recording ended");
+		text_end_line(text);
+	}
 	for (size_t i = 0; i < annotation->instruction_count; i++) {
 		const struct mmt_instruction *instruction = &annotation->instructions[i];
 
@@ -103,7 +107,8 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 		text_put(text, TEXT_PLAIN,
 			 annotation->left_out
 			     ? "    its code was left out when the recording was packed (mmtrace pack --no-code)"
-			     : "    its code is not at hand: no file that is the recorded one, and no jitdump, has it");
+			     : "    its code is not at hand: no file that is the recorded one, no jitdump and no copy "
+			       "has it");
 		text_end_line(text);
 	}
 }

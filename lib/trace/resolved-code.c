@@ -8,6 +8,7 @@
 #define CODE_BYTES_MIN 28
 #define LINE_BYTES 12
 #define CODE_IS_RETURN_ADDRESS 1u
+#define CODE_IS_COPY 2u
 #define LIMIT_CODES (1u << 28)
 /* Eight instructions before the site and eight behind it: of 15 bytes at most, each perhaps of another line. */
 #define LIMIT_INSTRUCTIONS 17
@@ -28,7 +29,8 @@ struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_
 	buffer_init(&buffer, CODE_BYTES_MIN + LIMIT_SITE_BYTES + LIMIT_INSTRUCTIONS * LINE_BYTES);
 	buffer_put_u64(&buffer, code->address);
 	buffer_put_u64(&buffer, code->site);
-	buffer_put_u32(&buffer, code->is_return_address ? CODE_IS_RETURN_ADDRESS : 0);
+	buffer_put_u32(&buffer,
+		       (code->is_return_address ? CODE_IS_RETURN_ADDRESS : 0) | (code->is_copy ? CODE_IS_COPY : 0));
 	buffer_put_u32(&buffer, code->size);
 	buffer_put(&buffer, code->bytes, code->size);
 	buffer_put_u32(&buffer, code->line_count);
@@ -87,9 +89,12 @@ struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resolved_code code = {.address = bytes_u64(bytes)};
 		struct mmt_error *error;
+		uint32_t flags;
 
 		code.site = bytes_u64(bytes);
-		code.is_return_address = bytes_u32(bytes) & CODE_IS_RETURN_ADDRESS;
+		flags = bytes_u32(bytes);
+		code.is_return_address = flags & CODE_IS_RETURN_ADDRESS;
+		code.is_copy = flags & CODE_IS_COPY;
 		code.size = bytes_u32(bytes);
 		if (code.size > LIMIT_SITE_BYTES)
 			bytes_fail(bytes, "more code than one frame has");

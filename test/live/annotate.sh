@@ -74,3 +74,16 @@ expect_shown '^--> +[0-9a-f]+:  call rax$'
 expect_shown '^ +[0-9a-f]+:  ' 4
 expect_packed_shows '*' packed-jitdump.data
 grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "generated code is missing: $(cat original.txt)"
+
+# Code that a perf map names and the recording has a copy of: of what was there until the end, and not of what other code
+# took the place of meanwhile.
+attach_case jit-code 2000
+annotate '*Outer'
+expect_shown '^(Doubly|Later)Outer +\[jit\] +in stack [0-9]+$' 2
+expect_shown '^as it was when recording ended$' 2
+expect_shown '^ +[0-9a-f]+:  (push rbp|mov rbp, rsp|sub rsp, 0x10|movabs rax, 0x[0-9a-f]+|leave|ret)$' 12
+expect_shown '^--> +[0-9a-f]+:  call rax$' 2
+[ "$(grep -A1 '^AnonymousOuter ' shown.txt | tail -1)" = \
+	"    its code is not at hand: no file that is the recorded one, no jitdump and no copy has it" ] ||
+	fail "code of another time is shown: $(cat shown.txt)"
+expect_packed_shows '*' packed-copies.data

@@ -139,6 +139,7 @@ expect_no_code() {
 }
 mkdir without
 expect_no_code secret $'\x45\x31\xc9\x0f\x05\x5b\x5d\xc3'
+expect_no_code jit-code $'\x55\x48\x89\xe5\x48\x83\xec\x10\x48\xb8'
 expect_no_code jitdump $'\xff\xd0\x48\x83\xc4\x18\xc3'
 
 # On another machine: a root that has the tool alone.

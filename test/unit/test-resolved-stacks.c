@@ -27,6 +27,7 @@ static struct resolved_stacks make_stacks(void)
 	struct resolved_code code = {.address = 0x1230,
 				     .site = 0x1234,
 				     .is_return_address = true,
+				     .is_copy = true,
 				     .bytes = (const uint8_t *)"\x90\x90\xff\xd0",
 				     .size = 4,
 				     .line_count = 2};
@@ -126,7 +127,7 @@ START_TEST(code_of_frames)
 	ck_assert_ptr_nonnull(code);
 	ck_assert_uint_eq(code->address, 0x1230);
 	ck_assert_uint_eq(code->site, 0x1234);
-	ck_assert(code->is_return_address);
+	ck_assert(code->is_return_address && code->is_copy);
 	ck_assert_uint_eq(code->size, 4);
 	ck_assert_mem_eq(code->bytes, "\x90\x90\xff\xd0", 4);
 	line = resolved_codes_line(&read.read_codes, code, 0x1231);
