@@ -390,6 +390,15 @@ struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_r
 	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
 }
 
+/* Word by word: what has just been written so can only be read so without waiting for it. */
+static bool is_last_generation(const struct code_view *view, const uint64_t *key)
+{
+	const uint64_t *last = view->last_generation_key;
+
+	return view->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
+	       key[3] == last[3];
+}
+
 /* A number for the code that is mapped in a process now, and for the names that generated code has. */
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
@@ -398,7 +407,7 @@ static struct mmt_error *find_generation(struct code_view *view, const struct pr
 
 	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
 		key[3] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
-	if (view->has_last_generation && !memcmp(key, view->last_generation_key, sizeof(key))) {
+	if (is_last_generation(view, key)) {
 		*generation_ret = view->last_generation;
 		return NULL;
 	}

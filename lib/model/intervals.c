@@ -74,7 +74,7 @@ static inline size_t count_in_chunk(const struct interval_chunk *chunk, uint64_t
 /* Whether the last range that starts at or below `address` is where something was found last. */
 static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
 {
-	size_t at = intervals->found_chunk, index = intervals->found_index;
+	size_t at = intervals->found / CHUNK_RANGES, index = intervals->found % CHUNK_RANGES;
 	const struct interval_chunk *chunk;
 
 	if (at >= intervals->chunk_count)
@@ -91,17 +91,15 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
 {
 	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
-	size_t chunk;
 
 	if (!is_found_again(intervals, address)) {
-		chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
-		if (!chunk)
+		size_t chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
+
+		if (!chunk--)
 			return false;
-		remembering->found_chunk = chunk - 1;
-		remembering->found_index =
-		    count_up_to(intervals->chunks[chunk - 1]->starts, intervals->chunks[chunk - 1]->count, address) - 1;
+		remembering->found = chunk * CHUNK_RANGES + count_in_chunk(intervals->chunks[chunk], address) - 1;
 	}
-	*place_ret = (struct place){intervals->found_chunk, intervals->found_index};
+	*place_ret = (struct place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 	return true;
 }
 

@@ -31,9 +31,10 @@ struct intervals {
 	struct interval_chunk **chunks; /* ascending, none empty */
 	uint64_t *starts;		/* of their first ranges */
 	size_t chunk_count, chunk_capacity;
-	struct interval_slab *slabs;	 /* which all nodes lie in */
-	struct interval_node *spare;	 /* those that are not in use */
-	size_t found_chunk, found_index; /* where something was found last: mostly the next is looked for there too */
+	struct interval_slab *slabs; /* which all nodes lie in */
+	struct interval_node *spare; /* those that are not in use */
+	size_t found; /* place where something was found last: mostly the next is looked for there too; one number,
+			 which is read at once */
 };
 
 void intervals_deinit(struct intervals *intervals);

@@ -19,7 +19,7 @@ START_TEST(an_empty_one_is_not_searched)
 	for (uint64_t i = 1; i <= 100; i++) {
 		insert(&intervals, i * 8192);
 		ck_assert_uint_eq(intervals.count, 1);
-		ck_assert_uint_eq(intervals.found_index, 0);
+		ck_assert_uint_eq(intervals.found, 0);
 		ck_assert_uint_eq(intervals_next(&intervals, 0)->interval.start, i * 8192);
 		intervals_remove(&intervals, i * 8192);
 		ck_assert_ptr_null(intervals_next(&intervals, 0));
