@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/decode-ahead.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "trace/calls.h"
+#include "trace/fetch.h"
 #include "trace/format.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define FETCH_AHEAD_RECORDS 4
-#define FETCH_AHEAD_BYTES 384
-#define CACHE_LINE_BYTES 64
 #define NEEDED_FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
 #define UNUSUAL_FIELDS (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
 
@@ -23,44 +21,25 @@ bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struc
 	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
 }
 
-static inline uint64_t read_value(const uint8_t *values, size_t index)
-{
-	uint64_t value;
-
-	memcpy(&value, values + index * sizeof(value), sizeof(value));
-	return le64toh(value);
-}
-
-/* Only of user addresses behind one marker, which can stay where it is. */
+/* Only one that can stay where it is. */
 static bool take_callchain(const struct decoder *decoder, const uint8_t *data, uint64_t count, struct ahead_call *call)
 {
-	uint64_t limit = decoder->metadata->info.callchain_limit;
-
 	if (!count)
 		return true;
 	if (!decode_is_plain_callchain(data, count))
 		return false;
-	call->callchain = (const uint64_t *)data + 1;
-	call->callchain_count = (uint32_t)(count - 1);
-	call->callchain_full = count - 1 >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
+	call->callchain = decode_plain_callchain(data, count, &call->callchain_count);
+	call->callchain_full = decode_is_full_callchain(decoder, call->callchain_count);
 	return true;
 }
 
 static void take_stack(struct bytes *bytes, struct ahead_call *call)
 {
-	uint64_t size = bytes_u64(bytes), copied;
-	const uint8_t *data;
+	struct copied_stack stack = decode_copied_stack(bytes);
 
-	if (!size)
-		return;
-	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
-	data = bytes_take(bytes, size);
-	copied = bytes_u64(bytes);
-	if (copied > size)
-		bytes_fail(bytes, "more stack copied than there is");
-	call->bytes = copied ? data : NULL;
-	call->byte_count = (uint32_t)copied;
-	call->bytes_wanted = (uint32_t)size;
+	call->bytes = stack.bytes;
+	call->byte_count = stack.byte_count;
+	call->bytes_wanted = stack.bytes_wanted;
 }
 
 static bool take_identity(const struct decoder *decoder, const struct order_item *item,
@@ -98,7 +77,7 @@ static bool decode_body(const struct decoder *decoder, const struct order_item *
 	if (!call->registers || !bytes_ok(&raw))
 		return false;
 	for (size_t i = 0; i < fields->arguments_known; i++)
-		call->arguments[i] = read_value(call->registers, fields->argument_places[i]);
+		call->arguments[i] = decode_word(call->registers, fields->argument_places[i]);
 	if (type & PERF_SAMPLE_STACK_USER)
 		take_stack(&bytes, call);
 	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
@@ -135,13 +114,8 @@ void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbe
 		  size_t count, struct ahead_call *calls_ret)
 {
 	for (size_t i = 0; i < count; i++) {
-		/* In time order the records lie all over their blocks. */
-		if (i + FETCH_AHEAD_RECORDS < count) {
-			const struct order_item *next = &items[i + FETCH_AHEAD_RECORDS];
-
-			for (size_t j = 0; j < next->size && j < FETCH_AHEAD_BYTES; j += CACHE_LINE_BYTES)
-				__builtin_prefetch(next->record + j);
-		}
+		if (i + FETCH_AHEAD_RECORDS < count)
+			fetch_record(items[i + FETCH_AHEAD_RECORDS].record, items[i + FETCH_AHEAD_RECORDS].size);
 		decode_item(decoder, numbers, &items[i], &calls_ret[i]);
 	}
 }
@@ -163,7 +137,7 @@ static void expand_stack(const struct decode_fields *fields, const struct ahead_
 		return;
 	for (size_t i = 0; i < fields->register_count; i++) {
 		if (fields->registers[i] >= 0)
-			stack->registers.values[fields->registers[i]] = read_value(call->registers, i);
+			stack->registers.values[fields->registers[i]] = decode_word(call->registers, i);
 	}
 	stack->registers.known = fields->registers_known;
 }

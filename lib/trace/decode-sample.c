@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The body of a sample, field by field in the order that the kernel writes (linux/perf_event.h, PERF_RECORD_SAMPLE). */
-#include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,23 +24,15 @@ static void skip_read(struct bytes *bytes, uint64_t format)
 	bytes_skip(bytes, members * member * sizeof(uint64_t));
 }
 
-static uint64_t read_address(const uint8_t *data, uint64_t index)
-{
-	uint64_t address;
-
-	memcpy(&address, data + index * sizeof(address), sizeof(address));
-	return le64toh(address);
-}
-
 bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 {
 	uint64_t largest = 0;
 
-	if (count < 2 || read_address(data, 0) != (uint64_t)PERF_CONTEXT_USER || (uintptr_t)data % sizeof(uint64_t) ||
+	if (count < 2 || decode_word(data, 0) != (uint64_t)PERF_CONTEXT_USER || (uintptr_t)data % sizeof(uint64_t) ||
 	    __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
 		return false;
 	for (uint64_t i = 1; i < count; i++) {
-		uint64_t address = read_address(data, i);
+		uint64_t address = decode_word(data, i);
 
 		largest = address > largest ? address : largest;
 	}
@@ -51,20 +42,20 @@ bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 /* User addresses only. Markers say whose addresses follow. */
 static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct event_stack *stack)
 {
-	uint64_t limit = decoder->metadata->info.callchain_limit;
 	uint64_t count = bytes_u64(bytes), entries = 0;
+	uint32_t plain_count;
 	const uint8_t *data;
 	bool user = false;
 
 	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
 	data = bytes_take(bytes, count * sizeof(uint64_t));
 	if (data && decode_is_plain_callchain(data, count)) {
-		stack->callchain = (const uint64_t *)data + 1;
-		stack->callchain_count = entries = count - 1;
+		stack->callchain = decode_plain_callchain(data, count, &plain_count);
+		stack->callchain_count = entries = plain_count;
 		count = 0;
 	}
 	for (uint64_t i = 0; data && i < count; i++) {
-		uint64_t address = read_address(data, i);
+		uint64_t address = decode_word(data, i);
 
 		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
 			user = address == (uint64_t)PERF_CONTEXT_USER;
@@ -76,7 +67,7 @@ static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct 
 	}
 	if (stack->callchain_count && !stack->callchain)
 		stack->callchain = decoder->callchain;
-	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
+	stack->callchain_full = decode_is_full_callchain(decoder, entries);
 }
 
 static struct bytes read_raw(struct bytes *bytes)
@@ -107,30 +98,38 @@ static void read_registers(const struct decode_fields *fields, struct bytes *byt
 		return;
 	for (size_t i = 0; i < fields->register_count; i++) {
 		if (fields->registers[i] >= 0)
-			registers->values[fields->registers[i]] = read_address(values, i);
+			registers->values[fields->registers[i]] = decode_word(values, i);
 	}
 	registers->known = fields->registers_known;
 }
 
 /* The kernel writes the size asked for, cut to what fits into the record, and behind the bytes how many of them it
  * could copy. */
-static void read_stack(struct bytes *bytes, struct event_stack *stack)
+struct copied_stack decode_copied_stack(struct bytes *bytes)
 {
 	uint64_t size = bytes_u64(bytes), copied;
 	const uint8_t *data;
 
-	if (size == 0)
-		return;
+	if (!size)
+		return (struct copied_stack){0};
 	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
 	data = bytes_take(bytes, size);
 	copied = bytes_u64(bytes);
 	if (copied > size) {
 		bytes_fail(bytes, "more stack copied than there is");
-		return;
+		return (struct copied_stack){0};
 	}
-	stack->bytes = copied ? data : NULL;
-	stack->byte_count = copied;
-	stack->bytes_wanted = size;
+	return (struct copied_stack){
+	    .bytes = copied ? data : NULL, .byte_count = (uint32_t)copied, .bytes_wanted = (uint32_t)size};
+}
+
+static void read_stack(struct bytes *bytes, struct event_stack *stack)
+{
+	struct copied_stack copied = decode_copied_stack(bytes);
+
+	stack->bytes = copied.bytes;
+	stack->byte_count = copied.byte_count;
+	stack->bytes_wanted = copied.bytes_wanted;
 }
 
 static uint64_t read_field(struct bytes raw, const struct tracepoint_field *field)

@@ -3,6 +3,9 @@
 #ifndef TRACE_DECODE_H
 #define TRACE_DECODE_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/bytes.h"
 #include "trace/event.h"
 #include "trace/layout.h"
@@ -52,8 +55,40 @@ void decoder_destroy(struct decoder *decoder);
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
 		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret);
 
+/*
+ * Parts of a sample, for those who read one in their own way.
+ */
+static inline uint64_t decode_word(const uint8_t *words, size_t index)
+{
+	uint64_t word;
+
+	memcpy(&word, words + index * sizeof(word), sizeof(word));
+	return le64toh(word);
+}
+
 /* What samples have mostly: one marker, then user addresses. They may stay where they are. */
 bool decode_is_plain_callchain(const uint8_t *data, uint64_t count);
+/* Its addresses. */
+static inline const uint64_t *decode_plain_callchain(const uint8_t *data, uint64_t count, uint32_t *count_ret)
+{
+	*count_ret = (uint32_t)(count - 1);
+	return (const uint64_t *)data + 1;
+}
+
+/* Whether so many addresses are as many as the kernel gives. */
+static inline bool decode_is_full_callchain(const struct decoder *decoder, uint64_t count)
+{
+	uint64_t limit = decoder->metadata->info.callchain_limit;
+
+	return count >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
+}
+
+struct copied_stack {
+	const uint8_t *bytes; /* NULL: none were copied */
+	uint32_t byte_count, bytes_wanted;
+};
+
+struct copied_stack decode_copied_stack(struct bytes *bytes);
 
 /* Of a sample; in a file of its own because samples have so many fields. `bytes` is over the record, behind its header.
  */

@@ -9,6 +9,7 @@
 #include "trace/copies.h"
 #include "trace/decode.h"
 #include "trace/feed.h"
+#include "trace/fetch.h"
 #include "trace/layout.h"
 #include "trace/metadata.h"
 #include "trace/name-pieces.h"
@@ -16,9 +17,6 @@
 #include "trace/records.h"
 
 #define FETCH_AHEAD_RECORDS 6
-#define FETCH_REGISTER_BYTES 128
-#define FETCH_AHEAD_BYTES 384
-#define CACHE_LINE_BYTES 64
 
 struct reader {
 	struct recording_file *file;
@@ -216,12 +214,6 @@ static struct mmt_error *take_batch(struct reader *reader)
 	return TAKE(reader->batch->error);
 }
 
-static void fetch(const uint8_t *start, size_t size)
-{
-	for (size_t i = 0; i < size; i += CACHE_LINE_BYTES)
-		__builtin_prefetch(start + i);
-}
-
 /* Another processor has just written it: calls decoded ahead and, of each, the registers in its record; or the whole
  * record. */
 static void fetch_ahead(const struct reader *reader)
@@ -232,14 +224,12 @@ static void fetch_ahead(const struct reader *reader)
 	if (far >= batch->count)
 		return;
 	if (batch->calls)
-		fetch((const uint8_t *)&batch->calls[far], sizeof(batch->calls[far]));
-	if (batch->calls && batch->calls[near].ready) {
-		if (batch->calls[near].registers)
-			fetch(batch->calls[near].registers, FETCH_REGISTER_BYTES);
-		return;
-	}
-	fetch(batch->items[near].record,
-	      batch->items[near].size < FETCH_AHEAD_BYTES ? batch->items[near].size : FETCH_AHEAD_BYTES);
+		fetch(&batch->calls[far], sizeof(batch->calls[far]));
+	if (!batch->calls || !batch->calls[near].ready)
+		fetch_record(batch->items[near].record, batch->items[near].size);
+	else if (batch->calls[near].registers)
+		fetch(batch->calls[near].registers,
+		      reader->decoder->fields[batch->items[near].attribute].register_count * sizeof(uint64_t));
 }
 
 /* The next event of the batch. False: the record is none. */
