@@ -216,6 +216,8 @@ struct mmt_process {
 /* What a recording cannot say, for the first screen of a report. */
 struct mmt_completeness {
 	bool incomplete;          /* the recorder did not finish (killed, file cut short) */
+	uint64_t unfinished_records; /* at the end, where others of that time had not been written yet: left out */
+	uint64_t unfinished_ns;   /* how long that time is */
 	bool damaged;             /* undecodable bytes were met; what lies before them is used */
 	const char *damage;       /* what and where; NULL when not damaged */
 	uint64_t lost_events;     /* truth events */

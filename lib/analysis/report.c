@@ -251,6 +251,8 @@ static void describe_loss(struct report *report)
 	struct mmt_completeness *completeness = &report->result.completeness;
 
 	completeness->incomplete = metadata->incomplete;
+	completeness->unfinished_records = reader_unfinished(report->replay.reader).records;
+	completeness->unfinished_ns = reader_unfinished(report->replay.reader).span_ns;
 	completeness->missed_threads = metadata->loss.missed_threads;
 	completeness->missed_cpus = metadata->loss.missed_cpus;
 	completeness->left_processes = metadata->loss.left_processes;

@@ -276,6 +276,9 @@ struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progres
 	error = print_events(stream, reader, progress);
 	if (!error && reader_metadata(reader)->incomplete)
 		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
+	if (!error && reader_unfinished(reader).records)
+		fprintf(stream, "# left out: %" PRIu64 " records of an unfinished round\n",
+			reader_unfinished(reader).records);
 	if (!error && reader_out_of_order(reader))
 		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader_out_of_order(reader));
 	if (!error && reader_damage(reader))

@@ -27,6 +27,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 {
 	document_open_object(document, "completeness");
 	document_bool(document, "incomplete", completeness->incomplete);
+	document_unsigned(document, "unfinished_records", completeness->unfinished_records);
+	document_unsigned(document, "unfinished_ns", completeness->unfinished_ns);
 	document_bool(document, "damaged", completeness->damaged);
 	document_string(document, "damage", completeness->damage);
 	document_unsigned(document, "lost_events", completeness->lost_events);

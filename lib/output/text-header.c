@@ -29,14 +29,29 @@ static void put_warning(struct text *text, const char *word, const char *rest)
 	text_end_line(text);
 }
 
+static void put_incomplete(struct text *text, const struct mmt_completeness *completeness)
+{
+	char count[MMT_SIZE_TEXT], duration[MMT_SIZE_TEXT];
+
+	put_warning(text, "INCOMPLETE",
+		    ": the recorder did not finish. This is the state when its last data was written.");
+	if (!completeness->unfinished_records)
+		return;
+	text_format(text, TEXT_PLAIN, "%s %s of the %s after that %s left out: others of that time are missing.",
+		    mmt_format_count(completeness->unfinished_records, count),
+		    text_plural(completeness->unfinished_records, "record", "records"),
+		    mmt_format_duration(completeness->unfinished_ns, duration),
+		    text_plural(completeness->unfinished_records, "is", "are"));
+	text_end_line(text);
+}
+
 void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	char count[MMT_SIZE_TEXT];
 
 	if (completeness->incomplete)
-		put_warning(text, "INCOMPLETE",
-			    ": the recorder did not finish. This is the state when its last data was written.");
+		put_incomplete(text, completeness);
 	if (completeness->damaged) {
 		text_put(text, TEXT_BAD, "DAMAGED");
 		text_put(text, TEXT_PLAIN, ": ");

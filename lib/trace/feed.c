@@ -20,7 +20,9 @@ struct feed {
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
+	bool incomplete;
 	bool drained; /* no more records to push */
+	struct order_unfinished unfinished;
 
 	struct feed_batch batches[BATCHES];
 	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread is there */
@@ -53,10 +55,11 @@ static uint64_t find_time(const struct record *record, const struct record_ident
 	return bytes_u64(&bytes);
 }
 
-static struct mmt_error *stop_pushing(struct feed *feed)
+static struct mmt_error *stop_pushing(struct feed *feed, struct feed_batch *batch)
 {
 	feed->drained = true;
-	return order_end(feed->order);
+	return feed->incomplete ? order_end_early(feed->order, &feed->unfinished, &batch->done)
+				: order_end(feed->order);
 }
 
 /* One record into the order. */
@@ -69,7 +72,7 @@ static struct mmt_error *push_record(struct feed *feed, const struct record *rec
 		return order_end_round(feed->order);
 	if (!layouts_identify(feed->layouts, &record->header, record->data, &identity)) {
 		batch->damage = describe_short_record(record);
-		return stop_pushing(feed);
+		return stop_pushing(feed, batch);
 	}
 	/* Records without a time, which perf made up before it began, take their turn where they stand. */
 	item.time_ns = find_time(record, &identity);
@@ -89,7 +92,7 @@ static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch
 	if (!end && !damage)
 		return push_record(feed, &record, batch);
 	batch->damage = damage;
-	return stop_pushing(feed);
+	return stop_pushing(feed, batch);
 }
 
 static void add_blocks(struct record_block **list, struct record_block *more)
@@ -120,6 +123,7 @@ static void fill(struct feed *feed, struct feed_batch *batch)
 	}
 	batch->last |= batch->error != NULL;
 	batch->violations = order_violations(feed->order);
+	batch->unfinished = feed->unfinished;
 }
 
 /* Room for what is decoded ahead, and whoever lacks it does without. */
@@ -180,7 +184,7 @@ static void start_thread(struct feed *feed)
 }
 
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, struct feed **feed_ret)
+			      const struct decoder *decoder, bool incomplete, struct feed **feed_ret)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
 	struct mmt_error *error;
@@ -192,6 +196,7 @@ struct mmt_error *feed_create(const struct recording_file *file, const struct la
 	feed->file = file;
 	feed->layouts = layouts;
 	feed->decoder = decoder;
+	feed->incomplete = incomplete;
 	error = record_blocks_create(&feed->blocks);
 	if (!error)
 		error = records_create(file, &feed->records);

@@ -25,16 +25,18 @@ struct feed_batch {
 	struct order_item items[FEED_BATCH_RECORDS]; /* with the attribute's index, UINT32_MAX: not known */
 	struct ahead_call *calls;		     /* of each item; NULL: not decoded ahead */
 	size_t count;
-	uint64_t violations;	  /* of the order, up to here */
-	bool last;		  /* nothing comes behind it */
+	uint64_t violations;		    /* of the order, up to here */
+	struct order_unfinished unfinished; /* behind the last one, and left out */
+	bool last;			    /* nothing comes behind it */
 	struct mmt_error *damage; /* that ends the data behind what was read for this batch; whoever takes it owns it */
 	struct mmt_error *error;  /* of this machine; likewise */
 	struct record_block *done;
 };
 
-/* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. */
+/* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. `incomplete`: the
+ * last round may have been written in part, and is left out then. */
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, struct feed **feed_ret) MMT_MUST_CHECK;
+			      const struct decoder *decoder, bool incomplete, struct feed **feed_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void feed_destroy(struct feed *feed);
 

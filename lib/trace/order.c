@@ -309,6 +309,26 @@ struct mmt_error *order_end(struct order *order)
 	return error;
 }
 
+struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
+				  struct record_block **done)
+{
+	struct mmt_error *error = order_end(order);
+	size_t kept = error || !order->has_rounds ? order->items.count : find_younger(order, order->round_before);
+	const struct order_item *items = order->items.items;
+
+	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
+	if (error || kept == order->items.count)
+		return error;
+	unfinished_ret->span_ns = items[order->items.count - 1].time_ns -
+				  (order->round_before.time_ns ? order->round_before.time_ns : items[kept].time_ns);
+	for (size_t i = kept; i < order->items.count; i++) {
+		order->bytes -= items[i].size + ITEM_BYTES;
+		let_go(order, items[i].block, done);
+	}
+	order->items.count = order->releasable = kept;
+	return NULL;
+}
+
 static void note_time(struct order *order, struct moment moment)
 {
 	bool late = moment.time_ns < order->taken.time_ns;

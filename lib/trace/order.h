@@ -56,6 +56,17 @@ struct mmt_error *order_end_round(struct order *order) MMT_MUST_CHECK;
 /* Nothing more comes: everything may go out. */
 struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
 
+/* What a round has brought whose end never came: some rings have been read and others have not. */
+struct order_unfinished {
+	uint64_t records; /* younger than all of the rounds before */
+	uint64_t span_ns; /* from the youngest of these to the youngest of those */
+};
+
+/* The same where a round may have been cut off: these records are let go. Blocks: as below. Where no round has ended
+ * nothing is known of rounds, and everything goes out. */
+struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
+				  struct record_block **done) MMT_MUST_CHECK;
+
 /*
  * The next records that may go out, at most `maximum` of them and as few as fill `bytes`; how many. Blocks that no
  * record will come from any more are added to *done: they may be given back when these records are no longer needed.

@@ -27,10 +27,11 @@ struct reader {
 	size_t position;	  /* of the next record in the batch */
 	struct copies copies;
 	struct decoder *decoder;
-	struct mmt_error *damage; /* the first */
-	uint64_t sequence;	  /* of the last event */
-	uint64_t out_of_order;	  /* when the feed has gone */
-	bool stopped;		  /* an event could not be decoded */
+	struct mmt_error *damage;	    /* the first */
+	uint64_t sequence;		    /* of the last event */
+	uint64_t out_of_order;		    /* when the feed has gone */
+	struct order_unfinished unfinished; /* likewise */
+	bool stopped;			    /* an event could not be decoded */
 };
 
 /* What follows from the file. Takes `error` and the reader. */
@@ -45,7 +46,8 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = feed_create(reader->file, &reader->layouts, reader->decoder, &reader->feed);
+		error = feed_create(reader->file, &reader->layouts, reader->decoder, reader->metadata.values.incomplete,
+				    &reader->feed);
 	if (error)
 		reader_close(reader);
 	else
@@ -120,6 +122,11 @@ const char *reader_damage(const struct reader *reader)
 uint64_t reader_out_of_order(const struct reader *reader)
 {
 	return reader->batch ? reader->batch->violations : reader->out_of_order;
+}
+
+struct order_unfinished reader_unfinished(const struct reader *reader)
+{
+	return reader->unfinished;
 }
 
 /* Only the first is kept. Takes `damage`. */
@@ -250,6 +257,8 @@ static bool take_item(struct reader *reader, struct event *event)
 static void end_feed(struct reader *reader)
 {
 	reader->out_of_order = reader_out_of_order(reader);
+	if (reader->batch)
+		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
 	feed_destroy(TAKE(reader->feed));
 }

@@ -14,6 +14,7 @@
 #include "trace/code-copies.h"
 #include "trace/event.h"
 #include "trace/image-copies.h"
+#include "trace/order.h"
 #include "trace/resolved-stacks.h"
 #include "trace/sections.h"
 #include "trace/tracepoint.h"
@@ -92,6 +93,9 @@ const char *reader_damage(const struct reader *reader);
 
 /* Events older than one already handed out (a lie in the file's rounds); they are handed out all the same. */
 uint64_t reader_out_of_order(const struct reader *reader);
+
+/* At the end of a recording whose recorder did not finish: what it wrote of its last round, which is left out. */
+struct order_unfinished reader_unfinished(const struct reader *reader);
 
 /* Accepts NULL. */
 void reader_close(struct reader *reader);

@@ -405,6 +405,49 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 }
 END_TEST
 
+/* The end of its round never came. A block of which nothing is left is told, as when its records go out. */
+START_TEST(what_an_unfinished_round_has_brought_is_let_go)
+{
+	struct record_block other = {.left = true}, *done = NULL;
+	struct order_item item = {.time_ns = 50, .record = &names['e'], .attribute = 'e', .block = &other};
+	struct order_unfinished unfinished;
+
+	item.size = record_bytes;
+	push(10, 'a');
+	push(20, 'b');
+	end_round();
+	ck_assert_ptr_null(order_push(order, &item, 0));
+	push(30, 'd');
+	push(15, 'c');
+	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_uint_eq(unfinished.records, 2);
+	ck_assert_uint_eq(unfinished.span_ns, 30);
+	ck_assert_ptr_eq(done, &other);
+	ck_assert_uint_eq(block.pending, 3);
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 'c');
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 0);
+	ck_assert_uint_eq(block.pending, 0);
+}
+END_TEST
+
+/* As recorders made files before there were rounds. */
+START_TEST(without_rounds_all_goes_out_at_an_early_end)
+{
+	struct order_unfinished unfinished;
+	struct record_block *done = NULL;
+
+	push(20, 'b');
+	push(10, 'a');
+	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_uint_eq(unfinished.records, 0);
+	ck_assert_ptr_null(done);
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 'b');
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("order");
@@ -413,6 +456,8 @@ int main(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, a_round_releases_what_the_one_before_had);
 	tcase_add_test(cases, the_end_releases_all);
+	tcase_add_test(cases, what_an_unfinished_round_has_brought_is_let_go);
+	tcase_add_test(cases, without_rounds_all_goes_out_at_an_early_end);
 	tcase_add_test(cases, equal_times_keep_their_order);
 	tcase_add_test(cases, late_records_are_counted);
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);

@@ -147,6 +147,7 @@ static void build(bool finish)
 	builder_lost(builder, 70, BUILDER_TRUTH_ID, 3);
 	builder_exit(builder, 80, 9, 9);
 	builder_snapshot(builder, SNAPSHOT_STOP, 90, 5, lines, 1);
+	builder_round(builder);
 	if (finish)
 		builder_finish(builder, 100);
 	else

@@ -60,6 +60,49 @@ START_TEST(a_round_without_a_drain_goes_on)
 }
 END_TEST
 
+/*
+ * A recorder was killed while it wrote its second round:
+ *
+ * ring 0:  a1000       | c3000 e5000
+ * ring 1:        b2000 |             (its d4000 is not in the file, nor is the end of the round)
+ *
+ * With the calls of one and without those of the other something would be mapped that is not. What is no younger than
+ * the round before came late, and is true.
+ */
+START_TEST(an_unfinished_round_is_left_out)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	bool finished = _i == 1, end = false;
+	uint64_t expected = finished ? 5 : 3, seen = 0;
+	struct reader *reader;
+	struct event event;
+
+	unmap(builder, 1000);
+	unmap(builder, 2000);
+	builder_round(builder);
+	unmap(builder, 1500);
+	unmap(builder, 3000);
+	unmap(builder, 5000);
+	if (finished)
+		builder_round(builder);
+	builder_abandon(builder);
+
+	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert(reader_metadata(reader)->incomplete);
+	for (;; seen++) {
+		ck_assert_ptr_null(reader_next(reader, &event, &end));
+		if (end)
+			break;
+		ck_assert_uint_le(event.time_ns, finished ? 5000 : 2000);
+	}
+	ck_assert_uint_eq(seen, expected);
+	ck_assert_uint_eq(reader_unfinished(reader).records, 5 - expected);
+	ck_assert_uint_eq(reader_unfinished(reader).span_ns, finished ? 0 : 3000);
+	ck_assert_ptr_null(reader_damage(reader));
+	reader_close(reader);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rounds");
@@ -67,6 +110,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_round_without_a_drain_goes_on);
+	tcase_add_loop_test(tests, an_unfinished_round_is_left_out, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
