@@ -7,6 +7,8 @@ source "$SOURCE/test/live/support/stacks.bash" || exit 2
 need_perf
 command -v musl-gcc >/dev/null || skip "no musl-gcc is installed"
 rounds=200
+# Two calls of the loader end in __dls3(), which jumps to the program with a new stack pointer and never returns: no way out of
+# it tells how large its frame is.
 # Debian's musl is stripped: what starts threads has no symbol, nor does it get that of a function before it.
 stack_entries+='|^[?]@libc[.]so$'
 for linking in dynamic static; do
