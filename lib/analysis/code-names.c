@@ -126,6 +126,12 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 	return copy_frames(arena, &frame, functions, 1);
 }
 
+static void note_unnamed(struct code_view *view, const struct frame_names *names)
+{
+	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
+		view->processes.items[names->process].unnamed = true;
+}
+
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 				  const struct mmt_frame **frames_ret, size_t *count_ret)
 {
@@ -141,11 +147,26 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 			return &error_no_memory;
 		names->count = (uint32_t)count;
 	}
-	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
-		view->processes.items[names->process].unnamed = true;
+	note_unnamed(view, names);
 	*frames_ret = names->frames;
 	*count_ret = names->count;
 	return NULL;
+}
+
+void code_view_pass_over(struct code_view *view, uint32_t frame)
+{
+	const struct frame_names *names = &view->names.items[frame];
+	struct frame_key key;
+
+	if (names->frames) {
+		note_unnamed(view, names);
+		return;
+	}
+	memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+	if (key.readable && key.image != NO_IMAGE)
+		(void)mapped_programs_open(&view->mapped, key.image);
+	else if (key.kind == MMT_FRAME_JIT && !key.generated)
+		view->processes.items[names->process].unnamed = true;
 }
 
 static bool frame_key(const struct code_view *view, uint32_t frame, struct frame_key *key)

@@ -56,6 +56,8 @@ uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+/* A frame that nobody wants the name of: what is known of names that are lacking shall be the same. */
+void code_view_pass_over(struct code_view *view, uint32_t frame);
 
 /* The code that a frame is in. */
 struct viewed_code {

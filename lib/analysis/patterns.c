@@ -201,3 +201,8 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 	pattern = find_by_entry(frames, frame_count, memory_class);
 	return pattern ? pattern : find_by_module(frames, frame_count, memory_class);
 }
+
+bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count)
+{
+	return frame_count >= DEPTH && origin_find(frames, frame_count) < frame_count;
+}

@@ -61,6 +61,27 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
 }
 
+/* Into the scratch vectors. `by_name`: names are told apart by numbers, too. */
+static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name)
+{
+	const struct mmt_frame *frames;
+	const uint32_t *names = NULL;
+	size_t count;
+	struct mmt_error *error = code_view_names(rows->code, frame, rows->arena, &frames, &count);
+
+	if (!error && by_name)
+		names = number_names(rows, frame, frames, count);
+	if (error)
+		return error;
+	if (by_name && !names)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		if (!vector_push(&rows->frames, &frames[i]) || !vector_push(&rows->frame_names, names ? names[i] : 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 /* Names of a stack into the scratch vectors. */
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
@@ -70,20 +91,31 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 	rows->frames.count = 0;
 	rows->frame_names.count = 0;
 	for (size_t i = 0; i < count; i++) {
-		const struct mmt_frame *frames;
-		size_t frame_count;
-		struct mmt_error *error = code_view_names(rows->code, numbers[i], rows->arena, &frames, &frame_count);
-		const uint32_t *names;
+		struct mmt_error *error = name_frame(rows, numbers[i], true);
 
 		if (error)
 			return error;
-		names = number_names(rows, numbers[i], frames, frame_count);
-		if (!names)
-			return &error_no_memory;
-		for (size_t j = 0; j < frame_count; j++) {
-			if (!vector_push(&rows->frames, &frames[j]) || !vector_push(&rows->frame_names, names[j]))
-				return &error_no_memory;
-		}
+	}
+	return NULL;
+}
+
+/* The same for a row that is told by what lies near the call: only so many frames. */
+static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
+{
+	size_t count;
+	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+
+	rows->frames.count = 0;
+	rows->frame_names.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = NULL;
+
+		if (patterns_are_decided(rows->frames.items, rows->frames.count))
+			code_view_pass_over(rows->code, numbers[i]);
+		else
+			error = name_frame(rows, numbers[i], false);
+		if (error)
+			return error;
 	}
 	return NULL;
 }
@@ -273,13 +305,29 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 	return patterns_find(frames, count, *memory_class);
 }
 
+/* What is hidden is not where a stack comes from, but what stands above it may be. */
+static bool needs_whole_stack(const struct rows *rows)
+{
+	switch (rows->options->by) {
+	case MMT_BY_STACK:
+	case MMT_BY_THREAD:
+		return true;
+	case MMT_BY_FUNCTION:
+	case MMT_BY_MODULE:
+		return rows->options->hide_count;
+	default:
+		return false;
+	}
+}
+
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	enum mmt_group_by by = rows->options->by;
 	struct row_description stack = {0};
-	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
+	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, &stack.stack_end)
+							  : name_near(rows, account->stack, &stack.stack_end);
 
 	if (error)
 		return error;

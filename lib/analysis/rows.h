@@ -5,7 +5,8 @@
  *
  * So every stack is named, also one that is not shown in the end: a row's peak is not that of its stacks, and a stack
  * without a name could belong to any row. The report counts the frames without a name, too. But each frame is looked up
- * and compared once, however many stacks it is in: test/README has what that costs.
+ * and compared once, however many stacks it is in: test/README has what that costs. Where rows are no stacks, only the
+ * frames near the call are named, which tell what kind of memory it is and whose.
  */
 #ifndef ANALYSIS_ROWS_H
 #define ANALYSIS_ROWS_H

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Every stack of a report is named, shown or not; each frame of them is looked at once. */
+/* Every stack of a report is named, shown or not; each frame of them is looked at once. In other reports, as little as
+ * tells the row. */
 #include <check.h>
+#include <sys/mman.h>
 
+#include "analysis/code-view.h"
 #include "analysis/names.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
@@ -11,12 +14,27 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 #define CALLER 0x401000ull
+#define GENERATED 0x900000ull /* code without a name */
+#define GENERATED_FROM 15     /* of the shared callers: far from the call */
 
 /* The linker puts it before the library's own. */
 uint32_t __real_names_frame(struct names *names, const struct mmt_frame *frame);
 uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame);
 
-static uint64_t frames_named;
+/* The same. */
+struct mmt_error *__real_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+					 const struct mmt_frame **frames_ret, size_t *count_ret);
+struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+					 const struct mmt_frame **frames_ret, size_t *count_ret);
+
+static uint64_t frames_named, names_asked;
+
+struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+					 const struct mmt_frame **frames_ret, size_t *count_ret)
+{
+	names_asked++;
+	return __real_code_view_names(view, frame, arena, frames_ret, count_ret);
+}
 
 uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame)
 {
@@ -29,11 +47,16 @@ static void record_stacks(void)
 {
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
 	uint64_t callchain[1 + SHARED];
+	const struct event_mapping code = {.start = GENERATED,
+					   .length = 4096,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE,
+					   .path = "//anon"};
 
 	builder_comm(builder, 1000, PID, PID, "stacks");
-	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, NULL, 0);
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &code, 1);
 	for (uint64_t i = 0; i < SHARED; i++)
-		callchain[1 + i] = CALLER + i * 16;
+		callchain[1 + i] = (i < GENERATED_FROM ? CALLER : GENERATED) + i * 16;
 	for (uint64_t i = 0; i < 2 * STACKS; i++) {
 		callchain[0] = CALLER + MEBIBYTE + i % STACKS * 16;
 		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
@@ -62,12 +85,48 @@ START_TEST(frames_are_named_once)
 	for (size_t i = 0; i < STACKS; i++) {
 		ck_assert_uint_eq(report->groups[i].unfreed_bytes, 2 * MEBIBYTE);
 		ck_assert_uint_eq(report->groups[i].frame_count, 1 + SHARED);
-		ck_assert_uint_eq(report->groups[i].frames[SHARED]->address, CALLER + (SHARED - 1) * 16);
+		ck_assert_uint_eq(report->groups[i].frames[SHARED]->address, GENERATED + (SHARED - 1) * 16);
 		ck_assert_ptr_eq(report->groups[i].frames[SHARED], report->groups[0].frames[SHARED]);
 	}
 	ck_assert_uint_eq(report->completeness.frames, STACKS * (1 + SHARED));
 	mmt_report_destroy(report);
 	ck_assert_uint_eq(frames_named, STACKS + SHARED);
+}
+END_TEST
+
+/* What a row is called, and what kind of memory it is, tell the frames near the call. */
+START_TEST(rows_that_are_no_stacks_name_what_they_need)
+{
+	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
+						  MMT_BY_MODULE};
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	const char *hidden = "nothing";
+	uint64_t near;
+
+	record_stacks();
+	mmt_report_options_init(&options);
+	mmt_report_destroy(report_file_report(&options));
+	ck_assert_uint_ge(names_asked, STACKS * (1 + SHARED));
+	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
+		names_asked = frames_named = 0;
+		options.by = views[i];
+		report = report_file_report(&options);
+		near = names_asked;
+		ck_assert_uint_eq(report->unfreed_bytes, 2 * STACKS * MEBIBYTE);
+		/* Generated code that nothing names is told of all the same. */
+		ck_assert(report->processes[0].unnamed_code);
+		mmt_report_destroy(report);
+		ck_assert_uint_eq(frames_named, 0);
+		ck_assert_uint_gt(near, 0);
+		ck_assert_uint_lt(near, STACKS * SHARED);
+	}
+	/* Who is hidden is known when all have a name. */
+	options.hide = &hidden;
+	options.hide_count = 1;
+	names_asked = 0;
+	mmt_report_destroy(report_file_report(&options));
+	ck_assert_uint_ge(names_asked, STACKS * (1 + SHARED));
 }
 END_TEST
 
@@ -78,6 +137,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, frames_are_named_once);
+	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
