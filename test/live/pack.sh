@@ -150,7 +150,7 @@ if has_other_machine; then
 fi
 
 # Many processes and threads, with the order of racing calls.
-start_workload processes fork-paced
+start_workload processes fork-busy
 start_recording --exact-order -p "$pid"
 let_work
 stop_recording
