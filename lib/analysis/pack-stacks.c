@@ -150,6 +150,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 
 static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
 {
+	struct order_unfinished unfinished = reader_unfinished(replay->reader);
 	const char *damage = reader_damage(replay->reader), *path;
 	enum program_state state;
 	size_t position = 0;
@@ -177,6 +178,8 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 		    !vector_push(&resolved->programs, program))
 			return &error_no_memory;
 	}
+	resolved->unfinished_records = unfinished.records;
+	resolved->unfinished_ns = unfinished.span_ns;
 	return resolved_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
 }
 

@@ -313,14 +313,17 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 				  struct record_block **done)
 {
 	struct mmt_error *error = order_end(order);
-	size_t kept = error || !order->has_rounds ? order->items.count : find_younger(order, order->round_before);
+	/* What the data begin with ends a round of nothing. */
+	bool has_round = is_younger(order->round_before, (struct moment){0});
+	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->round_before);
 	const struct order_item *items = order->items.items;
 
 	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
 	if (error || kept == order->items.count)
 		return error;
-	unfinished_ret->span_ns = items[order->items.count - 1].time_ns -
-				  (order->round_before.time_ns ? order->round_before.time_ns : items[kept].time_ns);
+	/* Across a jump of the clock no time is known. */
+	if (items[order->items.count - 1].epoch == order->round_before.epoch)
+		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->round_before.time_ns;
 	for (size_t i = kept; i < order->items.count; i++) {
 		order->bytes -= items[i].size + ITEM_BYTES;
 		let_go(order, items[i].block, done);

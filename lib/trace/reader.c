@@ -126,7 +126,10 @@ uint64_t reader_out_of_order(const struct reader *reader)
 
 struct order_unfinished reader_unfinished(const struct reader *reader)
 {
-	return reader->unfinished;
+	const struct resolved_stacks *packed = &reader->metadata.values.stacks;
+
+	return (struct order_unfinished){.records = reader->unfinished.records + packed->unfinished_records,
+					 .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
 /* Only the first is kept. Takes `damage`. */

@@ -8,7 +8,8 @@
 #include "trace/format.h"
 #include "trace/sections.h"
 
-#define STACKS_VERSION 4 /* 3 has no flags, 2 no code, 1 tells of no losses in jitdumps either */
+#define STACKS_VERSION                                                                                                 \
+	4 /* 3 has neither flags nor unfinished records, 2 no code, 1 tells of no losses in jitdumps either */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -126,6 +127,8 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 	}
 	buffer_put_u32(plain, stacks->damage);
 	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
+	buffer_put_u64(plain, stacks->unfinished_records);
+	buffer_put_u64(plain, stacks->unfinished_ns);
 }
 
 struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
@@ -286,7 +289,11 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 			return &error_no_memory;
 	}
 	stacks->damage = read_text_number(bytes, stacks);
-	stacks->code_left_out = version >= 4 && bytes_u32(bytes) & STACKS_CODE_LEFT_OUT;
+	if (version >= 4) {
+		stacks->code_left_out = bytes_u32(bytes) & STACKS_CODE_LEFT_OUT;
+		stacks->unfinished_records = bytes_u64(bytes);
+		stacks->unfinished_ns = bytes_u64(bytes);
+	}
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		if (stacks->frames.items[i].process >= stacks->processes.count)
 			bytes_fail(bytes, "frame of no process");

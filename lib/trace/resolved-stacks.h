@@ -71,8 +71,9 @@ struct resolved_stacks {
 	VECTOR(struct resolved_stack) stacks;
 	VECTOR(struct resolved_process) processes;
 	VECTOR(struct resolved_program) programs;
-	uint32_t damage;    /* text: what was wrong with the recording that was packed */
-	bool code_left_out; /* on request: no frame has any */
+	uint32_t damage;			    /* text: what was wrong with the recording that was packed */
+	bool code_left_out;			    /* on request: no frame has any */
+	uint64_t unfinished_records, unfinished_ns; /* left out of that recording: see struct order_unfinished */
 };
 
 void resolved_stacks_deinit(struct resolved_stacks *stacks);

@@ -152,6 +152,20 @@ START_TEST(code_that_was_left_out)
 }
 END_TEST
 
+START_TEST(what_was_left_out_of_an_unfinished_one)
+{
+	struct resolved_stacks read = {0}, stacks = {.unfinished_records = 7,
+						     .unfinished_ns = UINT64_C(5000000000),
+						     .damage = RESOLVED_NO_TEXT};
+
+	ck_assert_ptr_null(round_trip(&stacks, &read));
+	ck_assert_uint_eq(read.unfinished_records, 7);
+	ck_assert_uint_eq(read.unfinished_ns, UINT64_C(5000000000));
+	resolved_stacks_deinit(&read);
+	resolved_stacks_deinit(&stacks);
+}
+END_TEST
+
 /* Version 3 ends before the flags. */
 START_TEST(older_version)
 {
@@ -167,7 +181,7 @@ START_TEST(older_version)
 	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
-	plain.size -= sizeof(uint32_t);
+	plain.size -= sizeof(uint32_t) + 2 * sizeof(uint64_t);
 	ck_assert_ptr_null(sections_pack(&plain, 3, &older));
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(resolved_stacks_decode(&bytes, &room, &read));
@@ -308,6 +322,7 @@ int main(void)
 	tcase_add_test(tests, all_of_it);
 	tcase_add_test(tests, code_of_frames);
 	tcase_add_test(tests, code_that_was_left_out);
+	tcase_add_test(tests, what_was_left_out_of_an_unfinished_one);
 	tcase_add_test(tests, older_version);
 	tcase_add_test(tests, equal_code_once);
 	tcase_add_test(tests, numbers_that_lead_nowhere);
