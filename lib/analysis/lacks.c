@@ -202,6 +202,8 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 	const char *path;
 
 	while ((path = code_view_unusable(replay->code, &position, &state))) {
+		if (state == PROGRAM_POOR_NAMES)
+			continue;
 		if (++count <= PROGRAMS_NAMED)
 			add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path,
 				 reasons[state]);
@@ -212,6 +214,23 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 		add_lack(lacks,
 			 "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
 			 "or recorded with --images all");
+}
+
+static void find_damaged_debug_information(const struct replay *replay, struct lacks *lacks)
+{
+	enum program_state state;
+	size_t position = 0, count = 0;
+	const char *path;
+
+	while ((path = code_view_unusable(replay->code, &position, &state))) {
+		if (state == PROGRAM_POOR_NAMES && ++count <= PROGRAMS_NAMED)
+			add_lack(lacks,
+				 "the debug information of %s is damaged: some of its lines and inlined functions are "
+				 "missing",
+				 path);
+	}
+	if (count > PROGRAMS_NAMED)
+		add_lack(lacks, "the debug information of %zu more program files is damaged", count - PROGRAMS_NAMED);
 }
 
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
@@ -234,6 +253,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 			 replay->calls_without_entry);
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);
+	find_damaged_debug_information(replay, &lacks);
 	completeness->lacks = lacks.items;
 	completeness->lack_count = lacks.count;
 	return lacks.out_of_memory ? &error_no_memory : NULL;

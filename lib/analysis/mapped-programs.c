@@ -320,6 +320,25 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
+static bool has_poor_names(const struct mapped_programs *mapped, size_t image)
+{
+	const struct program *program = mapped->image_states.items[image].program;
+
+	return program && program_known_state(program) == PROGRAM_POOR_NAMES;
+}
+
+/* Each path is told once. */
+static bool is_first_with_poor_names(const struct mapped_programs *mapped, size_t image)
+{
+	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
+
+	for (size_t i = 0; has_poor_names(mapped, image) && i <= image; i++) {
+		if (has_poor_names(mapped, i) && !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
+			return i == image;
+	}
+	return false;
+}
+
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
 				     enum program_state *state_ret)
 {
@@ -327,6 +346,8 @@ const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_
 		size_t image = (*position)++;
 
 		*state_ret = mapped->image_states.items[image].to_tell;
+		if (is_first_with_poor_names(mapped, image))
+			*state_ret = PROGRAM_POOR_NAMES;
 		if (*state_ret != PROGRAM_READABLE)
 			return mapped_programs_image_path(mapped, (uint32_t)image);
 	}

@@ -44,6 +44,7 @@ struct debug_names {
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	uint64_t ranges_left;		  /* that the file can still describe */
 	bool lacks_parts;
+	bool damaged; /* something is missing that the file has, or should have */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -67,6 +68,7 @@ static bool add_unit(struct debug_names *names, const struct unit *unit)
 		if (start < end && !vector_push(&names->ranges, range))
 			return false;
 	}
+	names->damaged |= offset != 0;
 	return vector_push(&names->units, *unit);
 }
 
@@ -99,6 +101,29 @@ static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
 	names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
+/* Where not even the unit's own name can be read, the rest cannot be trusted. */
+static bool is_garbled(const struct debug_names *names, Dwarf_Die *unit)
+{
+	return !names->lacks_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
+}
+
+/* Whether the unit has code to be named. */
+static bool is_wanted(struct debug_names *names, Dwarf_Die *unit, uint8_t type)
+{
+	names->damaged |= is_garbled(names, unit);
+	switch (dwarf_tag(unit)) {
+	case DW_TAG_compile_unit:
+	case DW_TAG_skeleton_unit:
+		return type == DW_UT_compile || type == DW_UT_skeleton;
+	case DW_TAG_partial_unit:
+	case DW_TAG_type_unit:
+		return false;
+	default:
+		names->damaged = true;
+		return false;
+	}
+}
+
 /*
  * The ranges of all units are taken from the units themselves: many compilers write no .debug_aranges, which the
  * library's own search depends on.
@@ -109,14 +134,13 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 	Dwarf_CU *position = NULL;
 	struct unit unit = {0};
 	uint8_t type;
+	int end;
 
 	if (!names)
 		return &error_no_memory;
 	look_at_sections(names, dwarf);
-	while (!dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes)) {
-		if (type != DW_UT_compile && type != DW_UT_skeleton)
-			continue;
-		if (dwarf_tag(&unit.lines) == DW_TAG_partial_unit)
+	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes))) {
+		if (!is_wanted(names, &unit.lines, type))
 			continue;
 		if (type != DW_UT_skeleton || dwarf_tag(&unit.scopes) == DW_TAG_invalid) {
 			names->lacks_parts |= type == DW_UT_skeleton;
@@ -127,6 +151,7 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 			return &error_no_memory;
 		}
 	}
+	names->damaged |= end < 0;
 	if (names->ranges.count)
 		qsort(names->ranges.items, names->ranges.count, sizeof(*names->ranges.items), compare_ranges);
 	*names_ret = names;
@@ -135,7 +160,29 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 bool debug_names_complete(const struct debug_names *names)
 {
-	return !names->lacks_parts;
+	return !names->lacks_parts && !names->damaged;
+}
+
+bool debug_names_damaged(const struct debug_names *names)
+{
+	return names->damaged;
+}
+
+bool debug_names_expected(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t texts;
+
+	if (elf_getshdrstrndx(elf, &texts))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, texts, header.sh_name) : NULL;
+
+		if (!name || (header.sh_type != SHT_NOBITS && !strcmp(name, ".debug_info")))
+			return true;
+	}
+	return false;
 }
 
 void debug_names_destroy(struct debug_names *names)
@@ -170,15 +217,27 @@ static struct unit *find_unit(const struct debug_names *names, uint64_t address)
 	return NULL;
 }
 
-/* The next entry on the same level. A reference to an earlier one would never end. */
-static bool next_sibling(Dwarf_Die *die)
+static bool first_child(struct debug_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
 {
-	Dwarf_Off offset = dwarf_dieoffset(die);
+	int missing = dwarf_child(parent, child_ret);
 
-	return !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > offset;
+	names->damaged |= missing < 0;
+	return !missing;
 }
 
-static bool add_function(struct unit *unit, Dwarf_Die *die)
+/* The next entry on the same level. A reference to an earlier one would never end. */
+static bool next_sibling(struct debug_names *names, Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	int missing = dwarf_siblingof(die, die);
+
+	if (!missing && dwarf_dieoffset(die) > offset)
+		return true;
+	names->damaged |= missing <= 0;
+	return false;
+}
+
+static bool add_function(struct debug_names *names, struct unit *unit, Dwarf_Die *die)
 {
 	struct function_range range = {.offset = dwarf_dieoffset(die)};
 	Dwarf_Addr base, start, end;
@@ -191,6 +250,7 @@ static bool add_function(struct unit *unit, Dwarf_Die *die)
 		if (start < end && !vector_push(&unit->functions, range))
 			return false;
 	}
+	names->damaged |= offset != 0;
 	return true;
 }
 
@@ -211,22 +271,26 @@ static bool may_hold_functions(Dwarf_Die *die)
 	}
 }
 
-static bool add_functions(struct unit *unit, Dwarf_Die *parent, int level)
+static bool add_functions(struct debug_names *names, struct unit *unit, Dwarf_Die *parent, int level)
 {
 	Dwarf_Die die;
 
-	if (level > NESTING_MAX || dwarf_child(parent, &die))
+	if (!first_child(names, parent, &die))
 		return true;
 	do {
+		int tag = dwarf_tag(&die);
+
 		/* Only a wrong reference leads to an entry's own children once more, on every level. */
-		if (dwarf_dieoffset(&die) <= unit->last)
+		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last || level > NESTING_MAX) {
+			names->damaged = true;
 			return true;
+		}
 		unit->last = dwarf_dieoffset(&die);
-		if (dwarf_tag(&die) == DW_TAG_subprogram && !add_function(unit, &die))
+		if (tag == DW_TAG_subprogram && !add_function(names, unit, &die))
 			return false;
-		if (may_hold_functions(&die) && !add_functions(unit, &die, level + 1))
+		if (may_hold_functions(&die) && !add_functions(names, unit, &die, level + 1))
 			return false;
-	} while (next_sibling(&die));
+	} while (next_sibling(names, &die));
 	return true;
 }
 
@@ -241,24 +305,24 @@ static int compare_functions(const void *left, const void *right)
 
 /* The library's search for scopes walks through the whole unit each time, and finds none for code that was inlined from
  * another unit, as link-time optimisation and dwz leave it. */
-static void index_functions(struct unit *unit)
+static void index_functions(struct debug_names *names, struct unit *unit)
 {
 	Dwarf_Die root = unit->scopes;
 
 	if (unit->indexed)
 		return;
 	unit->indexed = true;
-	if (!add_functions(unit, &root, 0))
+	if (!add_functions(names, unit, &root, 0))
 		unit->functions.count = 0;
 	if (unit->functions.count)
 		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
 }
 
-static bool find_function(struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
+static bool find_function(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
 {
 	size_t low = 0, high;
 
-	index_functions(unit);
+	index_functions(names, unit);
 	high = unit->functions.count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -278,7 +342,7 @@ static bool find_function(struct unit *unit, uint64_t address, Dwarf_Die *die_re
 }
 
 /* `budget`: how many ranges may still be looked at. */
-static bool covers(Dwarf_Die *die, uint64_t address, uint32_t *budget)
+static bool covers(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
@@ -288,15 +352,16 @@ static bool covers(Dwarf_Die *die, uint64_t address, uint32_t *budget)
 		if (start <= address && address < end)
 			return true;
 	}
+	names->damaged |= offset != 0;
 	return false;
 }
 
 /* The child of `die` that has the address, and functions inlined into it perhaps. */
-static bool find_scope(Dwarf_Die *die, uint64_t address, uint32_t *budget)
+static bool find_scope(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Die child;
 
-	if (dwarf_child(die, &child))
+	if (!first_child(names, die, &child))
 		return false;
 	do {
 		int tag = dwarf_tag(&child);
@@ -304,25 +369,27 @@ static bool find_scope(Dwarf_Die *die, uint64_t address, uint32_t *budget)
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
 		    tag != DW_TAG_catch_block)
 			continue;
-		if (covers(&child, address, budget)) {
+		if (covers(names, &child, address, budget)) {
 			*die = child;
 			return true;
 		}
-	} while (next_sibling(&child));
+	} while (next_sibling(names, &child));
 	return false;
 }
 
 /* The function at `address` and what is inlined there, outermost first. */
-static size_t find_scopes(struct unit *unit, uint64_t address, Dwarf_Die *scopes, size_t limit)
+static size_t find_scopes(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
+			  size_t limit)
 {
 	uint32_t budget = LOOKUP_RANGES_MAX;
 	Dwarf_Die die;
 	size_t count = 0;
 
-	if (!find_function(unit, address, &die))
+	if (!find_function(names, unit, address, &die))
 		return 0;
 	scopes[count++] = die;
-	for (int level = 0; level < NESTING_MAX && count < limit && find_scope(&die, address, &budget); level++) {
+	for (int level = 0; level < NESTING_MAX && count < limit && find_scope(names, &die, address, &budget);
+	     level++) {
 		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
 			scopes[count++] = die;
 	}
@@ -346,12 +413,20 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static void describe_line(const struct unit *unit, uint64_t address, struct debug_frame *frame)
+static void describe_line(struct debug_names *names, const struct unit *unit, uint64_t address,
+			  struct debug_frame *frame)
 {
 	Dwarf_Die die = unit->lines;
-	Dwarf_Line *line = dwarf_getsrc_die(&die, address);
+	Dwarf_Lines *lines;
+	Dwarf_Line *line;
+	size_t count;
 	int number;
 
+	if (dwarf_getsrclines(&die, &lines, &count)) {
+		names->damaged |= dwarf_hasattr(&die, DW_AT_stmt_list);
+		return;
+	}
+	line = dwarf_getsrc_die(&die, address);
 	if (!line || dwarf_lineno(line, &number) || number <= 0)
 		return;
 	frame->source_file = dwarf_linesrc(line, NULL, NULL);
@@ -397,8 +472,9 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
-	describe_line(unit, address, &frames[0]);
-	count = find_scopes(unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
+	describe_line(names, unit, address, &frames[0]);
+	count =
+	    find_scopes(names, unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *scope = &scopes[count - 1 - i];
 

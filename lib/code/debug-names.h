@@ -19,6 +19,12 @@ void debug_names_destroy(struct debug_names *names);
 /* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
 bool debug_names_complete(const struct debug_names *names);
 
+/* Something of it that was needed so far cannot be read, or is more than is read. Never of a sound file. */
+bool debug_names_damaged(const struct debug_names *names);
+
+/* The file says that it has debug information, or what it has cannot be told. */
+bool debug_names_expected(Elf *elf);
+
 struct debug_frame {
 	const char *linkage_name; /* NULL: none. Strings are the Dwarf's */
 	const char *name;	  /* NULL: no function, only a line */

@@ -222,6 +222,13 @@ enum program_state program_state(const struct program *program)
 	return program->file.state;
 }
 
+enum program_state program_known_state(const struct program *program)
+{
+	bool poor = program->symbols && symbols_debug_damaged(program->symbols);
+
+	return program->file.state == PROGRAM_READABLE && poor ? PROGRAM_POOR_NAMES : program->file.state;
+}
+
 bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret)
 {
 	return elf_file_address(&program->file, file_offset, address_ret);

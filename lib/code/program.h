@@ -32,6 +32,7 @@ enum program_state {
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
 	PROGRAM_BROKEN,	     /* ELF, but unreadable */
 	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording or another one */
+	PROGRAM_POOR_NAMES,  /* readable, but its debug information is damaged: only program_known_state() tells */
 };
 
 /*
@@ -53,6 +54,8 @@ struct mmt_error *programs_open_content(struct programs *programs, const char *p
 					struct program **program_ret) MMT_MUST_CHECK;
 
 enum program_state program_state(const struct program *program);
+/* The same, from what program_names() has met until now. */
+enum program_state program_known_state(const struct program *program);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
 bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret);

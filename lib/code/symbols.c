@@ -39,6 +39,7 @@ struct symbols {
 	bool debug_loaded;	     /* debug_names */
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
 	struct debug_names *debug_names;
+	bool debug_unreadable; /* there is some, but not even that can be told */
 	Dwarf_Addr debug_bias;
 	struct stat debug_file; /* a separate one, as it was when it was opened */
 	VECTOR(char *) texts;	/* names that had to be made */
@@ -346,6 +347,8 @@ static void load_debug(struct symbols *symbols)
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
 	if (dwarf)
 		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
+	else
+		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
 	symbols->debug_file = look_at(debug_path(symbols));
 }
 
@@ -537,6 +540,11 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
 			return symbols_function_range(symbols, symbol->start, start_ret, end_ret);
 	}
 	return false;
+}
+
+bool symbols_debug_damaged(const struct symbols *symbols)
+{
+	return symbols->debug_unreadable || (symbols->debug_names && debug_names_damaged(symbols->debug_names));
 }
 
 const char *symbols_library_version(void)

@@ -73,12 +73,33 @@ def debug_information():
         data[place] = (place * 7 + 1) & 15
 
 
+def debug_entries():
+    """Where entries end, others begin that no abbreviation describes."""
+    start, end = section(b".debug_info")
+    for place in range(start + 128, end):
+        if not data[place]:
+            data[place] = 0x7F
+
+
+def debug_units():
+    """The first is of a version that nobody knows."""
+    struct.pack_into("<H", data, section(b".debug_info")[0] + 4, 0x7FFF)
+
+
+def line_tables():
+    """Of a version that nobody knows."""
+    struct.pack_into("<H", data, section(b".debug_line")[0] + 4, 0x7FFF)
+
+
 {
     "section-sizes": section_sizes,
     "program-headers": program_headers,
     "still-rows": still_rows,
     "looped-table": looped_table,
     "debug-information": debug_information,
+    "debug-entries": debug_entries,
+    "debug-units": debug_units,
+    "line-tables": line_tables,
 }[kind]()
 with open(path, "wb") as stream:
     stream.write(data)
