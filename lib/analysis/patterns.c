@@ -202,7 +202,9 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 	return pattern ? pattern : find_by_module(frames, frame_count, memory_class);
 }
 
-bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count)
+bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin)
 {
-	return frame_count >= DEPTH && origin_find(frames, frame_count) < frame_count;
+	while (*origin < frame_count && origin_is_c_library(frames[*origin]))
+		++*origin;
+	return frame_count >= DEPTH && *origin < frame_count;
 }

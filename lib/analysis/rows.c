@@ -102,7 +102,7 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 /* The same for a row that is told by what lies near the call: only so many frames. */
 static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
-	size_t count;
+	size_t count, origin = 0;
 	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
 
 	rows->frames.count = 0;
@@ -110,7 +110,7 @@ static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_s
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *error = NULL;
 
-		if (patterns_are_decided(rows->frames.items, rows->frames.count))
+		if (patterns_are_decided(rows->frames.items, rows->frames.count, &origin))
 			code_view_pass_over(rows->code, numbers[i]);
 		else
 			error = name_frame(rows, numbers[i], false);

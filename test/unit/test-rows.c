@@ -6,6 +6,7 @@
 
 #include "analysis/code-view.h"
 #include "analysis/names.h"
+#include "analysis/origin.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
 
@@ -27,7 +28,28 @@ struct mmt_error *__real_code_view_names(struct code_view *view, uint32_t frame,
 struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 					 const struct mmt_frame **frames_ret, size_t *count_ret);
 
-static uint64_t frames_named, names_asked;
+/* And these. */
+size_t __real_origin_find(const struct mmt_frame *const *frames, size_t frame_count);
+size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count);
+bool __real_origin_is_c_library(const struct mmt_frame *frame);
+bool __wrap_origin_is_c_library(const struct mmt_frame *frame);
+
+static uint64_t frames_named, names_asked, looks;
+
+/* Its own looks are calls within one file, which are not told. */
+size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count)
+{
+	size_t place = __real_origin_find(frames, frame_count);
+
+	looks += place + (place < frame_count);
+	return place;
+}
+
+bool __wrap_origin_is_c_library(const struct mmt_frame *frame)
+{
+	looks++;
+	return __real_origin_is_c_library(frame);
+}
 
 struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
 					 const struct mmt_frame **frames_ret, size_t *count_ret)
@@ -130,6 +152,51 @@ START_TEST(rows_that_are_no_stacks_name_what_they_need)
 }
 END_TEST
 
+#define DEEP 1000
+
+/* Who maps memory is looked for once, however far away. */
+START_TEST(deep_stacks_of_the_library_are_looked_through_once)
+{
+	static const enum mmt_group_by views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
+						  MMT_BY_MODULE};
+	const struct event_mapping library = {.start = GENERATED,
+					      .length = MEBIBYTE,
+					      .protection = PROT_READ | PROT_EXEC,
+					      .flags = MAP_PRIVATE,
+					      .path = "/nowhere/libc.so.6"};
+	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
+	uint64_t callchain[DEEP];
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < DEEP; i++)
+		callchain[i] = GENERATED + i * 16;
+	builder_comm(builder, 1000, PID, PID, "deep");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &library, 1);
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .time_ns = 2000,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {0, MEBIBYTE, 3, 0x22, UINT64_MAX, 0},
+						     .result = (int64_t)ADDRESS,
+						     .instruction_pointer = callchain[0],
+						     .callchain = callchain,
+						     .callchain_count = DEEP});
+	builder_round(builder);
+	builder_finish(builder, 10000);
+	mmt_report_options_init(&options);
+	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
+		looks = 0;
+		options.by = views[i];
+		report = report_file_report(&options);
+		ck_assert_uint_eq(report->unfreed_bytes, MEBIBYTE);
+		mmt_report_destroy(report);
+		ck_assert_uint_ge(looks, DEEP);
+		ck_assert_uint_le(looks, 8 * DEEP);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rows");
@@ -138,6 +205,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, frames_are_named_once);
 	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
+	tcase_add_test(tcase, deep_stacks_of_the_library_are_looked_through_once);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
