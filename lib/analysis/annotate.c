@@ -20,7 +20,7 @@ static struct mmt_error *describe_instruction(struct code_view *code, struct are
 }
 
 struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, const struct mmt_frame *frame,
-				 size_t around, struct mmt_annotation *annotation_ret)
+				 size_t around, bool ends_early, struct mmt_annotation *annotation_ret)
 {
 	struct mmt_instruction *instructions;
 	struct listing listing = {0};
@@ -30,6 +30,8 @@ struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, co
 	*annotation_ret = (struct mmt_annotation){.frame = frame};
 	annotation_ret->left_out = code_view_code_left_out(code);
 	if (!frame->code || !code_view_code(code, frame->code - 1, &viewed))
+		return NULL;
+	if (viewed.is_copy && ends_early)
 		return NULL;
 	error = listing_create(viewed.disassembly, &viewed.code, around, &listing);
 	if (error)

@@ -362,7 +362,8 @@ struct mmt_error *mmt_report_annotate(struct mmt_report *result, const struct mm
 {
 	struct report *report = (struct report *)result; /* its first member */
 
-	return annotate_frame(report->replay.code, &report->arena, frame, around, annotation_ret);
+	return annotate_frame(report->replay.code, &report->arena, frame, around, report->replay.window.ends_early,
+			      annotation_ret);
 }
 
 void mmt_report_destroy(struct mmt_report *result)

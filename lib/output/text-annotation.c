@@ -83,7 +83,7 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 	const char *file = NULL;
 	uint32_t line = 0;
 
-	if (annotation->is_copy && annotation->instruction_count) {
+	if (annotation->is_copy) {
 		text_put(text, TEXT_FAINT, "as it was when recording ended");
 		text_end_line(text);
 	}
@@ -103,14 +103,20 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 			    instruction->address, instruction->text);
 		text_end_line(text);
 	}
-	if (!annotation->instruction_count) {
-		text_put(text, TEXT_PLAIN,
-			 annotation->left_out
-			     ? "    its code was left out when the recording was packed (mmtrace pack --no-code)"
-			     : "    its code is not at hand: no file that is the recorded one, no jitdump and no copy "
-			       "has it");
-		text_end_line(text);
-	}
+}
+
+static void put_no_instructions(struct text *text, const struct mmt_report *report, bool left_out)
+{
+	const char *reason = "its code is not at hand: no file that is the recorded one, no jitdump and no copy has it";
+
+	if (left_out)
+		reason = "its code was left out when the recording was packed (mmtrace pack --no-code)";
+	else if (report->to_ns < report->end_ns)
+		reason = "its code is not at hand: no file that is the recorded one and no jitdump has it, and copies "
+			 "are of when recording ended, after what is reported";
+	text_put(text, TEXT_PLAIN, "    ");
+	text_put(text, TEXT_PLAIN, reason);
+	text_end_line(text);
 }
 
 static struct mmt_error *put_frame(struct text *text, struct mmt_report *report, const struct selection *selection,
@@ -122,7 +128,10 @@ static struct mmt_error *put_frame(struct text *text, struct mmt_report *report,
 	if (error)
 		return error;
 	put_title(text, selection, frame);
-	put_instructions(text, &annotation);
+	if (annotation.instruction_count)
+		put_instructions(text, &annotation);
+	else
+		put_no_instructions(text, report, annotation.left_out);
 	return NULL;
 }
 

@@ -87,3 +87,11 @@ expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 	"    its code is not at hand: no file that is the recorded one, no jitdump and no copy has it" ] ||
 	fail "code of another time is shown: $(cat shown.txt)"
 expect_packed_shows '*' packed-copies.data
+
+# Copies are of when recording ended: by then a process may run another program than in a report that ends before.
+for recording in "$recording" packed-copies.data; do
+	annotate '*Outer' --to -1ms
+	expect_shown '^(Anonymous|Doubly|Later)Outer ' 3
+	expect_shown ' copies are of when recording ended, after what is reported$' 3
+	expect_shown '^-->' 0
+done
