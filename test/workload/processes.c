@@ -4,7 +4,6 @@
  * child shares is counted once, and what an ended process held is nobody's.
  */
 #include <linux/sched.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,14 +23,12 @@
 
 enum { PARENT_BLOCKS = 7, CHILD_BLOCKS = 5, GRANDCHILD_BLOCKS = 3, FREED_BY_CHILD = 2, BLOCK_PAGES = 8 };
 enum { BUSY_THREADS = 4, BUSY_SLOTS = 16, BUSY_CHILDREN = 8, CLONE_STACK = 64 << 10 };
-enum { PACED_CALLS = 1000 };
 enum { TURNS = 100, TURN_BYTES = 10 << 20 };
 
 static size_t block;
 static void *inherited[PARENT_BLOCKS];
 static char *clone_stack;
 static atomic_bool busy_end;
-static atomic_long busy_calls = LONG_MAX; /* so many more */
 
 VISIBLE void *map_block(void)
 {
@@ -63,7 +60,7 @@ VISIBLE void leak_in_grandchild(void)
 	KEEP_FRAME();
 }
 
-/* Maps and unmaps in its own slots, as often as it may, until told to end, then leaves nothing. */
+/* Maps and unmaps in its own slots until told to end, then leaves nothing. */
 static void *churn(void *seed)
 {
 	uint32_t number = (uint32_t)(uintptr_t)seed;
@@ -72,11 +69,6 @@ static void *churn(void *seed)
 	while (!atomic_load(&busy_end)) {
 		unsigned i = number >> 16 & (BUSY_SLOTS - 1);
 
-		if (atomic_load(&busy_calls) <= 0) {
-			usleep(1000);
-			continue;
-		}
-		atomic_fetch_sub(&busy_calls, 1);
 		number = number * 1664525u + 1013904223u;
 		if (slots[i])
 			munmap(slots[i], block);
@@ -154,9 +146,8 @@ static void run_fork(const struct stage *stage)
 	stage_expect("total=%zu", (PARENT_BLOCKS + CHILD_BLOCKS + GRANDCHILD_BLOCKS) * block);
 }
 
-/* Children of a process whose other threads never pause, or make so many more calls for each child and then wait for
- * the next, so that it is the same amount of work however long all takes. */
-static void fork_children(const struct stage *stage, long calls)
+/* Children of a process whose other threads never pause. */
+static void run_fork_busy(const struct stage *stage)
 {
 	pthread_t threads[BUSY_THREADS];
 
@@ -169,7 +160,6 @@ static void fork_children(const struct stage *stage, long calls)
 			run_child_with_inheritance();
 			children_tell_and_stay();
 		}
-		atomic_fetch_add(&busy_calls, calls);
 		usleep(3000);
 	}
 	for (int i = 0; i < BUSY_CHILDREN; i++)
@@ -180,17 +170,6 @@ static void fork_children(const struct stage *stage, long calls)
 		     BUSY_CHILDREN * CHILD_BLOCKS);
 	stage_expect("bytes=0 stack=mmap<churn");
 	stage_expect("total=%zu", (PARENT_BLOCKS + BUSY_CHILDREN * CHILD_BLOCKS) * block);
-}
-
-static void run_fork_busy(const struct stage *stage)
-{
-	fork_children(stage, 0);
-}
-
-static void run_fork_paced(const struct stage *stage)
-{
-	atomic_store(&busy_calls, 0);
-	fork_children(stage, PACED_CALLS);
 }
 
 static int run_sharing_child(void *unused)
@@ -317,9 +296,13 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(const struct stage *stage);
 	} kinds[] = {
-	    {"fork", run_fork},		{"fork-busy", run_fork_busy},	  {"fork-paced", run_fork_paced},
-	    {"clone-vm", run_clone_vm}, {"clone-no-vm", run_clone_no_vm}, {"group-exit", run_group_exit},
-	    {"in-turn", run_in_turn},	{"pid-reuse", run_pid_reuse},
+	    {"fork", run_fork},
+	    {"fork-busy", run_fork_busy},
+	    {"clone-vm", run_clone_vm},
+	    {"clone-no-vm", run_clone_no_vm},
+	    {"group-exit", run_group_exit},
+	    {"in-turn", run_in_turn},
+	    {"pid-reuse", run_pid_reuse},
 	};
 	struct stage stage = stage_open(argc, argv);
 	const char *name = stage.operand_count > 0 ? stage.operands[0] : "";
