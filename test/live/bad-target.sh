@@ -72,7 +72,7 @@ fi
 chmod 755 "$directory"
 cp "$MMTRACE" mmtrace-for-all
 mkdir -m 777 theirs
-sleep 60 &
+sleep 600 &
 sleeper=$!
 processes+=($sleeper)
 as_nobody() {

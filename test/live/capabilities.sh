@@ -30,7 +30,7 @@ expect_true_report
 expect_json '.events.mmap > 0'
 
 # A process of another user.
-sleep 60 &
+sleep 600 &
 sleeper=$!
 processes+=($sleeper)
 as_nobody $all ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log ||

@@ -20,6 +20,7 @@ echo >&3
 # Buffers, names and tables that every recording has.
 wait_until "the first calls to be written" has_grown_by 0 1000000
 sleep 2
+wait_until "some of the next calls to be written" has_grown_by 0 2000000
 before=$(memory_kib) size=$(stat -c %s "$recording")
 wait_until "many calls to be written" has_grown_by "$size" 4000000
 after=$(memory_kib)

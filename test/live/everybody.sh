@@ -76,7 +76,11 @@ expect_workload_answer yes
 ) &
 joiners=$!
 processes+=("$joiners")
+have_joined() {
+	[ "$(wc -l <"$unified/$group/below/cgroup.procs")" -gt 5 ]
+}
 for round in 1 2 3; do
+	wait_until "some to join" have_joined
 	start_recording --cgroup "$group"
 	stop_recording
 	report_json

@@ -16,6 +16,7 @@ wait_until "the other recorder to begin" test -s other.data
 seed=${SEED:-$$}
 RANDOM=$seed
 none=0 cut=0 whole=0 calls=0
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 
 # From the first number on, each and in order: on one processor, where no part of them is in a ring that is read later.
 count_calls() {
@@ -90,14 +91,14 @@ wait_some_time() {
 for ((i = 0; i < 80; i++)); do
 	kept=${#processes[@]}
 	rm -f pid
-	begin_one -- taskset -c 0 sh -c 'echo $$ >pid && exec "$0" --exit 20000' "$workloads/counting"
+	begin_one -- taskset -c "$cpu" sh -c 'echo $$ >pid && exec "$0" --exit 20000' "$workloads/counting"
 	wait_some_time
 	kill_it
 	[ ! -s pid ] || kill -9 "$(cat pid)"
 	look_at_recording "seed $seed, killed $milliseconds ms after a command was started" cut
 done
 
-start_command taskset -c 0 "$workloads/counting" 600000
+start_command taskset -c "$cpu" "$workloads/counting" 600000
 echo >&3
 for ((i = 0; i < 70; i++)); do
 	kept=${#processes[@]}

@@ -5,6 +5,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
+command -v perf >/dev/null || skip "no perf is installed"
 export BUILD directory
 unshare -m bash -c '
 	[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 99

@@ -22,7 +22,7 @@ record_threads() {
 
 # The thread that will map something.
 start_workload many-idle 100
-record_threads -t "$(ls "/proc/$pid/task" | sort -n | sed -n 2p)"
+record_threads -t "$(sed -n 's/^maps //p' workload.out)"
 expect_mapped map_in_thread 1
 expect_mapped map_in_new_thread 0
 expect_json '.completeness.missed_threads == 100'

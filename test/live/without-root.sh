@@ -85,7 +85,7 @@ expect_workload_answer yes
 
 # What needs more is refused, and said.
 expect_refusal 2 'CAP_PERFMON' as_user ./mmtrace-for-all record --exact-order -o "$recording" -- true
-sleep 60 &
+sleep 600 &
 processes+=($!)
 expect_refusal 2 "process $!: permission denied.*CAP_SYS_PTRACE" as_user ./mmtrace-for-all record -o "$recording" -p $!
 

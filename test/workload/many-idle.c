@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@ enum { WOKEN_EVERY = 100, STACK_KIBIBYTES = 16, BLOCK = 1 << 16 };
 static pthread_mutex_t closed = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t all_done;
 static atomic_size_t started;
+static atomic_int waiting; /* one of the threads that will map something */
 
 VISIBLE void map_in_thread(void)
 {
@@ -31,6 +33,7 @@ VISIBLE void map_in_new_thread(void)
 
 static void *wait_to_map(void *unused)
 {
+	atomic_store(&waiting, gettid());
 	atomic_fetch_add(&started, 1);
 	pthread_mutex_lock(&closed);
 	pthread_mutex_unlock(&closed);
@@ -81,6 +84,8 @@ int main(int argc, char **argv)
 				"pthread_create");
 	while (atomic_load(&started) < count)
 		usleep(1000);
+	printf("maps %d\n", atomic_load(&waiting));
+	fflush(stdout);
 	stage_begin(&stage);
 	pthread_mutex_unlock(&closed);
 	pthread_barrier_wait(&all_done);
