@@ -62,6 +62,25 @@ for command in $commands; do
 		"$(with_value_documented "$command")"
 done
 
+# tested COMMAND LONG LETTER: whether a test names it: by its name, or by its letter after the command.
+tested()
+{
+	local command="(MMTRACE\"?|mmtrace(-for-all)?) $1"
+
+	[[ $1 == record ]] && command="($command|(start|begin)_recording)"
+	grep -rqE -- "(^|[^a-z-])$2([^a-z-]|$)" "${tests[@]}" && return
+	[[ $3 != - ]] && grep -rqE -- "$command ([^|;&]* )?$3([ =0-9]|$)" "${tests[@]}"
+}
+
+tests=(test/live test/golden/TESTLIST test/golden/*.sh test/unit)
+for command in $commands; do
+	while read -r name letter; do
+		[[ $name == --help ]] || tested "$command" "$name" "$letter" && continue
+		echo "$command: no test names $name" >&2
+		failed=1
+	done < <(listed "$command")
+done
+
 same "commands of --help and files of cmd/" "$(sort <<<"$commands")" \
 	"$(sed -nE 's/^int cmd_([a-z]+)\(.*/\1/p' cmd/cmd.h | sort)"
 same "commands of --help and of mmtrace.1" "$(sort <<<"$commands")" \

@@ -28,6 +28,14 @@ expect_change leak_third gone -6
 expect_change leak_fourth new 7
 expect_json ".entries | length == 4" "$directory/diff.json"
 expect_json ".same_count >= 1 and .bytes == $((16 * block))" "$directory/diff.json"
+# What is smaller than asked for is left out, and no sum of the whole changes.
+for least in 7 8; do
+	"$MMTRACE" diff --json --min-bytes $((least * block)) before.data after.data >least.json || fail "diff --min-bytes failed"
+	expect_json "(.entries | map(.bytes / $block) | sort) == [[-5, -6, 7, 20][] | select(fabs >= $least)] and .bytes == $((16 * block))" least.json
+done
+recording=before.data report_json --min-bytes $((8 * block))
+expect_json "(.groups | map(.unfreed_bytes / $block) | sort) == [8, 10] and .unfreed_bytes >= $((24 * block))"
+
 # By the time that each recording took.
 for which in before after; do
 	expect_json ".$which as \$report | .entries | all(.${which}_bytes_per_second - (.$which.unfreed_bytes // 0) * 1000000000 /

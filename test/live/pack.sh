@@ -165,7 +165,7 @@ cmp original.diff packed.diff || fail "a diff is not the same when it is packed"
 
 # Packed once more, in place: nothing changes, nothing else is there afterwards.
 cp packed/processes again
-"$MMTRACE" pack -q again || fail "packing twice ended with status $?"
+"$MMTRACE" pack -q -i again || fail "packing twice ended with status $?"
 cmp again packed/processes || fail "packing twice is not the same"
 [ ! -e again.old ] || fail "packing in place leaves the original behind"
 
