@@ -29,12 +29,11 @@ static void put_warning(struct text *text, const char *word, const char *rest)
 	text_end_line(text);
 }
 
-static void put_incomplete(struct text *text, const struct mmt_completeness *completeness)
+/* Why is in the line before. */
+static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
 {
 	char count[MMT_SIZE_TEXT], duration[MMT_SIZE_TEXT];
 
-	put_warning(text, "INCOMPLETE",
-		    ": the recorder did not finish. This is the state when its last data was written.");
 	if (!completeness->unfinished_records)
 		return;
 	text_format(text, TEXT_PLAIN, "%s %s of the %s after that %s left out: others of that time are missing.",
@@ -51,7 +50,8 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	char count[MMT_SIZE_TEXT];
 
 	if (completeness->incomplete)
-		put_incomplete(text, completeness);
+		put_warning(text, "INCOMPLETE",
+			    ": the recorder did not finish. This is the state when its last data was written.");
 	if (completeness->damaged) {
 		text_put(text, TEXT_BAD, "DAMAGED");
 		text_put(text, TEXT_PLAIN, ": ");
@@ -60,6 +60,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, "; what follows uses what could be read");
 		text_end_line(text);
 	}
+	put_unfinished(text, completeness);
 	if (completeness->lost_events) {
 		text_put(text, TEXT_BAD, "LOST");
 		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",

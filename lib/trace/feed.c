@@ -20,7 +20,7 @@ struct feed {
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
-	bool incomplete;
+	enum feed_end end;
 	bool drained; /* no more records to push */
 	struct order_unfinished unfinished;
 
@@ -57,9 +57,10 @@ static uint64_t find_time(const struct record *record, const struct record_ident
 
 static struct mmt_error *stop_pushing(struct feed *feed, struct feed_batch *batch)
 {
+	bool early = feed->end == FEED_CUT || (feed->end == FEED_WHOLE && batch->damage);
+
 	feed->drained = true;
-	return feed->incomplete ? order_end_early(feed->order, &feed->unfinished, &batch->done)
-				: order_end(feed->order);
+	return early ? order_end_early(feed->order, &feed->unfinished, &batch->done) : order_end(feed->order);
 }
 
 /* One record into the order. */
@@ -184,7 +185,7 @@ static void start_thread(struct feed *feed)
 }
 
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, bool incomplete, struct feed **feed_ret)
+			      const struct decoder *decoder, enum feed_end end, struct feed **feed_ret)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
 	struct mmt_error *error;
@@ -196,7 +197,7 @@ struct mmt_error *feed_create(const struct recording_file *file, const struct la
 	feed->file = file;
 	feed->layouts = layouts;
 	feed->decoder = decoder;
-	feed->incomplete = incomplete;
+	feed->end = end;
 	error = record_blocks_create(&feed->blocks);
 	if (!error)
 		error = records_create(file, &feed->records);

@@ -33,10 +33,16 @@ struct feed_batch {
 	struct record_block *done;
 };
 
-/* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. `incomplete`: the
- * last round may have been written in part, and is left out then. */
+/* What is left out behind the last round that has ended, because records of that time may be missing. */
+enum feed_end {
+	FEED_WHOLE,    /* nothing, unless damage ends the data */
+	FEED_CUT,      /* all: the recorder did not finish */
+	FEED_IN_ORDER, /* nothing: records were written in the order of time, so that none is missing before another */
+};
+
+/* Borrows all three, and uses them from another thread. Without a decoder nothing is decoded ahead. */
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
-			      const struct decoder *decoder, bool incomplete, struct feed **feed_ret) MMT_MUST_CHECK;
+			      const struct decoder *decoder, enum feed_end end, struct feed **feed_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void feed_destroy(struct feed *feed);
 

@@ -62,7 +62,7 @@ struct order_unfinished {
 	uint64_t span_ns; /* from the youngest of these to the youngest of those */
 };
 
-/* The same where a round may have been cut off: these records are let go. Blocks: as below. Where no round has ended
+/* The same where a round was cut off: these records are let go. Blocks: as below. Where no round has ended
  * nothing is known of rounds, and everything goes out. */
 struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
 				  struct record_block **done) MMT_MUST_CHECK;

@@ -34,6 +34,13 @@ struct reader {
 	bool stopped;			    /* an event could not be decoded */
 };
 
+static enum feed_end feed_end_of(const struct reader_metadata *metadata)
+{
+	if (metadata->packed)
+		return FEED_IN_ORDER;
+	return metadata->incomplete ? FEED_CUT : FEED_WHOLE;
+}
+
 /* What follows from the file. Takes `error` and the reader. */
 static struct mmt_error *start(struct reader *reader, struct mmt_error *error, struct reader **reader_ret)
 {
@@ -46,8 +53,8 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = feed_create(reader->file, &reader->layouts, reader->decoder, reader->metadata.values.incomplete,
-				    &reader->feed);
+		error = feed_create(reader->file, &reader->layouts, reader->decoder,
+				    feed_end_of(&reader->metadata.values), &reader->feed);
 	if (error)
 		reader_close(reader);
 	else

@@ -94,7 +94,7 @@ const char *reader_damage(const struct reader *reader);
 /* Events older than one already handed out (a lie in the file's rounds); they are handed out all the same. */
 uint64_t reader_out_of_order(const struct reader *reader);
 
-/* At the end of a recording whose recorder did not finish: what it wrote of its last round, which is left out. Of a
+/* At the end of a recording that is not finished, or damaged: what there is of its last round, which is left out. Of a
  * packed recording with what was left out of the one that was packed. */
 struct order_unfinished reader_unfinished(const struct reader *reader);
 

@@ -113,7 +113,7 @@ static double order_records(const struct recording_file *file)
 	struct feed *feed;
 
 	require(layouts_create(file, &layouts));
-	require(feed_create(file, &layouts, NULL, &feed));
+	require(feed_create(file, &layouts, NULL, FEED_WHOLE, &feed));
 	while (!feed_next(feed)->last)
 		;
 	feed_destroy(feed);

@@ -9,7 +9,7 @@ need_perf
 cpu=/sys/devices/system/cpu/cpu1
 [ "$(cat $cpu/online 2>/dev/null)" = 1 ] || skip "there is no CPU 1 that can be switched off"
 # It comes back whatever becomes of this test.
-setsid bash -c "sleep 120; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
+setsid bash -c "sleep 600; echo 1 >$cpu/online" </dev/null >/dev/null 2>&1 3>&- &
 guard=$!
 trap 'echo 1 >$cpu/online; kill "$guard" 2>/dev/null; end_everything' EXIT
 switch() {

@@ -17,7 +17,7 @@ enum { FIRST = 100, SECOND = 200 };
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-static char directory[TEMPORARY_PATH_SIZE], path[160];
+static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32];
 
 static void fail_call(struct recording_builder *builder, uint64_t time_ns, int32_t pid)
 {

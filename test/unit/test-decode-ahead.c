@@ -83,7 +83,7 @@ static void set_up(void)
 	ck_assert_ptr_null(metadata_load(&metadata, file));
 	ck_assert_ptr_null(layouts_create(file, &layouts));
 	ck_assert_ptr_null(decoder_create(file, &layouts, &metadata.values, &decoder));
-	ck_assert_ptr_null(feed_create(file, &layouts, NULL, false, &feed));
+	ck_assert_ptr_null(feed_create(file, &layouts, NULL, FEED_WHOLE, &feed));
 	ck_assert_ptr_null(callchain_numbers_create(&numbers));
 }
 

@@ -29,7 +29,7 @@ static void write_text(const char *name, const char *text)
 
 static void add_tracepoint(const char *system, const char *name, unsigned id)
 {
-	char path[160], text[32];
+	char path[TEMPORARY_PATH_SIZE + 32], text[32];
 
 	snprintf(path, sizeof(path), "events/%s", system);
 	(void)mkdirat(tracefs, path, 0700);

@@ -49,7 +49,7 @@ static void tear_down(void)
 /* So many lines; with "w" they take the place of what was there. */
 static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned count)
 {
-	char path[160];
+	char path[TEMPORARY_PATH_SIZE + 32];
 	size_t size;
 	FILE *map;
 

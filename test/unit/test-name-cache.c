@@ -13,7 +13,7 @@
 #include "support/run-suite.h"
 #include "support/temporary.h"
 
-static char base[TEMPORARY_PATH_SIZE], directory[160];
+static char base[TEMPORARY_PATH_SIZE], directory[TEMPORARY_PATH_SIZE + 32];
 
 static struct name_cache_key make_key(uint8_t first)
 {
@@ -67,7 +67,7 @@ static size_t count_files(void)
 }
 
 /* The one file of the cache; its name goes into `path`. */
-static int open_file(char path[320], int flags)
+static int open_file(char path[TEMPORARY_PATH_SIZE + 160], int flags)
 {
 	DIR *stream = opendir(directory);
 	const struct dirent *entry = NULL;
@@ -77,7 +77,7 @@ static int open_file(char path[320], int flags)
 	while ((entry = readdir(stream)) && entry->d_name[0] == '.')
 		;
 	ck_assert_ptr_nonnull(entry);
-	snprintf(path, 320, "%s/%.100s", directory, entry->d_name);
+	snprintf(path, TEMPORARY_PATH_SIZE + 160, "%s/%.100s", directory, entry->d_name);
 	closedir(stream);
 	fd = open(path, flags);
 	ck_assert_int_ge(fd, 0);
@@ -132,7 +132,7 @@ START_TEST(damaged_files_are_not_there)
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
 	struct stat status;
-	char path[320];
+	char path[TEMPORARY_PATH_SIZE + 160];
 	int fd;
 
 	name_cache_write(cache, &key, "content", 7);
@@ -165,7 +165,7 @@ START_TEST(believes_only_what_nobody_else_may_write)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
-	char path[320];
+	char path[TEMPORARY_PATH_SIZE + 160];
 	int fd;
 
 	name_cache_write(cache, &key, "content", 7);
@@ -215,7 +215,7 @@ END_TEST
 static void use_at(const char *name, time_t when)
 {
 	struct timespec times[] = {{.tv_sec = when}, {.tv_sec = when}};
-	char path[320];
+	char path[TEMPORARY_PATH_SIZE + 160];
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -251,7 +251,7 @@ START_TEST(forgets_what_a_killed_report_left)
 {
 	struct name_cache_key key = make_key(7);
 	struct name_cache *cache = open_cache();
-	char path[320];
+	char path[TEMPORARY_PATH_SIZE + 160];
 
 	snprintf(path, sizeof(path), "%s/0700.names.new.1.2", directory);
 	close(open(path, O_WRONLY | O_CREAT, 0600));

@@ -46,7 +46,7 @@ static struct program *open_program(const char *path, const uint8_t *build_id, s
 /* A path in the test's directory; static storage. */
 static const char *path_of(const char *name)
 {
-	static char path[192];
+	static char path[TEMPORARY_PATH_SIZE + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return path;

@@ -19,7 +19,7 @@
 #include "trace/writer.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
-static char path[160], old_path[192], link_path[160];
+static char path[TEMPORARY_PATH_SIZE + 32], old_path[TEMPORARY_PATH_SIZE + 64], link_path[TEMPORARY_PATH_SIZE + 32];
 
 static void create(void)
 {
@@ -804,7 +804,7 @@ static void squeeze(char *text)
 START_TEST(perf_reads_it)
 {
 	CLEANUP(free) uint8_t *output = NULL;
-	char command[512];
+	char command[1024];
 	char *text, *warning;
 	size_t size;
 

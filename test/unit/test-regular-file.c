@@ -12,7 +12,7 @@
 #include "support/run-suite.h"
 #include "support/temporary.h"
 
-static char directory[TEMPORARY_PATH_SIZE], path[160], link_path[160];
+static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32], link_path[TEMPORARY_PATH_SIZE + 32];
 
 static void create(void)
 {

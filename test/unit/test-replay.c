@@ -20,7 +20,7 @@ enum { ALONE = 900, PID = 100, OTHER = 101, THIRD = 102, CHILD = 200 };
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-static char directory[TEMPORARY_PATH_SIZE], path[160];
+static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32];
 static struct recording_builder *builder;
 
 static const struct event_mapping file = {.start = ADDRESS,

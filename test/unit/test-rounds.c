@@ -60,6 +60,19 @@ START_TEST(a_round_without_a_drain_goes_on)
 }
 END_TEST
 
+static uint64_t count_events(struct reader *reader, uint64_t latest_ns)
+{
+	struct event event;
+	uint64_t seen = 0;
+
+	for (bool end = false;; seen++) {
+		ck_assert_ptr_null(reader_next(reader, &event, &end));
+		if (end)
+			return seen;
+		ck_assert_uint_le(event.time_ns, latest_ns);
+	}
+}
+
 /*
  * A recorder was killed while it wrote its second round:
  *
@@ -72,10 +85,9 @@ END_TEST
 START_TEST(an_unfinished_round_is_left_out)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
-	bool finished = _i == 1, end = false;
-	uint64_t expected = finished ? 5 : 3, seen = 0;
+	bool finished = _i == 1;
+	uint64_t expected = finished ? 5 : 3;
 	struct reader *reader;
-	struct event event;
 
 	unmap(builder, 1000);
 	unmap(builder, 2000);
@@ -89,16 +101,37 @@ START_TEST(an_unfinished_round_is_left_out)
 
 	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
 	ck_assert(reader_metadata(reader)->incomplete);
-	for (;; seen++) {
-		ck_assert_ptr_null(reader_next(reader, &event, &end));
-		if (end)
-			break;
-		ck_assert_uint_le(event.time_ns, finished ? 5000 : 2000);
-	}
-	ck_assert_uint_eq(seen, expected);
+	ck_assert_uint_eq(count_events(reader, finished ? 5000 : 2000), expected);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 5 - expected);
 	ck_assert_uint_eq(reader_unfinished(reader).span_ns, finished ? 0 : 3000);
 	ck_assert_ptr_null(reader_damage(reader));
+	reader_close(reader);
+}
+END_TEST
+
+/* The same where damage hides the end of a round. */
+START_TEST(a_round_that_damage_cuts_is_left_out)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	static const uint32_t too_short = 0;
+	struct reader *reader;
+
+	unmap(builder, 1000);
+	unmap(builder, 2000);
+	builder_round(builder);
+	unmap(builder, 1500);
+	unmap(builder, 3000);
+	builder_record(builder, PERF_RECORD_SAMPLE, &too_short, sizeof(too_short));
+	unmap(builder, 2500);
+	builder_round(builder);
+	builder_finish(builder, 6000);
+
+	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert_uint_eq(count_events(reader, 2000), 3);
+	ck_assert_uint_eq(reader_unfinished(reader).records, 1);
+	ck_assert_uint_eq(reader_unfinished(reader).span_ns, 1000);
+	ck_assert_ptr_nonnull(reader_damage(reader));
 	reader_close(reader);
 }
 END_TEST
@@ -111,6 +144,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_round_without_a_drain_goes_on);
 	tcase_add_loop_test(tests, an_unfinished_round_is_left_out, 0, 2);
+	tcase_add_test(tests, a_round_that_damage_cuts_is_left_out);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

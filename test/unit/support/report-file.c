@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "support/temporary.h"
 
-static char directory[TEMPORARY_PATH_SIZE], path[160], old_path[192];
+static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32], old_path[TEMPORARY_PATH_SIZE + 64];
 
 void report_file_setup(void)
 {

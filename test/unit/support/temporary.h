@@ -7,7 +7,7 @@
 #ifndef SUPPORT_TEMPORARY_H
 #define SUPPORT_TEMPORARY_H
 
-enum { TEMPORARY_PATH_SIZE = 128 };
+enum { TEMPORARY_PATH_SIZE = 256 };
 
 /* Before the first test and after the last one: run_suite() calls them. */
 void temporary_begin(void);
