@@ -57,7 +57,7 @@ static void change_row(struct ledger *ledger, uint32_t number, const struct row_
 
 	add_change(ledger, row, change->trend_ns, change->bytes);
 	if (ledger->options.every_ns)
-		add_step(ledger, &ledger->steps, number, change->trend_ns, change->bytes);
+		add_step(ledger, &ledger->steps, number, change->step_ns, change->bytes);
 	row->unfreed_bytes += change->bytes;
 	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;
@@ -70,7 +70,7 @@ static void make_change(struct ledger *ledger, const struct row_change *change)
 	if (change->row == LEDGER_NO_ROW)
 		return;
 	if (change->reserved)
-		ledger_rows_reserve(ledger, change->row, change->trend_ns, change->reserved);
+		ledger_rows_reserve(ledger, change->row, change->step_ns, change->reserved);
 	if (!change->bytes)
 		return;
 	change_row(ledger, change->row, change);
@@ -107,17 +107,34 @@ static void limit_changes(struct ledger *ledger)
 	ledger_rows_tell(ledger, birth, LEDGER_NO_ROW);
 }
 
-void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
+static void change_known(struct ledger *ledger, const struct row_change *change)
 {
-	const struct row_change change = {.time_ns = ledger->now_ns, .trend_ns = trend_ns, .bytes = bytes, .row = row};
-
-	if (row == LEDGER_NO_ROW)
+	if (change->row == LEDGER_NO_ROW)
 		return;
 	if (!row_changes_first(&ledger->changes))
-		make_change(ledger, &change);
-	else if (!row_changes_add(&ledger->changes, &change))
+		make_change(ledger, change);
+	else if (!row_changes_add(&ledger->changes, change))
 		ledger->out_of_memory = true;
 	limit_changes(ledger);
+}
+
+void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
+{
+	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
+						  .trend_ns = trend_ns,
+						  .step_ns = ledger->now_ns,
+						  .bytes = bytes,
+						  .row = row});
+}
+
+void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *birth)
+{
+	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
+						  .trend_ns = birth->time_ns,
+						  .step_ns = birth->time_ns,
+						  .bytes = birth->live_bytes,
+						  .reserved = birth->reserved_bytes,
+						  .row = row});
 }
 
 /* `change` of a birth whose stack is not told. */
@@ -125,7 +142,7 @@ static void wait_for_row(struct ledger *ledger, struct birth *birth, struct row_
 {
 	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
 		return;
-	change.time_ns = ledger->now_ns;
+	change.time_ns = change.step_ns = ledger->now_ns;
 	change.previous = birth->last_change;
 	change.birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST;
 	birth->last_change = row_changes_add(&ledger->changes, &change);
@@ -138,9 +155,9 @@ void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint
 	wait_for_row(ledger, birth, (struct row_change){.trend_ns = trend_ns, .bytes = bytes});
 }
 
-void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t time_ns, uint64_t bytes)
+void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes)
 {
-	wait_for_row(ledger, birth, (struct row_change){.trend_ns = time_ns, .reserved = bytes});
+	wait_for_row(ledger, birth, (struct row_change){.reserved = bytes});
 }
 
 void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,

@@ -222,7 +222,7 @@ void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 		return;
 	birth->reserved_bytes += bytes;
 	if (!birth->settled)
-		ledger_rows_reserve_waiting(ledger, birth, ledger->now_ns, bytes);
+		ledger_rows_reserve_waiting(ledger, birth, bytes);
 	else if (birth->account != LEDGER_NO_ACCOUNT)
 		ledger_rows_reserve(ledger, ledger->accounts.items[birth->account].row, ledger->now_ns, bytes);
 }
@@ -313,10 +313,8 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	account->freed_bytes += birth->born_bytes - birth->live_bytes;
 	account->freed_count += !birth->live_bytes;
 	ledger_rows_tell(ledger, birth, account->row);
-	if (!birth->unordered)
-		return;
-	ledger_rows_change(ledger, account->row, birth->time_ns, birth->live_bytes);
-	ledger_rows_reserve(ledger, account->row, birth->time_ns, birth->reserved_bytes);
+	if (birth->unordered)
+		ledger_rows_enter(ledger, account->row, birth);
 }
 
 static void enter_thread(struct ledger *ledger, struct birth *birth)
@@ -345,9 +343,13 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 		return NULL;
 	part = birth->part;
 	birth->settled = true;
-	/* Nothing was born: all of it went to its part. */
-	if (!birth->born_bytes)
-		ledger_rows_tell(ledger, birth, LEDGER_NO_ROW);
+	/* Nothing was born, but bytes were here until all of them went to its part. */
+	if (!birth->born_bytes && birth->last_change) {
+		error = find_account(ledger, stack, birth->process, birth->kind, &account);
+		if (error)
+			return error;
+		ledger_rows_tell(ledger, birth, ledger->accounts.items[account].row);
+	}
 	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
 		error = find_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)

@@ -164,7 +164,7 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 	for (size_t i = 0; i < steps->items.count; i++) {
 		published[i] = steps->items.items[i];
 		published[i].unfreed_bytes = unfreed[i];
-		published[i].reserved_bytes = reserved[i] < unfreed[i] ? reserved[i] : unfreed[i];
+		published[i].reserved_bytes = reserved[i];
 		published[i].committed_bytes = unfreed[i] - published[i].reserved_bytes;
 	}
 	published[report->step_count - 1] = (struct mmt_step){.to_ns = report->to_ns,

@@ -364,6 +364,37 @@ START_TEST(parts_that_become_code)
 }
 END_TEST
 
+/* All of it, before anybody knows who mapped it: until then it was what it was. */
+START_TEST(code_of_a_stack_that_comes_late)
+{
+	uint64_t from_ns = ledger.options.from_ns, unfreed[4], reserved[4];
+	uint32_t birth, part;
+
+	ledger.options.every_ns = 1000;
+	birth = open_birth(from_ns + 1100);
+	ledger_born(&ledger, birth, 0, 8192);
+	ledger_reserved(&ledger, birth, 8192);
+	ledger.now_ns = from_ns + 2100;
+	ledger_reserved(&ledger, birth, -8192);
+	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 8192, &part));
+	ledger.now_ns = from_ns + 3100;
+	ledger_released(&ledger, part, 4096, 0);
+	ck_assert_ptr_null(ledger_settle(&ledger, birth, 7));
+	steps_of_rows_get(&ledger.steps, LEDGER_ROW_TOTAL, unfreed, 4);
+	steps_of_rows_get(&ledger.reserved_steps, LEDGER_ROW_TOTAL, reserved, 4);
+	ck_assert_uint_eq(unfreed[0], 0);
+	ck_assert_uint_eq(unfreed[1], 8192);
+	ck_assert_uint_eq(reserved[1], 8192);
+	ck_assert_uint_eq(unfreed[2], 8192);
+	ck_assert_uint_eq(reserved[2], 0);
+	ck_assert_uint_eq(unfreed[3], 4096);
+	ck_assert_uint_eq(ledger.accounts.count, 2);
+	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 0);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes, 8192);
+	ck_assert_uint_eq(ledger.accounts.items[1].allocated_count, 1);
+}
+END_TEST
+
 START_TEST(window_leaves_out_older_and_younger_births)
 {
 	uint32_t older, inside, younger;
@@ -652,6 +683,7 @@ int main(void)
 	tcase_add_test(tcase, peaks_count_from_the_call_however_late_its_stack);
 	tcase_add_test(tcase, a_stack_that_never_seems_to_come);
 	tcase_add_test(tcase, parts_that_become_code);
+	tcase_add_test(tcase, code_of_a_stack_that_comes_late);
 	tcase_add_test(tcase, window_leaves_out_older_and_younger_births);
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The development of a report's figures in steps. */
 #include <check.h>
+#include <inttypes.h>
 #include <mmtrace/output.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,6 +294,23 @@ static void add_call(struct recording_builder *builder, enum call call, uint64_t
 						     .callchain_count = 1});
 }
 
+/* PROT_NONE and MAP_NORESERVE. */
+static void map_range(struct recording_builder *builder, uint64_t time_ns, uint64_t offset, uint64_t length)
+{
+	const uint64_t caller = 0x402000;
+
+	builder_call(builder,
+		     &(struct builder_call){.call = CALL_MMAP,
+					    .time_ns = time_ns,
+					    .pid = FIRST,
+					    .tid = FIRST,
+					    .arguments = {ADDRESS + offset, length, PROT_NONE,
+							  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0},
+					    .result = (int64_t)(ADDRESS + offset),
+					    .callchain = &caller,
+					    .callchain_count = 1});
+}
+
 /* Reserved, made accessible and taken back, in a process of two and in a class. */
 START_TEST(steps_of_a_part_follow_its_protection)
 {
@@ -329,6 +347,63 @@ START_TEST(steps_of_a_part_follow_its_protection)
 		ck_assert_uint_eq(report->steps[i].unfreed_bytes, (reserved[i] + committed[i]) * MEBIBYTE);
 	}
 	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Each step is what a report up to that moment shows of these classes. */
+static void check_steps_with_moments(uint32_t classes)
+{
+	struct mmt_report_options options, until;
+	struct mmt_report *report, *moment;
+
+	mmt_report_options_init(&options);
+	options.classes = classes;
+	report = report_steps(&options);
+	ck_assert_uint_eq(report->step_count, 6);
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+
+		mmt_report_options_init(&until);
+		until.classes = classes;
+		until.to = (struct mmt_moment){MMT_MOMENT_CLOCK, step->to_ns};
+		moment = report_file_report(&until);
+		ck_assert_msg(step->unfreed_bytes == moment->unfreed_bytes &&
+				  step->committed_bytes == moment->committed_bytes &&
+				  step->reserved_bytes == moment->reserved_bytes,
+			      "classes %#x, step %zu: %" PRIu64 " %" PRIu64 " %" PRIu64 ", at that moment %" PRIu64
+			      " %" PRIu64 " %" PRIu64,
+			      classes, i, step->unfreed_bytes, step->committed_bytes, step->reserved_bytes,
+			      moment->unfreed_bytes, moment->committed_bytes, moment->reserved_bytes);
+		mmt_report_destroy(moment);
+	}
+	if (classes == 1 << MMT_CLASS_JIT)
+		ck_assert_uint_eq(report->steps[3].committed_bytes, 4 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+
+/* Bytes of a range and of a mapping that become code, all of what a call has mapped and a part of it. */
+START_TEST(steps_of_a_class_move_what_becomes_code)
+{
+	struct recording_builder *builder = builder_create_at(report_file_path(), 1000);
+
+	builder_comm(builder, 1000, FIRST, FIRST, "first");
+	builder_snapshot(builder, SNAPSHOT_START, 1000, FIRST, NULL, 0);
+	map_range(builder, 1100, 64 * MEBIBYTE, 128 * MEBIBYTE);
+	add_call(builder, CALL_MMAP, 1200, FIRST, 0, PROT_NONE);
+	add_call(builder, CALL_MMAP, 1300, FIRST, 4 * MEBIBYTE, PROT_READ | PROT_WRITE);
+	add_call(builder, CALL_MPROTECT, 2100, FIRST, 65 * MEBIBYTE, PROT_READ | PROT_WRITE);
+	add_call(builder, CALL_MPROTECT, 3100, FIRST, 65 * MEBIBYTE, PROT_READ | PROT_EXEC);
+	add_call(builder, CALL_MPROTECT, 3200, FIRST, 0, PROT_READ | PROT_EXEC);
+	add_call(builder, CALL_MPROTECT, 4100, FIRST, 80 * MEBIBYTE, PROT_READ | PROT_EXEC);
+	add_call(builder, CALL_MPROTECT, 4200, FIRST, 4 * MEBIBYTE, PROT_READ | PROT_EXEC);
+	add_call(builder, CALL_MPROTECT, 5100, FIRST, 80 * MEBIBYTE, PROT_NONE);
+	add_call(builder, CALL_MUNMAP, 5200, FIRST, 65 * MEBIBYTE, 0);
+	add_call(builder, CALL_MUNMAP, 6100, FIRST, 0, 0);
+	builder_round(builder);
+	builder_finish(builder, 7000);
+	check_steps_with_moments(0);
+	for (unsigned memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
+		check_steps_with_moments(1u << memory_class);
 }
 END_TEST
 
@@ -411,6 +486,7 @@ int main(void)
 	tcase_add_test(tcase, a_far_event_makes_no_steps);
 	tcase_add_test(tcase, steps_do_not_walk);
 	tcase_add_test(tcase, steps_of_a_part_follow_its_protection);
+	tcase_add_test(tcase, steps_of_a_class_move_what_becomes_code);
 	tcase_add_test(tcase, windows_take_one_pass);
 	tcase_add_test(tcase, windows_of_a_cut_recording_take_more);
 	suite_add_tcase(suite, tcase);
