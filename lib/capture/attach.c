@@ -16,7 +16,6 @@
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
 #define DESCRIPTORS_FOR_THREADS 32768 /* opened in a second or so, closed in some */
-#define STANDSTILL_NS 40000000ULL     /* clocks of some machines go on by ticks, of 10 ms at most */
 #define NUMBER_REUSE_NS 10000000ULL   /* no thread gets the number of one that ended less than this ago */
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
@@ -34,11 +33,7 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
 		close(attachment->kept_tracepoints.items[i]);
-	for (size_t i = 0; i < attachment->sentinels.count; i++) {
-		if (attachment->sentinels.items[i].fd >= 0)
-			close(attachment->sentinels.items[i].fd);
-	}
-	vector_deinit(&attachment->sentinels);
+	sentinels_deinit(&attachment->sentinels);
 	vector_deinit(&attachment->first_ids);
 	vector_deinit(&attachment->lost_earlier);
 	vector_deinit(&attachment->kept_tracepoints);
@@ -216,78 +211,13 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
-/* False: it has gone. */
-static bool read_enabled_time(const struct sentinel *sentinel, uint64_t *enabled_ns_ret)
-{
-	uint64_t counts[2];
-
-	if (read(sentinel->fd, counts, sizeof(counts)) != sizeof(counts))
-		return false;
-	*enabled_ns_ret = counts[1];
-	return true;
-}
-
-static struct sentinel *find_sentinel(struct attachment *attachment, int cpu)
-{
-	for (size_t i = 0; i < attachment->sentinels.count; i++) {
-		if (attachment->sentinels.items[i].cpu == cpu)
-			return &attachment->sentinels.items[i];
-	}
-	return NULL;
-}
-
 /* Before the events of which it tells that they have gone. */
 static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, bool *gone_ret)
 {
-	struct sentinel *sentinel = find_sentinel(attachment, cpu);
-	struct perf_event_attr attribute;
+	int errno_value = sentinels_open(&attachment->sentinels, cpu);
 
-	if (!sentinel && !vector_push(&attachment->sentinels, ((struct sentinel){.fd = -1, .cpu = cpu})))
-		return &error_no_memory;
-	sentinel = find_sentinel(attachment, cpu);
-	if (sentinel->fd >= 0)
-		close(sentinel->fd);
-	sentinel->enabled_ns = 0;
-	events_describe_sentinel(&attribute);
-	sentinel->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	sentinel->looked_ns = clock_now_ns();
-	*gone_ret = sentinel->fd < 0 && errno == ENODEV;
-	return sentinel->fd >= 0 || *gone_ret ? NULL : explain_open_failure(attachment, errno, "the time", -1);
-}
-
-static bool stands_still(struct sentinel *sentinel)
-{
-	uint64_t enabled_ns;
-
-	if (!read_enabled_time(sentinel, &enabled_ns) || enabled_ns == sentinel->enabled_ns)
-		return true;
-	sentinel->enabled_ns = enabled_ns;
-	sentinel->looked_ns = clock_now_ns();
-	return false;
-}
-
-/* Soon after the last look it may only seem so. */
-static bool has_stopped(struct sentinel *sentinel)
-{
-	uint64_t since_ns = clock_now_ns() - sentinel->looked_ns;
-
-	if (!stands_still(sentinel))
-		return false;
-	if (since_ns >= STANDSTILL_NS)
-		return true;
-	usleep((useconds_t)((STANDSTILL_NS - since_ns) / 1000));
-	return stands_still(sentinel);
-}
-
-struct mmt_error *attach_find_stopped(struct attachment *attachment, cpu_list *stopped)
-{
-	for (size_t i = 0; i < attachment->sentinels.count; i++) {
-		struct sentinel *sentinel = &attachment->sentinels.items[i];
-
-		if (sentinel->fd >= 0 && has_stopped(sentinel) && !vector_push(stopped, sentinel->cpu))
-			return &error_no_memory;
-	}
-	return NULL;
+	*gone_ret = errno_value == ENODEV;
+	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "the time", -1) : NULL;
 }
 
 static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
@@ -334,8 +264,7 @@ static struct mmt_error *open_fences(struct attachment *attachment, uint32_t roo
 	return NULL;
 }
 
-/* Inherited events end with the one they come from. */
-static void close_root(struct attachment *attachment, uint32_t root)
+void attach_close_root(struct attachment *attachment, uint32_t root)
 {
 	size_t kept = 0;
 
@@ -409,7 +338,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 		error = &error_no_memory;
 	attachment->roots.items[root].whole_ns = whole_ns;
 	if (error || *gone_ret)
-		close_root(attachment, root);
+		attach_close_root(attachment, root);
 	return error;
 }
 
@@ -515,7 +444,7 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 			error = &error_no_memory;
 	}
 	if (error || *gone_ret)
-		close_root(attachment, root);
+		attach_close_root(attachment, root);
 	return error;
 }
 
@@ -524,129 +453,6 @@ uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
 	const uint64_t *known = map_get(&attachment->id_in_file, id);
 
 	return known ? *known : id;
-}
-
-static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
-{
-	struct thread_note note = {.tid = tid, .time_ns = time_ns, .fence_id = fence_id};
-
-	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
-}
-
-struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
-{
-	return add_note(attachment, tid, time_ns, fence_id);
-}
-
-struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
-{
-	return add_note(attachment, tid, time_ns, 0);
-}
-
-/* NULL: none that is open. */
-static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
-{
-	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
-
-	return index && attachment->roots.items[*index].whole_ns ? &attachment->roots.items[*index] : NULL;
-}
-
-struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
-{
-	struct attached_root *root;
-
-	if (!map_get(&attachment->root_of_fence, fence_id))
-		return NULL;
-	root = find_root(attachment, tid);
-	if (root && time_ns > root->whole_ns)
-		root->seen_outside = true;
-	return add_note(attachment, tid, time_ns, fence_id);
-}
-
-bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
-{
-	struct attached_root *root = find_root(attachment, parent_tid);
-	bool unseen = root && !root->seen_outside && time_ns > root->whole_ns;
-
-	if (unseen)
-		root->seen_outside = true;
-	return unseen;
-}
-
-/* It does not stay inside clone() in such a state, nor is it there when it sleeps so that signals wake it. */
-static bool is_outside(const struct attached_root *root)
-{
-	struct proc_thread state;
-
-	if (!proc_read_thread(root->pid, root->tid, &state) || state.exiting)
-		return true;
-	return strchr("STt", state.state) || (state.state == 'D' && !proc_may_be_in_clone(root->tid));
-}
-
-void attach_look_outside(struct attachment *attachment)
-{
-	attachment->unseen_roots = 0;
-	attachment->unseen_since_ns = 0;
-	for (size_t i = 0; i < attachment->roots.count; i++) {
-		struct attached_root *root = &attachment->roots.items[i];
-
-		if (!root->whole_ns || root->seen_outside)
-			continue;
-		root->seen_outside = is_outside(root);
-		if (root->seen_outside)
-			continue;
-		attachment->unseen_roots++;
-		if (root->whole_ns > attachment->unseen_since_ns)
-			attachment->unseen_since_ns = root->whole_ns;
-	}
-}
-
-struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
-{
-	return thread_coverage_note_birth(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
-}
-
-/* Is the thread that ran the one for which this was opened? */
-static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
-			      const struct thread_note *note)
-{
-	return note->time_ns >= root->thread_start_ns &&
-	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
-}
-
-static struct mmt_error *settle_run(struct attachment *attachment, const struct thread_note *note)
-{
-	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
-	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
-	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
-
-	if (!inherited)
-		return NULL;
-	if (own && *own != *inherited && is_thread_of_root(attachment, &attachment->roots.items[*own], note)) {
-		close_root(attachment, (uint32_t)*own);
-		map_remove(&attachment->root_of_thread, (uint32_t)note->tid);
-	}
-	return thread_coverage_put(&attachment->coverage, note->tid, note->time_ns) ? NULL : &error_no_memory;
-}
-
-struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < count; i++) {
-		const struct thread_note *note = &attachment->notes.items[i];
-
-		if (note->fence_id)
-			error = settle_run(attachment, note);
-		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))
-			error = &error_no_memory;
-	}
-	if (!count)
-		return NULL;
-	attachment->notes.count -= count;
-	memmove(attachment->notes.items, attachment->notes.items + count,
-		attachment->notes.count * sizeof(*attachment->notes.items));
-	return error;
 }
 
 struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret)

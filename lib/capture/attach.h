@@ -13,6 +13,7 @@
 #include "capture/cpus.h"
 #include "capture/events.h"
 #include "capture/rings.h"
+#include "capture/sentinels.h"
 #include "capture/thread-coverage.h"
 
 struct attached_event {
@@ -21,14 +22,6 @@ struct attached_event {
 	uint32_t root;
 	uint32_t event; /* index in the event set */
 	uint64_t id;
-};
-
-/* An event that counts nothing but the time since it was opened: on a CPU that has been offline it stands still. */
-struct sentinel {
-	int fd; /* -1: closed */
-	int cpu;
-	uint64_t enabled_ns; /* as of the last look at which it had gone on */
-	uint64_t looked_ns;  /* when that was, or when it was opened */
 };
 
 struct attached_fence {
@@ -64,12 +57,12 @@ struct attachment {
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
 	VECTOR(struct thread_note) notes;
-	VECTOR(struct sentinel) sentinels; /* of events on CPUs */
-	VECTOR(uint64_t) first_ids;	   /* likewise, by event: those that the file knows */
-	VECTOR(uint64_t) lost_earlier;	   /* likewise: by events that are closed again */
-	VECTOR(int) kept_tracepoints;	   /* events of our own that never fire */
-	struct map root_of_fence;	   /* by identifier */
-	struct map root_of_thread;	   /* by number: the latest */
+	struct sentinels sentinels;    /* of events on CPUs */
+	VECTOR(uint64_t) first_ids;    /* likewise, by event: those that the file knows */
+	VECTOR(uint64_t) lost_earlier; /* likewise: by events that are closed again */
+	VECTOR(int) kept_tracepoints;  /* events of our own that never fire */
+	struct map root_of_fence;      /* by identifier */
+	struct map root_of_thread;     /* by number: the latest */
 	struct map event_of_id;
 	struct map
 	    id_in_file;	 /* of events that were opened when the file had its beginning: the one that stands for them */
@@ -106,17 +99,17 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 /* The same for the command, which stands still. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Open it on every CPU, for everybody, or everybody in the control group whose directory this is (borrowed; -1: none).
+/* Open it on every CPU, with a sentinel, for everybody, or everybody in the control group whose directory this is
+ * (borrowed; -1: none).
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
-
-/* Append those of the CPUs with events whose events have gone with them, although they may be online: before the last
- * call. Since then: the next one tells. */
-struct mmt_error *attach_find_stopped(struct attachment *attachment, cpu_list *stopped) MMT_MUST_CHECK;
 
 /* The same on a CPU that has come online since: what it had before is closed. The file knows only the identifiers that
  * there were when it began: see attach_id_in_file(). `gone_ret`: it is offline again. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
+
+/* Close what was opened for it; inherited events end with the one they come from. */
+void attach_close_root(struct attachment *attachment, uint32_t root);
 
 /* The identifier by which the file knows the event. */
 uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id);

@@ -504,11 +504,11 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
 		return NULL;
 	recorder->cpus.looked_for_stopped_ns = now_ns;
-	error = attach_find_stopped(&recorder->attachment, stopped);
+	error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
 	/* Since the look before it may have gone on for a while, and then away. There is no next one that would tell.
 	 */
 	if (!error && recorder->stop_ns)
-		error = attach_find_stopped(&recorder->attachment, stopped);
+		error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
 	return error;
 }
 
