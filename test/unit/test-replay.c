@@ -184,26 +184,33 @@ START_TEST(pages_that_stay_unknown_are_counted)
 }
 END_TEST
 
+/* The call with a stack of one caller. */
+static void call_from(uint64_t caller, struct builder_call call)
+{
+	static const uint64_t stack[8];
+
+	call.callchain = &caller;
+	call.callchain_count = 1;
+	call.instruction_pointer = caller;
+	call.stack_pointer = 0x7fff0000;
+	call.frame_pointer = 0x7fff0100;
+	call.stack = stack;
+	call.stack_size = sizeof(stack);
+	builder_call(builder, &call);
+}
+
 /* Each with the stack of its own number. */
 static void add_mmap(bool dump, uint64_t time_ns, int32_t tid, uint64_t place)
 {
-	static const uint64_t stack[8];
 	const uint64_t caller = 0x401000 + 0x1000 * place;
 
-	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
-						     .dump = dump,
-						     .time_ns = time_ns,
-						     .pid = PID,
-						     .tid = tid,
-						     .arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
-						     .result = (int64_t)(ADDRESS + place * MEBIBYTE),
-						     .callchain = &caller,
-						     .callchain_count = 1,
-						     .instruction_pointer = caller,
-						     .stack_pointer = 0x7fff0000,
-						     .frame_pointer = 0x7fff0100,
-						     .stack = stack,
-						     .stack_size = sizeof(stack)});
+	call_from(caller, (struct builder_call){.call = CALL_MMAP,
+						.dump = dump,
+						.time_ns = time_ns,
+						.pid = PID,
+						.tid = tid,
+						.arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+						.result = (int64_t)(ADDRESS + place * MEBIBYTE)});
 }
 
 /* The first is gone before its own dump is there, the second too; all three were mapped at once. */
@@ -302,23 +309,15 @@ END_TEST
 
 static void add_mprotect(bool dump, uint64_t time_ns, int64_t result)
 {
-	static const uint64_t stack[8];
 	const uint64_t caller = 0x401000;
 
-	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
-						     .dump = dump,
-						     .time_ns = time_ns,
-						     .pid = PID,
-						     .tid = PID,
-						     .arguments = {ADDRESS, 2 * MEBIBYTE, PROT_READ},
-						     .result = result,
-						     .callchain = &caller,
-						     .callchain_count = 1,
-						     .instruction_pointer = caller,
-						     .stack_pointer = 0x7fff0000,
-						     .frame_pointer = 0x7fff0100,
-						     .stack = stack,
-						     .stack_size = sizeof(stack)});
+	call_from(caller, (struct builder_call){.call = CALL_MPROTECT,
+						.dump = dump,
+						.time_ns = time_ns,
+						.pid = PID,
+						.tid = PID,
+						.arguments = {ADDRESS, 2 * MEBIBYTE, PROT_READ},
+						.result = result});
 }
 
 static struct mmt_error *count_stack(void *context, uint64_t sequence, uint32_t stack)
@@ -377,21 +376,12 @@ END_TEST
 /* A page of what each process has reserved, by one of two stacks. */
 static void add_page(bool dump, uint64_t time_ns, int32_t pid, uint64_t page, uint64_t caller)
 {
-	static const uint64_t stack[8];
-
-	builder_call(builder, &(struct builder_call){.call = CALL_MPROTECT,
-						     .dump = dump,
-						     .time_ns = time_ns,
-						     .pid = pid,
-						     .tid = pid,
-						     .arguments = {ADDRESS + page * 4096, 4096, PROT_READ},
-						     .callchain = &caller,
-						     .callchain_count = 1,
-						     .instruction_pointer = caller,
-						     .stack_pointer = 0x7fff0000,
-						     .frame_pointer = 0x7fff0100,
-						     .stack = stack,
-						     .stack_size = sizeof(stack)});
+	call_from(caller, (struct builder_call){.call = CALL_MPROTECT,
+						.dump = dump,
+						.time_ns = time_ns,
+						.pid = pid,
+						.tid = pid,
+						.arguments = {ADDRESS + page * 4096, 4096, PROT_READ}});
 }
 
 static void add_reservation(int32_t pid)

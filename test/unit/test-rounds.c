@@ -60,6 +60,19 @@ START_TEST(a_round_without_a_drain_goes_on)
 }
 END_TEST
 
+/* Of its second round one call is no younger than the first round, and another is. */
+static struct recording_builder *begin_second_round(void)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+
+	unmap(builder, 1000);
+	unmap(builder, 2000);
+	builder_round(builder);
+	unmap(builder, 1500);
+	unmap(builder, 3000);
+	return builder;
+}
+
 static uint64_t count_events(struct reader *reader, uint64_t latest_ns)
 {
 	struct event event;
@@ -84,16 +97,11 @@ static uint64_t count_events(struct reader *reader, uint64_t latest_ns)
  */
 START_TEST(an_unfinished_round_is_left_out)
 {
-	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_builder *builder = begin_second_round();
 	bool finished = _i == 1;
 	uint64_t expected = finished ? 5 : 3;
 	struct reader *reader;
 
-	unmap(builder, 1000);
-	unmap(builder, 2000);
-	builder_round(builder);
-	unmap(builder, 1500);
-	unmap(builder, 3000);
 	unmap(builder, 5000);
 	if (finished)
 		builder_round(builder);
@@ -112,15 +120,10 @@ END_TEST
 /* The same where damage hides the end of a round. */
 START_TEST(a_round_that_damage_cuts_is_left_out)
 {
-	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_builder *builder = begin_second_round();
 	static const uint32_t too_short = 0;
 	struct reader *reader;
 
-	unmap(builder, 1000);
-	unmap(builder, 2000);
-	builder_round(builder);
-	unmap(builder, 1500);
-	unmap(builder, 3000);
 	builder_record(builder, PERF_RECORD_SAMPLE, &too_short, sizeof(too_short));
 	unmap(builder, 2500);
 	builder_round(builder);
