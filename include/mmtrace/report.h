@@ -5,8 +5,7 @@
  *
  * All strings and arrays of a `struct mmt_report` belong to it and live as long as it does. Strings come from the
  * recording and may hold any byte but NUL: whoever prints them escapes control characters (mmtrace/output.h does).
- * Times are nanoseconds of the recording's clock (CLOCK_MONOTONIC for our own files); addresses are those of the traced
- * process.
+ * Times are nanoseconds of the recording's clock (CLOCK_MONOTONIC for our own files); addresses are those of the traced process.
  */
 #ifndef MMTRACE_REPORT_H
 #define MMTRACE_REPORT_H
@@ -27,14 +26,14 @@ extern "C" {
 
 /* What kind of memory a mapping is, told from the call that made it, what backs it and what became of it. */
 enum mmt_class {
-	MMT_CLASS_ANON,		/* anonymous memory of no kind below */
-	MMT_CLASS_FILE,		/* a file, memfd or device */
-	MMT_CLASS_HEAP,		/* brk */
-	MMT_CLASS_SHM,		/* System V and anonymous shared memory */
+	MMT_CLASS_ANON,         /* anonymous memory of no kind below */
+	MMT_CLASS_FILE,         /* a file, memfd or device */
+	MMT_CLASS_HEAP,         /* brk */
+	MMT_CLASS_SHM,          /* System V and anonymous shared memory */
 	MMT_CLASS_THREAD_STACK, /* MAP_STACK, or mapped by a function that makes thread stacks */
 	MMT_CLASS_HUGETLB,
-	MMT_CLASS_JIT,	      /* anonymous or memfd, executable now or once */
-	MMT_CLASS_GC_RESERVE, /* a reservation of a managed heap: large, mapped PROT_NONE and MAP_NORESERVE */
+	MMT_CLASS_JIT,          /* anonymous or memfd, executable now or once */
+	MMT_CLASS_GC_RESERVE,   /* a reservation of a managed heap: large, mapped PROT_NONE and MAP_NORESERVE */
 	MMT_CLASS_KINDS,
 };
 
@@ -45,23 +44,22 @@ MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 enum mmt_group_by {
 	MMT_BY_STACK,
 	MMT_BY_FUNCTION, /* the innermost one outside the C library and the loader */
-	MMT_BY_MODULE,	 /* of that function */
-	MMT_BY_FILE,	 /* what is mapped: the path of the file, or the class in brackets: "[anon]" */
+	MMT_BY_MODULE,   /* of that function */
+	MMT_BY_FILE,     /* what is mapped: the path of the file, or the class in brackets: "[anon]" */
 	MMT_BY_CLASS,
 	MMT_BY_PROCESS,
-	MMT_BY_THREAD, /* `thread_totals` and `releases` of the report; its groups are as by stack */
+	MMT_BY_THREAD,   /* `thread_totals` and `releases` of the report; its groups are as by stack */
 };
 
 /* A moment of the recording. */
 enum mmt_moment_kind {
-	MMT_MOMENT_DEFAULT,	/* the start or the end of the recording */
+	MMT_MOMENT_DEFAULT,    /* the start or the end of the recording */
 	MMT_MOMENT_SINCE_START, /* ns after its start */
-	MMT_MOMENT_BEFORE_END,	/* ns before its end */
-	MMT_MOMENT_REALTIME,	/* ns since the epoch */
-	MMT_MOMENT_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start
-				 */
-	MMT_MOMENT_CLOCK,	/* ns of the recording's own clock */
-	MMT_MOMENT_MARK,	/* of the mark with the number `ns` */
+	MMT_MOMENT_BEFORE_END, /* ns before its end */
+	MMT_MOMENT_REALTIME,   /* ns since the epoch */
+	MMT_MOMENT_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
+	MMT_MOMENT_CLOCK,      /* ns of the recording's own clock */
+	MMT_MOMENT_MARK,       /* of the mark with the number `ns` */
 };
 
 struct mmt_moment {
@@ -70,12 +68,12 @@ struct mmt_moment {
 };
 
 struct mmt_report_options {
-	const char *input;   /* path of the recording */
-	const int32_t *pids; /* only these processes; NULL: all */
+	const char *input;     /* path of the recording */
+	const int32_t *pids;   /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
-	/* Keep names of functions here from one report to the next; made when missing, never believed when others may
-	   write there. NULL: do not. */
+	/* Keep names of functions here from one report to the next; made when missing, never believed when others may write
+	   there. NULL: do not. */
 	const char *cache_directory;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	/* Frames whose function or module (its base name) is one of these, or matches it as a pattern of the shell, are
@@ -83,26 +81,25 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_group_by by;
-	uint32_t classes; /* bit 1 << enum mmt_class: only these; 0: all */
+	uint32_t classes;      /* bit 1 << enum mmt_class: only these; 0: all */
 	/*
-	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to`
-	 * counts as freed: so allocated - freed = unfreed in every window.
+	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to` counts
+	 * as freed: so allocated - freed = unfreed in every window.
 	 */
 	struct mmt_moment from, to;
 	uint64_t min_age_ns;
-	uint64_t
-	    every_ns; /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
-	double tail;  /* share of the window's length, 0 to 1, whose mappings are too young to judge */
+	uint64_t every_ns;     /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
+	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
 /* How a stack came to its end: nothing is known to be missing only in the first case. */
 enum mmt_stack_end {
-	MMT_STACK_END_ENTRY,	      /* reached the thread's entry: _start, clone, start_thread */
+	MMT_STACK_END_ENTRY,          /* reached the thread's entry: _start, clone, start_thread */
 	MMT_STACK_END_DUMP_EXHAUSTED, /* the dump ended and the kernel's callchain did not continue it */
 	MMT_STACK_END_DEPTH_LIMIT,    /* kernel.perf_event_max_stack or our own limit */
 	MMT_STACK_END_NO_UNWIND_DATA, /* a frame whose caller nothing describes */
 	MMT_STACK_END_CALLCHAIN,      /* the kernel's frame-pointer chain ended before an entry was seen */
-	MMT_STACK_END_INVALID,	      /* the stack did not advance or pointed nowhere */
+	MMT_STACK_END_INVALID,        /* the stack did not advance or pointed nowhere */
 	MMT_STACK_END_NOT_RECORDED,   /* no stack in the recording (--call-graph none, or the sample was lost) */
 	MMT_STACK_END_OTHER_STACK,    /* the callers are on a stack that was not copied: alternate signal stack, Go's */
 	MMT_STACK_END_COROUTINE,      /* reached the function that makecontext() began */
@@ -114,24 +111,23 @@ MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 
 enum mmt_frame_kind {
 	MMT_FRAME_NATIVE,  /* in a program file */
-	MMT_FRAME_JIT,	   /* generated code, named by a perf map or not at all */
+	MMT_FRAME_JIT,     /* generated code, named by a perf map or not at all */
 	MMT_FRAME_UNKNOWN, /* an address in no known mapping */
 };
 
 struct mmt_frame {
 	enum mmt_frame_kind kind;
-	bool inlined;		  /* the function was inlined into the next frame */
-	bool doubtful;		  /* a guessed return address that does not follow a call */
-	const char *function;	  /* demangled and normalised; NULL: no symbol */
+	bool inlined;          /* the function was inlined into the next frame */
+	bool doubtful;         /* a guessed return address that does not follow a call */
+	const char *function;  /* demangled and normalised; NULL: no symbol */
 	const char *raw_function; /* as the file has it; NULL: no symbol */
-	const char *module;	  /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */
+	const char *module;    /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */
 	const char *module_path;  /* as the kernel named it; NULL as above */
 	const char *source_file;  /* NULL: unknown */
-	uint32_t source_line;	  /* 0: unknown */
-	uint32_t code;	  /* for mmt_report_annotate(): frames with the same number are at the same instruction */
-	uint64_t address; /* of the instruction in one process that had this frame; a return address unless first in the
-			     stack */
-	uint64_t module_offset; /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
+	uint32_t source_line;     /* 0: unknown */
+	uint32_t code;            /* for mmt_report_annotate(): frames with the same number are at the same instruction */
+	uint64_t address;         /* of the instruction in one process that had this frame; a return address unless first in the stack */
+	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 
 struct mmt_thread {
@@ -145,11 +141,11 @@ struct mmt_thread {
 /* What is known of a group's kind of memory although it looks like a leak; told from the names in its stack. */
 enum mmt_pattern {
 	MMT_PATTERN_NONE,
-	MMT_PATTERN_ARENA,	  /* malloc's own reservation for a thread: mostly PROT_NONE */
+	MMT_PATTERN_ARENA,        /* malloc's own reservation for a thread: mostly PROT_NONE */
 	MMT_PATTERN_THREAD_STACK, /* the C library keeps stacks of ended threads for new ones */
-	MMT_PATTERN_HEAP,	  /* grown by malloc: freed blocks stay with it */
-	MMT_PATTERN_GC_HEAP,	  /* a managed runtime's heap */
-	MMT_PATTERN_CODE,	  /* code a runtime or the loader maps */
+	MMT_PATTERN_HEAP,         /* grown by malloc: freed blocks stay with it */
+	MMT_PATTERN_GC_HEAP,      /* a managed runtime's heap */
+	MMT_PATTERN_CODE,         /* code a runtime or the loader maps */
 	MMT_PATTERN_KINDS,
 };
 
@@ -158,39 +154,38 @@ MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
 struct mmt_group {
-	uint32_t id;			       /* from 1, by rank of unfreed bytes in the whole window */
-	const char *name;		       /* of a function, module, file, class or process; NULL: a stack */
+	uint32_t id; /* from 1, by rank of unfreed bytes in the whole window */
+	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
 	const struct mmt_frame *const *frames; /* innermost first; none unless a stack. Groups share them */
 	size_t frame_count;
-	size_t hidden_frame_count; /* left out by `hide`; of the first of the stacks that are one without them */
+	size_t hidden_frame_count;      /* left out by `hide`; of the first of the stacks that are one without them */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* of the unfreed bytes */
-	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes
-		      are what the maps showed */
+	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes are
+		      what the maps showed */
 
 	uint64_t unfreed_bytes; /* mapped at the end of the window, born in it */
 	uint64_t unfreed_count; /* mappings with any byte left */
-	uint64_t born_bytes;	/* their size when they were mapped; more than unfreed_bytes: parts were given back */
+	uint64_t born_bytes;    /* their size when they were mapped; more than unfreed_bytes: parts were given back */
 	/*
-	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the
-	 * sum over all groups is right, and a group may have committed bytes in memory that another one reserved.
+	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the sum over
+	 * all groups is right, and a group may have committed bytes in memory that another one reserved.
 	 */
 	uint64_t committed_bytes;
 	/* Beside these: made accessible in memory mapped before the window, or by a process that is left out. */
 	uint64_t committed_before_bytes;
 	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
-	uint32_t
-	    reserved_by; /* id of the group that reserved most of what this one made accessible; 0: itself or none */
-	uint64_t resident_bytes;		   /* of the committed; MMT_UNKNOWN without a snapshot of residency */
-	uint64_t peak_bytes, peak_ns;		   /* most that was unfreed at once, and when first */
+	uint32_t reserved_by;    /* id of the group that reserved most of what this one made accessible; 0: itself or none */
+	uint64_t resident_bytes; /* of the committed; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t peak_bytes, peak_ns; /* most that was unfreed at once, and when first */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
-	uint64_t freed_bytes, freed_count;	   /* count: mappings of which nothing is left */
-	uint64_t smallest_bytes, largest_bytes;	   /* what is left of each unfreed mapping */
-	uint64_t first_ns, last_ns;		   /* birth of the oldest and youngest unfreed mapping */
+	uint64_t freed_bytes, freed_count; /* count: mappings of which nothing is left */
+	uint64_t smallest_bytes, largest_bytes; /* what is left of each unfreed mapping */
+	uint64_t first_ns, last_ns; /* birth of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
-	const uint64_t *step_bytes;	  /* unfreed at the end of each of the report's steps */
-	size_t step_count;		  /* as the report's, or 0: not asked for, or too many for all groups */
+	const uint64_t *step_bytes; /* unfreed at the end of each of the report's steps */
+	size_t step_count;	    /* as the report's, or 0: not asked for, or too many for all groups */
 
 	const struct mmt_thread *threads; /* that mapped the unfreed bytes, most bytes first */
 	size_t thread_count;
@@ -202,43 +197,41 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid; /* 0: not known */
 	const char *name;
-	bool ended; /* ended by itself while recorded: figures are those just before */
-	const char
-	    *runtime; /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
-	bool unnamed_code; /* some of that code has no name in the recording: see lacks */
+	bool ended;                     /* ended by itself while recorded: figures are those just before */
+	const char *runtime;            /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
+	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
 	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
-	uint64_t resident_bytes;				 /* of all its memory; MMT_UNKNOWN */
-	uint64_t before_bytes;	 /* mapped before the window (or the fork) and still there */
-	uint64_t repaired_bytes; /* set right from the kernel's maps: mapped or gone although no event told */
-	bool checked;		 /* against the kernel's maps: the final ones, or those read while it still lived */
-	uint64_t checked_ns;	 /* when these were read */
+	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
+	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
+	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
+	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
+	uint64_t checked_ns;            /* when these were read */
 	uint64_t checked_mappings;
-	uint64_t wrong_bytes;	  /* pages on which the model and the kernel differ */
-	uint64_t undecided_bytes; /* changed by calls in flight while the kernel's maps were read */
-	uint64_t unknown_bytes;	  /* pages never seen in any snapshot */
+	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
+	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
+	uint64_t unknown_bytes;         /* pages never seen in any snapshot */
 };
 
 /* What a recording cannot say, for the first screen of a report. */
 struct mmt_completeness {
-	bool incomplete;	     /* the recorder did not finish (killed, file cut short) */
-	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are
-					missing: left out */
-	uint64_t unfinished_ns;	     /* how long that time is */
-	bool damaged;		     /* undecodable bytes were met; what lies before them is used */
-	const char *damage;	     /* what and where; NULL when not damaged */
-	uint64_t lost_events;	     /* truth events */
+	bool incomplete;          /* the recorder did not finish (killed, file cut short) */
+	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are missing:
+					left out */
+	uint64_t unfinished_ns;   /* how long that time is */
+	bool damaged;             /* undecodable bytes were met; what lies before them is used */
+	const char *damage;       /* what and where; NULL when not damaged */
+	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
-	uint64_t missed_cpus;	   /* came online while recording: what was done there at first, or all, is missing */
+	uint64_t missed_cpus;      /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
-	uint64_t
-	    out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
-	uint64_t repaired_bytes; /* see struct mmt_process */
-	bool repaired_by_loss;	 /* events were lost: that is why; else the model was wrong */
+	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
+	uint64_t repaired_bytes;   /* see struct mmt_process */
+	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all creating calls */
-	uint64_t frames, frames_without_name;	     /* of the groups */
+	uint64_t frames, frames_without_name;        /* of the groups */
 	const char *const *lacks; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
 	size_t lack_count;
 };
@@ -246,9 +239,9 @@ struct mmt_completeness {
 /* Calls that failed, by stack: they mapped nothing. */
 struct mmt_failure {
 	enum mmt_event_count call;
-	int error; /* errno */
+	int error;              /* errno */
 	uint64_t count;
-	uint64_t asked_bytes; /* sum of the lengths asked for */
+	uint64_t asked_bytes;   /* sum of the lengths asked for */
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
@@ -280,7 +273,7 @@ struct mmt_thread_total {
 
 /* Which thread released whose memory. */
 struct mmt_release {
-	size_t owner; /* places in thread_totals */
+	size_t owner;    /* places in thread_totals */
 	size_t releaser;
 	uint64_t bytes;
 };
@@ -290,44 +283,43 @@ struct mmt_step {
 	uint64_t to_ns;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes; /* MMT_UNKNOWN, as for the end alone a snapshot may tell */
-	uint64_t
-	    process_resident_bytes; /* of the last of the resident readings until then; MMT_UNKNOWN: there was none */
+	uint64_t process_resident_bytes; /* of the last of the resident readings until then; MMT_UNKNOWN: there was none */
 };
 
 struct mmt_report {
 	const char *input;
-	const char *command_line;  /* of the recorder; "" unknown */
-	const char *host, *kernel; /* "" unknown */
-	const char *recorded_by;   /* "mmtrace 0.1.0", "perf 6.1" */
-	uint64_t start_ns, end_ns; /* of the recording */
-	uint64_t from_ns, to_ns;   /* the window */
-	uint64_t births_to_ns;	   /* mappings of [from_ns, births_to_ns) count */
-	bool windowed;		   /* less than the whole recording was asked for */
+	const char *command_line;   /* of the recorder; "" unknown */
+	const char *host, *kernel;  /* "" unknown */
+	const char *recorded_by;    /* "mmtrace 0.1.0", "perf 6.1" */
+	uint64_t start_ns, end_ns;  /* of the recording */
+	uint64_t from_ns, to_ns;    /* the window */
+	uint64_t births_to_ns;      /* mappings of [from_ns, births_to_ns) count */
+	bool windowed;              /* less than the whole recording was asked for */
 	enum mmt_group_by by;
-	uint32_t classes;	 /* as asked for */
-	const char *const *hide; /* as asked for */
+	uint32_t classes;           /* as asked for */
+	const char *const *hide;    /* as asked for */
 	size_t hide_count;
-	bool exact_order;		  /* recorded with lock events */
-	uint64_t start_realtime_ns;	  /* since the epoch; 0 unknown */
+	bool exact_order;           /* recorded with lock events */
+	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */
-	uint64_t failed_calls;		  /* those of `failures` */
+	uint64_t failed_calls;      /* those of `failures` */
 	struct mmt_completeness completeness;
 	const struct mmt_process *processes;
 	size_t process_count;
-	size_t left_out_process_count;	/* not selected by the options */
+	size_t left_out_process_count; /* not selected by the options */
 	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
-	uint64_t ended_bytes;	/* unfreed in children that ended while a target lived on; in no other unfreed figure */
-	uint64_t before_bytes;	/* mapped before the window and still there */
+	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
+	uint64_t before_bytes; /* mapped before the window and still there */
 	uint64_t younger_bytes; /* mapped in [births_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t every_ns;	      /* as asked for */
-	const struct mmt_step *steps; /* each every_ns later; the last at to_ns, with the figures above */
+	uint64_t every_ns;              /* as asked for */
+	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */
 	size_t step_count;
-	const struct mmt_mark *marks; /* until the end of the window, in order */
+	const struct mmt_mark *marks;       /* until the end of the window, in order */
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */
 	size_t resident_reading_count;
@@ -346,28 +338,27 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
 
 struct mmt_instruction {
-	uint64_t address;	 /* as mmt_frame.module_offset, or in the process where that is not known */
-	const char *text;	 /* "call 0x1234" */
+	uint64_t address;        /* as mmt_frame.module_offset, or in the process where that is not known */
+	const char *text;        /* "call 0x1234" */
 	const char *source_file; /* NULL: unknown */
 	uint32_t source_line;
-	bool here; /* the call that the frame is in, or the instruction that was executed */
+	bool here;               /* the call that the frame is in, or the instruction that was executed */
 };
 
 struct mmt_annotation {
 	const struct mmt_frame *frame;
 	const struct mmt_instruction *instructions; /* none: the code is not at hand */
 	size_t instruction_count;
-	bool left_out; /* none: the recording was packed without code */
-	bool is_copy;  /* generated code as it was when recording ended */
+	bool left_out;                              /* none: the recording was packed without code */
+	bool is_copy;                               /* generated code as it was when recording ended */
 };
 
 /* As many before and behind are shown, and packed recordings have no more. */
 #define MMT_ANNOTATION_AROUND 8
 
-/* The instructions around the place of a frame of the report, at most `around` before and behind. Belongs to the
- * report. */
-MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame,
-						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
+/* The instructions around the place of a frame of the report, at most `around` before and behind. Belongs to the report. */
+MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame, size_t around,
+						 struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
