@@ -43,8 +43,7 @@ mkdir "$directory/root"
 start_container() {
 	start_command unshare --pid --mount --fork --kill-child bash "$directory/container" "$directory/root" \
 		"$workloads/jit-code" "$program" "$@"
-	pid=$(cat "/proc/$pid/task/$pid/children")
-	pid=${pid// /}
+	pid=$(child_of "$pid")
 	[ "$(awk '/^NSpid/ { print NF - 1 }' "/proc/$pid/status")" -ge 2 ] || fail "process $pid has no namespace of its own"
 	[ ! -e "$directory/root/tmp" ] || fail "the root is visible outside"
 }

@@ -144,11 +144,13 @@ workload_said() {
 }
 
 # run_anew COMMAND...: without what an earlier process of this number has left, however long ago: the number is ours now.
+# What looks for it is waited for here: the command would be its parent otherwise, with one child more than it knows of.
 run_anew() {
-	local process path
+	local traces process path
+	traces=$(own_traces)
 	while read -r process path; do
 		[ "$process" != "$BASHPID" ] || rm -f "$path"
-	done < <(own_traces)
+	done <<<"$traces"
 	exec "$@"
 }
 
