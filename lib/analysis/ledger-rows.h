@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The rows of a ledger: what is unfreed in each now, at most, and over time. For ledger.c alone. */
+/* The rows of a ledger: what is unfreed in each now, at most, and over time. For the files of the ledger alone. */
 #ifndef ANALYSIS_LEDGER_ROWS_H
 #define ANALYSIS_LEDGER_ROWS_H
 

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/ledger.h"
 
+#include "analysis/ledger-accounts.h"
 #include "analysis/ledger-rows.h"
 #include "model/space.h"
 
-#define ONLY_ROW 1
-
-struct account_key {
-	uint32_t stack, process, kind;
-};
-
 struct found_key {
 	uint32_t process, kind, side;
-};
-
-struct failure_key {
-	uint32_t stack, process, call;
-	int32_t error;
 };
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
@@ -132,13 +122,6 @@ static void forget_empty(struct ledger *ledger, struct birth *birth)
 		forget_birth(ledger, birth);
 }
 
-static enum ledger_side side_of(const struct ledger *ledger, uint64_t time_ns)
-{
-	if (time_ns < ledger->options.from_ns)
-		return LEDGER_BEFORE;
-	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
-}
-
 static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, uint32_t *number_ret)
 {
 	uint32_t index = (uint32_t)ledger->births.count;
@@ -158,7 +141,7 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 				    .process = process,
 				    .thread = thread,
 				    .reserver = LEDGER_NO_ACCOUNT,
-				    .side = side_of(ledger, ledger->now_ns),
+				    .side = ledger_side(ledger, ledger->now_ns),
 				    .time_ns = ledger->now_ns,
 				    .in_use = true};
 
@@ -244,65 +227,6 @@ void ledger_drop(struct ledger *ledger, uint32_t number)
 		forget_birth(ledger, birth);
 }
 
-static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
-{
-	const struct ledger_options *options = &ledger->options;
-	struct mmt_error *error = NULL;
-
-	account->row = ONLY_ROW;
-	if (options->find_row)
-		error = options->find_row(options->context, account, &account->row);
-	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
-		if (!vector_append(&ledger->rows))
-			return &error_no_memory;
-	}
-	return error;
-}
-
-const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
-{
-	const struct account *account;
-
-	if (number >= ledger->accounts.count)
-		return NULL;
-	account = &ledger->accounts.items[number];
-	return account->row == LEDGER_NO_ROW ? NULL : account;
-}
-
-static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-				      uint32_t *number_ret)
-{
-	const struct account_key key = {stack, process, kind};
-	struct account account = {.stack = stack, .process = process, .kind = kind};
-	struct mmt_error *error;
-
-	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
-	if (*number_ret != INTERN_NONE)
-		return NULL;
-	error = make_row(ledger, &account);
-	if (error)
-		return error;
-	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
-	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-				      uint32_t *number_ret)
-{
-	struct recent_account *recent =
-	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
-	struct mmt_error *error;
-
-	if (recent->number && recent->stack == stack && recent->process == process && recent->kind == kind) {
-		*number_ret = recent->number - 1;
-		return NULL;
-	}
-	error = make_account(ledger, stack, process, kind, number_ret);
-	if (!error)
-		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
-	return error;
-}
-
 static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t number)
 {
 	struct account *account = &ledger->accounts.items[number];
@@ -345,13 +269,13 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	birth->settled = true;
 	/* Nothing was born, but bytes were here until all of them went to its part. */
 	if (!birth->born_bytes && birth->last_change) {
-		error = find_account(ledger, stack, birth->process, birth->kind, &account);
+		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)
 			return error;
 		ledger_rows_tell(ledger, birth, ledger->accounts.items[account].row);
 	}
 	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
-		error = find_account(ledger, stack, birth->process, birth->kind, &account);
+		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
 		if (error)
 			return error;
 		enter_account(ledger, birth, account);
@@ -383,7 +307,7 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 
 	if (part.account != LEDGER_NO_ACCOUNT) {
 		stack = ledger->accounts.items[part.account].stack;
-		error = find_account(ledger, stack, part.process, kind, &part.account);
+		error = ledger_account(ledger, stack, part.process, kind, &part.account);
 		if (error)
 			return error;
 	}
@@ -460,98 +384,6 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 	return NULL;
 }
 
-static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uint32_t *commit_ret)
-{
-	uint32_t place = (uint32_t)ledger->commits.count;
-
-	if (ledger->free_commits.count)
-		place = ledger->free_commits.items[--ledger->free_commits.count];
-	else if (!vector_append(&ledger->commits))
-		return &error_no_memory;
-	ledger->commits.items[place] = account;
-	*commit_ret = place + COMMIT_FIRST;
-	return NULL;
-}
-
-struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-				uint32_t *commit_ret)
-{
-	struct mmt_error *error;
-	uint32_t account;
-
-	if (side_of(ledger, ledger->now_ns) != LEDGER_INSIDE) {
-		*commit_ret = ledger->outside_commit;
-		if (*commit_ret)
-			return NULL;
-		error = add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
-		ledger->outside_commit = *commit_ret;
-		return error;
-	}
-	error = find_account(ledger, stack, process, kind, &account);
-	if (error)
-		return error;
-	*commit_ret = ledger->accounts.items[account].commit;
-	if (*commit_ret)
-		return NULL;
-	error = add_commit(ledger, account, commit_ret);
-	ledger->accounts.items[account].commit = *commit_ret;
-	return error;
-}
-
-struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
-{
-	if (side_of(ledger, ledger->now_ns) != LEDGER_INSIDE)
-		return ledger_commit(ledger, 0, 0, 0, commit_ret);
-	ledger->opened_commits++;
-	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
-}
-
-struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
-				       uint32_t stack)
-{
-	struct mmt_error *error;
-	uint32_t account;
-
-	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
-		return NULL;
-	error = find_account(ledger, stack, process, kind, &account);
-	if (error)
-		return error;
-	ledger->commits.items[commit - COMMIT_FIRST] = account;
-	if (!ledger->accounts.items[account].commit)
-		ledger->accounts.items[account].commit = commit;
-	return NULL;
-}
-
-bool ledger_wants_sweep(const struct ledger *ledger)
-{
-	return ledger->opened_commits >= ledger->sweep_at;
-}
-
-uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit)
-{
-	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST];
-
-	return account < ledger->accounts.count ? ledger->accounts.items[account].commit : commit;
-}
-
-struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders)
-{
-	size_t seen;
-
-	for (uint32_t place = 0; place < ledger->commits.count; place++) {
-		if (ledger_own_commit(ledger, place + COMMIT_FIRST) == place + COMMIT_FIRST)
-			continue;
-		if (!vector_push(&ledger->free_commits, place))
-			return &error_no_memory;
-		ledger->commits.items[place] = LEDGER_FREE_COMMIT;
-	}
-	seen = ledger->commits.count - ledger->free_commits.count + holders;
-	ledger->opened_commits = 0;
-	ledger->sweep_at = seen > LEDGER_SWEEP_COMMITS ? seen : LEDGER_SWEEP_COMMITS;
-	return NULL;
-}
-
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
 			       uint32_t *birth_ret)
 {
@@ -560,7 +392,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 			      .thread = LEDGER_NO_THREAD,
 			      .kind = kind,
 			      .reserver = LEDGER_NO_ACCOUNT,
-			      .side = side_of(ledger, ledger->now_ns),
+			      .side = ledger_side(ledger, ledger->now_ns),
 			      .time_ns = ledger->now_ns,
 			      .settled = true,
 			      .found = true,
@@ -573,32 +405,12 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 		return &error_no_memory;
 	if (place == ledger->found.count) {
 		if (birth.side == LEDGER_INSIDE)
-			error = find_account(ledger, stack, process, kind, &birth.account);
+			error = ledger_account(ledger, stack, process, kind, &birth.account);
 		if (!error)
 			error = add_birth(ledger, birth, birth_ret);
 		return error || vector_push(&ledger->found, *birth_ret) ? error : &error_no_memory;
 	}
 	*birth_ret = ledger->found.items[place];
-	return NULL;
-}
-
-struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)
-{
-	const struct failure_key key = {failure->stack, failure->process, failure->call, failure->error};
-	struct failure *sum;
-	uint32_t number;
-
-	if (side_of(ledger, failure->first_ns) != LEDGER_INSIDE)
-		return NULL;
-	number = intern_put(&ledger->failure_keys, &key, sizeof(key));
-	if (number == INTERN_NONE)
-		return &error_no_memory;
-	if (number == ledger->failures.count)
-		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
-	sum = &ledger->failures.items[number];
-	sum->count += failure->count;
-	sum->asked_bytes += failure->asked_bytes;
-	sum->last_ns = failure->last_ns;
 	return NULL;
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/ledger-accounts.h"
+
+#define ONLY_ROW 1
+
+struct account_key {
+	uint32_t stack, process, kind;
+};
+
+struct failure_key {
+	uint32_t stack, process, call;
+	int32_t error;
+};
+
+enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns)
+{
+	if (time_ns < ledger->options.from_ns)
+		return LEDGER_BEFORE;
+	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
+}
+
+static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
+{
+	const struct ledger_options *options = &ledger->options;
+	struct mmt_error *error = NULL;
+
+	account->row = ONLY_ROW;
+	if (options->find_row)
+		error = options->find_row(options->context, account, &account->row);
+	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
+		if (!vector_append(&ledger->rows))
+			return &error_no_memory;
+	}
+	return error;
+}
+
+const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
+{
+	const struct account *account;
+
+	if (number >= ledger->accounts.count)
+		return NULL;
+	account = &ledger->accounts.items[number];
+	return account->row == LEDGER_NO_ROW ? NULL : account;
+}
+
+static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				      uint32_t *number_ret)
+{
+	const struct account_key key = {stack, process, kind};
+	struct account account = {.stack = stack, .process = process, .kind = kind};
+	struct mmt_error *error;
+
+	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
+	if (*number_ret != INTERN_NONE)
+		return NULL;
+	error = make_row(ledger, &account);
+	if (error)
+		return error;
+	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
+	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				 uint32_t *number_ret)
+{
+	struct recent_account *recent =
+	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
+	struct mmt_error *error;
+
+	if (recent->number && recent->stack == stack && recent->process == process && recent->kind == kind) {
+		*number_ret = recent->number - 1;
+		return NULL;
+	}
+	error = make_account(ledger, stack, process, kind, number_ret);
+	if (!error)
+		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
+	return error;
+}
+
+struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)
+{
+	const struct failure_key key = {failure->stack, failure->process, failure->call, failure->error};
+	struct failure *sum;
+	uint32_t number;
+
+	if (ledger_side(ledger, failure->first_ns) != LEDGER_INSIDE)
+		return NULL;
+	number = intern_put(&ledger->failure_keys, &key, sizeof(key));
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	if (number == ledger->failures.count)
+		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
+	sum = &ledger->failures.items[number];
+	sum->count += failure->count;
+	sum->asked_bytes += failure->asked_bytes;
+	sum->last_ns = failure->last_ns;
+	return NULL;
+}
