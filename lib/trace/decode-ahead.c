@@ -84,6 +84,9 @@ static bool decode_body(const struct decoder *decoder, const struct order_item *
 		call->resolved = (uint32_t)bytes_u64(&bytes);
 	if (!bytes_ok(&bytes))
 		return false;
+	/* They are for unwinding a copied stack, and for telling whether a dump is of this call. */
+	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
+		call->registers = NULL;
 	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
 		return take_callchain(decoder, chain, chain_count, call);
 	/* Without a callchain only bytes tell more than registers do. */

@@ -121,6 +121,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
 		find_body(metadata, attr, &decoder->fields[i]);
 		find_shape(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		decoder->has_dumps |= metadata->attributes[i].role == ROLE_DUMP;
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}

@@ -41,6 +41,7 @@ struct decoder {
 	struct decode_fields *fields; /* by attribute */
 	uint64_t *callchain;	      /* LIMIT_CALLCHAIN entries */
 	bool no_data_mappings;	      /* no attribute asked for them */
+	bool has_dumps;		      /* some attribute is for stack dumps alone */
 	bool only_used_stacks;	      /* see reader_leave_out_unused_stacks() */
 };
 

@@ -72,8 +72,8 @@ struct mmt_error *reader_open_again(const struct reader *reader, struct reader *
 /* Where it is read from. */
 const struct recording_file *reader_file(const struct reader *reader);
 
-/* Callchains of calls that only release, and did, are not read: for who does not look at them. Before the first event.
- */
+/* Callchains of calls that only release, and did, are not read, nor the registers of a call without any copied stack:
+ * for who does not look at them. Before the first event. */
 void reader_leave_out_unused_stacks(struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);

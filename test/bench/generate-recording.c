@@ -339,7 +339,8 @@ static void generate(struct generator *generator)
 	char name[64];
 
 	place_functions(generator);
-	generator->builder = builder_create_with(options->path, options->dump_bytes > 0, false);
+	generator->builder = options->dump_bytes ? builder_create_with(options->path, true, false)
+						 : builder_create_without_stacks(options->path);
 	generator->now_ns = START_NS;
 	builder_comm(generator->builder, generator->now_ns, PID, PID, "generated");
 	builder_mapping(generator->builder, generator->now_ns, PID, PID, &generator->code);

@@ -27,6 +27,7 @@ struct recording_builder {
 	uint64_t lost;
 	struct writer *writer;
 	struct buffer body, record; /* of calls, and of any record; kept, since there may be millions */
+	bool no_stacks;
 };
 
 static void require(struct mmt_error *error)
@@ -113,7 +114,7 @@ static void add_attribute(struct writer *writer, struct recording_info *info, st
 		abort();
 }
 
-static void add_call_attributes(struct writer *writer, struct recording_info *info, bool dump)
+static void add_call_attributes(struct writer *writer, struct recording_info *info, bool dump, bool no_stacks)
 {
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		struct perf_event_attr attr = {
@@ -129,6 +130,10 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 
 		if (at_entry && dump)
 			continue;
+		if (no_stacks) {
+			attr.sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
+			attr.sample_stack_user = 0;
+		}
 		if (at_entry)
 			attr.sample_type = SAMPLE_TYPE;
 		snprintf(name, sizeof(name), "syscalls:sys_%s_%s", at_entry ? "enter" : "exit",
@@ -174,11 +179,17 @@ static void add_information(struct writer *writer, const struct recording_info *
 	buffer_deinit(&buffer);
 }
 
-static struct recording_builder *create(const char *path, bool dumps, bool locks, uint64_t start_ns)
+/* What a recording has beside the calls. */
+struct contents {
+	bool no_stacks, dumps, locks;
+	uint64_t start_ns;
+};
+
+static struct recording_builder *create(const char *path, const struct contents *contents)
 {
 	struct recording_builder *builder = calloc(1, sizeof(*builder));
 	struct recording_info info = {
-	    .page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT, .start_ns = start_ns};
+	    .page_bytes = PAGE_BYTES, .callchain_limit = CALLCHAIN_LIMIT, .start_ns = contents->start_ns};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr lock = {
@@ -198,14 +209,15 @@ static struct recording_builder *create(const char *path, bool dumps, bool locks
 	buffer_init(&builder->body, UINT16_MAX);
 	buffer_init(&builder->record, UINT16_MAX);
 	info.recorder_version = strdup("0.1.0");
-	info.stack_dump_bytes = BUILDER_STACK_BYTES;
+	builder->no_stacks = contents->no_stacks;
+	info.stack_dump_bytes = contents->no_stacks ? 0 : BUILDER_STACK_BYTES;
 	add_formats(builder->writer);
-	add_call_attributes(builder->writer, &info, false);
-	if (dumps)
-		add_call_attributes(builder->writer, &info, true);
+	add_call_attributes(builder->writer, &info, false, contents->no_stacks);
+	if (contents->dumps)
+		add_call_attributes(builder->writer, &info, true, false);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
-	if (locks)
+	if (contents->locks)
 		add_attribute(builder->writer, &info, &lock, "mmap_lock:mmap_lock_acquire_returned", BUILDER_LOCK_ID,
 			      ROLE_LOCK);
 	add_snapshot_attribute(builder->writer, &info);
@@ -217,17 +229,22 @@ static struct recording_builder *create(const char *path, bool dumps, bool locks
 
 struct recording_builder *builder_create(const char *path)
 {
-	return create(path, true, true, 0);
+	return create(path, &(struct contents){.dumps = true, .locks = true});
 }
 
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
 {
-	return create(path, dumps, locks, 0);
+	return create(path, &(struct contents){.dumps = dumps, .locks = locks});
 }
 
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns)
 {
-	return create(path, true, true, start_ns);
+	return create(path, &(struct contents){.dumps = true, .locks = true, .start_ns = start_ns});
+}
+
+struct recording_builder *builder_create_without_stacks(const char *path)
+{
+	return create(path, &(struct contents){.no_stacks = true});
 }
 
 static void put_record(struct recording_builder *builder, uint32_t type, uint16_t misc, const void *body, size_t size)
@@ -369,7 +386,8 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 	buffer_put_u64(body, (uint64_t)call->result);
 	buffer_put_u32(body, 0);
 	put_registers(body, call);
-	put_stack(body, call);
+	if (!builder->no_stacks)
+		put_stack(body, call);
 	require(buffer_finish(body));
 	builder_record(builder, PERF_RECORD_SAMPLE, body->data, body->size);
 }

@@ -25,7 +25,7 @@ struct writer;
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
 #define BUILDER_SECOND_ROOT 1000
-#define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least */
+#define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least, where samples have any */
 
 struct builder_call {
 	enum call call;
@@ -46,6 +46,8 @@ struct builder_call {
 struct recording_builder *builder_create(const char *path);
 /* The same without the events of stack dumps, or of locks. */
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks);
+/* Nor bytes of the stack in samples: as record -g fp writes it. What a call has of them is left out. */
+struct recording_builder *builder_create_without_stacks(const char *path);
 /* It says when it began; the others do not. */
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
