@@ -3,17 +3,18 @@
  * mmap and munmap of 64 KiB, called 24 frames deep:
  *
  *     churn COUNT [STACKS]              from STACKS different places (1); prints nanoseconds per pair
- *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints the mean and the longest pair,
- *                                       and how many took more than a millisecond
+ *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints six numbers, see time_among_mappings()
  *     churn --threads THREADS           in so many threads, until it is killed
  *     churn --spin                      no calls, only a processor kept busy until it is killed
  */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,27 +60,86 @@ static int time_pairs(unsigned count, unsigned stacks)
 	return 0;
 }
 
+/* What happened to the thread during a pair. */
+enum fate { KEPT_PROCESSOR, SLEPT, GAVE_WAY, FATES };
+
+static enum fate find_fate(const struct rusage *before, const struct rusage *after)
+{
+	if (after->ru_nvcsw != before->ru_nvcsw)
+		return SLEPT;
+	return after->ru_nivcsw != before->ru_nivcsw ? GAVE_WAY : KEPT_PROCESSOR;
+}
+
+/* How long the thread has waited for a processor so far; 0 where the kernel does not tell. */
+static uint64_t queued_ns(void)
+{
+	unsigned long long queued = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+
+	if (file && fscanf(file, "%*u %llu", &queued) != 1)
+		queued = 0;
+	if (file)
+		fclose(file);
+	return queued;
+}
+
+static int compare_lengths(const void *first, const void *second)
+{
+	uint64_t a = *(const uint64_t *)first, b = *(const uint64_t *)second;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * Prints the mean, what 999 of 1,000 pairs do not exceed, the longest in which the thread kept its processor, the
+ * longest in which it slept (waited for a lock) less its wait for a processor, the longest in which others had its
+ * processor, and how many of these in a second took more than a millisecond.
+ */
 static int time_among_mappings(unsigned mappings, unsigned count)
 {
-	uint64_t longest = 0, sum = 0, long_ones = 0;
+	uint64_t *lengths = calloc(count + 1, sizeof(*lengths));
+	uint64_t longest[FATES] = {0}, sum = 0, long_ones = 0, began, queued;
+	struct rusage before, after;
 
+	if (!lengths || !count)
+		return 1;
 	/* Protections in turn, so that the kernel does not merge them. */
 	for (unsigned i = 0; i < mappings; i++) {
 		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 		    MAP_FAILED)
 			return 1;
 	}
+	began = now_ns();
+	queued = queued_ns();
+	getrusage(RUSAGE_THREAD, &after);
 	for (unsigned i = 0; i < count; i++) {
-		uint64_t start = now_ns(), length;
+		uint64_t start, length;
+		enum fate fate;
 
+		before = after;
+		start = now_ns();
 		go_deeper(DEPTH, 0);
-		length = now_ns() - start;
+		length = lengths[i] = now_ns() - start;
+		getrusage(RUSAGE_THREAD, &after);
+		fate = find_fate(&before, &after);
 		sum += length;
-		longest = length > longest ? length : longest;
-		long_ones += length > 1000000;
+		long_ones += fate == GAVE_WAY && length > 1000000;
+		if (fate != KEPT_PROCESSOR) {
+			uint64_t waited = queued_ns() - queued;
+
+			queued += waited;
+			if (fate == SLEPT)
+				length -= waited < length ? waited : length;
+			getrusage(RUSAGE_THREAD, &after);
+		}
+		longest[fate] = length > longest[fate] ? length : longest[fate];
 	}
-	printf("%llu %llu %llu\n", (unsigned long long)(sum / count), (unsigned long long)longest,
-	       (unsigned long long)long_ones);
+	qsort(lengths, count, sizeof(*lengths), compare_lengths);
+	printf("%llu %llu %llu %llu %llu %.0f\n", (unsigned long long)(sum / count),
+	       (unsigned long long)lengths[count * 999ULL / 1000], (unsigned long long)longest[KEPT_PROCESSOR],
+	       (unsigned long long)longest[SLEPT], (unsigned long long)longest[GAVE_WAY],
+	       (double)long_ones * 1e9 / (double)(now_ns() - began));
+	free(lengths);
 	return 0;
 }
 
