@@ -246,7 +246,6 @@ void replay_deinit(struct replay *replay)
 	vector_deinit(&replay->observed);
 	effect_order_destroy(replay->order);
 	mmt_error_destroy(replay->observer_error);
-	code_view_destroy(replay->code);
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
@@ -255,6 +254,7 @@ void replay_deinit(struct replay *replay)
 	losses_deinit(&replay->lost_calls);
 	losses_deinit(&replay->lost_dumps);
 	arena_deinit(&replay->arena);
+	code_view_destroy(replay->code); /* late: it keeps names, which takes memory */
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
 }

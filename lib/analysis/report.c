@@ -372,9 +372,9 @@ void mmt_report_destroy(struct mmt_report *result)
 
 	if (!report)
 		return;
-	replay_deinit(&report->replay);
 	rows_deinit(&report->rows);
 	steps_deinit(&report->steps);
 	arena_deinit(&report->arena);
+	replay_deinit(&report->replay);
 	free(report);
 }

@@ -21,7 +21,9 @@
 
 #define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
 #define VERSION 3		    /* 2: without the times of the last change of any kind */
-#define HEADER_BYTES (8 + 4 + 4 + 8 + 20 + 4 + 7 * 8)
+#define CHECKSUM_OFFSET (8 + 4 + 4)
+#define CHECKED_FROM (CHECKSUM_OFFSET + 8)
+#define HEADER_BYTES (CHECKED_FROM + 20 + 4 + 7 * 8)
 #define SUFFIX ".names"
 #define UNFINISHED ".new."
 #define UNFINISHED_SECONDS 3600 /* then whoever wrote it is gone */
@@ -354,27 +356,27 @@ static void keep_limit(const struct name_cache *cache)
 	vector_deinit(&files.items);
 }
 
-void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, const void *content, size_t size)
+void name_cache_begin(const struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer)
 {
-	struct buffer buffer, checked;
-	char name[NAME_BYTES];
+	buffer_init(buffer, NAME_CACHE_FILE_BYTES);
+	buffer_put_u64(buffer, MAGIC);
+	buffer_put_u32(buffer, VERSION);
+	buffer_put_u32(buffer, 0);
+	buffer_put_u64(buffer, 0); /* the checksum */
+	put_identity(cache, key, buffer);
+}
 
-	if (!cache || !has_key(key))
+void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer)
+{
+	char name[NAME_BYTES];
+	uint64_t checksum;
+
+	if (buffer->error || buffer->size > cache->limit || !has_key(key))
 		return;
-	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
-	buffer_init(&checked, NAME_CACHE_FILE_BYTES);
-	put_identity(cache, key, &checked);
-	buffer_put(&checked, content, size);
-	buffer_put_u64(&buffer, MAGIC);
-	buffer_put_u32(&buffer, VERSION);
-	buffer_put_u32(&buffer, 0);
-	buffer_put_u64(&buffer, map_checksum(checked.data, checked.size));
-	buffer_put(&buffer, checked.data, checked.size);
-	if (!buffer.error && !checked.error && buffer.size <= cache->limit) {
-		file_name(key, name);
-		write_file(cache, name, &buffer);
-		keep_limit(cache);
-	}
-	buffer_deinit(&buffer);
-	buffer_deinit(&checked);
+	checksum = map_checksum(buffer->data + CHECKED_FROM, buffer->size - CHECKED_FROM);
+	buffer_patch_u32(buffer, CHECKSUM_OFFSET, (uint32_t)checksum);
+	buffer_patch_u32(buffer, CHECKSUM_OFFSET + 4, (uint32_t)(checksum >> 32));
+	file_name(key, name);
+	write_file(cache, name, buffer);
+	keep_limit(cache);
 }

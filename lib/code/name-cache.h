@@ -40,7 +40,9 @@ struct name_cache_key {
 const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache_key *key, uint8_t **data_ret,
 			       size_t *size_ret);
 
-/* In vain where it cannot be written. */
-void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, const void *content, size_t size);
+/* What is put into the buffer behind this is kept by name_cache_write(): in vain where it cannot be written, or failed.
+ * The caller frees the buffer. */
+void name_cache_begin(const struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer);
+void name_cache_write(struct name_cache *cache, const struct name_cache_key *key, struct buffer *buffer);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/radix-sort.h"
 #include "base/vector.h"
 #include "code/debug-names.h"
-#include "code/demangle.h"
 #include "code/known-names.h"
+#include "code/made-names.h"
 
 /* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
 #define OVERLAPPING_SYMBOLS 64
@@ -42,7 +42,7 @@ struct symbols {
 	bool debug_unreadable; /* there is some, but not even that can be told */
 	Dwarf_Addr debug_bias;
 	struct stat debug_file; /* a separate one, as it was when it was opened */
-	VECTOR(char *) texts;	/* names that had to be made */
+	struct made_names made;
 	struct known_names known;
 	struct name_cache *cache; /* NULL: none */
 	struct name_cache_key key;
@@ -190,11 +190,10 @@ static void write_cache(struct symbols *symbols)
 	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->debug_names ||
 	    !debug_names_complete(symbols->debug_names))
 		return;
-	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
+	name_cache_begin(symbols->cache, &symbols->key, &buffer);
 	put_origin(debug_path(symbols), &symbols->debug_file, &buffer);
-	known_names_encode(&symbols->known, &buffer);
-	if (!buffer.error)
-		name_cache_write(symbols->cache, &symbols->key, buffer.data, buffer.size);
+	if (known_names_encode(&symbols->known, &buffer))
+		name_cache_write(symbols->cache, &symbols->key, &buffer);
 	buffer_deinit(&buffer);
 }
 
@@ -203,9 +202,7 @@ void symbols_destroy(struct symbols *symbols)
 	if (!symbols)
 		return;
 	write_cache(symbols);
-	for (size_t i = 0; i < symbols->texts.count; i++)
-		free(symbols->texts.items[i]);
-	vector_deinit(&symbols->texts);
+	made_names_deinit(&symbols->made);
 	vector_deinit(&symbols->table);
 	known_names_deinit(&symbols->known);
 	free(symbols->kept);
@@ -417,25 +414,15 @@ static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t 
 	return nearest && address < nearest->end ? nearest : NULL;
 }
 
-/* Takes `text`; NULL stays NULL. */
-static const char *keep_text(struct symbols *symbols, char *text)
-{
-	if (text && !vector_push(&symbols->texts, text)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
 static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct program_frame *frame)
 {
 	const char *version = strchr(raw, '@');
 	const char *demangled;
 
 	if (version && version != raw)
-		raw = keep_text(symbols, strndup(raw, (size_t)(version - raw)));
+		raw = made_names_without_version(&symbols->made, raw, version);
 	frame->raw_function = raw;
-	demangled = raw && symbols->demangle ? keep_text(symbols, demangle(raw)) : NULL;
+	demangled = raw && symbols->demangle ? made_names_demangle(&symbols->made, raw) : NULL;
 	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
 }
 
@@ -458,13 +445,9 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 
 static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
 {
-	char *path;
-
 	if (!debug->source_file || debug->source_file[0] == '/' || !debug->directory)
 		return debug->source_file;
-	if (asprintf(&path, "%s/%s", debug->directory, debug->source_file) < 0)
-		return NULL;
-	return keep_text(symbols, path);
+	return made_names_path(&symbols->made, debug->directory, debug->source_file);
 }
 
 static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)

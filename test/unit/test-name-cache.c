@@ -84,6 +84,16 @@ static int open_file(char path[TEMPORARY_PATH_SIZE + 160], int flags)
 	return fd;
 }
 
+static void keep(struct name_cache *cache, const struct name_cache_key *key, const void *content, size_t size)
+{
+	struct buffer buffer;
+
+	name_cache_begin(cache, key, &buffer);
+	buffer_put(&buffer, content, size);
+	name_cache_write(cache, key, &buffer);
+	buffer_deinit(&buffer);
+}
+
 START_TEST(finds_what_was_kept_of_the_same_file)
 {
 	struct name_cache_key key = make_key(7), other = key;
@@ -91,9 +101,9 @@ START_TEST(finds_what_was_kept_of_the_same_file)
 
 	ck_assert_ptr_nonnull(cache);
 	ck_assert(!has(cache, &key, ""));
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	ck_assert(has(cache, &key, "content"));
-	name_cache_write(cache, &key, "another", 7);
+	keep(cache, &key, "another", 7);
 	ck_assert(has(cache, &key, "another"));
 	ck_assert_uint_eq(count_files(), 1);
 	other.program.st_ino++;
@@ -120,7 +130,7 @@ START_TEST(keeps_nothing_without_a_build_id)
 	struct name_cache *cache = open_cache();
 
 	key.build_id_size = 8; /* as --build-id=0x... gives any program */
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	ck_assert_uint_eq(count_files(), 0);
 	ck_assert(!has(cache, &key, "content"));
 	name_cache_close(cache);
@@ -135,7 +145,7 @@ START_TEST(damaged_files_are_not_there)
 	char path[TEMPORARY_PATH_SIZE + 160];
 	int fd;
 
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	fd = open_file(path, O_RDWR);
 	ck_assert_int_eq(fstat(fd, &status), 0);
 	for (off_t i = 0; i < status.st_size; i++) {
@@ -155,7 +165,7 @@ START_TEST(damaged_files_are_not_there)
 		ck_assert(!has(cache, &key, "content"));
 	}
 	close(fd);
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	ck_assert(has(cache, &key, "content"));
 	name_cache_close(cache);
 }
@@ -168,7 +178,7 @@ START_TEST(believes_only_what_nobody_else_may_write)
 	char path[TEMPORARY_PATH_SIZE + 160];
 	int fd;
 
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	fd = open_file(path, O_RDONLY);
 	ck_assert_int_eq(fchmod(fd, 0620), 0);
 	ck_assert(!has(cache, &key, "content"));
@@ -229,12 +239,12 @@ START_TEST(stays_below_its_limit)
 
 	ck_assert_ptr_nonnull(cache);
 	for (size_t i = 0; i < 3; i++)
-		name_cache_write(cache, &keys[i], content, sizeof(content));
+		keep(cache, &keys[i], content, sizeof(content));
 	ck_assert_uint_eq(count_files(), 3);
 	use_at("1001020300000000000000000000000000000000.names", 2000);
 	use_at("1101020300000000000000000000000000000000.names", 1000); /* unused for the longest time */
 	use_at("1201020300000000000000000000000000000000.names", 3000);
-	name_cache_write(cache, &keys[3], content, sizeof(content));
+	keep(cache, &keys[3], content, sizeof(content));
 	ck_assert_uint_eq(count_files(), 3);
 	for (size_t i = 0; i < 4; i++) {
 		uint8_t *data = NULL;
@@ -258,7 +268,7 @@ START_TEST(forgets_what_a_killed_report_left)
 	snprintf(path, sizeof(path), "%s/0800.names.new.3.4", directory);
 	close(open(path, O_WRONLY | O_CREAT, 0600));
 	use_at("0700.names.new.1.2", 1000);
-	name_cache_write(cache, &key, "content", 7);
+	keep(cache, &key, "content", 7);
 	ck_assert_uint_eq(count_files(), 2); /* the younger one may still be written */
 	ck_assert(has(cache, &key, "content"));
 	name_cache_close(cache);
@@ -290,7 +300,7 @@ START_TEST(names_are_the_same_from_bytes)
 	struct bytes bytes;
 
 	buffer_init(&buffer, 4096);
-	known_names_encode(&names, &buffer);
+	ck_assert(known_names_encode(&names, &buffer));
 	ck_assert_ptr_null(buffer_finish(&buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert(known_names_decode(&bytes, &read));
@@ -321,7 +331,7 @@ START_TEST(damaged_bytes_are_refused_or_harmless)
 	size_t refused = 0;
 
 	buffer_init(&buffer, 4096);
-	known_names_encode(&names, &buffer);
+	ck_assert(known_names_encode(&names, &buffer));
 	ck_assert_ptr_null(buffer_finish(&buffer));
 	for (size_t i = 0; i < buffer.size * 8; i++) {
 		struct bytes bytes = bytes_over(buffer.data, buffer.size);
