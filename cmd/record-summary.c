@@ -8,6 +8,8 @@
 
 #include "cmd.h"
 
+#define SHARE_NS_MIN 100000000
+
 static const char *count_text(uint64_t count, char text[MMT_SIZE_TEXT])
 {
 	return mmt_format_count(count, text);
@@ -78,12 +80,14 @@ bool record_summary_is_stream(const struct mmt_record_options *options)
 static void put_own_cost(const struct mmt_record_summary *summary)
 {
 	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
-	uint64_t duration_ns = summary->duration_ns ? summary->duration_ns : 1;
 
-	fprintf(stderr, "  recorder: %s of processor time, %.1f %% of one; %s of memory and %s of rings\n",
-		mmt_format_duration(summary->recorder_cpu_ns, cpu),
-		100.0 * (double)summary->recorder_cpu_ns / (double)duration_ns,
-		mmt_format_bytes(summary->recorder_memory_bytes, memory), mmt_format_bytes(summary->ring_bytes, rings));
+	fprintf(stderr, "  recorder: %s of processor time", mmt_format_duration(summary->recorder_cpu_ns, cpu));
+	/* What it takes to begin and to end is in it too: of a short recording the share says nothing. */
+	if (summary->duration_ns >= SHARE_NS_MIN)
+		fprintf(stderr, ", %.1f %% of one",
+			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
+	fprintf(stderr, "; %s of memory and %s of rings\n", mmt_format_bytes(summary->recorder_memory_bytes, memory),
+		mmt_format_bytes(summary->ring_bytes, rings));
 }
 
 static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)

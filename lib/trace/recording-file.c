@@ -342,12 +342,18 @@ static struct mmt_error *open_pipe(struct recording_file *file, const struct mmt
 static struct mmt_error *open_path(struct recording_file *file, const struct mmt_progress *progress)
 {
 	struct stat status;
+	bool seen = stat(file->path, &status) == 0;
 
 	/* Only a pipe may be waited for: what is one is asked first. */
-	if (stat(file->path, &status) == 0 && S_ISFIFO(status.st_mode))
+	if (seen && S_ISFIFO(status.st_mode))
 		return open_pipe(file, progress);
 	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return file->fd < 0 ? error_system(errno, "cannot open %s", file->path) : NULL;
+	if (file->fd >= 0)
+		return NULL;
+	if (errno == EACCES && seen && S_ISREG(status.st_mode) && status.st_uid != geteuid())
+		return error_system(EACCES, "cannot open %s, which its owner alone may read (user %u)", file->path,
+				    status.st_uid);
+	return error_system(errno, "cannot open %s", file->path);
 }
 
 static struct mmt_error *measure(struct recording_file *file)

@@ -51,3 +51,10 @@ for rights in +perfmon,+sys_ptrace +perfmon,+dac_read_search; do
 		fail "recorded with $rights only"
 	grep -q CAP_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"
 done
+
+# A recording that somebody else made: whose it is, and that nobody else may read it.
+"$MMTRACE" record -q -o roots.data -- true || fail "record ended with status $?"
+setpriv --reuid=65534 --regid=65534 --clear-groups ./mmtrace-for-all report roots.data >report.txt 2>report.log
+[ $? = 2 ] && [ "$(cat report.log)" = \
+	"mmtrace report: cannot open roots.data, which its owner alone may read (user 0): Permission denied" ] ||
+	fail "the recording of another user: $(cat report.txt report.log)"

@@ -36,6 +36,7 @@ expect_record 0 --duration 1 -p "$pid"
 grep -q '; duration over$' "$directory/record.log" || fail "it did not end for its duration: $(cat "$directory/record.log")"
 expect_ended
 expect_json '.end_ns - .start_ns > 900000000'
+grep -q 'processor time, [0-9.]* % of one; ' "$directory/record.log" || fail "no share of a processor: $(cat "$directory/record.log")"
 let_work
 let_end
 
@@ -68,6 +69,11 @@ wait_until "the command to be deaf" test -e deaf
 stop_recording
 : >enough
 grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no word of the command that still runs"
+# Of a recording that is hardly more than its beginning and its end the share of a processor says nothing.
+expect_record 0 -- true
+if [[ $(head -1 "$directory/record.log") =~ :\ ([0-9]+)(\.[0-9]+)?\ (ms|us), ]] && ((BASH_REMATCH[1] < 100)); then
+	grep -q 'processor time; ' "$directory/record.log" || fail "a share of a processor: $(cat "$directory/record.log")"
+fi
 expect_record 0 -q -- true
 [ ! -s "$directory/record.log" ] || fail "-q is not quiet: $(cat "$directory/record.log")"
 [ "$(stat -c %a "$recording")" = 600 ] || fail "the recording is readable by others"
