@@ -4,6 +4,8 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
+# Room for the stacks of all their calls, should the recorder not run for a while.
+case_options=(-m 64M)
 for joined in "" joined; do
 	attach_case many-threads 1500 $joined
 	expect_check 0

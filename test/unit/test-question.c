@@ -31,6 +31,16 @@ static void create(void)
 	strcpy(refusal, "untouched");
 }
 
+/* The child has answered or was killed; where it gets no processor it ends later than the recorder waits for. */
+static void wait_for_end(void)
+{
+	for (unsigned i = 0; i < 30000 && question.dying; i++) {
+		question_reap(&question);
+		usleep(1000);
+	}
+	ck_assert_int_eq(question.dying, 0);
+}
+
 static enum question_answer wait_for_answer(void)
 {
 	enum question_answer answer;
@@ -39,6 +49,7 @@ static enum question_answer wait_for_answer(void)
 	ck_assert_int_eq(poll(&ready, 1, 30000), 1);
 	answer = question_take_answer(&question, refusal);
 	ck_assert_int_eq(question.child, 0);
+	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
 	return answer;
@@ -161,6 +172,7 @@ START_TEST(nothing_waits_for_an_answer)
 	ck_assert_str_eq(refusal, "untouched");
 	child = question.child;
 	question_drop(&question);
+	wait_for_end();
 	ck_assert_int_eq(kill(child, 0), -1);
 	ck_assert_int_eq(errno, ESRCH);
 	question_drop(&question);
@@ -200,11 +212,7 @@ START_TEST(a_child_that_does_not_die_at_once_is_not_forgotten)
 	ck_assert(!question_put(&question, &target, agree));
 	kill(tracer, SIGKILL);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
-	for (unsigned i = 0; i < 10000 && question.dying; i++) {
-		question_reap(&question);
-		usleep(1000);
-	}
-	ck_assert_int_eq(question.dying, 0);
+	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert(question_put(&question, &target, agree));
 	ck_assert_int_eq(wait_for_answer(), QUESTION_AGREED);
@@ -291,6 +299,25 @@ START_TEST(whoever_asks_has_no_more_rights_than_its_target)
 }
 END_TEST
 
+/* It has them some time after the exec has closed its descriptors. */
+static void wait_for_environment(pid_t process)
+{
+	ssize_t count = 0;
+	char path[64], byte;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)process);
+	for (unsigned i = 0; i < 30000 && count <= 0; i++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		ck_assert_int_ge(fd, 0);
+		count = read(fd, &byte, 1);
+		close(fd);
+		if (count <= 0)
+			usleep(1000);
+	}
+	ck_assert_int_eq(count, 1);
+}
+
 /* Started with `count` strings of 100 KiB before the one that is looked for. */
 static char *find_behind(unsigned count)
 {
@@ -314,6 +341,7 @@ static char *find_behind(unsigned count)
 	}
 	close(started[1]);
 	ck_assert_int_eq(read(started[0], &byte, 1), 0);
+	wait_for_environment(child);
 	value = proc_environment(child, "TMPDIR");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

@@ -31,11 +31,12 @@ fork_rounds() {
 		sed -n "s|^[0-9.]* \([0-9]*\)/.* munmap(0x100000000000, \(0x[0-9a-f]*\)) = .*|\1 \2|p" "$directory/dump.out" \
 			>"$directory/recorded"
 		sed -n "s|^[0-9.]* \([0-9]*\)/.*|\1|p" "$directory/dump.out" | sort -u >"$directory/processes"
+		# The first one of a child that was there may have been made before it was recorded, and only counted since.
 		while read -r child last; do
 			grep -qx "$child" "$directory/processes" || continue
 			first=$(sed -n "s/^$child //p" "$directory/first")
-			for ((call = ${first:-0} + 1; call <= last; call++)); do
-				echo "$child $(printf '0x%x' $((call * 4096)))"
+			for ((call = ${first:--1} + 2; call <= last; call++)); do
+				printf '%s 0x%x\n' "$child" $((call * 4096))
 			done
 		done <"$directory/last" >"$directory/expected"
 		[ -s "$directory/expected" ] || fail "no child made calls while recording"

@@ -303,10 +303,13 @@ expect_workload_answer() {
 	grep -q '^expect ' "$directory/workload.out" || fail "the workload expects nothing"
 }
 
+# Options of `record` for the two below.
+case_options=()
+
 # attach_case NAME [OPERAND...]: attach to the waiting workload, let it work, stop, compare.
 attach_case() {
 	start_workload "$@"
-	start_recording -p "$pid"
+	start_recording "${case_options[@]}" -p "$pid"
 	let_work
 	stop_recording
 	report_json
@@ -321,7 +324,7 @@ attach_case() {
 command_case() {
 	local name=$1 status
 	shift
-	"$MMTRACE" record -o "$recording" -- "$workloads/$name" --exit "$@" \
+	"$MMTRACE" record "${case_options[@]}" -o "$recording" -- "$workloads/$name" --exit "$@" \
 		>"$directory/workload.out" 2>"$directory/record.log"
 	status=$?
 	[ $status = 0 ] || fail "record -- $name ended with status $status: $(cat "$directory/record.log")"
