@@ -5,24 +5,50 @@
 # attach_gdb: stops at every mmap of $pid and writes backtraces to $directory/gdb.calls; ends with the program.
 attach_gdb() {
 	rm -f "$directory/gdb.calls"
-	BACKTRACES=$directory/gdb.calls gdb -nx -q -batch -p "$pid" -x "$support/backtraces.py" \
+	SUPPORT=$support BACKTRACES=$directory/gdb.calls gdb -nx -q -batch -p "$pid" -x "$support/backtraces.py" \
 		</dev/null >"$directory/gdb.log" 2>&1 3>&- &
 	gdb=$!
 	processes+=("$gdb")
 	wait_until "gdb to attach" grep -q '^attached' "$directory/gdb.calls"
 }
 
-# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data.
+tracer_of() {
+	awk '/^TracerPid:/ { print $2 }' "/proc/$1/status"
+}
+
+is_untraced() {
+	[ "$(tracer_of "$pid")" = 0 ]
+}
+
+# attach_tracer: $pid has been made by true-stacks, which executes it step by step; from now on it writes down the calls.
+attach_tracer() {
+	tracer=$(tracer_of "$pid")
+	kill -USR1 "$tracer" || fail "no tracer"
+}
+
+# name_calls: ends the stepping of $pid, and names what was written to $directory/true.addresses, in $directory/gdb.calls.
+name_calls() {
+	kill -TERM "$tracer"
+	wait_until "the tracer to leave" is_untraced
+	SUPPORT=$support ADDRESSES=$directory/true.addresses BACKTRACES=$directory/gdb.calls gdb -nx -q -batch -p "$pid" \
+		-x "$support/name-calls.py" </dev/null >"$directory/gdb.log" 2>&1 3>&- || fail "gdb: $(cat "$directory/gdb.log")"
+}
+
+# attach_perf NAME OPTION...: records mmap with stacks into $directory/perf-NAME.data. It is asked to begin, as nothing else
+# tells when it has.
 attach_perf() {
-	local name=$1
+	local name=$1 fifo=$directory/perf-$1 answer word
 	shift
-	perf record -q -e syscalls:sys_exit_mmap -p "$pid" -o "$directory/perf-$name.data" "$@" \
-		</dev/null >"$directory/perf-$name.log" 2>&1 3>&- &
+	rm -f "$fifo.control" "$fifo.answer"
+	mkfifo "$fifo.control" "$fifo.answer"
+	exec {answer}<>"$fifo.answer"
+	perf record -q -e syscalls:sys_exit_mmap -p "$pid" -o "$fifo.data" -D -1 --control="fifo:$fifo.control,$fifo.answer" "$@" \
+		</dev/null >"$fifo.log" 2>&1 3>&- {answer}>&- &
 	perf_recorders+=($!)
 	processes+=($!)
-	# It says nothing once it is attached; its file begins before.
-	wait_until "perf to attach" test -s "$directory/perf-$name.data"
-	sleep 0.5
+	timeout 120 bash -c 'echo enable >"$1"' - "$fifo.control" || fail "perf is not there: $(cat "$fifo.log")"
+	read -r -t 120 word <&"$answer" || fail "perf does not begin: $(cat "$fifo.log")"
+	exec {answer}>&-
 }
 
 # calls_of_perf NAME: thread, result, a dash and frames of every call, one line each.
@@ -57,13 +83,15 @@ need_agreement() {
 	stack_bytes=16384
 }
 
-# agreement_build PROGRAM: sets $agreement_command; fails with $missing when a compiler is not installed.
+# agreement_build PROGRAM: sets $agreement_command and $truth, "gdb" or, for programs whose library has no unwind tables, of
+# which gdb makes nothing, "steps": see true-stacks.c. Fails with $missing when a compiler is not installed.
 # Not interrupted.c: under gdb its timer leaves it no time.
 agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
 agreement_build() {
 	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
+	truth=gdb
 	case $1 in
-	c-musl*) compiler=musl-gcc ;;
+	c-musl*) compiler=musl-gcc truth=steps ;;
 	c++* | coroutine) compiler=g++ ;;
 	go) compiler=go ;;
 	rust) compiler=rustc ;;
@@ -100,22 +128,24 @@ build_cxx() {
 	build_program g++ -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
-# agreement_case: runs $agreement_command; $figures becomes "calls=N gdb-whole=N mmtrace=N mmtrace-wrong=N perf-fp=N ...", see
+# agreement_case: runs $agreement_command; $figures becomes "calls=N whole=N mmtrace=N mmtrace-part=N perf-fp=N ...", see
 # agreement.py.
 agreement_case() {
-	local perf_recorders=() process gdb
-	start_command "${agreement_command[@]}"
+	local perf_recorders=() process gdb tracer command=("${agreement_command[@]}")
+	[ $truth = gdb ] || command=("$BUILD/test/true-stacks" "$directory/true.addresses" "${command[@]}")
+	start_command "${command[@]}"
 	start_recording -q -m 64M -g "dwarf,$stack_bytes" -p "$pid"
 	attach_perf fp --call-graph fp
 	attach_perf dwarf --call-graph "dwarf,$stack_bytes"
-	attach_gdb
+	if [ $truth = gdb ]; then attach_gdb; else attach_tracer; fi
 	let_work
 	stop_recording
 	for process in "${perf_recorders[@]}"; do
 		kill -INT "$process" && wait "$process"
 	done
+	[ $truth = gdb ] || name_calls
 	let_end
-	wait "$gdb"
+	[ $truth != gdb ] || wait "$gdb"
 	calls_of_mmtrace >mmtrace.calls
 	calls_of_perf fp >perf-fp.calls
 	calls_of_perf dwarf >perf-dwarf.calls

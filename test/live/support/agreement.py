@@ -5,14 +5,17 @@
     agreement.py FILE TOOL=FILE...
 
 Each file has one call a line: thread, result of mmap, how the stack ends, frames from the innermost to the outermost, with
-tabs in between. The first file, gdb's, is the truth where it has come to the entry of the thread: in code without tables gdb
-guesses, and ends somewhere else. Prints the number of calls, how many of them gdb has whole, and for each tool how many of
-those it shows with the same functions in the same order, and as TOOL-wrong how many that it calls whole ("entry") and shows
-otherwise. With DIFFERENCES set, the stacks that differ go to stderr.
+tabs in between. The first file is the truth where it has come to the entry of the thread or to the beginning of a context; its
+"?NAME" may be that function or one without a name. Prints
+the number of calls, how many of them are whole there, and for each tool how many of those it shows with the same functions in
+the same order; as TOOL-part how many others of which the tool or the truth has the innermost functions, and says so, and which
+are the same as far as both go. All others it lacks or shows otherwise; with DIFFERENCES set they go to stderr.
 """
 import os
 import re
 import sys
+
+WHOLE = "entry", "context"
 
 
 def balanced(text, opening, closing):
@@ -33,6 +36,8 @@ def function(name):
     arguments, version and the prefixes and endings by which the C library tells aliases of one function apart."""
     if name == "[unknown]":
         return "?"
+    if name.startswith("?"):
+        return "?" + function(name[1:]) if name != "?" else name
     name = re.sub(r" \(inlined\)$|\[clone [^]]*\]|@.*$", "", name).strip()
     name = re.sub(r"\.(part|constprop|isra|cold|actor|destroy)\b.*$", "", name)
     name = name.replace("operator()", "operator_call").replace("(anonymous namespace)", "anonymous")
@@ -57,21 +62,40 @@ def read_calls(path):
     return calls
 
 
+def is_same(frames, true):
+    return len(frames) == len(true) and all(
+        name == right or right.startswith("?") and name in ("?", right[1:]) for name, right in zip(frames, true))
+
+
+def is_same_in_part(call, truth):
+    """Whether one of them says that it has not the whole stack, and is right as far as it comes."""
+    (end, frames), (true_end, true) = call, truth
+    while true_end == "-" and true and true[-1] == "?":
+        true = true[:-1]
+    common = min(len(frames), len(true))
+    if common < 2 or not is_same(frames[:common], true[:common]):
+        return False
+    if true_end in WHOLE or end == "entry":
+        return end not in ("entry", "-") and len(frames) < len(true) or true_end == "-" and len(frames) >= len(true)
+    return True
+
+
 def main():
     truth = read_calls(sys.argv[1])
-    figures = [f"calls={len(truth)}"]
-    whole = {key: call for key, call in truth.items() if call[0] == "entry"}
-    figures.append(f"gdb-whole={len(whole)}")
+    figures = [f"calls={len(truth)}", f"whole={sum(end in WHOLE for end, _ in truth.values())}"]
     for argument in sys.argv[2:]:
         tool, path = argument.split("=", 1)
-        calls = read_calls(path)
-        lost = "", ["(no such call)"]
-        differing = [key for key in whole if calls.get(key, lost)[1] != whole[key][1]]
-        figures.append(f"{tool}={len(whole) - len(differing)}")
-        figures.append(f"{tool}-wrong={sum(calls.get(key, lost)[0] == 'entry' for key in differing)}")
-        for key in differing if os.environ.get("DIFFERENCES") else []:
-            print(f"{key[0]} {key[1]:#x}\n  gdb  {' < '.join(truth[key][1])}\n"
-                  f"  {tool}  {' < '.join(calls.get(key, lost)[1])}", file=sys.stderr)
+        calls, same, part = read_calls(path), 0, 0
+        for key, (true_end, true) in truth.items():
+            end, frames = calls.get(key, ("", ["(no such call)"]))
+            if true_end in WHOLE and is_same(frames, true):
+                same += 1
+            elif is_same_in_part((end, frames), (true_end, true)):
+                part += 1
+            elif os.environ.get("DIFFERENCES"):
+                print(f"{key[0]} {key[1]:#x}\n  truth  {' < '.join(true)}  ({true_end})\n"
+                      f"  {tool}  {' < '.join(frames)}  ({end or '-'})", file=sys.stderr)
+        figures += [f"{tool}={same}", f"{tool}-part={part}"]
     print(" ".join(figures))
 
 

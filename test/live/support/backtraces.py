@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Run by gdb, attached to a program: writes the backtrace of every mmap that returns to the file $BACKTRACES.
 
-One line a call: thread, result, "entry" when gdb knows that the last frame has no caller, else a dash, then the frames,
-innermost first, with tabs in between; an inlined function is a frame.
+One line a call: thread, result, how it ends, then the frames, innermost first, with tabs in between; an inlined function is
+a frame. It ends with "entry" when gdb knows that the last frame has no caller, with "context" where makecontext has begun the
+stack, else with a dash.
+Where gdb is wrong:
 Functions that left by a jump are not on the stack; that gdb concludes them from debug information is left out. What it takes
 for inlined into a function that does not even contain the address, as it does with the resumed part of a coroutine, has the
-name that gdb's own symbol table has for that address.
+name that gdb's own symbol table has for that address. Below the function that makecontext was given lies the address where
+another one begins, which no call has put there: gdb looks for it one byte before, in nothing, and takes the zero that comes
+next for one more caller. Where Go changes to the thread's own stack, gdb does not follow: it ends there.
 """
 import os
+import sys
 import gdb
+
+sys.path.insert(0, os.environ["SUPPORT"])
+from calls import symbol  # noqa: E402
 
 
 def is_outside(frame):
@@ -22,17 +30,17 @@ def is_outside(frame):
     return block is not None and not block.start <= frame.pc() <= block.end
 
 
-def symbol(address):
-    return gdb.execute(f"info symbol {address:#x}", to_string=True).split(" + ")[0].split(" in section ")[0]
-
-
 def frames():
-    names, end = [], "-"
+    names, end, was_never_called = [], "-", False
     first_inlined = 0
     frame = gdb.newest_frame()
     while frame is not None and frame.is_valid():
         if frame.type() != gdb.TAILCALL_FRAME:
-            names.append(frame.name() or "?")
+            if frame.pc() == 0:
+                end = "context" if was_never_called else end
+                break
+            was_never_called = not frame.name() and symbol(frame.pc(), from_its_start=True) != "?"
+            names.append(symbol(frame.pc()) if was_never_called else frame.name() or "?")
             if frame.type() != gdb.INLINE_FRAME:
                 if is_outside(frame):
                     names[first_inlined:] = [symbol(frame.pc())]
