@@ -19,8 +19,9 @@ _Static_assert(CODE_TIMELINE_RANGES_MAX < ENTRY_MASK, "every entry has a number"
 /* One of both. */
 struct source {
 	struct perf_map *map;
-	uint64_t seen_ns;  /* of a map: when it was first seen, 0: not known */
+	uint64_t seen_ns;  /* of a map: when it was first seen, 0: not known; of a jitdump: when its program began */
 	bool begins_empty; /* before that it was not there, and says nothing of what was */
+	bool knows_program;
 	struct jitdump *dump;
 };
 
@@ -60,7 +61,8 @@ static struct mmt_error *load_jitdump(struct jit_names *names, const struct read
 				      const struct jitdump_copy *copy)
 {
 	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : UINT64_MAX;
-	struct source source = {0};
+	struct source source = {
+	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
 	struct mmt_error *error;
 
 	if (names->items.count == SOURCES_MAX)
@@ -133,14 +135,17 @@ static uint32_t find_in(const struct source *source, uint64_t address, uint64_t 
 	uint64_t from_ns;
 	uint32_t entry;
 
+	if (source->begins_empty && time_ns < source->seen_ns)
+		return 0;
 	if (source->dump) {
+		/* Whatever its clock. */
+		if (source->knows_program && source->seen_ns < program_ns)
+			return 0;
 		entry = jitdump_find(source->dump, address, time_ns);
 		if (entry == JITDUMP_NONE)
 			return 0;
 		from_ns = jitdump_time(source->dump, entry);
 	} else {
-		if (source->begins_empty && time_ns < source->seen_ns)
-			return 0;
 		entry = perf_map_find(source->map, address, time_ns);
 		if (entry == PERF_MAP_NONE)
 			return 0;
@@ -170,8 +175,8 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	for (size_t i = 0; i < names->items.count; i++) {
 		const struct source *source = &names->items.items[i];
 
-		epoch += source->dump ? jitdump_epoch(source->dump, time_ns)
-				      : perf_map_epoch(source->map, time_ns) + (time_ns >= source->seen_ns);
+		epoch += source->dump ? jitdump_epoch(source->dump, time_ns) : perf_map_epoch(source->map, time_ns);
+		epoch += time_ns >= source->seen_ns;
 	}
 	return epoch;
 }

@@ -245,6 +245,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 		process = known_processes_add(&recorder->processes, pid, false);
 	if (!process)
 		return &error_no_memory;
+	process->program_ns = time_ns;
 	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
 	return NULL;
 }
@@ -268,7 +269,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 		return NULL;
 	if (process) {
 		ask_runtime_forget(process);
-		process->exec_ns = time_ns;
+		process->exec_ns = process->program_ns = time_ns;
 		recorder->executing += !process->executing_ns;
 		process->executing_ns = time_ns;
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
@@ -305,7 +306,7 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 		return NULL;
 	if (process)
 		ask_runtime_note_image(process, mapping.path);
-	error = jitdumps_note(recorder, &mapping);
+	error = jitdumps_note(recorder, &mapping, time_ns);
 	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/drain.h"
 #include "capture/perf-maps.h"
 #include "capture/proc.h"
 #include "capture/recorder.h"
@@ -18,11 +19,14 @@
 #include "trace/format.h"
 #include "trace/sections.h"
 
+#define PIECE_BYTES (1u << 20) /* the rings are looked after between two of these */
+
 void jitdumps_deinit(struct jitdump_notes *notes)
 {
 	for (size_t i = 0; i < notes->items.count; i++) {
 		if (notes->items.items[i].fd >= 0)
 			close(notes->items.items[i].fd);
+		free(notes->items.items[i].kept);
 	}
 	vector_deinit(&notes->items);
 }
@@ -130,17 +134,34 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 	note->fd = -1;
 }
 
-struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping)
+/* The dump of the program that runs in the process now; NULL: not known yet. */
+static struct noted_jitdump *find_note(struct recorder *recorder, const struct build_id_mapping *mapping)
 {
-	struct noted_jitdump note = {.pid = mapping->pid, .inode = mapping->inode, .fd = -1};
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
+
+		if (note->pid == mapping->pid && note->inode == mapping->inode && !note->ended)
+			return note;
+	}
+	return NULL;
+}
+
+struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping, uint64_t time_ns)
+{
+	const struct known_process *process = known_processes_find(&recorder->processes, mapping->pid);
+	struct noted_jitdump note = {.pid = mapping->pid, .inode = mapping->inode, .fd = -1, .mapped_ns = time_ns};
+	struct noted_jitdump *known;
 
 	if (!jitdumps_pid_of_name(mapping->path))
 		return NULL;
-	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
-		if (recorder->jitdumps.items.items[i].pid == note.pid &&
-		    recorder->jitdumps.items.items[i].inode == note.inode)
-			return NULL;
+	known = find_note(recorder, mapping);
+	if (known) {
+		if (known->mapped_ns < time_ns)
+			known->mapped_ns = time_ns;
+		return NULL;
 	}
+	if (process && process->program_ns <= time_ns)
+		note.program_ns = process->program_ns;
 	open_dump(recorder, mapping, &note);
 	if (vector_push(&recorder->jitdumps.items, note))
 		return NULL;
@@ -149,52 +170,138 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	return &error_no_memory;
 }
 
-static struct mmt_error *read_dump(struct recorder *recorder, const struct noted_jitdump *note, size_t *room,
-				   struct jitdump_copies *copies)
+/* What there is of `size` bytes. The descriptor is the caller's. */
+static struct mmt_error *read_dump(struct recorder *recorder, int fd, size_t size, uint8_t **data_ret, size_t *size_ret)
 {
-	struct jitdump_copy *copy;
-	struct stat status;
-	size_t size;
+	CLEANUP(free) uint8_t *data = malloc(size ? size : 1);
+	size_t length = 0;
 
-	if (note->fd < 0 || fstat(note->fd, &status) < 0 || status.st_size <= 0)
-		return NULL;
-	size = (size_t)status.st_size;
-	if (size > *room) {
-		recorder_message(
-		    recorder, true,
-		    "of the jitdump of process %d (%zu bytes) only the first %zu bytes are kept: all jitdumps of "
-		    "a recording together may have 256 MiB",
-		    note->pid, size, *room);
-		size = *room;
-	}
-	copy = vector_append(&copies->dumps);
-	if (copy)
-		copy->data = malloc(size ? size : 1);
-	if (!copy || !copy->data)
+	if (!data)
 		return &error_no_memory;
-	copy->pid = note->pid;
-	copy->namespace_pid = note->namespace_pid;
-	while (copy->size < size) {
-		ssize_t count = pread(note->fd, copy->data + copy->size, size - copy->size, (off_t)copy->size);
+	while (length < size) {
+		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
+		ssize_t count = pread(fd, data + length, piece, (off_t)length);
+		struct mmt_error *error;
 
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
 			break;
-		copy->size += (size_t)count;
+		length += (size_t)count;
+		error = drain_filling_rings(recorder);
+		if (error)
+			return error;
 	}
-	*room -= copy->size;
+	*data_ret = TAKE(data);
+	*size_ret = length;
 	return NULL;
+}
+
+/* How much of a dump there is room for. */
+static size_t limit_size(const struct recorder *recorder, pid_t pid, const struct stat *status)
+{
+	uint64_t room = JITDUMPS_BYTES_MAX - recorder->jitdumps.kept_bytes, size = (uint64_t)status->st_size;
+
+	if (size <= room)
+		return (size_t)size;
+	recorder_message(recorder, true,
+			 "of the jitdump of process %d (%" PRIu64 " bytes) only the first %" PRIu64
+			 " bytes are kept: all jitdumps of a recording together may have 256 MiB",
+			 pid, size, room);
+	return (size_t)room;
+}
+
+/* Draining may move the notes. */
+static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
+{
+	struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
+	CLEANUP(close) int fd = note->fd;
+	struct mmt_error *error;
+	struct stat status;
+	uint8_t *data;
+	size_t size;
+
+	note->fd = -1;
+	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
+		return NULL;
+	error = read_dump(recorder, fd, limit_size(recorder, note->pid, &status), &data, &size);
+	if (error)
+		return error;
+	note = &recorder->jitdumps.items.items[index];
+	note->kept = data;
+	note->kept_bytes = size;
+	recorder->jitdumps.kept_bytes += size;
+	return NULL;
+}
+
+/* The next program has begun the file anew: of the one before nothing is left. */
+static bool was_written_since(const struct recorder *recorder, int fd, uint64_t exec_ns)
+{
+	struct stat status;
+	uint64_t changed_ns;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return true;
+	changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+	return changed_ns >= recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
+}
+
+struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
+
+		if (note->pid != pid || note->ended)
+			continue;
+		/* Mapped by the next program: the word of its exec has come later. */
+		if (note->mapped_ns >= exec_ns) {
+			note->program_ns = exec_ns;
+			continue;
+		}
+		note->ended = true;
+		if (!was_written_since(recorder, note->fd, exec_ns)) {
+			error = keep_dump(recorder, i);
+		} else if (note->fd >= 0) {
+			close(note->fd);
+			note->fd = -1;
+		}
+	}
+	return error;
+}
+
+/* What is at the end of the recording, too. */
+static struct mmt_error *keep_all(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
+		if (!recorder->jitdumps.items.items[i].ended)
+			error = keep_dump(recorder, i);
+	}
+	return error;
 }
 
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	struct jitdump_copies copies = {0};
-	struct mmt_error *error = NULL;
-	size_t room = JITDUMPS_BYTES_MAX;
+	struct mmt_error *error = keep_all(recorder);
 
-	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++)
-		error = read_dump(recorder, &recorder->jitdumps.items.items[i], &room, &copies);
+	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
+		struct jitdump_copy copy = {.pid = note->pid,
+					    .namespace_pid = note->namespace_pid,
+					    .knows_program = true,
+					    .program_ns = note->program_ns,
+					    .data = note->kept,
+					    .size = note->kept_bytes};
+
+		if (note->kept && !vector_push(&copies.dumps, copy))
+			error = &error_no_memory;
+		else
+			note->kept = NULL;
+	}
 	if (!error && copies.dumps.count)
 		error = jitdump_copies_encode(&copies, buffer);
 	jitdump_copies_deinit(&copies);

@@ -6,6 +6,7 @@
 #ifndef CAPTURE_JITDUMPS_H
 #define CAPTURE_JITDUMPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,21 +20,32 @@ struct recorder;
 struct noted_jitdump {
 	pid_t pid, namespace_pid;
 	uint64_t inode;
-	int fd;		    /* -1: left out */
-	uint64_t in_pieces; /* see name-pieces.h */
+	int fd;		     /* -1: left out, or its program has ended */
+	uint64_t in_pieces;  /* see name-pieces.h */
+	uint64_t program_ns; /* when its program began; 0: before the recording */
+	uint64_t mapped_ns;  /* when it was last seen to be mapped */
+	bool ended;	     /* its program: another one has been executed */
+	uint8_t *kept;	     /* what it had then; owned */
+	size_t kept_bytes;
 };
 
 struct jitdump_notes {
 	VECTOR(struct noted_jitdump) items;
+	uint64_t kept_bytes; /* of all of them: at most JITDUMPS_BYTES_MAX */
 };
 
 /* Accepts a zeroed value. */
 void jitdumps_deinit(struct jitdump_notes *notes);
 
-/* Whether an executable mapping is that of a jitdump; it is opened then. Only a file of the process's own user, named
- * after the process, not older than it, and the very one that is mapped is taken; another is left out with a warning.
- */
-struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping) MMT_MUST_CHECK;
+/* Whether an executable mapping, there at this time, is that of a jitdump; it is opened then. Only a file of the
+ * process's own user, named after the process, not older than it, and the very one that is mapped is taken; another is
+ * left out with a warning. */
+struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping,
+				uint64_t time_ns) MMT_MUST_CHECK;
+
+/* The process has executed another program, which may write to the same file: what the one before has written is kept.
+ * Drains the rings when they fill meanwhile. */
+struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* The number in the name of a jitdump; 0: the path is that of none. */
 pid_t jitdumps_pid_of_name(const char *path);

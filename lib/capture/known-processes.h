@@ -44,6 +44,7 @@ struct known_process {
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
 	uint64_t snapshot_ns;	     /* when the last one began */
+	uint64_t program_ns;	     /* what it runs began: its fork, or exec; 0: before the recording */
 	uint64_t executing_ns;	     /* its exec, as long as it has made no call in the new program; 0: none */
 
 	/* Its perf map, see perf-maps.h. */

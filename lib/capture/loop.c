@@ -36,11 +36,15 @@ static struct mmt_error *end_program(struct recorder *recorder, size_t index)
 	struct known_process *process = &recorder->processes.items.items[index];
 	uint64_t exec_ns = process->exec_ns;
 	struct mmt_error *error;
+	pid_t pid;
 
 	if (!exec_ns)
 		return NULL;
 	process->exec_ns = 0;
+	pid = process->pid;
 	error = perf_maps_end_program(recorder, index, exec_ns);
+	if (!error)
+		error = jitdumps_end_program(recorder, pid, exec_ns);
 	ask_runtime_end_program(recorder, &recorder->processes.items.items[index]);
 	return error;
 }

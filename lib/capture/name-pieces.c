@@ -89,7 +89,12 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, size_t index,
 static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, uint64_t tick_end)
 {
 	const struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
-	struct piece piece = {NAME_PIECE_JITDUMP, note->pid, note->namespace_pid, 0, clock_now_ns(), note->in_pieces};
+	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
+			      .pid = note->pid,
+			      .namespace_pid = note->namespace_pid,
+			      .looked_ns = note->program_ns,
+			      .now_ns = clock_now_ns(),
+			      .offset = note->in_pieces};
 	struct mmt_error *error;
 	struct stat status;
 	uint64_t end;

@@ -23,6 +23,7 @@ struct reading {
 	struct recorder *recorder;
 	pid_t pid;
 	enum snapshot_kind kind;
+	uint64_t begin_ns;	       /* what is read is of the program of this time, or of a later one */
 	struct process_ranges *ranges; /* NULL but at the stop */
 	struct buffer record;
 	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
@@ -92,7 +93,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 
 		if (process)
 			ask_runtime_note_image(process, line.path);
-		error = jitdumps_note(reading->recorder, &mapping);
+		error = jitdumps_note(reading->recorder, &mapping, reading->begin_ns);
 		if (!error)
 			error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
 	}
@@ -198,7 +199,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind)
 {
-	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind};
+	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
 	struct known_process *process = known_processes_find(&recorder->processes, pid);
 	char path[64], name[PROC_NAME_BYTES];
 	CLEANUP(close) int fd = -1;

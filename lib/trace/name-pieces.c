@@ -94,6 +94,8 @@ static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
 			return false;
 		copy->pid = piece->pid;
 		copy->namespace_pid = piece->namespace_pid;
+		copy->program_ns = piece->looked_ns;
+		copy->knows_program = copy->program_ns != 0;
 	}
 	return append(&copy->data, &copy->size, piece, LIMIT_JITDUMP_BYTES) &&
 	       map_put(&pieces->dump_of_end, make_key(copy->pid, copy->size), index);

@@ -9,7 +9,7 @@
 
 #define PERF_MAPS_VERSION 1
 #define RESIDENCY_VERSION 1
-#define JITDUMPS_VERSION 1
+#define JITDUMPS_VERSION 2 /* 1 does not tell when its program began */
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 
@@ -171,19 +171,22 @@ struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, str
 
 		buffer_put_u32(&plain, (uint32_t)copy->pid);
 		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u64(&plain, copy->program_ns);
 		buffer_put_u64(&plain, copy->size);
 		buffer_put(&plain, copy->data, copy->size);
 	}
 	return sections_pack(&plain, JITDUMPS_VERSION, buffer);
 }
 
-static struct mmt_error *decode_jitdump(struct bytes *bytes, struct jitdump_copy *copy)
+static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)
 {
 	uint64_t size;
 	const void *data;
 
 	copy->pid = (int32_t)bytes_u32(bytes);
 	copy->namespace_pid = (int32_t)bytes_u32(bytes);
+	copy->knows_program = version > 1;
+	copy->program_ns = copy->knows_program ? bytes_u64(bytes) : 0;
 	size = bytes_u64(bytes);
 	size = bytes_count(bytes, size, 1, LIMIT_JITDUMP_BYTES);
 	data = bytes_take(bytes, size);
@@ -214,7 +217,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct jitdump_copy *copy = vector_append(&copies.dumps);
 
-		error = copy ? decode_jitdump(&inner, copy) : &error_no_memory;
+		error = copy ? decode_jitdump(&inner, version, copy) : &error_no_memory;
 	}
 	if (!error)
 		error = bytes_finish(&inner, what);

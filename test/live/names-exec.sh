@@ -7,14 +7,21 @@ need_perf
 
 # record_programs NAME...: attach, let the programs run one after the other, stop.
 record_programs() {
+	local left
 	start_workload jit-exec "$@"
 	start_recording -p "$pid"
+	for ((left = $#; left > 0; left--)); do
+		go_on_until "begun-$left"
+		let_recorder_catch_up
+		go_on_until "written-$left"
+		let_recorder_catch_up
+	done
 	let_work
 	stop_recording
 	report_json
 	exec 3>&-
 	wait "$pid" || fail "the workload ended with status $?"
-	rm -f "/tmp/perf-$pid.map"
+	rm -f "/tmp/perf-$pid.map" "jit-$pid.dump"
 	expect_true_report
 }
 
@@ -33,4 +40,14 @@ expect_names '["Old", "New"]'
 record_programs - New
 expect_names '[null, "New"]'
 record_programs Old - New
+expect_names '["Old", null, "New"]'
+
+# The same with jitdumps, all of which are one file in turn.
+record_programs +Old -
+expect_names '["Old", null]'
+record_programs +Old +New
+expect_names '["Old", "New"]'
+record_programs - +New
+expect_names '[null, "New"]'
+record_programs +Old - +New
 expect_names '["Old", null, "New"]'

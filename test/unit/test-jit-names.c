@@ -105,6 +105,61 @@ static void expect_map_name(const struct reader_metadata *metadata, uint64_t tim
 	jit_names_destroy(names);
 }
 
+/* A dump of one piece of code that was written down at this time, or with the times of another clock. */
+static void make_dump(struct buffer *file, const char *name, uint64_t time_ns, bool other_clock)
+{
+	size_t length = strlen(name) + 1;
+
+	buffer_init(file, 1u << 12);
+	put_header(file);
+	if (other_clock)
+		file->data[32] = 1;
+	buffer_put_u32(file, 0);
+	buffer_put_u32(file, (uint32_t)(16 + 40 + length + CODE_BYTES));
+	buffer_put_u64(file, time_ns);
+	buffer_put_u32(file, PID);
+	buffer_put_u32(file, PID);
+	buffer_put_u64(file, CODE_ADDRESS);
+	buffer_put_u64(file, CODE_ADDRESS);
+	buffer_put_u64(file, CODE_BYTES);
+	buffer_put_u64(file, 1); /* index */
+	buffer_put(file, name, length);
+	buffer_put(file, "0123456789abcdef", CODE_BYTES);
+}
+
+/* The same of jitdumps, whatever clock they have. */
+START_TEST(jitdumps_are_those_of_the_program)
+{
+	struct jitdump_copy dumps[2] = {{.pid = PID, .knows_program = true},
+					{.pid = PID, .knows_program = true, .program_ns = 100}};
+	struct reader_metadata metadata = {.jitdumps = {.dumps = {.items = dumps, .count = 2}}};
+	struct buffer old, new;
+
+	for (int other_clock = 0; other_clock < 2; other_clock++) {
+		make_dump(&old, "old", 20, other_clock);
+		make_dump(&new, "new", 120, other_clock);
+		dumps[0].data = old.data;
+		dumps[0].size = old.size;
+		dumps[1].data = new.data;
+		dumps[1].size = new.size;
+		metadata.jitdumps.dumps.items = dumps;
+		metadata.jitdumps.dumps.count = 2;
+		expect_map_name(&metadata, 10, 0, "old"); /* written down somewhat late */
+		expect_map_name(&metadata, 50, 0, "old");
+		expect_map_name(&metadata, 110, 100, "new");
+		expect_map_name(&metadata, 150, 100, "new");
+		metadata.jitdumps.dumps.count = 1;
+		expect_map_name(&metadata, 50, 0, "old");
+		expect_map_name(&metadata, 150, 100, NULL);
+		metadata.jitdumps.dumps.items = dumps + 1;
+		expect_map_name(&metadata, 50, 0, NULL);
+		expect_map_name(&metadata, 110, 100, "new");
+		buffer_deinit(&old);
+		buffer_deinit(&new);
+	}
+}
+END_TEST
+
 /* Of a process that executes another program at 100. */
 START_TEST(names_are_those_of_the_program)
 {
@@ -141,6 +196,7 @@ int main(void)
 
 	tcase_add_test(tests, lines_are_not_searched_for_a_name);
 	tcase_add_test(tests, names_are_those_of_the_program);
+	tcase_add_test(tests, jitdumps_are_those_of_the_program);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -131,6 +131,8 @@ START_TEST(test_jitdumps)
 	ck_assert_uint_eq(metadata->jitdumps.dumps.count, 2);
 	expect_bytes(metadata->jitdumps.dumps.items[0].data, metadata->jitdumps.dumps.items[0].size, "JiTDmore");
 	expect_bytes(metadata->jitdumps.dumps.items[1].data, metadata->jitdumps.dumps.items[1].size, "another");
+	ck_assert(metadata->jitdumps.dumps.items[1].knows_program);
+	ck_assert_uint_eq(metadata->jitdumps.dumps.items[1].program_ns, 3000 - 5);
 }
 END_TEST
 
