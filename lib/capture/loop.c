@@ -218,13 +218,22 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 /* Once a second: what is seen becomes safe. */
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
-	struct mmt_error *error = name_pieces_write(recorder);
-
-	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	known_processes_forget_ended(&recorder->processes);
 	scope_forget(&recorder->scope, &recorder->processes, clock_now_ns() - SECOND_NS);
-	return error ? error : targets_look_for_unseen(recorder);
+	return targets_look_for_unseen(recorder);
+}
+
+/* A round ends behind a drain, before the recorder itself says more: then all is there that is as old as anything. */
+static struct mmt_error *drain_round(struct recorder *recorder, bool safe_is_due)
+{
+	struct mmt_error *error = safe_is_due ? name_pieces_write(recorder) : NULL;
+
+	if (!error)
+		error = drain_rings(recorder);
+	if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
+		recorder_end_round(recorder);
+	return error;
 }
 
 static void tell_progress(struct recorder *recorder)
@@ -272,12 +281,12 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = notes_read_resident(recorder);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
-		bool ended;
+		bool ended, safe_is_due;
 
 		precedence_begin_work(&recorder->precedence, clock_now_ns());
 		ended = known_processes_update(&recorder->processes) || command_has_ended(&recorder->command);
-
-		error = drain_rings(recorder);
+		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
+		error = drain_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
@@ -288,9 +297,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		}
 		note_perf_maps(recorder, &noted_ns);
 		ask_runtimes(recorder);
-		if (recorder->round_bytes >= ROUND_BYTES)
-			recorder_end_round(recorder);
-		if (clock_now_ns() - safe_ns >= SECOND_NS) {
+		if (safe_is_due) {
 			if (!error)
 				error = keep_safe(recorder);
 			tell_progress(recorder);

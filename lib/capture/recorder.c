@@ -75,6 +75,7 @@ static bool note_record(struct recorder *recorder, size_t size, uint64_t time_ns
 
 void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns)
 {
+	recorder->drained = false;
 	if (note_record(recorder, size, time_ns))
 		recorder->write_error = writer_append(recorder->writer, LANE_CALLS, record, size);
 }

@@ -89,7 +89,7 @@ struct recorder {
 	uint64_t snapshot_lines; /* of all snapshots so far */
 	uint64_t round_bytes;	 /* appended since the round began */
 	uint64_t flushed_ns;	 /* when all that had been read was written */
-	bool drained;		 /* every ring, since the round began */
+	bool drained;		 /* every ring, since the round began and the recorder itself said something */
 	uint64_t start_ns, start_realtime_ns;
 	struct time_budget children_budget; /* of their first snapshots */
 	struct in_flight in_flight;	    /* while the recording ends */
@@ -125,8 +125,8 @@ void recorder_append(struct recorder *recorder, const void *record, size_t size,
 /* One out of a ring of this kind, with zeros in place of what must not be written. */
 void recorder_append_read(struct recorder *recorder, enum ring_kind ring, const void *record, size_t size,
 			  const struct hidden_part *hidden, uint64_t time_ns);
-/* The end of a round says that what was in the rings at the end of the one before has been read: where they have not
- * been drained since, the round goes on. */
+/* The end of a round says that what was in the rings at the end of the one before, and when the recorder itself said
+ * something, has been read: where they have not been drained since, the round goes on. */
 void recorder_end_round(struct recorder *recorder);
 void recorder_flush(struct recorder *recorder);
 

@@ -30,6 +30,8 @@ struct order {
 	size_t round_start;	    /* the first that was pushed in this round */
 	struct moment youngest;	    /* of this round and those before */
 	struct moment round_before; /* the youngest when the last round ended */
+	struct moment reached;	    /* if the round ended now, everything up to here would have been pushed */
+	struct moment complete;	    /* the same when the last round ended */
 	struct moment floor;	    /* nothing older may come, unless the clock has jumped */
 	struct stream *streams;
 	size_t stream_count;
@@ -240,9 +242,23 @@ static uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct s
 	return order->epoch;
 }
 
+/*
+ * The recorder reads its clock, then the heads of all rings, and then what is before these. So what it says itself is
+ * no younger than all that it has read; of what a ring says others may have had older records still on their way.
+ */
+static struct moment find_reached(const struct order_item *item, bool own)
+{
+	struct moment moment = moment_of(item);
+
+	if (!own)
+		moment.time_ns -= moment.time_ns < ORDER_IN_FLIGHT_NS ? moment.time_ns : ORDER_IN_FLIGHT_NS;
+	return moment;
+}
+
 static void place_in_time(struct order *order, struct order_item *item, uint32_t number)
 {
 	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
+	struct moment reached;
 
 	if (!item->time_ns) {
 		item->time_ns = order->taken.time_ns;
@@ -254,6 +270,9 @@ static void place_in_time(struct order *order, struct order_item *item, uint32_t
 		*stream = (struct stream){.last = moment_of(item), .seen = true};
 	if (is_younger(moment_of(item), order->youngest))
 		order->youngest = moment_of(item);
+	reached = find_reached(item, !stream);
+	if (is_younger(reached, order->reached))
+		order->reached = reached;
 }
 
 static bool is_full(const struct order *order)
@@ -295,6 +314,7 @@ struct mmt_error *order_end_round(struct order *order)
 			order->releasable = find_younger(order, order->floor);
 	}
 	order->round_before = order->youngest;
+	order->complete = is_younger(order->floor, order->reached) ? order->floor : order->reached;
 	order->seam_waits -= order->seam_waits > 0;
 	order->has_rounds = true;
 	order->round_start = order->items.count;
@@ -315,15 +335,15 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 	struct mmt_error *error = order_end(order);
 	/* What the data begin with ends a round of nothing. */
 	bool has_round = is_younger(order->round_before, (struct moment){0});
-	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->round_before);
+	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
 	const struct order_item *items = order->items.items;
 
 	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
 	if (error || kept == order->items.count)
 		return error;
 	/* Across a jump of the clock no time is known. */
-	if (items[order->items.count - 1].epoch == order->round_before.epoch)
-		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->round_before.time_ns;
+	if (items[order->items.count - 1].epoch == order->complete.epoch)
+		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->complete.time_ns;
 	for (size_t i = kept; i < order->items.count; i++) {
 		order->bytes -= items[i].size + ITEM_BYTES;
 		let_go(order, items[i].block, done);

@@ -27,6 +27,8 @@
 #define ORDER_WINDOW_BYTES (32u << 20)
 #define ORDER_JUMP_NS 1000000000ULL
 #define ORDER_NO_STREAM UINT32_MAX
+#define ORDER_IN_FLIGHT_NS                                                                                             \
+	2000000ULL /* from a record's time to its place in a ring, and from the first head to the last */
 #define ORDER_ROUNDS_BYTES (512u << 20) /* of a file with ends of rounds */
 /* Blocks may have so much more: the one that is being read, and one that has nearly gone out. */
 #define ORDER_BLOCK_BYTES (2u * LIMIT_FRAME_BYTES)
@@ -58,8 +60,8 @@ struct mmt_error *order_end(struct order *order) MMT_MUST_CHECK;
 
 /* What a round has brought whose end never came: some rings have been read and others have not. */
 struct order_unfinished {
-	uint64_t records; /* younger than all of the rounds before */
-	uint64_t span_ns; /* from the youngest of these to the youngest of those */
+	uint64_t records; /* younger than what is known to be all there */
+	uint64_t span_ns; /* from there to the youngest of these */
 };
 
 /* The same where a round was cut off: these records are let go. Blocks: as below. Where no round has ended

@@ -8,6 +8,7 @@
 #define RECORD_BYTES 64
 #define STREAMS 4
 #define LATE_NS (5000 * ORDER_JUMP_NS)
+#define LONG_NS (10 * ORDER_IN_FLIGHT_NS)
 
 static struct order *order;
 static struct record_block block; /* in which all records lie: of each only its first byte, the name */
@@ -405,30 +406,73 @@ START_TEST(blocks_are_told_when_nothing_waits_in_them)
 }
 END_TEST
 
-/* The end of its round never came. A block of which nothing is left is told, as when its records go out. */
+/*
+ * The end of its round never came. A block of which nothing is left is told, as when its records go out. Just before
+ * the youngest of the round before another ring may have had something that was still on its way.
+ */
 START_TEST(what_an_unfinished_round_has_brought_is_let_go)
 {
 	struct record_block other = {.left = true}, *done = NULL;
-	struct order_item item = {.time_ns = 50, .record = &names['e'], .attribute = 'e', .block = &other};
+	struct order_item item = {.time_ns = 5 * LONG_NS, .record = &names['e'], .attribute = 'e', .block = &other};
 	struct order_unfinished unfinished;
 
 	item.size = record_bytes;
-	push(10, 'a');
-	push(20, 'b');
+	push(LONG_NS, 'a');
+	push(2 * LONG_NS, 'b');
 	end_round();
 	ck_assert_ptr_null(order_push(order, &item, 0));
-	push(30, 'd');
-	push(15, 'c');
+	push(3 * LONG_NS, 'd');
+	push(2 * LONG_NS - ORDER_IN_FLIGHT_NS, 'c');
 	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
-	ck_assert_uint_eq(unfinished.records, 2);
-	ck_assert_uint_eq(unfinished.span_ns, 30);
+	ck_assert_uint_eq(unfinished.records, 3);
+	ck_assert_uint_eq(unfinished.span_ns, 3 * LONG_NS + ORDER_IN_FLIGHT_NS);
 	ck_assert_ptr_eq(done, &other);
-	ck_assert_uint_eq(block.pending, 3);
+	ck_assert_uint_eq(block.pending, 2);
 	ck_assert_uint_eq(pop(), 'a');
 	ck_assert_uint_eq(pop(), 'c');
-	ck_assert_uint_eq(pop(), 'b');
 	ck_assert_uint_eq(pop(), 0);
 	ck_assert_uint_eq(block.pending, 0);
+}
+END_TEST
+
+/* What the recorder says itself it says before it drains, and what an earlier round had is there since then. */
+START_TEST(what_is_known_to_be_there_stays)
+{
+	struct order_unfinished unfinished;
+	struct record_block *done = NULL;
+
+	push(LONG_NS, 'a');
+	push_from(ORDER_NO_STREAM, LONG_NS + 5, 'b');
+	end_round();
+	if (_i) {
+		push(LONG_NS + 6, 'c');
+		end_round();
+	}
+	push(LONG_NS + 7, 'd');
+	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_uint_eq(unfinished.records, 1 + _i);
+	ck_assert_uint_eq(unfinished.span_ns, 2);
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 0);
+}
+END_TEST
+
+/* A quiet ring says nothing for a round: what the rounds before it had is complete. */
+START_TEST(a_quiet_round_completes_the_one_before)
+{
+	struct order_unfinished unfinished;
+	struct record_block *done = NULL;
+
+	push(LONG_NS, 'a');
+	end_round();
+	end_round();
+	push(2 * LONG_NS, 'b');
+	ck_assert_ptr_null(order_end_early(order, &unfinished, &done));
+	ck_assert_uint_eq(unfinished.records, 1);
+	ck_assert_uint_eq(unfinished.span_ns, LONG_NS);
+	ck_assert_uint_eq(pop(), 'a');
+	ck_assert_uint_eq(pop(), 0);
 }
 END_TEST
 
@@ -460,6 +504,8 @@ int main(void)
 	tcase_add_test(cases, a_round_releases_what_the_one_before_had);
 	tcase_add_test(cases, the_end_releases_all);
 	tcase_add_test(cases, what_an_unfinished_round_has_brought_is_let_go);
+	tcase_add_loop_test(cases, what_is_known_to_be_there_stays, 0, 2);
+	tcase_add_test(cases, a_quiet_round_completes_the_one_before);
 	tcase_add_loop_test(cases, without_rounds_all_goes_out_at_an_early_end, 0, 2);
 	tcase_add_test(cases, equal_times_keep_their_order);
 	tcase_add_test(cases, late_records_are_counted);

@@ -15,6 +15,7 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
+#include "trace/order.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -491,6 +492,8 @@ START_TEST(damage_ends_the_events_and_is_described)
 	struct event event;
 
 	builder_mmap_exit(builder, 1, 5, 5, 0x10000, 0x1000, 0x1234);
+	builder_mmap_exit(builder, 1 + ORDER_IN_FLIGHT_NS, 5, 5, 0x30000, 0x1000,
+			  0x1234); /* the other is complete then */
 	builder_round(builder);
 	builder_record(builder, PERF_RECORD_SAMPLE, "\144\0\0\0\0\0\0\0", 8); /* an id and nothing else */
 	builder_round(builder);

@@ -3,11 +3,15 @@
 #include <check.h>
 
 #include "capture/drain.h"
+#include "capture/own-record.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
+#include "trace/order.h"
 #include "trace/reader.h"
 
 enum { PID = 100 };
+
+#define MILLISECOND_NS UINT64_C(1000000)
 
 static void unmap(struct recording_builder *builder, uint64_t time_ns)
 {
@@ -60,16 +64,16 @@ START_TEST(a_round_without_a_drain_goes_on)
 }
 END_TEST
 
-/* Of its second round one call is no younger than the first round, and another is. */
+/* A recording of calls 10, 20 and, in its second round, 15 and 30 milliseconds after the clock began. */
 static struct recording_builder *begin_second_round(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
 
-	unmap(builder, 1000);
-	unmap(builder, 2000);
+	unmap(builder, 10 * MILLISECOND_NS);
+	unmap(builder, 20 * MILLISECOND_NS);
 	builder_round(builder);
-	unmap(builder, 1500);
-	unmap(builder, 3000);
+	unmap(builder, 15 * MILLISECOND_NS);
+	unmap(builder, 30 * MILLISECOND_NS);
 	return builder;
 }
 
@@ -89,29 +93,29 @@ static uint64_t count_events(struct reader *reader, uint64_t latest_ns)
 /*
  * A recorder was killed while it wrote its second round:
  *
- * ring 0:  a1000       | c3000 e5000
- * ring 1:        b2000 |             (its d4000 is not in the file, nor is the end of the round)
+ * ring 0:  a10        | c30 e50
+ * ring 1:        b20  |             (its d40 is not in the file, nor is the end of the round)
  *
- * With the calls of one and without those of the other something would be mapped that is not. What is no younger than
- * the round before came late, and is true.
+ * With the calls of one and without those of the other something would be mapped that is not. What is older than
+ * anything that was still on its way when the round before ended is all there, that which came late too.
  */
 START_TEST(an_unfinished_round_is_left_out)
 {
 	struct recording_builder *builder = begin_second_round();
 	bool finished = _i == 1;
-	uint64_t expected = finished ? 5 : 3;
+	uint64_t expected = finished ? 4 : 2;
 	struct reader *reader;
 
-	unmap(builder, 5000);
+	unmap(builder, 50 * MILLISECOND_NS);
 	if (finished)
 		builder_round(builder);
 	builder_abandon(builder);
 
 	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
 	ck_assert(reader_metadata(reader)->incomplete);
-	ck_assert_uint_eq(count_events(reader, finished ? 5000 : 2000), expected);
+	ck_assert_uint_eq(count_events(reader, (finished ? 50 : 20) * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), expected);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 5 - expected);
-	ck_assert_uint_eq(reader_unfinished(reader).span_ns, finished ? 0 : 3000);
+	ck_assert_uint_eq(reader_unfinished(reader).span_ns, (finished ? 0 : 30 * MILLISECOND_NS) + ORDER_IN_FLIGHT_NS);
 	ck_assert_ptr_null(reader_damage(reader));
 	reader_close(reader);
 }
@@ -125,16 +129,45 @@ START_TEST(a_round_that_damage_cuts_is_left_out)
 	struct reader *reader;
 
 	builder_record(builder, PERF_RECORD_SAMPLE, &too_short, sizeof(too_short));
-	unmap(builder, 2500);
+	unmap(builder, 25 * MILLISECOND_NS);
 	builder_round(builder);
-	builder_finish(builder, 6000);
+	builder_finish(builder, 60 * MILLISECOND_NS);
 
 	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
 	ck_assert(!reader_metadata(reader)->incomplete);
-	ck_assert_uint_eq(count_events(reader, 2000), 3);
-	ck_assert_uint_eq(reader_unfinished(reader).records, 1);
-	ck_assert_uint_eq(reader_unfinished(reader).span_ns, 1000);
+	ck_assert_uint_eq(count_events(reader, 20 * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), 2);
+	ck_assert_uint_eq(reader_unfinished(reader).records, 2);
+	ck_assert_uint_eq(reader_unfinished(reader).span_ns, 10 * MILLISECOND_NS + ORDER_IN_FLIGHT_NS);
 	ck_assert_ptr_nonnull(reader_damage(reader));
+	reader_close(reader);
+}
+END_TEST
+
+/* After the drain the recorder said something itself: whoever was older may be in a ring still. */
+START_TEST(what_the_recorder_says_waits_for_the_next_drain)
+{
+	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1};
+	static struct recorder recorder = {.options = &options};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct reader *reader;
+	struct buffer record;
+
+	recorder.writer = builder_writer(builder);
+	recorder.writing = true;
+	unmap(builder, 10 * MILLISECOND_NS);
+	unmap(builder, 20 * MILLISECOND_NS);
+	drain(&recorder);
+	recorder_end_round(&recorder);
+	drain(&recorder);
+	own_record_begin_bytes(&record);
+	ck_assert_ptr_null(own_record_append_bytes(&recorder, &record, PID, 40 * MILLISECOND_NS, NOTE_ID));
+	recorder_end_round(&recorder);
+	unmap(builder, 30 * MILLISECOND_NS);
+	builder_abandon(builder);
+
+	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert_uint_eq(count_events(reader, 10 * MILLISECOND_NS), 1);
+	ck_assert_uint_eq(reader_unfinished(reader).records, 3);
 	reader_close(reader);
 }
 END_TEST
@@ -147,6 +180,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_test(tests, a_round_without_a_drain_goes_on);
 	tcase_add_loop_test(tests, an_unfinished_round_is_left_out, 0, 2);
+	tcase_add_test(tests, what_the_recorder_says_waits_for_the_next_drain);
 	tcase_add_test(tests, a_round_that_damage_cuts_is_left_out);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

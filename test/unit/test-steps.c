@@ -11,6 +11,7 @@
 #include "support/report-file.h"
 #include "model/space.h"
 #include "support/run-suite.h"
+#include "trace/order.h"
 #include "trace/records.h"
 
 enum { FIRST = 100, SECOND = 200 };
@@ -222,6 +223,9 @@ static uint64_t record_blocks(bool whole)
 							     .result = (int64_t)(ADDRESS + i * 2 * MEBIBYTE),
 							     .callchain = &caller,
 							     .callchain_count = 1});
+	/* Of a cut recording the latest events are left out. */
+	if (!whole)
+		builder_munmap_exit(builder, 1000 + STEPS_BLOCKS * 1000 + ORDER_IN_FLIGHT_NS, FIRST, FIRST, 0, 1);
 	builder_round(builder);
 	if (whole)
 		builder_finish(builder, 1000 + STEPS_BLOCKS * 1000);
