@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/made-names.h"
+
+#include <check.h>
+
+#include "support/run-suite.h"
+
+/* However often it is asked for. */
+START_TEST(a_text_is_made_once)
+{
+	static const char mangled[] = "_ZN5outer5innerEi", plain[] = "main", symbol[] = "mmap@@GLIBC_2.2.5";
+	static const char directory[] = "/build", other[] = "/elsewhere", file[] = "source/a.c";
+	struct made_names names = {0};
+	const char *demangled = made_names_demangle(&names, mangled), *path = made_names_path(&names, directory, file);
+	const char *name = made_names_without_version(&names, symbol, symbol + 4);
+
+	ck_assert_str_eq(demangled, "outer::inner(int)");
+	ck_assert_str_eq(path, "/build/source/a.c");
+	ck_assert_str_eq(name, "mmap");
+	ck_assert_ptr_null(made_names_demangle(&names, plain));
+	ck_assert_str_eq(made_names_path(&names, other, file), "/elsewhere/source/a.c");
+	for (unsigned i = 0; i < 1000; i++) {
+		ck_assert_ptr_eq(made_names_demangle(&names, mangled), demangled);
+		ck_assert_ptr_eq(made_names_path(&names, directory, file), path);
+		ck_assert_ptr_eq(made_names_without_version(&names, symbol, symbol + 4), name);
+		ck_assert_ptr_null(made_names_demangle(&names, plain));
+	}
+	ck_assert_uint_eq(names.texts.count, 5);
+	made_names_deinit(&names);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("made-names");
+	TCase *tests = tcase_create("made-names");
+
+	tcase_add_test(tests, a_text_is_made_once);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
