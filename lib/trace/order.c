@@ -24,7 +24,7 @@ struct stream {
 struct order {
 	/* From `first` on: may go out up to `releasable`, then the rest of what was sorted, then what came since. */
 	VECTOR(struct order_item) items;
-	VECTOR(struct order_item) merged; /* where the next merge goes */
+	VECTOR(struct order_item) merged; /* room for merging */
 	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
 	size_t first, releasable;
 	size_t round_start;	    /* the first that was pushed in this round */
@@ -107,79 +107,107 @@ static inline struct moment moment_of(const struct order_item *item)
 	return (struct moment){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
-/* Ascending runs of what is held before place `count`. */
-static bool find_runs(struct order *order, size_t count)
+/* Ascending runs of what is held. */
+static bool find_runs(struct order *order)
 {
 	const struct order_item *items = order->items.items;
 
 	order->runs.count = 0;
 	if (!vector_push(&order->runs, order->first))
 		return false;
-	for (size_t i = order->first + 1; i < count; i++) {
+	for (size_t i = order->first + 1; i < order->items.count; i++) {
 		if (is_before(&items[i], &items[i - 1]) && !vector_push(&order->runs, i))
 			return false;
 	}
-	return vector_push(&order->runs, count);
+	return vector_push(&order->runs, order->items.count);
 }
 
-/* [start, middle) and [middle, end) of `from` into the same places of `to`; of equal times the left comes first. */
-static void merge_runs(const struct order_item *from, struct order_item *to, size_t start, size_t middle, size_t end)
+/* Two runs into `to`, where the upper one may stand already, at its end; of equal times the lower one comes first. */
+static void merge_runs(const struct order_item *lower, size_t lower_count, const struct order_item *upper,
+		       size_t upper_count, struct order_item *to)
 {
-	size_t left = start, right = middle;
+	const struct order_item *lower_end = lower + lower_count, *upper_end = upper + upper_count;
 
-	while (left < middle && right < end) {
-		bool take_right = is_before(&from[right], &from[left]);
+	while (lower < lower_end && upper < upper_end) {
+		bool take_upper = is_before(upper, lower);
 
-		to[start++] = from[take_right ? right : left];
-		right += take_right;
-		left += !take_right;
+		*to++ = take_upper ? *upper : *lower;
+		upper += take_upper;
+		lower += !take_upper;
 	}
-	memcpy(to + start, from + left, (middle - left) * sizeof(*to));
-	memcpy(to + start + (middle - left), from + right, (end - right) * sizeof(*to));
+	memcpy(to, lower, (size_t)(lower_end - lower) * sizeof(*to));
+	to += lower_end - lower;
+	if (to != upper)
+		memcpy(to, upper, (size_t)(upper_end - upper) * sizeof(*to));
 }
 
-/* What is held before place `held`: neighbours in pairs, until there is one run. */
-static struct mmt_error *sort(struct order *order, size_t held)
+/* The runs behind the first become one: neighbours in pairs, from one array into the same places of the other. Where
+ * it stands. */
+static struct order_item *merge_later_runs(struct order *order)
 {
-	if (!find_runs(order, held) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
-							     order->items.count, sizeof(struct order_item)))
-		return &error_no_memory;
-	while (order->runs.count > 2) {
-		struct order_item *from = order->items.items, *to = order->merged.items;
-		size_t *runs = order->runs.items, count = order->runs.count - 1, kept = 0, capacity;
+	struct order_item *from = order->items.items, *to = order->merged.items;
+	size_t *runs = order->runs.items;
 
-		for (size_t i = 0; i < count; i += 2) {
-			size_t end = runs[i + 2 <= count ? i + 2 : i + 1];
+	while (order->runs.count > 3) {
+		size_t count = order->runs.count - 1, kept = 1;
+		struct order_item *merged = to;
 
-			merge_runs(from, to, runs[i], runs[i + 1], end);
+		for (size_t i = 1; i < count; i += 2) {
+			size_t middle = runs[i + 1], end = runs[i + 2 <= count ? i + 2 : i + 1];
+
+			merge_runs(from + runs[i], middle - runs[i], from + middle, end - middle, to + runs[i]);
 			runs[kept++] = runs[i];
 		}
-		memcpy(to + held, from + held, (order->items.count - held) * sizeof(*to));
 		runs[kept++] = runs[count];
 		order->runs.count = kept;
-		order->items.items = to;
-		order->merged.items = from;
-		capacity = order->items.capacity;
-		order->items.capacity = order->merged.capacity;
-		order->merged.capacity = capacity;
+		to = from;
+		from = merged;
 	}
+	return from;
+}
+
+/* The first of the items in [low, high) that is younger; they are sorted. */
+static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct moment moment)
+{
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_younger(moment_of(&items[middle]), moment))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/*
+ * What is held becomes one run. The first is what was sorted before; what has come since is nearly all younger, so it
+ * is merged by itself, and then with the end of the first.
+ */
+static struct mmt_error *sort(struct order *order)
+{
+	struct order_item *items, *later;
+	size_t start, middle, end;
+
+	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
+						       order->items.count, sizeof(struct order_item)))
+		return &error_no_memory;
+	if (order->runs.count == 2)
+		return NULL;
+	later = merge_later_runs(order);
+	items = order->items.items;
+	middle = order->runs.items[1];
+	end = order->runs.items[2];
+	start = find_younger_in(items, order->first, middle, moment_of(&later[middle]));
+	memcpy(order->merged.items + start, items + start, (middle - start) * sizeof(*items));
+	merge_runs(order->merged.items + start, middle - start, later + middle, end - middle, items + start);
 	return NULL;
 }
 
 /* The first that is younger; what is held is sorted. */
 static size_t find_younger(const struct order *order, struct moment moment)
 {
-	size_t low = order->first, high = order->items.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_younger(moment_of(&order->items.items[middle]), moment))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return find_younger_in(order->items.items, order->first, order->items.count, moment);
 }
 
 /* What has gone out makes room. */
@@ -196,7 +224,7 @@ static void compact(struct order *order)
 
 static struct mmt_error *release_half(struct order *order)
 {
-	struct mmt_error *error = sort(order, order->items.count);
+	struct mmt_error *error = sort(order);
 	size_t middle = order->first + (order->items.count - order->first) / 2;
 
 	if (!error)
@@ -309,7 +337,7 @@ struct mmt_error *order_end_round(struct order *order)
 
 	order->floor = order->round_before;
 	if (order->has_rounds && order->first < order->items.count) {
-		error = sort(order, order->items.count);
+		error = sort(order);
 		if (!error)
 			order->releasable = find_younger(order, order->floor);
 	}
@@ -323,7 +351,7 @@ struct mmt_error *order_end_round(struct order *order)
 
 struct mmt_error *order_end(struct order *order)
 {
-	struct mmt_error *error = order->first < order->items.count ? sort(order, order->items.count) : NULL;
+	struct mmt_error *error = order->first < order->items.count ? sort(order) : NULL;
 
 	order->releasable = order->items.count;
 	return error;

@@ -177,6 +177,36 @@ START_TEST(runs_of_any_length_are_merged)
 }
 END_TEST
 
+/* Rounds of one ring, two rings and so on, each a little older at its start than the one before is at its end. */
+START_TEST(rounds_of_any_number_of_runs_are_merged)
+{
+	uint64_t times[256], last = 0;
+	uint8_t name = 0, before = 0;
+	size_t taken = 0;
+
+	for (unsigned runs = 1; runs < 8; runs++) {
+		for (unsigned i = 0; i < runs * 9; i++) {
+			times[++name] = 1 + runs * 20 + i % 9 * 3 + i / 9 % 2;
+			push(times[name], name);
+		}
+		end_round();
+		if (runs % 3 == 0)
+			continue;
+		for (uint8_t next; (next = pop()); before = next, taken++) {
+			ck_assert_uint_ge(times[next], last);
+			ck_assert(times[next] > last || next > before);
+			last = times[next];
+		}
+	}
+	end();
+	for (uint8_t next; (next = pop()); before = next, taken++) {
+		ck_assert(times[next] > last || (times[next] == last && next > before));
+		last = times[next];
+	}
+	ck_assert_uint_eq(taken, 252);
+}
+END_TEST
+
 /* Ends of rounds never come: the older half goes out when the window is full, in order. */
 START_TEST(without_rounds_memory_is_bounded)
 {
@@ -511,6 +541,7 @@ int main(void)
 	tcase_add_test(cases, late_records_are_counted);
 	tcase_add_test(cases, memory_is_bounded_by_the_rounds);
 	tcase_add_test(cases, runs_of_any_length_are_merged);
+	tcase_add_test(cases, rounds_of_any_number_of_runs_are_merged);
 	tcase_add_test(cases, without_rounds_memory_is_bounded);
 	tcase_add_test(cases, order_begins_anew_when_the_clock_jumps_back);
 	tcase_add_test(cases, a_jump_inside_a_round_keeps_the_order);
