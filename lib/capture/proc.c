@@ -183,6 +183,21 @@ bool proc_runs_32_bit_program(pid_t pid)
 	return fd >= 0 && proc_is_32_bit_program(fd);
 }
 
+static struct mmt_error *refuse_guarded(pid_t pid)
+{
+	if (geteuid() == 0)
+		return error_create(
+		    MMT_ERROR_PERMISSION,
+		    "cannot look into process %d: permission denied, although this is root: the process is "
+		    "outside of this container or user namespace, or a security module guards it; record "
+		    "it from where it was started",
+		    pid);
+	return error_create(MMT_ERROR_PERMISSION,
+			    "cannot look into process %d: permission denied; run as root or with CAP_PERFMON, "
+			    "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			    pid);
+}
+
 static struct mmt_error *check_program(pid_t pid)
 {
 	char path[64];
@@ -191,10 +206,7 @@ static struct mmt_error *check_program(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot look into process %d: permission denied; run as root or with "
-				    "CAP_PERFMON, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-				    pid);
+		return refuse_guarded(pid);
 	if (fd < 0)
 		return refuse_gone(pid);
 	if (proc_is_32_bit_program(fd))

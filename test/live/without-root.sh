@@ -49,6 +49,9 @@ if unshare --user --map-root-user true 2>/dev/null; then
 		fail "check in a user namespace: $(cat check.txt)"
 	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
 	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"
+	# That root is not told to be root.
+	expect_refusal 2 "process $$: permission denied, although this is root: .*namespace" \
+		unshare --user --map-root-user "$MMTRACE" record -o "$recording" -p $$
 fi
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
