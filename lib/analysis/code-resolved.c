@@ -113,7 +113,7 @@ const char *code_view_resolved_unusable(const struct code_view *view, size_t *po
 	if (*position >= stacks->programs.count)
 		return NULL;
 	program = &stacks->programs.items[(*position)++];
-	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_POOR_NAMES
+	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_LACKING_NAMES
 			 ? (enum program_state)program->state
 			 : PROGRAM_BROKEN;
 	return resolved_stacks_text(stacks, program->path);

@@ -202,7 +202,7 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 	const char *path;
 
 	while ((path = code_view_unusable(replay->code, &position, &state))) {
-		if (state == PROGRAM_POOR_NAMES)
+		if (state >= PROGRAM_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
 			add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path,
@@ -216,21 +216,28 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 			 "or recorded with --images all");
 }
 
-static void find_damaged_debug_information(const struct replay *replay, struct lacks *lacks)
+static void find_poor_debug_information(const struct replay *replay, struct lacks *lacks)
 {
+	static const char *const reasons[] = {
+	    [PROGRAM_POOR_NAMES] = "is damaged",
+	    [PROGRAM_LIMITED_NAMES] = "is larger in some place than mmtrace's limit",
+	    [PROGRAM_LACKING_NAMES] =
+		"is without a part that is in another file (.dwo, .dwp, or what .gnu_debugaltlink names), which is "
+		"not there",
+	};
 	enum program_state state;
 	size_t position = 0, count = 0;
 	const char *path;
 
 	while ((path = code_view_unusable(replay->code, &position, &state))) {
-		if (state == PROGRAM_POOR_NAMES && ++count <= PROGRAMS_NAMED)
+		if (state >= PROGRAM_POOR_NAMES && ++count <= PROGRAMS_NAMED)
 			add_lack(lacks,
-				 "the debug information of %s is damaged: some of its lines and inlined functions are "
-				 "missing",
-				 path);
+				 "the debug information of %s %s: some of its lines and inlined functions are missing",
+				 path, reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_lack(lacks, "the debug information of %zu more program files is damaged", count - PROGRAMS_NAMED);
+		add_lack(lacks, "the debug information of %zu more program files is not whole either",
+			 count - PROGRAMS_NAMED);
 }
 
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
@@ -253,7 +260,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 			 replay->calls_without_entry);
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);
-	find_damaged_debug_information(replay, &lacks);
+	find_poor_debug_information(replay, &lacks);
 	completeness->lacks = lacks.items;
 	completeness->lack_count = lacks.count;
 	return lacks.out_of_memory ? &error_no_memory : NULL;

@@ -320,11 +320,12 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 	return program_address(program, file_offset, file_address_ret) ? program : NULL;
 }
 
-static bool has_poor_names(const struct mapped_programs *mapped, size_t image)
+/* What is to be told of its names; PROGRAM_READABLE: nothing. */
+static enum program_state names_state(const struct mapped_programs *mapped, size_t image)
 {
 	const struct program *program = mapped->image_states.items[image].program;
 
-	return program && program_known_state(program) == PROGRAM_POOR_NAMES;
+	return program && program_state(program) == PROGRAM_READABLE ? program_known_state(program) : PROGRAM_READABLE;
 }
 
 /* Each path is told once. */
@@ -332,11 +333,14 @@ static bool is_first_with_poor_names(const struct mapped_programs *mapped, size_
 {
 	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
 
-	for (size_t i = 0; has_poor_names(mapped, image) && i <= image; i++) {
-		if (has_poor_names(mapped, i) && !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
-			return i == image;
+	if (names_state(mapped, image) == PROGRAM_READABLE)
+		return false;
+	for (size_t i = 0; i < image; i++) {
+		if (names_state(mapped, i) != PROGRAM_READABLE &&
+		    !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
@@ -347,7 +351,7 @@ const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_
 
 		*state_ret = mapped->image_states.items[image].to_tell;
 		if (is_first_with_poor_names(mapped, image))
-			*state_ret = PROGRAM_POOR_NAMES;
+			*state_ret = names_state(mapped, image);
 		if (*state_ret != PROGRAM_READABLE)
 			return mapped_programs_image_path(mapped, (uint32_t)image);
 	}

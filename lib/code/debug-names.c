@@ -29,6 +29,7 @@ struct function_range {
 struct unit {
 	Dwarf_Die lines;  /* has the line table */
 	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
+	bool lacks_part;  /* the file with its functions is missing */
 	bool indexed;
 	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
@@ -44,7 +45,10 @@ struct debug_names {
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	uint64_t ranges_left;		  /* that the file can still describe */
 	bool lacks_parts;
-	bool damaged; /* something is missing that the file has, or should have */
+	bool lacks_supplement; /* one of them: any entry may refer to it */
+	bool met_lack;	       /* something was looked for in what lacks a part */
+	bool limited;	       /* something is more than is read */
+	bool damaged;	       /* something cannot be read that the file has, or should have */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -61,14 +65,18 @@ static bool add_unit(struct debug_names *names, const struct unit *unit)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while (names->ranges_left && (offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+	while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+		if (!names->ranges_left) {
+			names->limited = true;
+			break;
+		}
 		names->ranges_left--;
 		range.start = start;
 		range.end = end;
 		if (start < end && !vector_push(&names->ranges, range))
 			return false;
 	}
-	names->damaged |= offset != 0;
+	names->damaged |= offset < 0;
 	return vector_push(&names->units, *unit);
 }
 
@@ -98,7 +106,7 @@ static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
 			size += data->d_size;
 	}
 	names->ranges_left = size / RANGE_BYTES_MIN;
-	names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
+	names->lacks_supplement = names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
 /* Where not even the unit's own name can be read, the rest cannot be trusted. */
@@ -142,10 +150,10 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes))) {
 		if (!is_wanted(names, &unit.lines, type))
 			continue;
-		if (type != DW_UT_skeleton || dwarf_tag(&unit.scopes) == DW_TAG_invalid) {
-			names->lacks_parts |= type == DW_UT_skeleton;
+		unit.lacks_part = type == DW_UT_skeleton && dwarf_tag(&unit.scopes) == DW_TAG_invalid;
+		names->lacks_parts |= unit.lacks_part;
+		if (type != DW_UT_skeleton || unit.lacks_part)
 			unit.scopes = unit.lines;
-		}
 		if (!add_unit(names, &unit)) {
 			debug_names_destroy(names);
 			return &error_no_memory;
@@ -163,9 +171,13 @@ bool debug_names_complete(const struct debug_names *names)
 	return !names->lacks_parts && !names->damaged;
 }
 
-bool debug_names_damaged(const struct debug_names *names)
+enum debug_names_state debug_names_state(const struct debug_names *names)
 {
-	return names->damaged;
+	if (names->damaged)
+		return DEBUG_NAMES_DAMAGED;
+	if (names->limited)
+		return DEBUG_NAMES_LIMITED;
+	return names->met_lack ? DEBUG_NAMES_LACKING : DEBUG_NAMES_SOUND;
 }
 
 bool debug_names_expected(Elf *elf)
@@ -243,14 +255,17 @@ static bool add_function(struct debug_names *names, struct unit *unit, Dwarf_Die
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while (unit->functions.count < FUNCTION_RANGES_MAX &&
-	       (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (unit->functions.count == FUNCTION_RANGES_MAX) {
+			names->limited = true;
+			return true;
+		}
 		range.start = start;
 		range.end = end;
 		if (start < end && !vector_push(&unit->functions, range))
 			return false;
 	}
-	names->damaged |= offset != 0;
+	names->damaged |= offset < 0;
 	return true;
 }
 
@@ -281,8 +296,12 @@ static bool add_functions(struct debug_names *names, struct unit *unit, Dwarf_Di
 		int tag = dwarf_tag(&die);
 
 		/* Only a wrong reference leads to an entry's own children once more, on every level. */
-		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last || level > NESTING_MAX) {
+		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last) {
 			names->damaged = true;
+			return true;
+		}
+		if (level > NESTING_MAX) {
+			names->limited = true;
 			return true;
 		}
 		unit->last = dwarf_dieoffset(&die);
@@ -341,18 +360,22 @@ static bool find_function(struct debug_names *names, struct unit *unit, uint64_t
 	return false;
 }
 
-/* `budget`: how many ranges may still be looked at. */
+/* `budget`: how many ranges may still be looked at. Once it is used up nothing is found. */
 static bool covers(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while (*budget && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (!*budget) {
+			names->limited = true;
+			return false;
+		}
 		--*budget;
 		if (start <= address && address < end)
 			return true;
 	}
-	names->damaged |= offset != 0;
+	names->damaged |= offset < 0;
 	return false;
 }
 
@@ -373,7 +396,8 @@ static bool find_scope(struct debug_names *names, Dwarf_Die *die, uint64_t addre
 			*die = child;
 			return true;
 		}
-	} while (next_sibling(names, &child));
+	} while (*budget && next_sibling(names, &child));
+	names->limited |= !*budget;
 	return false;
 }
 
@@ -388,9 +412,14 @@ static size_t find_scopes(struct debug_names *names, struct unit *unit, uint64_t
 	if (!find_function(names, unit, address, &die))
 		return 0;
 	scopes[count++] = die;
-	for (int level = 0; level < NESTING_MAX && count < limit && find_scope(names, &die, address, &budget);
-	     level++) {
-		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+	for (int level = 0; find_scope(names, &die, address, &budget); level++) {
+		bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
+
+		if (level == NESTING_MAX || (inlined && count == limit)) {
+			names->limited = true;
+			break;
+		}
+		if (inlined)
 			scopes[count++] = die;
 	}
 	return count;
@@ -469,6 +498,7 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 
 	if (!unit || !limit)
 		return 0;
+	names->met_lack |= unit->lacks_part || names->lacks_supplement;
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};

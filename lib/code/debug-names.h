@@ -19,8 +19,14 @@ void debug_names_destroy(struct debug_names *names);
 /* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
 bool debug_names_complete(const struct debug_names *names);
 
-/* Something of it that was needed so far cannot be read, or is more than is read. Never of a sound file. */
-bool debug_names_damaged(const struct debug_names *names);
+/* What was met in it so far, the worst of it. */
+enum debug_names_state {
+	DEBUG_NAMES_SOUND,
+	DEBUG_NAMES_LACKING, /* something was looked for in what lacks a part */
+	DEBUG_NAMES_LIMITED, /* something is more than is read */
+	DEBUG_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
+};
+enum debug_names_state debug_names_state(const struct debug_names *names);
 
 /* The file says that it has debug information, or what it has cannot be told. */
 bool debug_names_expected(Elf *elf);

@@ -224,9 +224,9 @@ enum program_state program_state(const struct program *program)
 
 enum program_state program_known_state(const struct program *program)
 {
-	bool poor = program->symbols && symbols_debug_damaged(program->symbols);
-
-	return program->file.state == PROGRAM_READABLE && poor ? PROGRAM_POOR_NAMES : program->file.state;
+	if (program->file.state != PROGRAM_READABLE || !program->symbols)
+		return program->file.state;
+	return symbols_debug_state(program->symbols);
 }
 
 bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret)

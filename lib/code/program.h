@@ -32,7 +32,10 @@ enum program_state {
 	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
 	PROGRAM_BROKEN,	     /* ELF, but unreadable */
 	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording or another one */
-	PROGRAM_POOR_NAMES,  /* readable, but its debug information is damaged: only program_known_state() tells */
+	/* Readable, but of its debug information not all was had: only program_known_state() tells. */
+	PROGRAM_POOR_NAMES,    /* it is damaged */
+	PROGRAM_LIMITED_NAMES, /* it is more than is read */
+	PROGRAM_LACKING_NAMES, /* a file with a part of it is missing */
 };
 
 /*

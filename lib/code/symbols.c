@@ -525,9 +525,18 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
 	return false;
 }
 
-bool symbols_debug_damaged(const struct symbols *symbols)
+enum program_state symbols_debug_state(const struct symbols *symbols)
 {
-	return symbols->debug_unreadable || (symbols->debug_names && debug_names_damaged(symbols->debug_names));
+	static const enum program_state states[] = {
+	    [DEBUG_NAMES_SOUND] = PROGRAM_READABLE,
+	    [DEBUG_NAMES_LACKING] = PROGRAM_LACKING_NAMES,
+	    [DEBUG_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
+	    [DEBUG_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
+	};
+
+	if (symbols->debug_unreadable)
+		return PROGRAM_POOR_NAMES;
+	return symbols->debug_names ? states[debug_names_state(symbols->debug_names)] : PROGRAM_READABLE;
 }
 
 const char *symbols_library_version(void)

@@ -46,8 +46,9 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 /* The same of the function called so in the table. */
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
 
-/* The debug information, as far as it was needed, is damaged: what symbols_find() tells may lack some. */
-bool symbols_debug_damaged(const struct symbols *symbols);
+/* Why what symbols_find() has told may lack some of the debug information, see program_known_state(); PROGRAM_READABLE:
+ * it does not. */
+enum program_state symbols_debug_state(const struct symbols *symbols);
 
 const char *symbols_library_version(void);
 

@@ -55,6 +55,37 @@ for options in -gdwarf-4 -gdwarf-5 "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-
 done
 expect_frames "raw names" "*<_ZN5space6memberISsEEvm:*<_ZN5crate6module8function17h0123456789abcdefE:*<_RNvNtCs1234_7mycrate3foo3bar:*<main:*" --no-demangle
 
+# expect_poor_names TEXT: the report says once what the debug information of the program lacks.
+expect_poor_names() {
+	report_json
+	expect_json "[.completeness.lacks[] | select(contains(\"debug information of $program\"))] | length == 1 and (.[0] | contains(\"$1\"))"
+}
+
+# Without the file that has the functions there are symbols, and lines of those that nothing was inlined into; no names that
+# were kept before.
+export XDG_CACHE_HOME=$directory/without-parts
+for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
+	compile $options
+	rm ./*.dwo
+	run_recorded
+	expect_frames "$options, no .dwo" "hidden:*<visible:$(line_of visible)<$outer"
+	expect_poor_names "is not there"
+done
+
+# Sound, but more than is read: functions inlined into each other more often than that.
+{
+	echo '#include <sys/mman.h>'
+	echo 'static inline __attribute__((always_inline)) void f0(void) { mmap(0, 409600, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }'
+	for ((i = 1; i <= 80; i++)); do
+		echo "static inline __attribute__((always_inline)) void f$i(void) { f$((i - 1))(); __asm__ volatile(\"\"); }"
+	done
+	echo 'int main(void) { f80(); }'
+} >nested.c
+gcc -O2 -g -o "$program" nested.c || fail "gcc nested.c"
+run_recorded
+expect_poor_names "limit"
+export XDG_CACHE_HOME=$directory/names-kept
+
 # Symbols alone.
 compile
 run_recorded
