@@ -535,9 +535,10 @@ struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 
 static bool has_left(const struct known_process *process, const struct map *members)
 {
-	/* Looked at in this order: whoever has ended is no member any more. A command may run anywhere. */
+	/* Looked at in this order: whoever ends is no member any more, a while before it has ended. A command may run
+	 * anywhere. */
 	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
-	       !proc_has_ended(process->pid);
+	       !proc_is_ending(process->pid);
 }
 
 static struct mmt_error *look_at_cgroup(struct recorder *recorder)
