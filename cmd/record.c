@@ -359,7 +359,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "stop after TIME: 10s, 500ms, 2m, 1h"),
 	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
 	    OPTION(0, "exact-order", FLAG, &arguments->options.exact_order, NULL,
-		   "record when each call takes effect: the order of racing calls, for a fifth more cost"),
+		   "record when each call takes effect: the order of racing calls, for a quarter more cost"),
 	    OPTION(
 		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"the cheapest stacks: a small copy of each, nothing beyond it; for programs that map and unmap all the "

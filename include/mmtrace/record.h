@@ -86,7 +86,7 @@ struct mmt_record_options {
 	uint64_t duration_ns;	   /* 0: no limit */
 	uint64_t max_bytes;	   /* stop when so much is written; what belongs to the end comes on top. 0: no limit */
 	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about
-	   a fifth more cost. */
+	   a quarter more cost. */
 	bool exact_order;
 	/* The least that tells which code path holds the memory: no callchain, so stacks end with the dump; no records
 	   of the kernel about mappings of data. Not with MMT_CALL_GRAPH_FP. */
