@@ -16,15 +16,21 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 	return state->jit_names;
 }
 
-struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process)
+struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
 {
 	struct process_state *state = &view->processes.items[process];
+	struct program_code found = {.program_ns = program_ns};
 
-	if (!state->code_looked_up)
-		mmt_error_destroy(
-		    copied_code_create(view->metadata, view->mapped.programs, state->pid, &state->copied_code));
-	state->code_looked_up = true;
-	return state->copied_code;
+	for (size_t i = state->programs.count; i-- > 0;) {
+		if (state->programs.items[i].program_ns == program_ns)
+			return state->programs.items[i].code;
+	}
+	mmt_error_destroy(
+	    copied_code_create(view->metadata, view->mapped.programs, state->pid, program_ns, &found.code));
+	if (vector_push(&state->programs, found))
+		return found.code;
+	copied_code_destroy(found.code);
+	return NULL;
 }
 
 static const char *base_name(const char *path)
@@ -178,12 +184,13 @@ static bool frame_key(const struct code_view *view, uint32_t frame, struct frame
 	return stored;
 }
 
-/* As the runtime wrote it down, or as it was when recording ended, if the same function was there until then. */
+/* As the runtime wrote it down, or as it was seen last, if the same function was there until then. */
 static void find_generated_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
 {
 	struct process_state *state = &view->processes.items[key->process];
 	struct jit_name name = jit_names_describe(state->jit_names, key->generated);
 	struct listed_code *code = &viewed->code;
+	struct copied_code *copied;
 
 	if (name.code) {
 		code->bytes = name.code;
@@ -192,9 +199,10 @@ static void find_generated_code(struct code_view *view, const struct frame_key *
 	} else if (jit_names_is_last(state->jit_names, key->generated, key->address - key->is_return_address,
 				     state->program_ns)) {
 		viewed->is_copy = true;
-		code->size =
-		    copied_code_around(code_view_copied_code(view, key->process), name.start, name.start + name.size,
-				       key->address, key->is_return_address, &code->address, &code->bytes);
+		copied = code_view_copied_code(view, key->process, state->program_ns);
+		copied_code_go_to(copied, UINT64_MAX);
+		code->size = copied_code_around(copied, name.start, name.start + name.size, key->address,
+						key->is_return_address, &code->address, &code->bytes);
 	}
 }
 

@@ -34,15 +34,19 @@ struct frame_names {
 	uint32_t count;
 };
 
+struct program_code {
+	uint64_t program_ns;	  /* as in struct process */
+	struct copied_code *code; /* NULL: none recorded, or out of memory */
+};
+
 struct process_state {
 	int32_t pid;
 	uint64_t program_ns; /* of the last program that was met in it */
 	bool looked_up;
-	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
-	bool code_looked_up;
-	struct copied_code *copied_code; /* NULL: not looked up, none recorded, or out of memory */
-	bool unnamed;			 /* has frames that a perf map would have named */
-	bool unchecked_frames;		 /* as in struct generated_code, like the next one */
+	struct jit_names *jit_names;	      /* NULL: not looked up, or out of memory */
+	VECTOR(struct program_code) programs; /* whose code has been looked up */
+	bool unnamed;			      /* has frames that a perf map would have named */
+	bool unchecked_frames;		      /* as in struct generated_code, like the next one */
 	bool stacks_end_there;
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
@@ -57,7 +61,7 @@ struct code_view {
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
 	struct intern generations;
-	uint64_t last_generation_key[4]; /* mostly that of the next stack too */
+	uint64_t last_generation_key[5]; /* mostly that of the next stack too */
 	uint32_t last_generation;
 	bool has_last_generation;
 	struct intern frames;
@@ -72,8 +76,9 @@ struct code_view {
 /* Read when the first frame in generated code is met. NULL: without memory for it there are no names. */
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 
-/* The recorded bytes of the process's generated code, looked for once; NULL: none. */
-struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process);
+/* The recorded bytes of the generated code of the program that began in the process then, looked for once; NULL: none.
+ */
+struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns);
 
 /* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;

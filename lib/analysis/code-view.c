@@ -49,8 +49,12 @@ void code_view_destroy(struct code_view *view)
 	if (!view)
 		return;
 	for (size_t i = 0; i < view->processes.count; i++) {
-		jit_names_destroy(view->processes.items[i].jit_names);
-		copied_code_destroy(view->processes.items[i].copied_code);
+		struct process_state *state = &view->processes.items[i];
+
+		jit_names_destroy(state->jit_names);
+		for (size_t j = 0; j < state->programs.count; j++)
+			copied_code_destroy(state->programs.items[j].code);
+		vector_deinit(&state->programs);
 	}
 	vector_deinit(&view->processes);
 	vector_deinit(&view->names);
@@ -134,15 +138,18 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	return row;
 }
 
-/* The recorded bytes of the process's generated code; NULL: none. */
+/* The recorded bytes of the generated code of the program that the process runs; NULL: none. */
 static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
-	bool is_first = !view->processes.items[lookup->process->index].code_looked_up;
-	struct copied_code *copied = code_view_copied_code(view, lookup->process->index);
+	struct process_state *state = &view->processes.items[lookup->process->index];
+	size_t known = state->programs.count;
+	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
-	if (is_first)
+	if (state->programs.count > known) {
 		copied_code_use_host(copied, copied ? find_host(lookup) : NULL);
+		copied_code_go_to(copied, lookup->time_ns);
+	}
 	return copied;
 }
 
@@ -172,7 +179,7 @@ static bool is_interpreter(struct lookup *lookup, uint64_t address)
 }
 
 /*
- * What the runtime has written down is of the right time. What was read when recording ended may be other code, which
+ * What the runtime has written down is of the right time. What was read later may be other code, which
  * proves a call where there is one, but no more.
  */
 static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
@@ -185,6 +192,16 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 	    is_interpreter(lookup, return_address - 1))
 		return 1;
 	return -1;
+}
+
+/* The function's beginning tells more than what can be deduced behind a call, from which it may never return. */
+static bool keeps_frame_pointer(struct lookup *lookup, uint64_t address)
+{
+	uint32_t number = find_generated(lookup, address);
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return number && copied_code_keeps_frame_pointer(find_copied_code(lookup),
+							 jit_names_describe(names, number).start, address);
 }
 
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
@@ -210,6 +227,9 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		return CODE_OTHER;
 	}
 	place_ret->row = copied_code_row(find_copied_code(lookup), address, is_return_address);
+	if (place_ret->row && !place_ret->row->other_stack && is_return_address &&
+	    keeps_frame_pointer(lookup, address - 1))
+		place_ret->row = NULL;
 	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
 }
 
@@ -396,14 +416,32 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 	const uint64_t *last = view->last_generation_key;
 
 	return view->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
-	       key[3] == last[3];
+	       key[3] == last[3] && key[4] == last[4];
+}
+
+/* What is known of the bytes of generated code at this time. 0: nothing was asked of them yet. */
+static uint64_t go_to_time(struct code_view *view, const struct process *process, uint64_t time_ns)
+{
+	struct process_state *state =
+	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
+
+	for (size_t i = state ? state->programs.count : 0; i-- > 0;) {
+		const struct program_code *program = &state->programs.items[i];
+
+		if (program->program_ns != process->program_ns)
+			continue;
+		copied_code_go_to(program->code, time_ns);
+		return copied_code_epoch(program->code) + 1;
+	}
+	return 0;
 }
 
 /* A number for the code that is mapped in a process now, and for the names that generated code has. */
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
-	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns, 0};
+	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns, 0,
+			  go_to_time(view, process, time_ns)};
 
 	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
 		key[3] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);

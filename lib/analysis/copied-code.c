@@ -2,14 +2,20 @@
 #include "analysis/copied-code.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/epilogue.h"
 
+/* Checks, of the stack and of the receiver, may come before it. */
+#define PROLOGUE_BYTES 64
+
 struct copied_code {
-	const struct code_copies *copies;
+	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
 	const struct process_code *process;
+	struct code_copies own;
+	size_t undone; /* changes from this one on: what they replaced is in its place */
 	struct programs *programs;
 	const struct cfi_row *host;
 	struct map
@@ -17,10 +23,38 @@ struct copied_code {
 	VECTOR(struct epilogue *) epilogues;
 };
 
-struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
-				     struct copied_code **copied_ret)
+/* False: out of memory. */
+static bool take_copy(struct copied_code *copied)
 {
-	const struct process_code *process = code_copies_find(&metadata->code, pid);
+	const struct process_code *process = copied->process;
+	const uint8_t *bytes = copied->copies->bytes.data;
+	struct process_code *own = vector_append(&copied->own.processes);
+	struct buffer *buffer = &copied->own.bytes;
+	bool complete = own;
+
+	buffer_init(buffer, copied->copies->bytes.size);
+	for (size_t i = 0; complete && i < process->runs.count; i++) {
+		const struct code_run *run = &process->runs.items[i];
+
+		complete = code_copies_add(own, run->start, run->size, buffer->size);
+		buffer_put(buffer, bytes + run->offset, run->size);
+	}
+	for (size_t i = 0; complete && i < process->changes.count; i++) {
+		struct code_change change = process->changes.items[i];
+
+		buffer_put(buffer, bytes + change.offset, change.size);
+		change.offset = buffer->size - change.size;
+		complete = vector_push(&own->changes, change);
+	}
+	copied->copies = &copied->own;
+	copied->process = own;
+	return complete && !buffer->error;
+}
+
+struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
+				     uint64_t program_ns, struct copied_code **copied_ret)
+{
+	const struct process_code *process = code_copies_find(&metadata->code, pid, program_ns);
 	struct copied_code *copied;
 
 	*copied_ret = NULL;
@@ -32,8 +66,53 @@ struct mmt_error *copied_code_create(const struct reader_metadata *metadata, str
 	copied->copies = &metadata->code;
 	copied->process = process;
 	copied->programs = programs;
+	copied->undone = process->changes.count;
+	if (process->changes.count && !take_copy(copied)) {
+		copied_code_destroy(copied);
+		return &error_no_memory;
+	}
 	*copied_ret = copied;
 	return NULL;
+}
+
+/* Put the one's bytes in the place of the other's: what was done is undone by it, and the other way round. */
+static void exchange(struct copied_code *copied, const struct code_change *change)
+{
+	const uint8_t *place;
+
+	if (code_copies_at(copied->copies, copied->process, change->start, change->size, &place) < change->size)
+		return;
+	for (size_t i = 0; i < change->size; i++) {
+		uint8_t *mine = copied->own.bytes.data + change->offset + i;
+		uint8_t *theirs = copied->own.bytes.data + (place - copied->own.bytes.data) + i;
+		uint8_t kept = *mine;
+
+		*mine = *theirs;
+		*theirs = kept;
+	}
+}
+
+void copied_code_go_to(struct copied_code *copied, uint64_t time_ns)
+{
+	const struct code_change *changes;
+	size_t before;
+
+	if (!copied || !copied->process->changes.count)
+		return;
+	changes = copied->process->changes.items;
+	before = copied->undone;
+	while (copied->undone && changes[copied->undone - 1].until_ns >= time_ns)
+		exchange(copied, &changes[--copied->undone]);
+	while (copied->undone < copied->process->changes.count && changes[copied->undone].until_ns < time_ns)
+		exchange(copied, &changes[copied->undone++]);
+	/* Rows that were handed out stay. */
+	if (copied->undone != before)
+		map_deinit(&copied->rows);
+}
+
+uint64_t copied_code_epoch(const struct copied_code *copied)
+{
+	return copied ? copied->undone : 0;
 }
 
 void copied_code_destroy(struct copied_code *copied)
@@ -44,6 +123,7 @@ void copied_code_destroy(struct copied_code *copied)
 		free(copied->epilogues.items[i]);
 	vector_deinit(&copied->epilogues);
 	map_deinit(&copied->rows);
+	code_copies_deinit(&copied->own);
 	free(copied);
 }
 
@@ -109,6 +189,25 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 	before = code_copies_before(copied->copies, copied->process, address, (size_t)(address - start), code_ret);
 	*start_ret = address - before;
 	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
+}
+
+bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
+{
+	/* push %rbp; mov %rsp,%rbp, which has two encodings */
+	static const uint8_t prologues[][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
+	const uint8_t *code;
+	size_t size;
+
+	if (!copied || address < start)
+		return false;
+	size = address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES;
+	size = code_copies_at(copied->copies, copied->process, start, size, &code);
+	for (size_t i = 0; i + sizeof(prologues[0]) <= size; i++) {
+		if (!memcmp(code + i, prologues[0], sizeof(prologues[0])) ||
+		    !memcmp(code + i, prologues[1], sizeof(prologues[1])))
+			return true;
+	}
+	return false;
 }
 
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address)

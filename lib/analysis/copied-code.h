@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the recorded bytes of a process's generated code tell of it: how to unwind it, and where it calls. They were
- * read when recording ended, so the code of a sample may have been another: every answer has to be checked against the
- * stack.
+ * seen now and then, so the code of a sample may have been another: every answer has to be checked against the stack.
  */
 #ifndef ANALYSIS_COPIED_CODE_H
 #define ANALYSIS_COPIED_CODE_H
@@ -17,15 +16,21 @@
 
 struct copied_code;
 
-/* Borrows both. *copied_ret is NULL when the recording has no code of the process. */
+/* Of the program that began in the process at that time. Borrows both. *copied_ret is NULL when the recording has no
+ * code of it. */
 struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
-				     struct copied_code **copied_ret) MMT_MUST_CHECK;
+				     uint64_t program_ns, struct copied_code **copied_ret) MMT_MUST_CHECK;
 /* Accepts NULL, as those below do. */
 void copied_code_destroy(struct copied_code *copied);
 
 /* The code runs in the frame of a function with this row: see struct epilogue_code. Before the first row is asked for.
  */
 void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host);
+
+/* What the next questions are about: the code as it was when it was first seen at that time or later. */
+void copied_code_go_to(struct copied_code *copied, uint64_t time_ns);
+/* A number for what it is about now. */
+uint64_t copied_code_epoch(const struct copied_code *copied);
 
 /* The row of an address, or of the instruction before a return address: deduced and unsure; NULL: none. */
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address);
@@ -36,6 +41,9 @@ const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t addre
  */
 size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
 			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret);
+
+/* Whether the function that begins at `start` has made a frame pointer before it came to `address`. */
+bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address);
 
 /* As program_follows_call(). */
 int copied_code_follows_call(struct copied_code *copied, uint64_t return_address);

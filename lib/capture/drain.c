@@ -240,6 +240,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	recorder->summary.threads += new_thread;
 	if (error || pid == parent)
 		return error;
+	generated_code_end_program(recorder, pid, time_ns);
 	process = known_processes_find(&recorder->processes, pid);
 	if (!process || process->ended)
 		process = known_processes_add(&recorder->processes, pid, false);
@@ -267,6 +268,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 
 	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return NULL;
+	generated_code_end_program(recorder, pid, time_ns);
 	if (process) {
 		ask_runtime_forget(process);
 		process->exec_ns = process->program_ns = time_ns;
@@ -302,8 +304,11 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	/* A snapshot taken earlier has seen a part of the program. */
 	if (process && process->executing_ns && time_ns > process->executing_ns)
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
-	if (!bytes_ok(&bytes) || !(protection & PROT_EXEC))
+	if (!bytes_ok(&bytes))
 		return NULL;
+	error = generated_code_note(recorder, mapping.pid, mapping.start, mapping.end, protection, mapping.path, false);
+	if (error || !(protection & PROT_EXEC))
+		return error;
 	if (process)
 		ask_runtime_note_image(process, mapping.path);
 	error = jitdumps_note(recorder, &mapping, time_ns);
@@ -367,6 +372,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
 	case PERF_RECORD_EXIT:
+		generated_code_note_exit(recorder, pid);
 		bytes_skip(&bytes, 8); /* pid, parent's pid */
 		error = attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
 		break;

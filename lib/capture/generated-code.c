@@ -1,122 +1,387 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/generated-code.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
+#include "capture/known-processes.h"
 #include "capture/proc.h"
-#include "capture/residency.h"
+#include "capture/recorder.h"
 
-#define PIECE_BYTES (256u << 10) /* the rings are looked after between two of these */
+#define PIECE_BYTES (256u << 10)     /* the rings are looked after between two of these */
+#define READ_BYTES_MAX (8u << 20)    /* of all processes, each time */
+#define INTERVAL_NS 50000000ULL	     /* from one time to the next, at least */
+#define SPENT_NS_MAX 100000000LL     /* a program that begins generates much at once */
+#define TIME_SHARE 50		     /* one part of so many of the time may be spent */
+#define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
+#define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
+#define ANY_BYTES UINT64_MAX
 
-/* Which of the process's generated code is in memory. */
-static struct mmt_error *find_pages(const struct process_ranges *ranges, struct process_residency *pages)
+/* From linux/fs.h of Linux 6.11, for older headers. */
+#define QUERY_EXECUTABLE 4ull
+
+struct mapping_query {
+	uint64_t size, flags, address;
+	uint64_t start, end, mapping_flags, page_bytes, file_offset, inode;
+	uint32_t device_major, device_minor, name_size, build_id_size;
+	uint64_t name_address, build_id_address;
+};
+
+#define QUERY_IOCTL _IOWR('f', 17, struct mapping_query)
+
+static void close_program(struct generating_program *program)
 {
-	struct residency_reader reader;
+	if (program->memory >= 0)
+		close(program->memory);
+	if (program->maps >= 0)
+		close(program->maps);
+	if (program->pagemap.fd >= 0)
+		residency_close(&program->pagemap);
+	program->memory = program->maps = -1;
+}
+
+void generated_code_deinit(struct generated_code *generated)
+{
+	for (size_t i = 0; i < generated->programs.count; i++) {
+		struct generating_program *program = &generated->programs.items[i];
+
+		close_program(program);
+		code_ranges_deinit(&program->ranges);
+		code_pages_deinit(&program->pages);
+	}
+	vector_deinit(&generated->programs);
+	map_deinit(&generated->program_of_pid);
+	buffer_deinit(&generated->bytes);
+}
+
+static struct generating_program *find_program(const struct generated_code *generated, pid_t pid)
+{
+	const uint64_t *index = generated->programs.count ? map_get(&generated->program_of_pid, (uint64_t)pid) : NULL;
+
+	return index ? &generated->programs.items[*index] : NULL;
+}
+
+static struct generating_program *add_program(struct generated_code *generated, pid_t pid, uint64_t from_ns)
+{
+	struct generating_program *program;
+
+	if (!generated->programs.count)
+		buffer_init(&generated->bytes, CODE_BYTES_MAX);
+	program = vector_append(&generated->programs);
+	if (!program)
+		return NULL;
+	program->pid = pid;
+	program->until_ns = UINT64_MAX;
+	program->from_ns = from_ns;
+	program->memory = program->maps = program->pagemap.fd = -1;
+	program->pages.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	if (map_put(&generated->program_of_pid, (uint64_t)pid, generated->programs.count - 1))
+		return program;
+	generated->programs.count--;
+	return NULL;
+}
+
+struct mmt_error *generated_code_note(struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end,
+				      uint32_t protection, const char *path, bool forked)
+{
+	struct generated_code *generated = &recorder->generated;
+	struct generating_program *program = find_program(generated, pid);
+	bool wanted = protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL && code_copies_is_wanted(path);
+
+	if (!program && !wanted)
+		return NULL;
+	if (!program)
+		program = add_program(generated, pid, forked ? clock_now_ns() + FORKED_NS : 0);
+	if (program &&
+	    (wanted ? code_ranges_add(&program->ranges, start, end) : code_ranges_remove(&program->ranges, start, end)))
+		return NULL;
+	return &error_no_memory;
+}
+
+void generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	struct generating_program *program = find_program(&recorder->generated, pid);
+
+	if (!program)
+		return;
+	program->until_ns = time_ns;
+	program->ended = true;
+	close_program(program);
+	map_remove(&recorder->generated.program_of_pid, (uint64_t)pid);
+}
+
+void generated_code_end_process(struct recorder *recorder, pid_t pid)
+{
+	struct generating_program *program = find_program(&recorder->generated, pid);
+
+	if (!program)
+		return;
+	program->ended = true;
+	close_program(program);
+}
+
+void generated_code_note_exit(struct recorder *recorder, pid_t pid)
+{
+	struct generated_code *generated = &recorder->generated;
+	const struct generating_program *program = find_program(generated, pid);
+
+	if (program && !program->ended && generated->next_ns > generated->read_ns + EXIT_INTERVAL_NS)
+		generated->next_ns = generated->read_ns + EXIT_INTERVAL_NS;
+}
+
+void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid)
+{
+	struct generating_program *program = find_program(&recorder->generated, pid);
+
+	if (program)
+		code_ranges_clear(&program->ranges);
+}
+
+static void open_program(struct generating_program *program, bool at_end)
+{
+	pid_t tid = proc_living_thread(program->pid);
+	char path[64];
+
+	program->opened = true;
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	program->memory = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	program->maps = open(path, O_RDONLY | O_CLOEXEC);
+	if (!residency_open(&program->pagemap, tid))
+		program->pagemap.fd = -1;
+	if (!at_end) {
+		program->memory = known_processes_spare(program->memory);
+		program->maps = known_processes_spare(program->maps);
+		program->pagemap.fd = known_processes_spare(program->pagemap.fd);
+	}
+	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
+		close_program(program);
+}
+
+/* Which of the program's generated code is in memory. */
+static struct mmt_error *find_pages(struct generating_program *program, struct process_residency *pages)
+{
 	struct mmt_error *error = NULL;
 
-	if (!residency_open(&reader, ranges->pid))
-		return NULL;
-	for (size_t i = 0; !error && i < ranges->ranges.count; i++) {
-		const struct mapped_range *range = &ranges->ranges.items[i];
+	program->pagemap.gave_up = false;
+	program->pagemap.bytes = program->pagemap.begin_ns = 0;
+	for (size_t i = 0; !error && i < program->ranges.items.count; i++) {
+		const struct code_range *range = &program->ranges.items.items[i];
 
-		if (range->generated)
-			error = residency_read(&reader, range->start, range->end, pages);
+		error = residency_read(&program->pagemap, range->start, range->end, pages);
 	}
-	residency_close(&reader);
 	return error;
 }
 
-static bool is_blank(const uint8_t *bytes, size_t size)
+/*
+ * Where what is unmapped is told of late, or not at all, data may be mapped meanwhile: that must not get into the
+ * recording. An older kernel cannot be asked.
+ */
+static bool is_executable(const struct generating_program *program, uint64_t start, uint64_t end, bool trust_ranges)
 {
-	for (size_t i = 0; i < size; i++) {
-		if (bytes[i])
-			return false;
+	while (start < end) {
+		struct mapping_query query = {.size = sizeof(query), .flags = QUERY_EXECUTABLE, .address = start};
+
+		if (ioctl(program->maps, QUERY_IOCTL, &query) < 0)
+			return trust_ranges && (errno == ENOTTY || errno == EINVAL);
+		start = query.end;
 	}
 	return true;
 }
 
-/* Page by page: what has not been written yet holds no code. */
-static struct mmt_error *keep_pages(struct recorder *recorder, size_t process, uint64_t start, const uint8_t *bytes,
-				    size_t size)
+/* One pass over the programs. */
+struct pass {
+	struct recorder *recorder;
+	uint64_t now_ns;
+	uint64_t due_ns; /* pages that are to be read by then are */
+	uint64_t bytes_left;
+	uint64_t spent_ns;
+	bool at_end, trust_ranges;
+	uint8_t *piece;
+};
+
+static struct mmt_error *keep_piece(struct pass *pass, struct generating_program *program, uint64_t start, size_t size)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page_bytes = program->pages.page_bytes;
 	struct mmt_error *error = NULL;
 
-	for (size_t offset = 0; !error && offset < size; offset += page_bytes) {
-		size_t count = size - offset < page_bytes ? size - offset : page_bytes;
-
-		if (is_blank(bytes + offset, count))
-			continue;
-		recorder->code_bytes += count;
-		error = code_copies_add(&recorder->code, &recorder->code.processes.items[process], start + offset,
-					bytes + offset, count);
-	}
+	for (size_t offset = 0; !error && offset + page_bytes <= size; offset += page_bytes)
+		error = code_pages_put(&program->pages, &pass->recorder->generated.bytes, start + offset,
+				       pass->piece + offset, pass->now_ns);
 	return error;
 }
 
-static struct mmt_error *copy_run(struct recorder *recorder, size_t process, int memory, const struct resident_run *run)
+/* *end_ret: how far it came; the run's end when nothing more is to be had. */
+static struct mmt_error *read_piece(struct pass *pass, struct generating_program *program,
+				    const struct resident_run *run, uint64_t *position)
 {
-	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	struct mmt_error *error = piece ? NULL : &error_no_memory;
-	uint64_t position = run->start;
+	uint64_t begin_ns = clock_now_ns(), start, size;
+	uint64_t size_max = pass->bytes_left < PIECE_BYTES ? pass->bytes_left : PIECE_BYTES;
+	struct mmt_error *error = NULL;
+	ssize_t count = 0;
 
-	while (!error && position < run->end && recorder->code_bytes < CODE_BYTES_MAX) {
-		uint64_t wanted = run->end - position;
-		ssize_t count;
-
-		if (wanted > PIECE_BYTES)
-			wanted = PIECE_BYTES;
-		if (wanted > CODE_BYTES_MAX - recorder->code_bytes)
-			wanted = CODE_BYTES_MAX - recorder->code_bytes;
-		count = pread(memory, piece, (size_t)wanted, (off_t)position);
-		if (count <= 0) /* unmapped meanwhile, or the process has gone */
-			return NULL;
-		error = keep_pages(recorder, process, position, piece, (size_t)count);
-		position += (uint64_t)count;
-		if (!error)
-			error = drain_filling_rings(recorder);
-	}
-	return error;
-}
-
-static struct mmt_error *copy_process(struct recorder *recorder, const struct process_ranges *ranges)
-{
-	struct process_residency pages = {0};
-	struct mmt_error *error = find_pages(ranges, &pages);
-	CLEANUP(close) int memory = -1;
-	struct process_code *code;
-	char path[64];
-
-	if (!error && pages.runs.count) {
-		snprintf(path, sizeof(path), "/proc/%d/mem", proc_living_thread(ranges->pid));
-		memory = open(path, O_RDONLY | O_CLOEXEC);
-	}
-	if (memory >= 0) {
-		code = vector_append(&recorder->code.processes);
-		if (code)
-			code->pid = ranges->pid;
-		else
+	size = code_pages_due(&program->pages, *position, run->end, size_max, pass->due_ns, &start);
+	*position = size ? start + size : run->end;
+	if (size)
+		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
+	if (count > 0) {
+		pass->bytes_left -= (uint64_t)count;
+		if (is_executable(program, start, start + (uint64_t)count, pass->trust_ranges))
+			error = keep_piece(pass, program, start, (size_t)count);
+		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count))
 			error = &error_no_memory;
 	}
-	for (size_t i = 0; !error && memory >= 0 && i < pages.runs.count; i++)
-		error = copy_run(recorder, recorder->code.processes.count - 1, memory, &pages.runs.items[i]);
+	pass->spent_ns += clock_now_ns() - begin_ns;
+	return error;
+}
+
+static struct mmt_error *read_program(struct pass *pass, size_t index)
+{
+	struct recorder *recorder = pass->recorder;
+	struct generating_program *program = &recorder->generated.programs.items[index];
+	struct process_residency pages = {0};
+	struct mmt_error *error = NULL;
+
+	if (program->ended || (!pass->at_end && program->from_ns > pass->now_ns))
+		return NULL;
+	if (!program->opened || (pass->at_end && program->memory < 0))
+		open_program(program, pass->at_end);
+	if (program->memory >= 0)
+		error = find_pages(program, &pages);
+	for (size_t i = 0; !error && i < pages.runs.count && pass->bytes_left >= program->pages.page_bytes; i++) {
+		uint64_t position = pages.runs.items[i].start;
+
+		while (!error && position < pages.runs.items[i].end) {
+			error = read_piece(pass, program, &pages.runs.items[i], &position);
+			if (!error)
+				error = drain_filling_rings(recorder);
+			/* Draining may have moved the programs, or ended this one. */
+			program = &recorder->generated.programs.items[index];
+			if (program->memory < 0 || pass->bytes_left < program->pages.page_bytes)
+				break;
+		}
+		if (program->memory < 0)
+			break;
+	}
 	vector_deinit(&pages.runs);
 	return error;
 }
 
-struct mmt_error *generated_code_copy(struct recorder *recorder)
+static struct mmt_error *read_programs(struct pass *pass)
 {
-	struct mmt_error *error = NULL;
+	struct generated_code *generated = &pass->recorder->generated;
+	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
+	size_t count = generated->programs.count;
+	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
-	buffer_init(&recorder->code.bytes, CODE_BYTES_MAX);
-	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
-		error = copy_process(recorder, &recorder->final_ranges.items[i]);
-	if (!error && recorder->code_bytes >= CODE_BYTES_MAX)
+	pass->piece = piece;
+	for (size_t i = 0; !error && i < count; i++)
+		error = read_program(pass, (generated->turn + i) % count);
+	generated->turn++;
+	return error;
+}
+
+struct mmt_error *generated_code_read(struct recorder *recorder)
+{
+	struct generated_code *generated = &recorder->generated;
+	struct pass pass = {.recorder = recorder,
+			    .now_ns = generated->programs.count ? clock_now_ns() : 0,
+			    .bytes_left = READ_BYTES_MAX,
+			    .trust_ranges = !recorder->options->lean};
+	struct mmt_error *error;
+
+	if (!generated->programs.count || pass.now_ns < generated->next_ns)
+		return NULL;
+	generated->spent_ns -= (int64_t)((pass.now_ns - generated->read_ns) / TIME_SHARE);
+	if (generated->spent_ns < 0)
+		generated->spent_ns = 0;
+	generated->read_ns = pass.now_ns;
+	if (generated->spent_ns > SPENT_NS_MAX)
+		return NULL;
+	pass.due_ns = pass.now_ns;
+	error = read_programs(&pass);
+	generated->next_ns = pass.now_ns + INTERVAL_NS;
+	generated->spent_ns += (int64_t)pass.spent_ns;
+	return error;
+}
+
+static int compare_pages(const void *first, const void *second)
+{
+	uint64_t a = ((const struct code_page *)first)->address, b = ((const struct code_page *)second)->address;
+
+	return a < b ? -1 : a > b;
+}
+
+static int compare_changes(const void *first, const void *second)
+{
+	uint64_t a = ((const struct code_change *)first)->until_ns, b = ((const struct code_change *)second)->until_ns;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The pages are not found by their addresses any more. */
+static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *copies)
+{
+	struct code_pages *pages = &program->pages;
+	struct process_code *process;
+
+	if (!pages->items.count)
+		return NULL;
+	process = vector_append(&copies->processes);
+	if (!process)
+		return &error_no_memory;
+	process->pid = program->pid;
+	process->until_ns = program->until_ns;
+	qsort(pages->items.items, pages->items.count, sizeof(*pages->items.items), compare_pages);
+	for (size_t i = 0; i < pages->items.count; i++) {
+		const struct code_page *page = &pages->items.items[i];
+
+		if (page->offset != CODE_PAGE_BLANK &&
+		    !code_copies_add(process, page->address, pages->page_bytes, page->offset))
+			return &error_no_memory;
+	}
+	if (pages->changes.count)
+		qsort(pages->changes.items, pages->changes.count, sizeof(*pages->changes.items), compare_changes);
+	for (size_t i = 0; i < pages->changes.count; i++) {
+		if (!vector_push(&process->changes, pages->changes.items[i]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *generated_code_finish(struct recorder *recorder)
+{
+	struct generated_code *generated = &recorder->generated;
+	struct pass pass = {.recorder = recorder,
+			    .now_ns = clock_now_ns(),
+			    .due_ns = UINT64_MAX,
+			    .bytes_left = ANY_BYTES,
+			    .at_end = true,
+			    .trust_ranges = true};
+	struct mmt_error *error = NULL;
+	bool cut = false;
+
+	if (!generated->programs.count)
+		return NULL;
+	error = read_programs(&pass);
+	for (size_t i = 0; !error && i < generated->programs.count; i++) {
+		const struct generating_program *program = &generated->programs.items[i];
+
+		cut |= program->ranges.cut || program->pages.items.count >= CODE_PAGES_MAX ||
+		       generated->bytes.size + program->pages.page_bytes > generated->bytes.maximum;
+		error = hand_over(&generated->programs.items[i], &recorder->code);
+	}
+	recorder->code.bytes = generated->bytes;
+	generated->bytes = (struct buffer){0};
+	if (!error && cut)
 		recorder_message(recorder, true,
 				 "not all generated code is copied: a recording may have %u MiB of it; callers of code "
 				 "without frame pointers may be missing",

@@ -1,15 +1,71 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bytes of generated code, for stacks of code that keeps no frame pointers: read when recording ends, without
- * stopping the process, of those that live then. Only pages that are in memory are read: no page is made for it.
+ * The bytes of generated code, for stacks of code that keeps no frame pointers: read while its process lives and when
+ * recording ends, without stopping the process. Only pages that are in memory are read: no page is made for it.
  */
 #ifndef CAPTURE_GENERATED_CODE_H
 #define CAPTURE_GENERATED_CODE_H
 
-#include "base/error.h"
-#include "capture/recorder.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/* Of the executable mappings in the final snapshots, CODE_BYTES_MAX in all, into recorder->code. */
-struct mmt_error *generated_code_copy(struct recorder *recorder) MMT_MUST_CHECK;
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/code-pages.h"
+#include "capture/code-ranges.h"
+#include "capture/residency.h"
+
+struct recorder;
+
+/* One program of a process. */
+struct generating_program {
+	pid_t pid;
+	uint64_t until_ns; /* as in struct process_code */
+	uint64_t from_ns;  /* not read before */
+	bool opened;	   /* or tried to */
+	bool ended;
+	int memory, maps; /* of the memory that it had then, whatever the process executes later; -1: none */
+	struct residency_reader pagemap;
+	struct code_ranges ranges;
+	struct code_pages pages;
+};
+
+struct generated_code {
+	VECTOR(struct generating_program) programs;
+	struct map program_of_pid; /* of those that have not ended */
+	struct buffer bytes;	   /* of all their pages: CODE_BYTES_MAX */
+	uint64_t read_ns, next_ns; /* when pages were read last, and are to be again */
+	int64_t spent_ns;	   /* on it, beyond the share of the time that has passed since */
+	size_t turn;		   /* whose pages come first then */
+};
+
+/* Accepts a zeroed value. */
+void generated_code_deinit(struct generated_code *generated);
+
+/* What is mapped there from now on; of a process that has just been forked: what it has of its parent, and will mostly
+ * leave behind soon. */
+struct mmt_error *generated_code_note(struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end,
+				      uint32_t protection, const char *path, bool forked) MMT_MUST_CHECK;
+
+/* Another program, or another process of this number, began then. */
+void generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns);
+/* The process has ended; its number is not given again yet. */
+void generated_code_end_process(struct recorder *recorder, pid_t pid);
+/* A thread of it has: perhaps the others end, too. */
+void generated_code_note_exit(struct recorder *recorder, pid_t pid);
+/* All its mappings are about to be noted. */
+void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid);
+
+/*
+ * Now and then, while recording: what has been generated since. Takes a small part of the time, few bytes at once.
+ * Drains the rings when they fill meanwhile. Errors: those of draining, and no memory.
+ */
+struct mmt_error *generated_code_read(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* When recording ends: what the programs that live have now; then all that was ever read into recorder->code. */
+struct mmt_error *generated_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

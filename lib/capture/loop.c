@@ -83,6 +83,9 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
+		/* Its number may have been given again. */
+		if (known_processes_find(&recorder->processes, process->pid) == process)
+			generated_code_end_process(recorder, process->pid);
 		/* Draining, it may add processes, which moves them. */
 		error = perf_maps_copy(recorder, i);
 		ask_runtime_ended(recorder, &recorder->processes.items.items[i]);
@@ -296,6 +299,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			snapshot_ns = next_snapshot_ns(recorder);
 		}
 		note_perf_maps(recorder, &noted_ns);
+		if (!error)
+			error = generated_code_read(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
 			if (!error)
@@ -474,8 +479,7 @@ void loop_stop(struct recorder *recorder)
 				 recorder->old_maps.count == 1 ? "perf map is" : "perf maps are",
 				 recorder->old_maps.count == 1 ? "its" : "their", (int)recorder->old_maps.first,
 				 recorder->old_maps.count == 1 ? "" : " and others");
-	if (recorder->options->code == MMT_CODE_ALL)
-		recorder_keep_failure(recorder, generated_code_copy(recorder));
+	recorder_keep_failure(recorder, generated_code_finish(recorder));
 	recorder_keep_failure(recorder,
 			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
 }

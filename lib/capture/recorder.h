@@ -18,6 +18,7 @@
 #include "capture/command.h"
 #include "capture/cpus.h"
 #include "capture/events.h"
+#include "capture/generated-code.h"
 #include "capture/in-flight.h"
 #include "capture/jitdumps.h"
 #include "capture/known-processes.h"
@@ -31,10 +32,9 @@
 #include "trace/sections.h"
 #include "trace/writer.h"
 
-/* A mapping of the last snapshot, for residency and generated code. */
+/* A mapping of the last snapshot, for residency. */
 struct mapped_range {
 	uint64_t start, end;
-	bool generated; /* executable, see code_copies_is_wanted() */
 };
 
 struct process_ranges {
@@ -64,8 +64,8 @@ struct recorder {
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
 	struct kept_images images;
-	struct code_copies code;
-	uint64_t code_bytes;			    /* in it: at most CODE_BYTES_MAX */
+	struct generated_code generated;
+	struct code_copies code;		    /* of it, at the end */
 	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
 	uint32_t callchain_limit;
 

@@ -77,14 +77,16 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		return NULL;
 	}
 	if (reading->ranges && line.protection != PROT_NONE) {
-		struct mapped_range range = {line.start, line.end,
-					     line.protection & PROT_EXEC && code_copies_is_wanted(line.path)};
+		struct mapped_range range = {line.start, line.end};
 
 		if (!vector_push(&reading->ranges->ranges, range))
 			return &error_no_memory;
 	}
 	reading->recorder->snapshot_lines++;
 	error = append_line(reading, &line);
+	if (!error)
+		error = generated_code_note(reading->recorder, reading->pid, line.start, line.end, line.protection,
+					    line.path, reading->kind == SNAPSHOT_FIRST);
 	if (!error && line.protection & PROT_EXEC) {
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
 							 line.device_minor, line.inode, line.path};
@@ -218,6 +220,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 		if (!reading.ranges)
 			return &error_no_memory;
 		reading.ranges->pid = pid;
+		generated_code_begin_snapshot(recorder, pid);
 	}
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);

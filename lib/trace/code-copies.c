@@ -6,9 +6,11 @@
 #include "trace/format.h"
 #include "trace/sections.h"
 
-#define CODE_VERSION 1
-#define PROCESS_BYTES 8 /* with no run */
+#define CODE_VERSION 2
+#define TIMES_VERSION 2 /* and later: a process has until_ns and changes */
+#define PROCESS_BYTES 8 /* with no run, at least */
 #define RUN_BYTES 16	/* with no code */
+#define CHANGE_BYTES 24 /* the same */
 
 bool code_copies_is_generated(const char *path)
 {
@@ -26,28 +28,67 @@ bool code_copies_is_wanted(const char *path)
 
 void code_copies_deinit(struct code_copies *copies)
 {
-	for (size_t i = 0; i < copies->processes.count; i++)
+	for (size_t i = 0; i < copies->processes.count; i++) {
 		vector_deinit(&copies->processes.items[i].runs);
+		vector_deinit(&copies->processes.items[i].changes);
+	}
 	vector_deinit(&copies->processes);
 	buffer_deinit(&copies->bytes);
 }
 
-struct mmt_error *code_copies_add(struct code_copies *copies, struct process_code *process, uint64_t start,
-				  const void *bytes, size_t size)
+bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset)
 {
-	struct code_run run = {.start = start, .size = size, .offset = copies->bytes.size};
+	struct code_run run = {.start = start, .size = size, .offset = offset};
 	struct code_run *last = process->runs.count ? &process->runs.items[process->runs.count - 1] : NULL;
 
 	if (last && start < last->start + last->size)
-		return NULL;
-	buffer_put(&copies->bytes, bytes, size);
-	if (copies->bytes.error)
-		return buffer_finish(&copies->bytes);
-	if (last && last->start + last->size == start && last->offset + last->size == run.offset) {
+		return true;
+	if (last && last->start + last->size == start && last->offset + last->size == offset) {
 		last->size += size;
-		return NULL;
+		return true;
 	}
-	return vector_push(&process->runs, run) ? NULL : &error_no_memory;
+	return vector_push(&process->runs, run);
+}
+
+/* Runs that lie one behind the other are one. The place behind the last of them. */
+static size_t find_end(const struct process_code *process, size_t first, uint64_t *size_ret)
+{
+	const struct code_run *runs = process->runs.items;
+	size_t end = first + 1;
+
+	*size_ret = runs[first].size;
+	while (end < process->runs.count && runs[end].start == runs[first].start + *size_ret)
+		*size_ret += runs[end++].size;
+	return end;
+}
+
+static void encode_process(const struct code_copies *copies, const struct process_code *process, struct buffer *plain)
+{
+	uint32_t count = 0;
+	uint64_t size;
+
+	for (size_t i = 0; i < process->runs.count; i = find_end(process, i, &size))
+		count++;
+	buffer_put_u32(plain, (uint32_t)process->pid);
+	buffer_put_u32(plain, count);
+	buffer_put_u64(plain, process->until_ns);
+	buffer_put_u32(plain, (uint32_t)process->changes.count);
+	for (size_t i = 0, end; i < process->runs.count; i = end) {
+		end = find_end(process, i, &size);
+		buffer_put_u64(plain, process->runs.items[i].start);
+		buffer_put_u64(plain, size);
+		for (size_t j = i; j < end; j++)
+			buffer_put(plain, copies->bytes.data + process->runs.items[j].offset,
+				   process->runs.items[j].size);
+	}
+	for (size_t i = 0; i < process->changes.count; i++) {
+		const struct code_change *change = &process->changes.items[i];
+
+		buffer_put_u64(plain, change->start);
+		buffer_put_u64(plain, change->size);
+		buffer_put_u64(plain, change->until_ns);
+		buffer_put(plain, copies->bytes.data + change->offset, change->size);
+	}
 }
 
 struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer)
@@ -56,28 +97,61 @@ struct mmt_error *code_copies_encode(const struct code_copies *copies, struct bu
 
 	buffer_init(&plain, LIMIT_CODE_BYTES);
 	buffer_put_u32(&plain, (uint32_t)copies->processes.count);
-	for (size_t i = 0; i < copies->processes.count; i++) {
-		const struct process_code *process = &copies->processes.items[i];
-
-		buffer_put_u32(&plain, (uint32_t)process->pid);
-		buffer_put_u32(&plain, (uint32_t)process->runs.count);
-		for (size_t j = 0; j < process->runs.count; j++) {
-			const struct code_run *run = &process->runs.items[j];
-
-			buffer_put_u64(&plain, run->start);
-			buffer_put_u64(&plain, run->size);
-			buffer_put(&plain, copies->bytes.data + run->offset, run->size);
-		}
-	}
+	for (size_t i = 0; i < copies->processes.count; i++)
+		encode_process(copies, &copies->processes.items[i], &plain);
 	return sections_pack(&plain, CODE_VERSION, buffer);
 }
 
-static struct mmt_error *decode_process(struct bytes *bytes, struct process_code *process)
+static const struct code_run *find_run(const struct process_code *process, uint64_t address)
 {
-	uint64_t count, previous = 0;
+	size_t low = 0, high = process->runs.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct code_run *run = &process->runs.items[middle];
+
+		if (address < run->start)
+			high = middle;
+		else if (address - run->start >= run->size)
+			low = middle + 1;
+		else
+			return run;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, struct process_code *process)
+{
+	uint64_t previous_ns = 0;
+
+	count = bytes_count(bytes, count, CHANGE_BYTES, LIMIT_CODE_BYTES / CHANGE_BYTES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct code_change change = {.start = bytes_u64(bytes)};
+		uint64_t size = bytes_u64(bytes);
+		const struct code_run *run = find_run(process, change.start);
+
+		change.until_ns = bytes_u64(bytes);
+		change.size = (size_t)bytes_count(bytes, size, 1, LIMIT_CODE_BYTES);
+		change.offset = (size_t)(bytes->position - bytes->start);
+		bytes_skip(bytes, change.size);
+		if (!run || change.size > run->size - (change.start - run->start) || change.until_ns < previous_ns)
+			bytes_fail(bytes, "changes of code where there is none, or out of order");
+		previous_ns = change.until_ns;
+		if (bytes_ok(bytes) && !vector_push(&process->changes, change))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_process(struct bytes *bytes, uint32_t version, struct process_code *process)
+{
+	uint64_t count, change_count = 0, previous = 0;
 
 	process->pid = (int32_t)bytes_u32(bytes);
 	count = bytes_u32(bytes);
+	process->until_ns = version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
+	if (version >= TIMES_VERSION)
+		change_count = bytes_u32(bytes);
 	count = bytes_count(bytes, count, RUN_BYTES, LIMIT_CODE_BYTES / RUN_BYTES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct code_run run = {.start = bytes_u64(bytes)};
@@ -93,7 +167,7 @@ static struct mmt_error *decode_process(struct bytes *bytes, struct process_code
 		if (bytes_ok(bytes) && !vector_push(&process->runs, run))
 			return &error_no_memory;
 	}
-	return NULL;
+	return decode_changes(bytes, change_count, process);
 }
 
 struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret)
@@ -113,7 +187,7 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct c
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
 		struct process_code *process = vector_append(&copies.processes);
 
-		error = process ? decode_process(&inner, process) : &error_no_memory;
+		error = process ? decode_process(&inner, version, process) : &error_no_memory;
 	}
 	if (!error)
 		error = bytes_finish(&inner, what);
@@ -124,31 +198,18 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct c
 	return error;
 }
 
-const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid)
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns)
 {
+	const struct process_code *found = NULL;
+
 	for (size_t i = 0; i < copies->processes.count; i++) {
-		if (copies->processes.items[i].pid == pid)
-			return &copies->processes.items[i];
+		const struct process_code *process = &copies->processes.items[i];
+
+		if (process->pid == pid && process->until_ns > began_ns &&
+		    (!found || process->until_ns < found->until_ns))
+			found = process;
 	}
-	return NULL;
-}
-
-static const struct code_run *find_run(const struct process_code *process, uint64_t address)
-{
-	size_t low = 0, high = process->runs.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct code_run *run = &process->runs.items[middle];
-
-		if (address < run->start)
-			high = middle;
-		else if (address - run->start >= run->size)
-			low = middle + 1;
-		else
-			return run;
-	}
-	return NULL;
+	return found;
 }
 
 size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * FEATURE_MMTRACE_CODE: the bytes of generated code, as they were when recording ended. What was generated at a place
- * before, and replaced or freed, is not among them.
+ * FEATURE_MMTRACE_CODE: the bytes of generated code, as they were last seen, by process and program.  Other code that
+ * was seen at a place before is among their changes.
  */
 #ifndef TRACE_CODE_COPIES_H
 #define TRACE_CODE_COPIES_H
@@ -22,9 +22,20 @@ struct code_run {
 	size_t offset; /* in code_copies.bytes */
 };
 
+/* What was there before other code was. */
+struct code_change {
+	uint64_t start; /* within one run */
+	size_t size;
+	size_t offset;	   /* in code_copies.bytes */
+	uint64_t until_ns; /* when it was seen last */
+};
+
 struct process_code {
 	int32_t pid;
-	VECTOR(struct code_run) runs; /* ascending, disjoint */
+	uint64_t until_ns; /* when another program took its place in the process, or another process its number;
+			      UINT64_MAX: never */
+	VECTOR(struct code_run) runs;	    /* ascending, disjoint */
+	VECTOR(struct code_change) changes; /* ascending by time */
 };
 
 struct code_copies {
@@ -42,16 +53,16 @@ bool code_copies_is_wanted(const char *path);
 /* Accepts a zeroed value. */
 void code_copies_deinit(struct code_copies *copies);
 
-/* The next bytes of a process, into copies->bytes, which has been initialised; what lies below its last is left out. */
-struct mmt_error *code_copies_add(struct code_copies *copies, struct process_code *process, uint64_t start,
-				  const void *bytes, size_t size) MMT_MUST_CHECK;
+/* The next bytes of a process, which lie at `offset` in code_copies.bytes; what lies below its last is left out. False:
+ * out of memory. */
+bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset);
 
 /* As the other sections that are compressed: see sections.h. */
 struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret) MMT_MUST_CHECK;
 
-/* NULL: none of that process. */
-const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid);
+/* Of the program that began in the process at this time; NULL: none. */
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns);
 
 /* At most `size` bytes from `address` on; their number, 0: none. Borrowed. */
 size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,

@@ -13,11 +13,18 @@ rounds=50
 stack_bytes=65280
 build_program erlc -o "$directory" "$stack_sources/program.erl"
 
-# erlang_case TITLE [OPTION]...
+# erlang_case TITLE [OPTION]...: of a program that lives when recording ends, and of one that does not.
 erlang_case() {
 	echo "$1"
-	shift
-	record_living_stacks erl "$@" -noshell -run program start $rounds wait
+	record_living_stacks erl "${@:2}" -noshell -run program start $rounds wait
+	expect_erlang_stacks
+	echo "$1, and it ends"
+	record_stacks erl "${@:2}" -noshell -run program start $rounds run
+	# The script that starts it, and its helpers, have no names for their _start.
+	stack_entries+='|^[?]@'
+	expect_erlang_stacks
+}
+expect_erlang_stacks() {
 	expect_whole_stacks $((4 * rounds)) other_stack
 	expect_json '[.groups[] | select(all(.frames[]; .kind != "jit")) | .stack_end] | unique | . - ["entry"] == []'
 	expect_json '[.groups[] | select(any(.frames[]; .kind == "jit")) |

@@ -61,16 +61,23 @@ expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
 # Without the option a chain of frame pointers leads past compiled methods. Where the recording has their code, their
 # instructions tell the callers: the same stacks as above, and nothing to say. Code that was replaced since is not there;
 # such a stack says that it ends.
+expect_java_by_instructions() {
+	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
+	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
+	expect_compiled $((rounds - 10))
+	expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+}
+plain_java=(java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -Xcomp -XX:-Inline -XX:-TieredCompilation)
 living_options=(--ask-runtime)
-record_living_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -Xcomp -XX:-Inline \
-	-XX:-TieredCompilation Program $rounds wait
-expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
-expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
-expect_compiled $((rounds - 10))
-expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+echo 'no frame pointers'
+record_living_stacks "${plain_java[@]}" Program $rounds wait
+expect_java_by_instructions
+echo 'no frame pointers, and it ends'
+record_stacks "${plain_java[@]}" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit Program $rounds
+expect_java_by_instructions
 
-# Of a program that has ended there is no code: the report says so and what to do.
-record_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -XX:+UnlockDiagnosticVMOptions \
-	-XX:+DumpPerfMapAtExit Program 10
+# Where no code is copied the report says so and what to do.
+living_options=(--code none)
+record_living_stacks "${plain_java[@]}" Program $rounds wait
 expect_json 'any(.completeness.lacks[]; contains("was started with -XX:+PreserveFramePointer: without it"))'
 "$MMTRACE" report --no-pager -i "$recording" | tr '\n' ' ' | grep -q 'PreserveFramePointer' || fail "the text does not say so"

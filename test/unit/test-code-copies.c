@@ -9,7 +9,16 @@
 
 static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};
 
-/* Of process 42 two runs, the first in two pieces; of process 43 nothing. */
+static void add(struct code_copies *copies, struct process_code *process, uint64_t start, const void *bytes,
+		size_t size)
+{
+	size_t offset = copies->bytes.size;
+
+	buffer_put(&copies->bytes, bytes, size);
+	ck_assert(code_copies_add(process, start, size, offset));
+}
+
+/* Of process 42 two runs, the first in three pieces that do not lie in order; of process 43 nothing. */
 static struct code_copies make_copies(void)
 {
 	struct code_copies copies = {0};
@@ -19,12 +28,17 @@ static struct code_copies make_copies(void)
 	process = vector_append(&copies.processes);
 	ck_assert_ptr_nonnull(process);
 	process->pid = 42;
-	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1000, first, 4));
-	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1004, first + 4, 2));
-	ck_assert_ptr_null(code_copies_add(&copies, process, 0x2000, second, sizeof(second)));
+	process->until_ns = UINT64_MAX;
+	buffer_put(&copies.bytes, first + 5, 1);
+	add(&copies, process, 0x1000, first, 4);
+	add(&copies, process, 0x1004, first + 4, 1);
+	ck_assert(code_copies_add(process, 0x1005, 1, 0));
+	ck_assert_uint_eq(process->runs.count, 2);
+	add(&copies, process, 0x2000, second, sizeof(second));
 	process = vector_append(&copies.processes);
 	ck_assert_ptr_nonnull(process);
 	process->pid = 43;
+	process->until_ns = UINT64_MAX;
 	return copies;
 }
 
@@ -49,11 +63,11 @@ START_TEST(round_trip)
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies));
 	ck_assert_uint_eq(copies.processes.count, 2);
-	process = code_copies_find(&copies, 42);
+	process = code_copies_find(&copies, 42, 0);
 	ck_assert_ptr_nonnull(process);
 	ck_assert_uint_eq(process->runs.count, 2);
-	ck_assert_uint_eq(code_copies_find(&copies, 43)->runs.count, 0);
-	ck_assert_ptr_null(code_copies_find(&copies, 44));
+	ck_assert_uint_eq(code_copies_find(&copies, 43, 0)->runs.count, 0);
+	ck_assert_ptr_null(code_copies_find(&copies, 44, 0));
 
 	ck_assert_uint_eq(code_copies_at(&copies, process, 0x1001, 100, &code), 5);
 	ck_assert_mem_eq(code, first + 1, 5);
@@ -131,11 +145,42 @@ START_TEST(overlaps_are_left_out)
 	struct code_copies copies = make_copies();
 	struct process_code *process = &copies.processes.items[0];
 
-	ck_assert_ptr_null(code_copies_add(&copies, process, 0x2002, second, sizeof(second)));
-	ck_assert_ptr_null(code_copies_add(&copies, process, 0x1000, second, sizeof(second)));
-	ck_assert_uint_eq(process->runs.count, 2);
-	ck_assert_uint_eq(copies.bytes.size, sizeof(first) + sizeof(second));
+	ck_assert(code_copies_add(process, 0x2002, sizeof(second), 0));
+	ck_assert(code_copies_add(process, 0x1000, sizeof(second), 0));
+	ck_assert_uint_eq(process->runs.count, 3);
 	code_copies_deinit(&copies);
+}
+END_TEST
+
+/* What is at an address is another program's behind an exec: each has its own, to the one that began last and later. */
+START_TEST(programs_of_one_process)
+{
+	static const uint64_t ends[] = {500, UINT64_MAX, 300};
+	struct code_copies copies = {0}, decoded = {0};
+	struct buffer buffer;
+	struct bytes bytes;
+
+	buffer_init(&copies.bytes, 1024);
+	for (size_t i = 0; i < 3; i++) {
+		struct process_code *process = vector_append(&copies.processes);
+
+		ck_assert_ptr_nonnull(process);
+		process->pid = 42;
+		process->until_ns = ends[i];
+		add(&copies, process, 0x1000 + i, first, 1);
+	}
+	buffer_init(&buffer, 4096);
+	ck_assert_ptr_null(code_copies_encode(&copies, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
+	ck_assert_uint_eq(code_copies_find(&decoded, 42, 0)->runs.items[0].start, 0x1002);
+	ck_assert_uint_eq(code_copies_find(&decoded, 42, 299)->runs.items[0].start, 0x1002);
+	ck_assert_uint_eq(code_copies_find(&decoded, 42, 300)->runs.items[0].start, 0x1000);
+	ck_assert_uint_eq(code_copies_find(&decoded, 42, 500)->runs.items[0].start, 0x1001);
+	ck_assert_ptr_null(code_copies_find(&decoded, 43, 0));
+	code_copies_deinit(&decoded);
+	code_copies_deinit(&copies);
+	buffer_deinit(&buffer);
 }
 END_TEST
 
@@ -176,6 +221,7 @@ int main(void)
 	tcase_add_test(tests, cut_anywhere);
 	tcase_add_loop_test(tests, lies, 0, 5);
 	tcase_add_test(tests, overlaps_are_left_out);
+	tcase_add_test(tests, programs_of_one_process);
 	tcase_add_test(tests, names);
 	tcase_add_test(tests, of_a_newer_version);
 	suite_add_tcase(suite, tests);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where a process has executable memory that is no program file: ranges that come and go. Pure. */
+#ifndef CAPTURE_CODE_RANGES_H
+#define CAPTURE_CODE_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+
+#define CODE_RANGES_MAX 16384
+
+struct code_range {
+	uint64_t start, end;
+};
+
+struct code_ranges {
+	VECTOR(struct code_range) items; /* ascending, disjoint, not adjacent */
+	bool cut;			 /* there were more than CODE_RANGES_MAX */
+};
+
+/* Accepts a zeroed value. */
+void code_ranges_deinit(struct code_ranges *ranges);
+
+/* False: out of memory. */
+bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
+/* Something else is there now. */
+bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end);
+void code_ranges_clear(struct code_ranges *ranges);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where generated code is, which of its pages are read again when, and what is kept of them. */
+#include <check.h>
+#include <string.h>
+
+#include "capture/code-pages.h"
+#include "capture/code-ranges.h"
+#include "support/run-suite.h"
+
+enum { PAGE = 4096, AGAIN = CODE_PAGE_AGAIN_NS };
+
+static struct code_pages pages;
+static struct buffer bytes;
+static uint8_t page[PAGE];
+
+static void set_up(void)
+{
+	pages = (struct code_pages){.page_bytes = PAGE};
+	buffer_init(&bytes, 4 * PAGE);
+}
+
+static void tear_down(void)
+{
+	code_pages_deinit(&pages);
+	buffer_deinit(&bytes);
+}
+
+static void put(uint64_t address, int value, size_t size, uint64_t now_ns)
+{
+	memset(page, 0, sizeof(page));
+	memset(page, value, size);
+	ck_assert_ptr_null(code_pages_put(&pages, &bytes, address, page, now_ns));
+}
+
+static bool due(uint64_t address, uint64_t now_ns)
+{
+	uint64_t start;
+
+	return code_pages_due(&pages, address, address + PAGE, PAGE, now_ns, &start) == PAGE;
+}
+
+START_TEST(read_again_while_it_changes)
+{
+	uint64_t now_ns = 1000;
+
+	ck_assert(due(PAGE, now_ns));
+	put(PAGE, 1, 100, now_ns);
+	ck_assert(!due(PAGE, now_ns + AGAIN - 1));
+	ck_assert(due(PAGE, now_ns + AGAIN));
+	put(PAGE, 1, 200, now_ns += AGAIN);
+	ck_assert(due(PAGE, now_ns + AGAIN));
+	put(PAGE, 1, 200, now_ns += AGAIN);
+	ck_assert(!due(PAGE, now_ns + AGAIN));
+	ck_assert(due(PAGE, now_ns + 2 * AGAIN));
+	for (int i = 0; i < 20; i++)
+		put(PAGE, 1, 200, now_ns += CODE_PAGE_AGAIN_NS_MAX);
+	ck_assert(due(PAGE, now_ns + CODE_PAGE_AGAIN_NS_MAX));
+	ck_assert(!due(PAGE, now_ns + CODE_PAGE_AGAIN_NS_MAX / 2));
+	put(PAGE, 2, 200, now_ns += CODE_PAGE_AGAIN_NS_MAX);
+	ck_assert(due(PAGE, now_ns + AGAIN));
+	ck_assert_uint_eq(pages.items.count, 1);
+}
+END_TEST
+
+START_TEST(due_pages_in_a_row)
+{
+	uint64_t start;
+
+	put(2 * PAGE, 1, 1, 1000);
+	ck_assert_uint_eq(code_pages_due(&pages, PAGE, 8 * PAGE, 8 * PAGE, 1000, &start), PAGE);
+	ck_assert_uint_eq(start, PAGE);
+	ck_assert_uint_eq(code_pages_due(&pages, 2 * PAGE, 8 * PAGE, 3 * PAGE, 1000, &start), 3 * PAGE);
+	ck_assert_uint_eq(start, 3 * PAGE);
+	ck_assert_uint_eq(code_pages_due(&pages, 2 * PAGE, 3 * PAGE, PAGE, 1000, &start), 0);
+	ck_assert_uint_eq(code_pages_due(&pages, 2 * PAGE, 3 * PAGE, PAGE, UINT64_MAX, &start), PAGE);
+}
+END_TEST
+
+/* Nothing of a blank page, and of one that becomes blank what it was. */
+START_TEST(blank_pages)
+{
+	put(PAGE, 0, PAGE, 1000);
+	ck_assert_uint_eq(bytes.size, 0);
+	put(PAGE, 1, 100, 2000);
+	put(PAGE, 0, PAGE, 3000);
+	ck_assert_uint_eq(bytes.size, PAGE);
+	ck_assert_uint_eq(bytes.data[99], 1);
+	ck_assert_uint_eq(pages.changes.count, 0);
+}
+END_TEST
+
+/* Other code leaves what it replaces; more code behind it, or a call that is put in, does not. */
+START_TEST(replaced_code)
+{
+	put(PAGE, 1, 100, 1000);
+	put(PAGE, 1, 200, 2000);
+	memset(page + 40, 7, CODE_CHANGE_BYTES - 1);
+	ck_assert_ptr_null(code_pages_put(&pages, &bytes, PAGE, page, 3000));
+	ck_assert_uint_eq(pages.changes.count, 0);
+	memset(page + 40, 8, CODE_CHANGE_BYTES);
+	ck_assert_ptr_null(code_pages_put(&pages, &bytes, PAGE, page, 4000));
+	ck_assert_uint_eq(pages.changes.count, 1);
+	ck_assert_uint_eq(pages.changes.items[0].start, PAGE + 40);
+	ck_assert_uint_eq(pages.changes.items[0].size, CODE_CHANGE_BYTES);
+	ck_assert_uint_eq(pages.changes.items[0].until_ns, 3000);
+	ck_assert_uint_eq(bytes.data[pages.changes.items[0].offset], 7);
+	ck_assert_uint_eq(bytes.data[40], 8);
+}
+END_TEST
+
+START_TEST(never_more_than_there_is_room_for)
+{
+	for (uint64_t i = 1; i <= 6; i++)
+		put(i * PAGE, 1, PAGE - 1, 1000);
+	ck_assert_uint_eq(bytes.size, 4 * PAGE);
+	put(PAGE, 2, PAGE - 1, 2000);
+	ck_assert_uint_eq(pages.changes.count, 0);
+	ck_assert_uint_eq(bytes.data[0], 2);
+	ck_assert_uint_eq(bytes.size, 4 * PAGE);
+}
+END_TEST
+
+static void expect_ranges(const struct code_ranges *ranges, size_t count, const struct code_range *expected)
+{
+	ck_assert_uint_eq(ranges->items.count, count);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_uint_eq(ranges->items.items[i].start, expected[i].start);
+		ck_assert_uint_eq(ranges->items.items[i].end, expected[i].end);
+	}
+}
+
+START_TEST(ranges_come_and_go)
+{
+	struct code_ranges ranges = {0};
+
+	ck_assert(code_ranges_add(&ranges, 30, 40) && code_ranges_add(&ranges, 10, 20));
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 20}, {30, 40}});
+	ck_assert(code_ranges_add(&ranges, 20, 30));
+	expect_ranges(&ranges, 1, (struct code_range[]){{10, 40}});
+	ck_assert(code_ranges_remove(&ranges, 15, 20) && code_ranges_remove(&ranges, 40, 50));
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 15}, {20, 40}});
+	ck_assert(code_ranges_remove(&ranges, 12, 25));
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 12}, {25, 40}});
+	ck_assert(code_ranges_add(&ranges, 5, 60) && code_ranges_remove(&ranges, 0, 6));
+	expect_ranges(&ranges, 1, (struct code_range[]){{6, 60}});
+	ck_assert(code_ranges_remove(&ranges, 0, 100) && code_ranges_remove(&ranges, 1, 2));
+	expect_ranges(&ranges, 0, NULL);
+	for (uint64_t i = 0; i < CODE_RANGES_MAX + 5; i++)
+		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1));
+	ck_assert_uint_eq(ranges.items.count, CODE_RANGES_MAX);
+	ck_assert(ranges.cut);
+	code_ranges_deinit(&ranges);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("code pages");
+	TCase *tests = tcase_create("code pages");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, read_again_while_it_changes);
+	tcase_add_test(tests, due_pages_in_a_row);
+	tcase_add_test(tests, blank_pages);
+	tcase_add_test(tests, replaced_code);
+	tcase_add_test(tests, never_more_than_there_is_room_for);
+	tcase_add_test(tests, ranges_come_and_go);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
