@@ -44,9 +44,9 @@ static bool replace(struct code_ranges *ranges, size_t first, size_t end, const 
 	return true;
 }
 
-bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
+bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns)
 {
-	struct code_range merged = {start, end};
+	struct code_range merged = {start, end, noted_ns};
 	size_t first = find_first(ranges, start), last = first;
 
 	if (start >= end)
@@ -56,6 +56,7 @@ bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 
 		merged.start = range->start < merged.start ? range->start : merged.start;
 		merged.end = range->end > merged.end ? range->end : merged.end;
+		merged.noted_ns = range->noted_ns > merged.noted_ns ? range->noted_ns : merged.noted_ns;
 	}
 	if (first == last && ranges->items.count >= CODE_RANGES_MAX) {
 		ranges->cut = true;
@@ -76,9 +77,10 @@ bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end
 
 		/* Only the first and the last of them reach beyond. */
 		if (range.start < start)
-			left[count++] = (struct code_range){range.start, range.end < start ? range.end : start};
+			left[count++] =
+			    (struct code_range){range.start, range.end < start ? range.end : start, range.noted_ns};
 		if (range.end > end)
-			left[count++] = (struct code_range){end, range.end};
+			left[count++] = (struct code_range){end, range.end, range.noted_ns};
 	}
 	return first == last || replace(ranges, first, last, left, count);
 }
@@ -86,4 +88,15 @@ bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end
 void code_ranges_clear(struct code_ranges *ranges)
 {
 	ranges->items.count = 0;
+}
+
+void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ranges->items.count; i++) {
+		if (ranges->items.items[i].noted_ns > until_ns)
+			ranges->items.items[count++] = ranges->items.items[i];
+	}
+	ranges->items.count = count;
 }

@@ -13,6 +13,7 @@
 
 struct code_range {
 	uint64_t start, end;
+	uint64_t noted_ns; /* when it was there; of several that are one: the last time */
 };
 
 struct code_ranges {
@@ -24,9 +25,11 @@ struct code_ranges {
 void code_ranges_deinit(struct code_ranges *ranges);
 
 /* False: out of memory. */
-bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
+bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns);
 /* Something else is there now. */
 bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end);
 void code_ranges_clear(struct code_ranges *ranges);
+/* What was there until then is not there any more. */
+void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns);
 
 #endif

@@ -240,7 +240,9 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	recorder->summary.threads += new_thread;
 	if (error || pid == parent)
 		return error;
-	generated_code_end_program(recorder, pid, time_ns);
+	error = generated_code_end_program(recorder, pid, time_ns);
+	if (error)
+		return error;
 	process = known_processes_find(&recorder->processes, pid);
 	if (!process || process->ended)
 		process = known_processes_add(&recorder->processes, pid, false);
@@ -264,11 +266,14 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 {
 	pid_t pid = (pid_t)bytes_u32(&bytes);
 	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct mmt_error *error;
 	bool new_thread;
 
 	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return NULL;
-	generated_code_end_program(recorder, pid, time_ns);
+	error = generated_code_end_program(recorder, pid, time_ns);
+	if (error)
+		return error;
 	if (process) {
 		ask_runtime_forget(process);
 		process->exec_ns = process->program_ns = time_ns;
@@ -285,6 +290,7 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 {
 	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
 	struct known_process *process = known_processes_find(&recorder->processes, mapping.pid);
+	struct generated_mapping generated;
 	struct mmt_error *error;
 	uint64_t length;
 	uint32_t protection;
@@ -306,7 +312,9 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	if (!bytes_ok(&bytes))
 		return NULL;
-	error = generated_code_note(recorder, mapping.pid, mapping.start, mapping.end, protection, mapping.path, false);
+	generated = (struct generated_mapping){mapping.pid, mapping.start, mapping.end, time_ns,
+					       protection,  mapping.path,  false};
+	error = generated_code_note(recorder, &generated);
 	if (error || !(protection & PROT_EXEC))
 		return error;
 	if (process)

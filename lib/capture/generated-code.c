@@ -89,33 +89,51 @@ static struct generating_program *add_program(struct generated_code *generated, 
 	return NULL;
 }
 
-struct mmt_error *generated_code_note(struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end,
-				      uint32_t protection, const char *path, bool forked)
+struct mmt_error *generated_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
 {
 	struct generated_code *generated = &recorder->generated;
-	struct generating_program *program = find_program(generated, pid);
-	bool wanted = protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL && code_copies_is_wanted(path);
+	struct generating_program *program = find_program(generated, mapping->pid);
+	bool wanted = mapping->protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL &&
+		      code_copies_is_wanted(mapping->path);
+	bool noted;
 
 	if (!program && !wanted)
 		return NULL;
 	if (!program)
-		program = add_program(generated, pid, forked ? clock_now_ns() + FORKED_NS : 0);
-	if (program &&
-	    (wanted ? code_ranges_add(&program->ranges, start, end) : code_ranges_remove(&program->ranges, start, end)))
-		return NULL;
-	return &error_no_memory;
+		program = add_program(generated, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
+	if (!program)
+		return &error_no_memory;
+	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
+		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end);
+	return noted ? NULL : &error_no_memory;
 }
 
-void generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct generating_program *program = find_program(&recorder->generated, pid);
+	struct generated_code *generated = &recorder->generated;
+	struct generating_program *program = find_program(generated, pid), *next;
+	struct code_ranges ranges;
 
 	if (!program)
-		return;
+		return NULL;
+	code_ranges_forget(&program->ranges, time_ns);
+	program->from_ns = 0;
+	if (!program->ended && (!program->opened || program->opened_ns > time_ns))
+		return NULL;
 	program->until_ns = time_ns;
 	program->ended = true;
 	close_program(program);
-	map_remove(&recorder->generated.program_of_pid, (uint64_t)pid);
+	map_remove(&generated->program_of_pid, (uint64_t)pid);
+	ranges = program->ranges;
+	if (!ranges.items.count)
+		return NULL;
+	program->ranges = (struct code_ranges){0};
+	next = add_program(generated, pid, 0);
+	if (next)
+		next->ranges = ranges;
+	else
+		code_ranges_deinit(&ranges);
+	return next ? NULL : &error_no_memory;
 }
 
 void generated_code_end_process(struct recorder *recorder, pid_t pid)
@@ -151,6 +169,7 @@ static void open_program(struct generating_program *program, bool at_end)
 	char path[64];
 
 	program->opened = true;
+	program->opened_ns = clock_now_ns();
 	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
 	program->memory = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/maps", tid);

@@ -26,6 +26,7 @@ struct generating_program {
 	uint64_t until_ns; /* as in struct process_code */
 	uint64_t from_ns;  /* not read before */
 	bool opened;	   /* or tried to */
+	uint64_t opened_ns;
 	bool ended;
 	int memory, maps; /* of the memory that it had then, whatever the process executes later; -1: none */
 	struct residency_reader pagemap;
@@ -45,13 +46,22 @@ struct generated_code {
 /* Accepts a zeroed value. */
 void generated_code_deinit(struct generated_code *generated);
 
-/* What is mapped there from now on; of a process that has just been forked: what it has of its parent, and will mostly
- * leave behind soon. */
-struct mmt_error *generated_code_note(struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end,
-				      uint32_t protection, const char *path, bool forked) MMT_MUST_CHECK;
+/* What was mapped then; of a process that has just been forked: what it has of its parent, and will mostly leave behind
+ * soon. */
+struct generated_mapping {
+	pid_t pid;
+	uint64_t start, end, time_ns;
+	uint32_t protection;
+	const char *path;
+	bool forked;
+};
 
-/* Another program, or another process of this number, began then. */
-void generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns);
+struct mmt_error *generated_code_note(struct recorder *recorder,
+				      const struct generated_mapping *mapping) MMT_MUST_CHECK;
+
+/* Another program, or another process of this number, began then. What has been noted of a later time is its own: the
+ * rings, and snapshots, do not come in the order of time. */
+struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 /* The process has ended; its number is not given again yet. */
 void generated_code_end_process(struct recorder *recorder, pid_t pid);
 /* A thread of it has: perhaps the others end, too. */

@@ -84,9 +84,17 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 	}
 	reading->recorder->snapshot_lines++;
 	error = append_line(reading, &line);
-	if (!error)
-		error = generated_code_note(reading->recorder, reading->pid, line.start, line.end, line.protection,
-					    line.path, reading->kind == SNAPSHOT_FIRST);
+	if (!error) {
+		const struct generated_mapping mapping = {reading->pid,
+							  line.start,
+							  line.end,
+							  reading->line_ns,
+							  line.protection,
+							  line.path,
+							  reading->kind == SNAPSHOT_FIRST};
+
+		error = generated_code_note(reading->recorder, &mapping);
+	}
 	if (!error && line.protection & PROT_EXEC) {
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
 							 line.device_minor, line.inode, line.path};

@@ -126,6 +126,7 @@ static void expect_ranges(const struct code_ranges *ranges, size_t count, const 
 	for (size_t i = 0; i < count; i++) {
 		ck_assert_uint_eq(ranges->items.items[i].start, expected[i].start);
 		ck_assert_uint_eq(ranges->items.items[i].end, expected[i].end);
+		ck_assert_uint_eq(ranges->items.items[i].noted_ns, expected[i].noted_ns);
 	}
 }
 
@@ -133,22 +134,27 @@ START_TEST(ranges_come_and_go)
 {
 	struct code_ranges ranges = {0};
 
-	ck_assert(code_ranges_add(&ranges, 30, 40) && code_ranges_add(&ranges, 10, 20));
-	expect_ranges(&ranges, 2, (struct code_range[]){{10, 20}, {30, 40}});
-	ck_assert(code_ranges_add(&ranges, 20, 30));
-	expect_ranges(&ranges, 1, (struct code_range[]){{10, 40}});
+	ck_assert(code_ranges_add(&ranges, 30, 40, 5) && code_ranges_add(&ranges, 10, 20, 9));
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 20, 9}, {30, 40, 5}});
+	ck_assert(code_ranges_add(&ranges, 20, 30, 7));
+	expect_ranges(&ranges, 1, (struct code_range[]){{10, 40, 9}});
 	ck_assert(code_ranges_remove(&ranges, 15, 20) && code_ranges_remove(&ranges, 40, 50));
-	expect_ranges(&ranges, 2, (struct code_range[]){{10, 15}, {20, 40}});
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 15, 9}, {20, 40, 9}});
 	ck_assert(code_ranges_remove(&ranges, 12, 25));
-	expect_ranges(&ranges, 2, (struct code_range[]){{10, 12}, {25, 40}});
-	ck_assert(code_ranges_add(&ranges, 5, 60) && code_ranges_remove(&ranges, 0, 6));
-	expect_ranges(&ranges, 1, (struct code_range[]){{6, 60}});
+	expect_ranges(&ranges, 2, (struct code_range[]){{10, 12, 9}, {25, 40, 9}});
+	ck_assert(code_ranges_add(&ranges, 5, 60, 11) && code_ranges_remove(&ranges, 0, 6));
+	expect_ranges(&ranges, 1, (struct code_range[]){{6, 60, 11}});
 	ck_assert(code_ranges_remove(&ranges, 0, 100) && code_ranges_remove(&ranges, 1, 2));
 	expect_ranges(&ranges, 0, NULL);
 	for (uint64_t i = 0; i < CODE_RANGES_MAX + 5; i++)
-		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1));
+		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1, i));
 	ck_assert_uint_eq(ranges.items.count, CODE_RANGES_MAX);
 	ck_assert(ranges.cut);
+	code_ranges_forget(&ranges, CODE_RANGES_MAX - 3);
+	expect_ranges(
+	    &ranges, 2,
+	    (struct code_range[]){{10 * (CODE_RANGES_MAX - 2), 10 * (CODE_RANGES_MAX - 2) + 1, CODE_RANGES_MAX - 2},
+				  {10 * (CODE_RANGES_MAX - 1), 10 * (CODE_RANGES_MAX - 1) + 1, CODE_RANGES_MAX - 1}});
 	code_ranges_deinit(&ranges);
 }
 END_TEST

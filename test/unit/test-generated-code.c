@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which program of a process the generated code that is noted belongs to, in whatever order it is told of. */
+#include <check.h>
+#include <sys/mman.h>
+
+#include "capture/generated-code.h"
+#include "capture/recorder.h"
+#include "support/run-suite.h"
+
+enum { PID = 42 };
+
+static struct mmt_record_options options;
+static struct recorder recorder;
+
+static void set_up(void)
+{
+	options = (struct mmt_record_options){.code = MMT_CODE_ALL};
+	recorder = (struct recorder){.options = &options};
+}
+
+static void tear_down(void)
+{
+	generated_code_deinit(&recorder.generated);
+}
+
+static void note(uint64_t start, uint64_t time_ns, uint32_t protection, const char *path)
+{
+	const struct generated_mapping mapping = {PID, start, start + 1, time_ns, protection, path, false};
+
+	ck_assert_ptr_null(generated_code_note(&recorder, &mapping));
+}
+
+static void expect_programs(size_t count)
+{
+	ck_assert_uint_eq(recorder.generated.programs.count, count);
+}
+
+/* With one range at most. */
+static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t start)
+{
+	const struct generating_program *program;
+
+	ck_assert_uint_lt(index, recorder.generated.programs.count);
+	program = &recorder.generated.programs.items[index];
+	ck_assert_uint_eq(program->until_ns, until_ns);
+	ck_assert(program->ended == ended);
+	ck_assert_uint_eq(program->ranges.items.count, start != 0);
+	if (start)
+		ck_assert_uint_eq(program->ranges.items.items[0].start, start);
+}
+
+/* As when its memory was opened then. */
+static void open_at(size_t index, uint64_t time_ns)
+{
+	recorder.generated.programs.items[index].opened = true;
+	recorder.generated.programs.items[index].opened_ns = time_ns;
+}
+
+START_TEST(what_is_noted)
+{
+	note(1, 100, PROT_READ, "//anon");
+	note(2, 100, PROT_READ | PROT_EXEC, "/usr/lib/libc.so.6");
+	expect_programs(0);
+	note(3, 100, PROT_READ | PROT_EXEC, "//anon");
+	expect_program(0, UINT64_MAX, false, 3);
+	note(3, 200, PROT_READ, "//anon");
+	expect_program(0, UINT64_MAX, false, 0);
+	options.code = MMT_CODE_NONE;
+	note(3, 300, PROT_READ | PROT_EXEC, "//anon");
+	expect_program(0, UINT64_MAX, false, 0);
+	expect_programs(1);
+}
+END_TEST
+
+START_TEST(in_the_order_of_time)
+{
+	note(1, 100, PROT_EXEC, "");
+	open_at(0, 150);
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	expect_programs(1);
+	expect_program(0, 200, true, 0);
+	note(3, 300, PROT_EXEC, "");
+	expect_programs(2);
+	expect_program(1, UINT64_MAX, false, 3);
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID + 1, 400));
+	expect_program(1, UINT64_MAX, false, 3);
+}
+END_TEST
+
+/* What the new program has is told of before the program is. */
+START_TEST(exec_is_told_late)
+{
+	note(1, 100, PROT_EXEC, "");
+	open_at(0, 150);
+	note(3, 300, PROT_EXEC, "");
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	expect_programs(2);
+	expect_program(0, 200, true, 0);
+	expect_program(1, UINT64_MAX, false, 3);
+	note(4, 400, PROT_EXEC, "");
+	expect_programs(2);
+}
+END_TEST
+
+/* Nothing was read of the old one: what is read is the new one's. */
+START_TEST(exec_is_told_after_reading)
+{
+	note(1, 100, PROT_EXEC, "");
+	note(3, 300, PROT_EXEC, "");
+	open_at(0, 350);
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	expect_programs(1);
+	expect_program(0, UINT64_MAX, false, 3);
+}
+END_TEST
+
+START_TEST(exec_before_anything_is_read)
+{
+	note(1, 100, PROT_EXEC, "");
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	expect_programs(1);
+	expect_program(0, UINT64_MAX, false, 0);
+}
+END_TEST
+
+/* Its number is given again. */
+START_TEST(process_of_the_same_number)
+{
+	note(1, 100, PROT_EXEC, "");
+	generated_code_end_process(&recorder, PID);
+	expect_program(0, UINT64_MAX, true, 1);
+	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	expect_program(0, 200, true, 0);
+	note(3, 300, PROT_EXEC, "");
+	expect_program(1, UINT64_MAX, false, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("generated code");
+	TCase *tests = tcase_create("generated code");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, what_is_noted);
+	tcase_add_test(tests, in_the_order_of_time);
+	tcase_add_test(tests, exec_is_told_late);
+	tcase_add_test(tests, exec_is_told_after_reading);
+	tcase_add_test(tests, exec_before_anything_is_read);
+	tcase_add_test(tests, process_of_the_same_number);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
