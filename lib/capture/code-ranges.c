@@ -8,7 +8,7 @@ void code_ranges_deinit(struct code_ranges *ranges)
 	vector_deinit(&ranges->items);
 }
 
-/* The first range that ends at `address` or behind it. */
+/* The first range that ends behind `address`. */
 static size_t find_first(const struct code_ranges *ranges, uint64_t address)
 {
 	size_t low = 0, high = ranges->items.count;
@@ -16,7 +16,7 @@ static size_t find_first(const struct code_ranges *ranges, uint64_t address)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (ranges->items.items[middle].end < address)
+		if (ranges->items.items[middle].end <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -24,65 +24,61 @@ static size_t find_first(const struct code_ranges *ranges, uint64_t address)
 	return low;
 }
 
-/* Put `count` ranges in the place of those from `first` to `end`. */
-static bool replace(struct code_ranges *ranges, size_t first, size_t end, const struct code_range *with, size_t count)
+static bool insert(struct code_ranges *ranges, size_t index, const struct code_range *range)
 {
-	size_t old_count = ranges->items.count, behind = old_count - end;
+	size_t behind = ranges->items.count - index;
 
-	while (ranges->items.count < first + count + behind) {
-		if (!vector_append(&ranges->items)) {
-			ranges->items.count = old_count;
-			return false;
+	if (!vector_append(&ranges->items))
+		return false;
+	memmove(&ranges->items.items[index + 1], &ranges->items.items[index], behind * sizeof(*ranges->items.items));
+	ranges->items.items[index] = *range;
+	return true;
+}
+
+bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	size_t first = find_first(ranges, start), kept = first, last = first;
+
+	for (; start < end && last < ranges->items.count && ranges->items.items[last].start < end; last++) {
+		struct code_range *range = &ranges->items.items[last];
+		struct code_range before = {range->start, start, range->noted_ns};
+
+		if (range->noted_ns > time_ns) {
+			ranges->items.items[kept++] = *range;
+		} else if (range->start < start && range->end > end) {
+			range->start = end;
+			return insert(ranges, last, &before);
+		} else if (range->start < start) {
+			ranges->items.items[kept++] = before;
+		} else if (range->end > end) {
+			ranges->items.items[kept++] = (struct code_range){end, range->end, range->noted_ns};
 		}
 	}
-	if (behind)
-		memmove(&ranges->items.items[first + count], &ranges->items.items[end],
-			behind * sizeof(*ranges->items.items));
-	for (size_t i = 0; i < count; i++)
-		ranges->items.items[first + i] = with[i];
-	ranges->items.count = first + count + behind;
+	if (kept < last)
+		memmove(&ranges->items.items[kept], &ranges->items.items[last],
+			(ranges->items.count - last) * sizeof(*ranges->items.items));
+	ranges->items.count -= last - kept;
 	return true;
 }
 
 bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns)
 {
-	struct code_range merged = {start, end, noted_ns};
-	size_t first = find_first(ranges, start), last = first;
+	if (!code_ranges_remove(ranges, start, end, noted_ns))
+		return false;
+	/* Around what is known of later. */
+	for (size_t i = find_first(ranges, start); start < end; i++) {
+		const struct code_range *later = i < ranges->items.count ? &ranges->items.items[i] : NULL;
+		uint64_t later_start = later && later->start < end ? later->start : end;
+		uint64_t later_end = later && later->start < end ? later->end : end;
+		struct code_range range = {start, later_start, noted_ns};
 
-	if (start >= end)
-		return true;
-	for (; last < ranges->items.count && ranges->items.items[last].start <= end; last++) {
-		const struct code_range *range = &ranges->items.items[last];
-
-		merged.start = range->start < merged.start ? range->start : merged.start;
-		merged.end = range->end > merged.end ? range->end : merged.end;
-		merged.noted_ns = range->noted_ns > merged.noted_ns ? range->noted_ns : merged.noted_ns;
+		if (start < later_start && ranges->items.count >= CODE_RANGES_MAX)
+			ranges->cut = true;
+		else if (start < later_start && !insert(ranges, i++, &range))
+			return false;
+		start = later_end;
 	}
-	if (first == last && ranges->items.count >= CODE_RANGES_MAX) {
-		ranges->cut = true;
-		return true;
-	}
-	return replace(ranges, first, last, &merged, 1);
-}
-
-bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end)
-{
-	size_t first = find_first(ranges, start), last = first, count = 0;
-	struct code_range left[2];
-
-	if (start >= end)
-		return true;
-	for (; last < ranges->items.count && ranges->items.items[last].start < end; last++) {
-		const struct code_range range = ranges->items.items[last];
-
-		/* Only the first and the last of them reach beyond. */
-		if (range.start < start)
-			left[count++] =
-			    (struct code_range){range.start, range.end < start ? range.end : start, range.noted_ns};
-		if (range.end > end)
-			left[count++] = (struct code_range){end, range.end, range.noted_ns};
-	}
-	return first == last || replace(ranges, first, last, left, count);
+	return true;
 }
 
 void code_ranges_clear(struct code_ranges *ranges)

@@ -13,21 +13,21 @@
 
 struct code_range {
 	uint64_t start, end;
-	uint64_t noted_ns; /* when it was there; of several that are one: the last time */
+	uint64_t noted_ns; /* when it was there */
 };
 
 struct code_ranges {
-	VECTOR(struct code_range) items; /* ascending, disjoint, not adjacent */
+	VECTOR(struct code_range) items; /* ascending, disjoint */
 	bool cut;			 /* there were more than CODE_RANGES_MAX */
 };
 
 /* Accepts a zeroed value. */
 void code_ranges_deinit(struct code_ranges *ranges);
 
-/* False: out of memory. */
+/* What is told of comes in no order: it takes the place of what was noted for a time before. False: out of memory. */
 bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns);
-/* Something else is there now. */
-bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end);
+/* Something else was there then. */
+bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns);
 void code_ranges_clear(struct code_ranges *ranges);
 /* What was there until then is not there any more. */
 void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns);

@@ -104,7 +104,7 @@ struct mmt_error *generated_code_note(struct recorder *recorder, const struct ge
 	if (!program)
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
-		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end);
+		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
 	return noted ? NULL : &error_no_memory;
 }
 
@@ -255,7 +255,7 @@ static struct mmt_error *read_piece(struct pass *pass, struct generating_program
 		pass->bytes_left -= (uint64_t)count;
 		if (is_executable(program, start, start + (uint64_t)count, pass->trust_ranges))
 			error = keep_piece(pass, program, start, (size_t)count);
-		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count))
+		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count, begin_ns))
 			error = &error_no_memory;
 	}
 	pass->spent_ns += clock_now_ns() - begin_ns;

@@ -63,6 +63,7 @@ expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
 # such a stack says that it ends.
 expect_java_by_instructions() {
 	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
+	ask_stacks '.completeness.stacks_by_end | "\(.entry) of \(add) stacks are whole"'
 	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
 	expect_compiled $((rounds - 10))
 	expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'

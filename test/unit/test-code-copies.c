@@ -184,6 +184,129 @@ START_TEST(programs_of_one_process)
 }
 END_TEST
 
+/* One run of eight bytes and changes of it, as version 2 has them. */
+static void put_changes(struct buffer *plain, uint32_t count, const uint64_t (*changes)[3])
+{
+	buffer_put_u32(plain, 1);
+	buffer_put_u32(plain, 42);
+	buffer_put_u32(plain, 1);
+	buffer_put_u64(plain, UINT64_MAX);
+	buffer_put_u32(plain, count);
+	buffer_put_u64(plain, 0x1000);
+	buffer_put_u64(plain, 8);
+	buffer_put(plain, "abcdefgh", 8);
+	for (uint32_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < 3; j++)
+			buffer_put_u64(plain, changes[i][j]);
+		buffer_put(plain, "vwxyz", changes[i][1] < 5 ? changes[i][1] : 5);
+	}
+}
+
+static struct mmt_error *decode_plain(struct buffer *plain, struct code_copies *copies)
+{
+	struct mmt_error *error;
+	struct buffer buffer;
+	struct bytes bytes;
+
+	buffer_init(&buffer, 4096);
+	/* Takes the plain bytes. */
+	ck_assert_ptr_null(sections_pack(plain, 2, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, copies);
+	buffer_deinit(&buffer);
+	return error;
+}
+
+static const uint64_t true_changes[][3] = {{0x1000, 3, 7}, {0x1006, 2, 7}};
+
+START_TEST(changes_round_trip)
+{
+	struct code_copies copies = {0}, again = {0};
+	const struct process_code *process;
+	struct buffer plain, buffer;
+	struct bytes bytes;
+
+	buffer_init(&plain, 4096);
+	put_changes(&plain, 2, true_changes);
+	ck_assert_ptr_null(decode_plain(&plain, &copies));
+	buffer_init(&buffer, 4096);
+	ck_assert_ptr_null(code_copies_encode(&copies, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &again));
+	process = code_copies_find(&again, 42, 0);
+	ck_assert_uint_eq(process->changes.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct code_change *change = &process->changes.items[i];
+
+		ck_assert_uint_eq(change->start, true_changes[i][0]);
+		ck_assert_uint_eq(change->size, true_changes[i][1]);
+		ck_assert_uint_eq(change->until_ns, true_changes[i][2]);
+		ck_assert_mem_eq(again.bytes.data + change->offset, "vwxyz", change->size);
+	}
+	buffer_deinit(&buffer);
+	code_copies_deinit(&again);
+	code_copies_deinit(&copies);
+}
+END_TEST
+
+/* Outside all code, beyond its end, longer than all, out of order, more than there are. */
+START_TEST(changes_that_lie)
+{
+	static const uint64_t changes[][2][3] = {
+	    {{0x1000, 1, 7}, {0xfff, 1, 7}},	       {{0x1000, 1, 7}, {0x1008, 1, 7}},
+	    {{0x1000, 1, 7}, {0x1006, 3, 7}},	       {{0x1000, 1, 7}, {UINT64_MAX, 2, 7}},
+	    {{0x1000, 1, 7}, {0x1000, UINT64_MAX, 7}}, {{0x1000, 1, 7}, {0x1000, 1, 6}},
+	    {{0x1000, 1, 7}, {0x1000, 0, 7}},	       {{0x1000, 1, 7}, {0x1000, 1, 7}},
+	};
+	struct code_copies copies = {0};
+	struct buffer plain;
+	struct mmt_error *error;
+
+	buffer_init(&plain, 4096);
+	put_changes(&plain, _i < 7 ? 2 : UINT32_MAX, changes[_i]);
+	error = decode_plain(&plain, &copies);
+	/* One of no bytes is none, and does no harm. */
+	ck_assert((error == NULL) == (_i == 6));
+	ck_assert_uint_eq(copies.processes.count, _i == 6);
+	mmt_error_destroy(error);
+	code_copies_deinit(&copies);
+}
+END_TEST
+
+/* Whatever a byte is made: what is taken lies within code. */
+START_TEST(changes_of_any_bytes)
+{
+	static const uint8_t values[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+	struct buffer plain;
+	size_t size = 1;
+
+	for (size_t i = 0; i < size * sizeof(values); i++) {
+		struct code_copies copies = {0};
+		struct mmt_error *error;
+
+		buffer_init(&plain, 4096);
+		put_changes(&plain, 2, true_changes);
+		size = plain.size;
+		plain.data[i / sizeof(values)] = values[i % sizeof(values)];
+		error = decode_plain(&plain, &copies);
+		for (size_t j = 0; j < copies.processes.count; j++) {
+			const struct process_code *process = &copies.processes.items[j];
+
+			for (size_t k = 0; k < process->changes.count; k++) {
+				const struct code_change *change = &process->changes.items[k];
+				const uint8_t *code;
+
+				ck_assert_uint_eq(code_copies_at(&copies, process, change->start, change->size, &code),
+						  change->size);
+				ck_assert_uint_le(change->offset + change->size, copies.bytes.size);
+			}
+		}
+		mmt_error_destroy(error);
+		code_copies_deinit(&copies);
+	}
+}
+END_TEST
+
 START_TEST(of_a_newer_version)
 {
 	struct code_copies copies = {0};
@@ -222,6 +345,9 @@ int main(void)
 	tcase_add_loop_test(tests, lies, 0, 5);
 	tcase_add_test(tests, overlaps_are_left_out);
 	tcase_add_test(tests, programs_of_one_process);
+	tcase_add_test(tests, changes_round_trip);
+	tcase_add_loop_test(tests, changes_that_lie, 0, 8);
+	tcase_add_test(tests, changes_of_any_bytes);
 	tcase_add_test(tests, names);
 	tcase_add_test(tests, of_a_newer_version);
 	suite_add_tcase(suite, tests);

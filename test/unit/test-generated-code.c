@@ -114,6 +114,17 @@ START_TEST(exec_is_told_after_reading)
 }
 END_TEST
 
+/* Data that was there before its code, told of late, is not what is there. */
+START_TEST(told_of_in_no_order)
+{
+	note(1, 300, PROT_EXEC, "");
+	note(1, 200, PROT_READ, "");
+	expect_program(0, UINT64_MAX, false, 1);
+	note(1, 400, PROT_READ, "");
+	expect_program(0, UINT64_MAX, false, 0);
+}
+END_TEST
+
 START_TEST(exec_before_anything_is_read)
 {
 	note(1, 100, PROT_EXEC, "");
@@ -146,6 +157,7 @@ int main(void)
 	tcase_add_test(tests, in_the_order_of_time);
 	tcase_add_test(tests, exec_is_told_late);
 	tcase_add_test(tests, exec_is_told_after_reading);
+	tcase_add_test(tests, told_of_in_no_order);
 	tcase_add_test(tests, exec_before_anything_is_read);
 	tcase_add_test(tests, process_of_the_same_number);
 	suite_add_tcase(suite, tests);

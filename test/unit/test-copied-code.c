@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Generated code that was replaced, as it was at the time of a sample. */
+#include "analysis/copied-code.h"
+
+#include <check.h>
+
+#include "support/run-suite.h"
+
+enum { PID = 42, START = 0x1000, FIRST_NS = 100, SECOND_NS = 200 };
+
+/* What makes a frame pointer, in its two encodings, and what does not. */
+static const uint8_t one[] = {0x55, 0x48, 0x89, 0xe5}, other[] = {0x55, 0x48, 0x8b, 0xec};
+static const uint8_t none[] = {0x90, 0x90, 0x90, 0x90, 0xc3, 0xc3};
+
+static struct reader_metadata metadata;
+static struct copied_code *copied;
+
+static size_t put(const void *bytes, size_t size)
+{
+	buffer_put(&metadata.code.bytes, bytes, size);
+	return metadata.code.bytes.size - size;
+}
+
+/* Up to FIRST_NS one function, up to SECOND_NS what makes no frame pointer and is longer, then the other one. */
+static void set_up(void)
+{
+	struct process_code *process;
+
+	metadata = (struct reader_metadata){0};
+	buffer_init(&metadata.code.bytes, 4096);
+	process = vector_append(&metadata.code.processes);
+	ck_assert_ptr_nonnull(process);
+	process->pid = PID;
+	process->until_ns = UINT64_MAX;
+	ck_assert(code_copies_add(process, START, sizeof(other), put(other, sizeof(other))));
+	ck_assert(code_copies_add(process, START + sizeof(other), 2, put(none, 2)));
+	ck_assert(vector_push(&process->changes,
+			      ((struct code_change){START, sizeof(one), put(one, sizeof(one)), FIRST_NS})));
+	ck_assert(vector_push(&process->changes,
+			      ((struct code_change){START, sizeof(none), put(none, sizeof(none)), SECOND_NS})));
+	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID, 0, &copied));
+	ck_assert_ptr_nonnull(copied);
+}
+
+static void tear_down(void)
+{
+	copied_code_destroy(copied);
+	code_copies_deinit(&metadata.code);
+}
+
+static void expect(uint64_t time_ns, uint64_t epoch, bool keeps)
+{
+	copied_code_go_to(copied, time_ns);
+	ck_assert_uint_eq(copied_code_epoch(copied), epoch);
+	ck_assert(copied_code_keeps_frame_pointer(copied, START, START + 4) == keeps);
+	/* Of a function a part of which has been executed. */
+	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 3));
+	ck_assert(!copied_code_keeps_frame_pointer(copied, START + 1, START));
+}
+
+START_TEST(forth_and_back)
+{
+	ck_assert_uint_eq(copied_code_epoch(copied), 2);
+	for (int i = 0; i < 3; i++) {
+		expect(UINT64_MAX, 2, true);
+		expect(SECOND_NS, 1, false);
+		expect(FIRST_NS, 0, true);
+		expect(0, 0, true);
+		expect(FIRST_NS + 1, 1, false);
+		expect(SECOND_NS + 1, 2, true);
+		expect(0, 0, true);
+	}
+}
+END_TEST
+
+/* Of another copy what was asked of the one changes nothing. */
+START_TEST(each_for_itself)
+{
+	struct copied_code *second;
+
+	expect(SECOND_NS, 1, false);
+	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID, 0, &second));
+	ck_assert_uint_eq(copied_code_epoch(second), 2);
+	ck_assert(copied_code_keeps_frame_pointer(second, START, START + 4));
+	copied_code_destroy(second);
+	expect(SECOND_NS, 1, false);
+}
+END_TEST
+
+START_TEST(of_no_code)
+{
+	struct copied_code *nothing;
+
+	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID + 1, 0, &nothing));
+	ck_assert_ptr_null(nothing);
+	copied_code_go_to(nothing, 0);
+	ck_assert_uint_eq(copied_code_epoch(nothing), 0);
+	ck_assert(!copied_code_keeps_frame_pointer(nothing, START, START + 4));
+	copied_code_destroy(nothing);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("copied code");
+	TCase *tests = tcase_create("copied code");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, forth_and_back);
+	tcase_add_test(tests, each_for_itself);
+	tcase_add_test(tests, of_no_code);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
