@@ -20,8 +20,8 @@ erlang_case() {
 	expect_erlang_stacks
 	echo "$1, and it ends"
 	record_stacks erl "${@:2}" -noshell -run program start $rounds run
-	# The script that starts it, and its helpers, have no names for their _start.
-	stack_entries+='|^[?]@'
+	# The script that starts it, with what it executes, and its helpers have no names for their _start.
+	stack_entries+='|^[?]@(dash|bash|basename|dirname|erlexec|erl_child_setup|inet_gethost)$'
 	expect_erlang_stacks
 }
 expect_erlang_stacks() {
