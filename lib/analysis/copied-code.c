@@ -11,6 +11,13 @@
 /* Checks, of the stack and of the receiver, may come before it. */
 #define PROLOGUE_BYTES 64
 
+/* What was deduced for an address holds as long as the bytes do that it was deduced from. */
+struct deduced {
+	uint64_t key; /* the address, and whether it is a return address */
+	uint64_t read_start, read_end;
+	struct epilogue *epilogue; /* NULL: nothing was */
+};
+
 struct copied_code {
 	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
 	const struct process_code *process;
@@ -18,9 +25,10 @@ struct copied_code {
 	size_t undone; /* changes from this one on: what they replaced is in its place */
 	struct programs *programs;
 	const struct cfi_row *host;
-	struct map
-	    rows; /* address and whether it is a return address -> place in `epilogues`, whose items may be NULL */
-	VECTOR(struct epilogue *) epilogues;
+	struct map deduced_of_key;
+	VECTOR(struct deduced) deduced;
+	VECTOR(struct epilogue *) outdated; /* rows that were handed out stay */
+	struct deduced current;		    /* of which the bytes are being read */
 };
 
 /* False: out of memory. */
@@ -75,6 +83,25 @@ struct mmt_error *copied_code_create(const struct reader_metadata *metadata, str
 	return NULL;
 }
 
+static void forget_deduced(struct copied_code *copied, uint64_t start, uint64_t end)
+{
+	for (size_t i = copied->deduced.count; i-- > 0;) {
+		struct deduced *deduced = &copied->deduced.items[i], *last;
+
+		if (deduced->read_start >= end || deduced->read_end <= start)
+			continue;
+		/* Out of memory: it stays, and has to stand the check against the stack. */
+		if (deduced->epilogue && !vector_push(&copied->outdated, deduced->epilogue))
+			continue;
+		map_remove(&copied->deduced_of_key, deduced->key);
+		last = &copied->deduced.items[--copied->deduced.count];
+		if (deduced == last)
+			continue;
+		*deduced = *last;
+		*map_get(&copied->deduced_of_key, deduced->key) = i;
+	}
+}
+
 /* Put the one's bytes in the place of the other's: what was done is undone by it, and the other way round. */
 static void exchange(struct copied_code *copied, const struct code_change *change)
 {
@@ -90,24 +117,20 @@ static void exchange(struct copied_code *copied, const struct code_change *chang
 		*mine = *theirs;
 		*theirs = kept;
 	}
+	forget_deduced(copied, change->start, change->start + change->size);
 }
 
 void copied_code_go_to(struct copied_code *copied, uint64_t time_ns)
 {
 	const struct code_change *changes;
-	size_t before;
 
 	if (!copied || !copied->process->changes.count)
 		return;
 	changes = copied->process->changes.items;
-	before = copied->undone;
 	while (copied->undone && changes[copied->undone - 1].until_ns >= time_ns)
 		exchange(copied, &changes[--copied->undone]);
 	while (copied->undone < copied->process->changes.count && changes[copied->undone].until_ns < time_ns)
 		exchange(copied, &changes[copied->undone++]);
-	/* Rows that were handed out stay. */
-	if (copied->undone != before)
-		map_deinit(&copied->rows);
 }
 
 uint64_t copied_code_epoch(const struct copied_code *copied)
@@ -119,10 +142,13 @@ void copied_code_destroy(struct copied_code *copied)
 {
 	if (!copied)
 		return;
-	for (size_t i = 0; i < copied->epilogues.count; i++)
-		free(copied->epilogues.items[i]);
-	vector_deinit(&copied->epilogues);
-	map_deinit(&copied->rows);
+	for (size_t i = 0; i < copied->deduced.count; i++)
+		free(copied->deduced.items[i].epilogue);
+	for (size_t i = 0; i < copied->outdated.count; i++)
+		free(copied->outdated.items[i]);
+	vector_deinit(&copied->deduced);
+	vector_deinit(&copied->outdated);
+	map_deinit(&copied->deduced_of_key);
 	code_copies_deinit(&copied->own);
 	free(copied);
 }
@@ -135,9 +161,15 @@ void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host
 
 static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
-	const struct copied_code *copied = context;
+	struct copied_code *copied = context;
+	struct deduced *current = &copied->current;
 
-	return code_copies_at(copied->copies, copied->process, address, size, code_ret);
+	size = code_copies_at(copied->copies, copied->process, address, size, code_ret);
+	if (size && address < current->read_start)
+		current->read_start = address;
+	if (size && address + size > current->read_end)
+		current->read_end = address + size;
+	return size;
 }
 
 static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t address, bool is_return_address)
@@ -157,24 +189,25 @@ static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t addre
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address)
 {
 	uint64_t key = address << 1 | is_return_address;
-	struct epilogue *epilogue;
+	struct deduced *deduced;
 	const uint64_t *known;
 
 	if (!copied)
 		return NULL;
-	known = map_get(&copied->rows, key);
+	known = map_get(&copied->deduced_of_key, key);
 	if (known) {
-		epilogue = copied->epilogues.items[*known];
-		return epilogue ? epilogue_row(epilogue) : NULL;
+		deduced = &copied->deduced.items[*known];
+		return deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
 	}
-	epilogue = find_epilogue(copied, address, is_return_address);
-	if (!vector_push(&copied->epilogues, epilogue)) {
-		free(epilogue);
+	copied->current = (struct deduced){.key = key, .read_start = UINT64_MAX};
+	copied->current.epilogue = find_epilogue(copied, address, is_return_address);
+	deduced = &copied->current;
+	if (!map_put(&copied->deduced_of_key, key, copied->deduced.count) || !vector_push(&copied->deduced, *deduced)) {
+		map_remove(&copied->deduced_of_key, key);
+		free(deduced->epilogue);
 		return NULL;
 	}
-	/* Out of memory: found anew each time. */
-	(void)map_put(&copied->rows, key, copied->epilogues.count - 1);
-	return epilogue ? epilogue_row(epilogue) : NULL;
+	return deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
 }
 
 size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,

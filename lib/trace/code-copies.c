@@ -124,7 +124,7 @@ static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, str
 {
 	uint64_t previous_ns = 0;
 
-	count = bytes_count(bytes, count, CHANGE_BYTES, LIMIT_CODE_BYTES / CHANGE_BYTES);
+	count = bytes_count(bytes, count, CHANGE_BYTES, LIMIT_CODE_CHANGES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct code_change change = {.start = bytes_u64(bytes)};
 		uint64_t size = bytes_u64(bytes);

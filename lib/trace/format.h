@@ -119,6 +119,7 @@ enum note_kind { NOTE_MARK, NOTE_RESIDENT };
 #define LIMIT_PERF_MAP_BYTES (1u << 30)
 #define LIMIT_JITDUMP_BYTES (1u << 30)
 #define LIMIT_CODE_BYTES (256u << 20)
+#define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
 #define LIMIT_NAME_PIECES (1u << 24)
 #define LIMIT_IMAGES (1u << 20)

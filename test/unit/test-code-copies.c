@@ -208,7 +208,7 @@ static struct mmt_error *decode_plain(struct buffer *plain, struct code_copies *
 	struct buffer buffer;
 	struct bytes bytes;
 
-	buffer_init(&buffer, 4096);
+	buffer_init(&buffer, 1 << 20); /* as large as the plain bytes of any test */
 	/* Takes the plain bytes. */
 	ck_assert_ptr_null(sections_pack(plain, 2, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
@@ -268,6 +268,27 @@ START_TEST(changes_that_lie)
 	/* One of no bytes is none, and does no harm. */
 	ck_assert((error == NULL) == (_i == 6));
 	ck_assert_uint_eq(copies.processes.count, _i == 6);
+	mmt_error_destroy(error);
+	code_copies_deinit(&copies);
+}
+END_TEST
+
+START_TEST(no_more_changes_than_there_may_be)
+{
+	struct code_copies copies = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+
+	buffer_init(&plain, 1 << 20);
+	put_changes(&plain, LIMIT_CODE_CHANGES + _i, true_changes);
+	for (int i = 2; i < LIMIT_CODE_CHANGES + _i; i++) {
+		buffer_put_u64(&plain, 0x1000);
+		buffer_put_u64(&plain, 1);
+		buffer_put_u64(&plain, 7);
+		buffer_put_u8(&plain, 0xc3);
+	}
+	error = decode_plain(&plain, &copies);
+	ck_assert((error != NULL) == _i);
 	mmt_error_destroy(error);
 	code_copies_deinit(&copies);
 }
@@ -347,6 +368,7 @@ int main(void)
 	tcase_add_test(tests, programs_of_one_process);
 	tcase_add_test(tests, changes_round_trip);
 	tcase_add_loop_test(tests, changes_that_lie, 0, 8);
+	tcase_add_loop_test(tests, no_more_changes_than_there_may_be, 0, 2);
 	tcase_add_test(tests, changes_of_any_bytes);
 	tcase_add_test(tests, names);
 	tcase_add_test(tests, of_a_newer_version);

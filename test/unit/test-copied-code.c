@@ -3,16 +3,18 @@
 #include "analysis/copied-code.h"
 
 #include <check.h>
+#include <elf.h>
 
 #include "support/run-suite.h"
 
-enum { PID = 42, START = 0x1000, FIRST_NS = 100, SECOND_NS = 200 };
+enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
 
 /* What makes a frame pointer, in its two encodings, and what does not. */
 static const uint8_t one[] = {0x55, 0x48, 0x89, 0xe5}, other[] = {0x55, 0x48, 0x8b, 0xec};
 static const uint8_t none[] = {0x90, 0x90, 0x90, 0x90, 0xc3, 0xc3};
 
 static struct reader_metadata metadata;
+static struct programs *programs;
 static struct copied_code *copied;
 
 static size_t put(const void *bytes, size_t size)
@@ -34,17 +36,20 @@ static void set_up(void)
 	process->until_ns = UINT64_MAX;
 	ck_assert(code_copies_add(process, START, sizeof(other), put(other, sizeof(other))));
 	ck_assert(code_copies_add(process, START + sizeof(other), 2, put(none, 2)));
+	ck_assert(code_copies_add(process, ELSEWHERE, 1, put(none + 4, 1)));
 	ck_assert(vector_push(&process->changes,
 			      ((struct code_change){START, sizeof(one), put(one, sizeof(one)), FIRST_NS})));
 	ck_assert(vector_push(&process->changes,
 			      ((struct code_change){START, sizeof(none), put(none, sizeof(none)), SECOND_NS})));
-	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID, 0, &copied));
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(copied_code_create(&metadata, programs, PID, 0, &copied));
 	ck_assert_ptr_nonnull(copied);
 }
 
 static void tear_down(void)
 {
 	copied_code_destroy(copied);
+	programs_destroy(programs);
 	code_copies_deinit(&metadata.code);
 }
 
@@ -87,6 +92,29 @@ START_TEST(each_for_itself)
 }
 END_TEST
 
+/* Rows change with the code that they were read off, and no others do. */
+START_TEST(rows_of_their_time)
+{
+	const struct cfi_row *same = copied_code_row(copied, ELSEWHERE, false), *replaced;
+
+	ck_assert_ptr_nonnull(same);
+	ck_assert_ptr_null(copied_code_row(copied, START, false));
+	for (int i = 0; i < 3; i++) {
+		copied_code_go_to(copied, SECOND_NS);
+		replaced = copied_code_row(copied, START, false);
+		ck_assert_ptr_nonnull(replaced);
+		ck_assert_ptr_eq(copied_code_row(copied, START, false), replaced);
+		ck_assert_int_eq(replaced->cfa_offset, 8);
+		ck_assert_ptr_eq(copied_code_row(copied, ELSEWHERE, false), same);
+		copied_code_go_to(copied, SECOND_NS + 1);
+		ck_assert_ptr_null(copied_code_row(copied, START, false));
+		ck_assert_ptr_eq(copied_code_row(copied, ELSEWHERE, false), same);
+		/* It was handed out. */
+		ck_assert_int_eq(replaced->cfa_offset, 8);
+	}
+}
+END_TEST
+
 START_TEST(of_no_code)
 {
 	struct copied_code *nothing;
@@ -108,6 +136,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, forth_and_back);
 	tcase_add_test(tests, each_for_itself);
+	tcase_add_test(tests, rows_of_their_time);
 	tcase_add_test(tests, of_no_code);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
