@@ -27,3 +27,8 @@ uint64_t clock_from_ticks(uint64_t ticks)
 
 	return boot_ns > asleep_ns ? boot_ns - asleep_ns : 0;
 }
+
+uint64_t clock_thread_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}

@@ -10,4 +10,7 @@ uint64_t clock_now_ns(void);
 /* The same of a time in /proc, in clock ticks since boot: the tick's beginning. */
 uint64_t clock_from_ticks(uint64_t ticks);
 
+/* How long this thread has run. */
+uint64_t clock_thread_ns(void);
+
 #endif

@@ -106,5 +106,8 @@ struct mmt_error *code_pages_put(struct code_pages *pages, struct buffer *bytes,
 	else if (known->again_ns < CODE_PAGE_AGAIN_NS_MAX)
 		known->again_ns *= 2;
 	known->due_ns = now_ns + known->again_ns;
+	/* There is no room for it, and there will be none. */
+	if (known->offset == CODE_PAGE_BLANK && !is_blank(page, pages->page_bytes))
+		known->due_ns = CODE_PAGE_NEVER;
 	return buffer_finish(bytes);
 }

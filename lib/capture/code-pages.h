@@ -16,11 +16,12 @@
 #include "base/vector.h"
 #include "trace/code-copies.h"
 
-#define CODE_PAGE_AGAIN_NS 50000000ULL	     /* after a page has changed */
-#define CODE_PAGE_AGAIN_NS_MAX 3200000000ULL /* twice as long each time that it has not */
-#define CODE_PAGES_MAX 65536		     /* of a program; further ones are never read */
-#define CODE_CHANGES_MAX 4096		     /* of a program; what further ones replace is not kept */
-#define CODE_CHANGE_BYTES 32		     /* fewer of a page at once are a call or a number that is put in */
+#define CODE_PAGE_AGAIN_NS 50000000ULL	    /* after a page has changed */
+#define CODE_PAGE_AGAIN_NS_MAX 800000000ULL /* twice as long each time that it has not */
+#define CODE_PAGE_NEVER UINT64_MAX
+#define CODE_PAGES_MAX 65536  /* of a program; further ones are never read */
+#define CODE_CHANGES_MAX 4096 /* of a program; what further ones replace is not kept */
+#define CODE_CHANGE_BYTES 32  /* fewer of a page at once are a call or a number that is put in */
 #define CODE_PAGE_BLANK SIZE_MAX
 
 struct code_page {

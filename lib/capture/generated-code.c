@@ -222,10 +222,32 @@ struct pass {
 	uint64_t now_ns;
 	uint64_t due_ns; /* pages that are to be read by then are */
 	uint64_t bytes_left;
-	uint64_t spent_ns;
+	uint64_t work_ns;  /* when the work began that is not in `spent_ns` yet */
+	uint64_t spent_ns; /* this thread's time, without that of draining */
 	bool at_end, trust_ranges;
 	uint8_t *piece;
 };
+
+static void begin_work(struct pass *pass)
+{
+	pass->work_ns = clock_thread_ns();
+}
+
+static void end_work(struct pass *pass)
+{
+	pass->spent_ns += clock_thread_ns() - pass->work_ns;
+}
+
+/* Afterwards the programs may be elsewhere in memory, or ended. */
+static struct mmt_error *let_drain(struct pass *pass)
+{
+	struct mmt_error *error;
+
+	end_work(pass);
+	error = drain_filling_rings(pass->recorder);
+	begin_work(pass);
+	return error;
+}
 
 static struct mmt_error *keep_piece(struct pass *pass, struct generating_program *program, uint64_t start, size_t size)
 {
@@ -258,14 +280,13 @@ static struct mmt_error *read_piece(struct pass *pass, struct generating_program
 		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count, begin_ns))
 			error = &error_no_memory;
 	}
-	pass->spent_ns += clock_now_ns() - begin_ns;
 	return error;
 }
 
 static struct mmt_error *read_program(struct pass *pass, size_t index)
 {
-	struct recorder *recorder = pass->recorder;
-	struct generating_program *program = &recorder->generated.programs.items[index];
+	const struct generated_code *generated = &pass->recorder->generated;
+	struct generating_program *program = &generated->programs.items[index];
 	struct process_residency pages = {0};
 	struct mmt_error *error = NULL;
 
@@ -275,20 +296,19 @@ static struct mmt_error *read_program(struct pass *pass, size_t index)
 		open_program(program, pass->at_end);
 	if (program->memory >= 0)
 		error = find_pages(program, &pages);
-	for (size_t i = 0; !error && i < pages.runs.count && pass->bytes_left >= program->pages.page_bytes; i++) {
+	if (!error)
+		error = let_drain(pass);
+	for (size_t i = 0; !error && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 
 		while (!error && position < pages.runs.items[i].end) {
-			error = read_piece(pass, program, &pages.runs.items[i], &position);
-			if (!error)
-				error = drain_filling_rings(recorder);
-			/* Draining may have moved the programs, or ended this one. */
-			program = &recorder->generated.programs.items[index];
+			program = &generated->programs.items[index];
 			if (program->memory < 0 || pass->bytes_left < program->pages.page_bytes)
 				break;
+			error = read_piece(pass, program, &pages.runs.items[i], &position);
+			if (!error)
+				error = let_drain(pass);
 		}
-		if (program->memory < 0)
-			break;
 	}
 	vector_deinit(&pages.runs);
 	return error;
@@ -302,8 +322,10 @@ static struct mmt_error *read_programs(struct pass *pass)
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
 	pass->piece = piece;
+	begin_work(pass);
 	for (size_t i = 0; !error && i < count; i++)
 		error = read_program(pass, (generated->turn + i) % count);
+	end_work(pass);
 	generated->turn++;
 	return error;
 }

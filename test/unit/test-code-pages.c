@@ -117,6 +117,10 @@ START_TEST(never_more_than_there_is_room_for)
 	ck_assert_uint_eq(pages.changes.count, 0);
 	ck_assert_uint_eq(bytes.data[0], 2);
 	ck_assert_uint_eq(bytes.size, 4 * PAGE);
+	/* What there is no room for is not read again; what is blank may stay so. */
+	ck_assert(!due(5 * PAGE, UINT64_MAX - 1));
+	put(7 * PAGE, 0, 0, 1000);
+	ck_assert(due(7 * PAGE, 1000 + AGAIN));
 }
 END_TEST
 
