@@ -15,23 +15,17 @@ stack_entries+="|^[?]@dotnet$"
 stack_bytes=65280
 rounds=60
 
-# dotnet_case TITLE [VARIABLE=VALUE]...: of a program that lives when recording ends, and of one that does not. Optimised, a method that does little more than one call has no frame pointer of its
-# own. Where a pattern has "..." behind a method of ours is code of the runtime, which has no names.
+# dotnet_case TITLE [VARIABLE=VALUE]...: of a program that lives when recording ends, and of one that does not. Optimised, a
+# method that does little more than one call has no frame pointer of its own. Where a pattern has "..." behind a method of
+# ours is code of the runtime, which has no names.
 dotnet_case() {
-	echo "$1"
-	living_dotnet "${@:2}"
-	echo "$1, and it ends"
-	ending_dotnet "${@:2}"
-}
-program=$directory/program/bin/Release/net10.0/Stacks.dll
-variables=(DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$directory")
-living_dotnet() {
-	record_living_stacks "${variables[@]}" "$@" dotnet "$program" $rounds wait
-	expect_dotnet_stacks
-}
-ending_dotnet() {
-	record_stacks "${variables[@]}" "$@" dotnet "$program" $rounds
-	expect_dotnet_stacks
+	local program
+	for program in living ending; do
+		echo "$1, $program"
+		"record_${program}_stacks" DOTNET_PerfMapEnabled=3 DOTNET_CLI_TELEMETRY_OPTOUT=1 LD_LIBRARY_PATH="$directory" \
+			"${@:2}" dotnet "$directory/program/bin/Release/net10.0/Stacks.dll" $rounds wait
+		expect_dotnet_stacks
+	done
 }
 expect_dotnet_stacks() {
 	local stub='mmap<native_leak<IL_STUB_PInvoke(native uint)<Stacks.Program::LeakByStub()'

@@ -19,9 +19,7 @@ erlang_case() {
 	record_living_stacks erl "${@:2}" -noshell -run program start $rounds wait
 	expect_erlang_stacks
 	echo "$1, and it ends"
-	record_stacks erl "${@:2}" -noshell -run program start $rounds run
-	# The script that starts it, with what it executes, and its helpers have no names for their _start.
-	stack_entries+='|^[?]@(dash|bash|basename|dirname|erlexec|erl_child_setup|inet_gethost)$'
+	record_ending_stacks erl "${@:2}" -noshell -run program start $rounds wait
 	expect_erlang_stacks
 }
 expect_erlang_stacks() {

@@ -62,8 +62,8 @@ expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
 # instructions tell the callers: the same stacks as above, and nothing to say. Code that was replaced since is not there;
 # such a stack says that it ends.
 expect_java_by_instructions() {
-	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
 	ask_stacks '.completeness.stacks_by_end | "\(.entry) of \(add) stacks are whole"'
+	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
 	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
 	expect_compiled $((rounds - 10))
 	expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
@@ -74,7 +74,7 @@ echo 'no frame pointers'
 record_living_stacks "${plain_java[@]}" Program $rounds wait
 expect_java_by_instructions
 echo 'no frame pointers, and it ends'
-record_stacks "${plain_java[@]}" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit Program $rounds
+record_ending_stacks "${plain_java[@]}" -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit Program $rounds wait
 expect_java_by_instructions
 
 # Where no code is copied the report says so and what to do.

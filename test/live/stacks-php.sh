@@ -15,31 +15,27 @@ outer='zend_execute<...<php_execute_script<...<__libc_start_main*'
 expect_stack $((4 * rounds))+ "mmap<...<execute_ex<$outer"
 
 compiler=(php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.file_update_protection=0)
-# compiled_case OPTION...: one function of PHP calls another in one frame of the interpreter, but for those that the
-# library calls. compiled_case waits [VARIABLE=VALUE]... OPTION...: of a program that lives when recording ends.
+# compiled_case living|ending OPTION...: one function of PHP calls another in one frame of the interpreter, but for those
+# that the library calls. Of a program that lives when recording ends, or does not.
 compiled_case() {
-	if [ "$1" = waits ]; then
-		record_living_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 "${@:2}" "$stack_sources/program.php" $rounds wait
-	else
-		record_stacks "${compiler[@]}" -d opcache.jit_debug=0x10 "$@" "$stack_sources/program.php" $rounds
-	fi
+	"record_$1_stacks" "${compiler[@]}" -d opcache.jit_debug=0x10 "${@:2}" "$stack_sources/program.php" $rounds wait
 	expect_whole_stacks $((4 * rounds)) $ends
 	expect_json 'all(.completeness.lacks[]; contains("end in generated code") | not)'
 }
 ends=
 leaf='mmap<...<JIT$leak_string'
-for waits in waits ''; do
-	echo "every function compiled${waits:+, and it }$waits"
-	compiled_case $waits -d opcache.jit=1205
+for program in living ending; do
+	echo "every function compiled, $program"
+	compiled_case $program -d opcache.jit=1205
 	expect_stack $((2 * rounds))+ "$leaf<zend_execute<zend_execute_scripts<php_execute_script<...<__libc_start_main*"
 	expect_stack $rounds+ "$leaf<zend_call_function<...<JIT\$one_round<$outer"
 	expect_stack $rounds+ "$leaf<zend_generator_resume<...<JIT\$one_round<$outer"
 done
 # While the interpreter runs below the compiler, whose arrays are partly not in memory yet, copies of the stack end there.
 ends=dump_exhausted
-for waits in waits ''; do
-	echo "traces${waits:+, and it }$waits"
-	compiled_case $waits -d opcache.jit=tracing -d opcache.jit_hot_func=2 -d opcache.jit_hot_loop=2
+for program in living ending; do
+	echo "traces, $program"
+	compiled_case $program -d opcache.jit=tracing -d opcache.jit_hot_func=2 -d opcache.jit_hot_loop=2
 	expect_json 'any(.groups[].frames[]; .kind == "jit" and (.function | startswith("TRACE-")))'
 	expect_json 'all(.groups[]; .stack_end == "entry" or .frames[-1].module == "opcache.so")'
 done

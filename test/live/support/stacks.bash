@@ -46,6 +46,23 @@ record_living_stacks() {
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
+# record_ending_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of one that ends before the recording does.
+# Generated code is copied while it is there: no page is looked at more rarely than every 0.8 seconds, so the program lives
+# for longer after its work. What is to be looked at then is what the recorder goes through when it next has time.
+record_ending_stacks() {
+	start_command env "$@"
+	start_recording -q -m 256M -g "dwarf,$stack_bytes" -p "$pid"
+	let_work
+	sleep 2
+	let_recorder_catch_up
+	let_end
+	wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+	report_json
+	remove_recorded_traces
+	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
+	expect_json "any(.processes[]; .pid == $pid and .ended)"
+}
+
 ask_stacks() {
 	jq -r -L "$support" "$@" <"$directory/report.json" || fail "jq could not read the report"
 }
