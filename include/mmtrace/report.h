@@ -350,7 +350,7 @@ struct mmt_annotation {
 	const struct mmt_instruction *instructions; /* none: the code is not at hand */
 	size_t instruction_count;
 	bool left_out;                              /* none: the recording was packed without code */
-	bool is_copy;                               /* generated code as it was when recording ended */
+	bool is_copy;                               /* generated code as it was last seen */
 };
 
 /* As many before and behind are shown, and packed recordings have no more. */
