@@ -3,14 +3,16 @@
 
 #include <string.h>
 
+#include "trace/compress.h"
 #include "trace/format.h"
 #include "trace/sections.h"
 
 #define CODE_VERSION 2
-#define TIMES_VERSION 2 /* and later: a process has until_ns and changes */
-#define PROCESS_BYTES 8 /* with no run, at least */
-#define RUN_BYTES 16	/* with no code */
-#define CHANGE_BYTES 24 /* the same */
+#define TIMES_VERSION 2		 /* and later: a process has until_ns and changes */
+#define PROCESS_BYTES 8		 /* with no run, at least */
+#define RUN_BYTES 16		 /* with no code */
+#define CHANGE_BYTES 24		 /* the same */
+#define PIECE_BYTES (256u << 10) /* one frame, and what is more of a run */
 
 bool code_copies_is_generated(const char *path)
 {
@@ -62,8 +64,57 @@ static size_t find_end(const struct process_code *process, size_t first, uint64_
 	return end;
 }
 
-static void encode_process(const struct code_copies *copies, const struct process_code *process, struct buffer *plain)
+/* What is being encoded. */
+struct packing {
+	const struct code_copies *copies;
+	const struct code_source *source;
+	struct compressor *compressor;
+	struct buffer plain; /* not compressed yet */
+	struct buffer *packed;
+};
+
+static struct mmt_error *pack(struct packing *packing)
 {
+	struct mmt_error *error = buffer_finish(&packing->plain);
+
+	if (!error && packing->plain.size)
+		error =
+		    compressor_frame(packing->compressor, packing->plain.data, packing->plain.size, packing->packed);
+	buffer_clear(&packing->plain);
+	return error;
+}
+
+static struct mmt_error *put_code(struct packing *packing, size_t offset, size_t size)
+{
+	const struct code_source *source = packing->source;
+	struct mmt_error *error = NULL;
+
+	if (source)
+		error = source->read(source->context, offset, &packing->plain);
+	else
+		buffer_put(&packing->plain, packing->copies->bytes.data + offset, size);
+	return error || packing->plain.size < PIECE_BYTES ? error : pack(packing);
+}
+
+static struct mmt_error *encode_changes(struct packing *packing, const struct process_code *process)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < process->changes.count; i++) {
+		const struct code_change *change = &process->changes.items[i];
+
+		buffer_put_u64(&packing->plain, change->start);
+		buffer_put_u64(&packing->plain, change->size);
+		buffer_put_u64(&packing->plain, change->until_ns);
+		error = put_code(packing, change->offset, change->size);
+	}
+	return error;
+}
+
+static struct mmt_error *encode_process(struct packing *packing, const struct process_code *process)
+{
+	struct buffer *plain = &packing->plain;
+	struct mmt_error *error = NULL;
 	uint32_t count = 0;
 	uint64_t size;
 
@@ -73,33 +124,33 @@ static void encode_process(const struct code_copies *copies, const struct proces
 	buffer_put_u32(plain, count);
 	buffer_put_u64(plain, process->until_ns);
 	buffer_put_u32(plain, (uint32_t)process->changes.count);
-	for (size_t i = 0, end; i < process->runs.count; i = end) {
+	for (size_t i = 0, end; !error && i < process->runs.count; i = end) {
 		end = find_end(process, i, &size);
 		buffer_put_u64(plain, process->runs.items[i].start);
 		buffer_put_u64(plain, size);
-		for (size_t j = i; j < end; j++)
-			buffer_put(plain, copies->bytes.data + process->runs.items[j].offset,
-				   process->runs.items[j].size);
+		for (size_t j = i; !error && j < end; j++)
+			error = put_code(packing, process->runs.items[j].offset, process->runs.items[j].size);
 	}
-	for (size_t i = 0; i < process->changes.count; i++) {
-		const struct code_change *change = &process->changes.items[i];
-
-		buffer_put_u64(plain, change->start);
-		buffer_put_u64(plain, change->size);
-		buffer_put_u64(plain, change->until_ns);
-		buffer_put(plain, copies->bytes.data + change->offset, change->size);
-	}
+	return error ? error : encode_changes(packing, process);
 }
 
-struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer)
+struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
+				     struct buffer *buffer)
 {
-	struct buffer plain;
+	struct packing packing = {.copies = copies, .source = source, .packed = buffer};
+	struct mmt_error *error = compressor_create(&packing.compressor);
 
-	buffer_init(&plain, LIMIT_CODE_BYTES);
-	buffer_put_u32(&plain, (uint32_t)copies->processes.count);
-	for (size_t i = 0; i < copies->processes.count; i++)
-		encode_process(copies, &copies->processes.items[i], &plain);
-	return sections_pack(&plain, CODE_VERSION, buffer);
+	buffer_init(&packing.plain, LIMIT_CODE_BYTES);
+	buffer_put_u32(buffer, CODE_VERSION);
+	buffer_put_u32(buffer, 0);
+	buffer_put_u32(&packing.plain, (uint32_t)copies->processes.count);
+	for (size_t i = 0; !error && i < copies->processes.count; i++)
+		error = encode_process(&packing, &copies->processes.items[i]);
+	if (!error)
+		error = pack(&packing);
+	compressor_destroy(packing.compressor);
+	buffer_deinit(&packing.plain);
+	return error;
 }
 
 static const struct code_run *find_run(const struct process_code *process, uint64_t address)

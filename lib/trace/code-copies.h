@@ -57,8 +57,17 @@ void code_copies_deinit(struct code_copies *copies);
  * out of memory. */
 bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset);
 
-/* As the other sections that are compressed: see sections.h. */
-struct mmt_error *code_copies_encode(const struct code_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+/* Where the bytes are that a recorder keeps elsewhere: those of a run or a change, by its offset, appended to `plain`.
+ */
+struct code_source {
+	void *context;
+	struct mmt_error *(*read)(void *context, size_t offset, struct buffer *plain);
+};
+
+/* As the other sections that are compressed, see sections.h, but in several frames: never all of it is in memory.
+ * `source`: NULL for copies->bytes. */
+struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
+				     struct buffer *buffer) MMT_MUST_CHECK;
 struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Of the program that began in the process at this time; NULL: none. */

@@ -47,7 +47,7 @@ static void encode(struct buffer *buffer)
 	struct code_copies copies = make_copies();
 
 	buffer_init(buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&copies, buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, buffer));
 	code_copies_deinit(&copies);
 }
 
@@ -139,6 +139,58 @@ START_TEST(lies)
 }
 END_TEST
 
+enum { LARGE = 200000 };
+
+/* The bytes of the run `offset`. */
+static struct mmt_error *read_large(void *context, size_t offset, struct buffer *plain)
+{
+	int *calls = context;
+	uint8_t *bytes = buffer_extend(plain, LARGE);
+
+	(*calls)++;
+	ck_assert_ptr_nonnull(bytes);
+	/* Never all that there is. */
+	ck_assert_uint_lt(plain->size, 3 * LARGE);
+	memset(bytes, (int)offset, LARGE);
+	return NULL;
+}
+
+START_TEST(kept_elsewhere)
+{
+	int calls = 0;
+	const struct code_source source = {&calls, read_large};
+	struct code_copies copies = {0}, decoded = {0};
+	struct process_code *process = vector_append(&copies.processes);
+	struct buffer buffer;
+	struct bytes bytes;
+
+	ck_assert_ptr_nonnull(process);
+	for (size_t i = 0; i < 6; i++) {
+		const struct code_run run = {0x100000 + i * LARGE, LARGE, i + 1};
+
+		ck_assert(vector_push(&process->runs, run));
+	}
+	buffer_init(&buffer, 1 << 20);
+	ck_assert_ptr_null(code_copies_encode(&copies, &source, &buffer));
+	ck_assert_int_eq(calls, 6);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
+	process = &decoded.processes.items[0];
+	ck_assert_uint_eq(process->runs.count, 1);
+	ck_assert_uint_eq(process->runs.items[0].size, 6 * LARGE);
+	for (size_t i = 0; i < 6; i++) {
+		const uint8_t *code;
+
+		ck_assert_uint_eq(code_copies_at(&decoded, process, 0x100000 + i * LARGE, LARGE, &code), LARGE);
+		ck_assert_uint_eq(code[0], i + 1);
+		ck_assert_uint_eq(code[LARGE - 1], i + 1);
+	}
+	code_copies_deinit(&decoded);
+	code_copies_deinit(&copies);
+	buffer_deinit(&buffer);
+}
+END_TEST
+
 /* Mappings that were read twice because they moved meanwhile. */
 START_TEST(overlaps_are_left_out)
 {
@@ -170,7 +222,7 @@ START_TEST(programs_of_one_process)
 		add(&copies, process, 0x1000 + i, first, 1);
 	}
 	buffer_init(&buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
 	ck_assert_uint_eq(code_copies_find(&decoded, 42, 0)->runs.items[0].start, 0x1002);
@@ -230,7 +282,7 @@ START_TEST(changes_round_trip)
 	put_changes(&plain, 2, true_changes);
 	ck_assert_ptr_null(decode_plain(&plain, &copies));
 	buffer_init(&buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &again));
 	process = code_copies_find(&again, 42, 0);
@@ -364,6 +416,7 @@ int main(void)
 	tcase_add_test(tests, round_trip);
 	tcase_add_test(tests, cut_anywhere);
 	tcase_add_loop_test(tests, lies, 0, 5);
+	tcase_add_test(tests, kept_elsewhere);
 	tcase_add_test(tests, overlaps_are_left_out);
 	tcase_add_test(tests, programs_of_one_process);
 	tcase_add_test(tests, changes_round_trip);
