@@ -38,12 +38,13 @@ static bool is_blank(const uint8_t *page, size_t size)
 }
 
 /* What was written where nothing was before replaces nothing. */
-static void keep_replaced(struct code_pages *pages, struct buffer *bytes, const struct code_page *page,
-			  const uint8_t *seen)
+static struct mmt_error *keep_replaced(struct code_pages *pages, struct code_store *store, const struct code_page *page,
+				       const uint8_t *known, const uint8_t *seen)
 {
-	const uint8_t *known = bytes->data + page->offset;
+	struct code_change change = {.offset = CODE_STORE_NONE, .until_ns = page->due_ns - page->again_ns};
 	size_t count = 0, first = 0, end = 0;
-	struct code_change change;
+	struct mmt_error *error;
+	bool kept;
 
 	for (size_t i = 0; i < pages->page_bytes; i++) {
 		if (!known[i] || known[i] == seen[i])
@@ -51,44 +52,59 @@ static void keep_replaced(struct code_pages *pages, struct buffer *bytes, const 
 		first = count++ ? first : i;
 		end = i + 1;
 	}
-	if (count < CODE_CHANGE_BYTES || pages->changes.count >= CODE_CHANGES_MAX ||
-	    bytes->size + (end - first) > bytes->maximum)
-		return;
-	change = (struct code_change){.start = page->address + first,
-				      .size = end - first,
-				      .offset = bytes->size,
-				      .until_ns = page->due_ns - page->again_ns};
-	if (!buffer_extend(bytes, change.size))
-		return;
-	memcpy(bytes->data + change.offset, bytes->data + page->offset + first, change.size);
-	/* Out of memory: as if it had not been seen. */
-	(void)vector_push(&pages->changes, change);
+	if (count < CODE_CHANGE_BYTES || pages->changes.count >= CODE_CHANGES_MAX)
+		return NULL;
+	change.start = page->address + first;
+	change.size = end - first;
+	error = code_store_put(store, &change.offset, known + first, change.size, &kept);
+	if (!error && kept && !vector_push(&pages->changes, change))
+		error = &error_no_memory;
+	return error;
 }
 
-/* True: it is another than it was. */
-static bool take_bytes(struct code_pages *pages, struct buffer *bytes, struct code_page *page, const uint8_t *seen)
+static struct mmt_error *replace(struct code_pages *pages, struct code_store *store, struct code_page *page,
+				 const uint8_t *seen)
 {
-	if (page->offset != CODE_PAGE_BLANK) {
-		if (!memcmp(bytes->data + page->offset, seen, pages->page_bytes) || is_blank(seen, pages->page_bytes))
-			return false;
-		keep_replaced(pages, bytes, page, seen);
-		memcpy(bytes->data + page->offset, seen, pages->page_bytes);
-		return true;
-	}
-	if (is_blank(seen, pages->page_bytes) || bytes->error || bytes->size + pages->page_bytes > bytes->maximum)
-		return false;
-	page->offset = bytes->size;
-	buffer_put(bytes, seen, pages->page_bytes);
-	if (bytes->error)
-		page->offset = CODE_PAGE_BLANK;
-	return true;
+	struct mmt_error *error;
+	struct buffer known;
+	bool kept;
+
+	buffer_init(&known, pages->page_bytes);
+	error = code_store_get(store, page->kept, &known);
+	if (!error)
+		error = code_store_put(store, &page->kept, seen, pages->page_bytes, &kept);
+	if (!error && kept)
+		error = keep_replaced(pages, store, page, known.data, seen);
+	buffer_deinit(&known);
+	return error;
 }
 
-struct mmt_error *code_pages_put(struct code_pages *pages, struct buffer *bytes, uint64_t address, const uint8_t *page,
-				 uint64_t now_ns)
+/* *changed_ret: it is another than it was. */
+static struct mmt_error *take_bytes(struct code_pages *pages, struct code_store *store, struct code_page *page,
+				    const uint8_t *seen, bool *changed_ret)
+{
+	uint64_t checksum;
+
+	*changed_ret = false;
+	if (is_blank(seen, pages->page_bytes))
+		return NULL;
+	checksum = map_checksum(seen, pages->page_bytes);
+	if (page->kept == CODE_STORE_NONE) {
+		page->checksum = checksum;
+		return code_store_put(store, &page->kept, seen, pages->page_bytes, changed_ret);
+	}
+	*changed_ret = checksum != page->checksum;
+	page->checksum = checksum;
+	return *changed_ret ? replace(pages, store, page, seen) : NULL;
+}
+
+struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *store, uint64_t address,
+				 const uint8_t *page, uint64_t now_ns)
 {
 	const uint64_t *index = map_get(&pages->index_of_address, address);
 	struct code_page *known = index ? &pages->items.items[*index] : NULL;
+	struct mmt_error *error;
+	bool changed;
 
 	if (!known) {
 		if (!map_put(&pages->index_of_address, address, pages->items.count))
@@ -98,16 +114,17 @@ struct mmt_error *code_pages_put(struct code_pages *pages, struct buffer *bytes,
 			map_remove(&pages->index_of_address, address);
 			return &error_no_memory;
 		}
-		*known = (struct code_page){
-		    .address = address, .offset = CODE_PAGE_BLANK, .again_ns = CODE_PAGE_AGAIN_NS / 2};
+		*known =
+		    (struct code_page){.address = address, .kept = CODE_STORE_NONE, .again_ns = CODE_PAGE_AGAIN_NS / 2};
 	}
-	if (take_bytes(pages, bytes, known, page))
+	error = take_bytes(pages, store, known, page, &changed);
+	if (changed)
 		known->again_ns = CODE_PAGE_AGAIN_NS;
 	else if (known->again_ns < CODE_PAGE_AGAIN_NS_MAX)
 		known->again_ns *= 2;
 	known->due_ns = now_ns + known->again_ns;
 	/* There is no room for it, and there will be none. */
-	if (known->offset == CODE_PAGE_BLANK && !is_blank(page, pages->page_bytes))
+	if (known->kept == CODE_STORE_NONE && !is_blank(page, pages->page_bytes))
 		known->due_ns = CODE_PAGE_NEVER;
-	return buffer_finish(bytes);
+	return error;
 }

@@ -81,6 +81,13 @@ bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, u
 	return true;
 }
 
+const struct code_range *code_ranges_from(const struct code_ranges *ranges, uint64_t address)
+{
+	size_t index = find_first(ranges, address);
+
+	return index < ranges->items.count ? &ranges->items.items[index] : NULL;
+}
+
 void code_ranges_clear(struct code_ranges *ranges)
 {
 	ranges->items.count = 0;

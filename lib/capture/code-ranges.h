@@ -29,6 +29,8 @@ bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, u
 /* Something else was there then. */
 bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns);
 void code_ranges_clear(struct code_ranges *ranges);
+/* The first range that ends behind `address`; NULL: none. */
+const struct code_range *code_ranges_from(const struct code_ranges *ranges, uint64_t address);
 /* What was there until then is not there any more. */
 void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns);
 

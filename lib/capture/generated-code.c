@@ -16,14 +16,16 @@
 #include "capture/proc.h"
 #include "capture/recorder.h"
 
-#define PIECE_BYTES (256u << 10)     /* the rings are looked after between two of these */
-#define READ_BYTES_MAX (8u << 20)    /* of all processes, each time */
+/* The process cannot map while these are looked for; the rings, and others' turn, are looked after between two of
+ * them. */
+#define SCAN_BYTES (4u << 20)
+#define PIECE_BYTES (64u << 10)	     /* the same, of reading them */
 #define INTERVAL_NS 50000000ULL	     /* from one time to the next, at least */
-#define SPENT_NS_MAX 100000000LL     /* a program that begins generates much at once */
+#define PASS_NS_MAX 5000000ULL	     /* of this thread's time, each time; the next goes on there */
+#define SPENT_NS_MAX 400000000LL     /* a program that begins generates much at once */
 #define TIME_SHARE 50		     /* one part of so many of the time may be spent */
 #define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
 #define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
-#define ANY_BYTES UINT64_MAX
 
 /* From linux/fs.h of Linux 6.11, for older headers. */
 #define QUERY_EXECUTABLE 4ull
@@ -59,7 +61,7 @@ void generated_code_deinit(struct generated_code *generated)
 	}
 	vector_deinit(&generated->programs);
 	map_deinit(&generated->program_of_pid);
-	buffer_deinit(&generated->bytes);
+	code_store_deinit(&generated->store);
 }
 
 static struct generating_program *find_program(const struct generated_code *generated, pid_t pid)
@@ -71,11 +73,8 @@ static struct generating_program *find_program(const struct generated_code *gene
 
 static struct generating_program *add_program(struct generated_code *generated, pid_t pid, uint64_t from_ns)
 {
-	struct generating_program *program;
+	struct generating_program *program = vector_append(&generated->programs);
 
-	if (!generated->programs.count)
-		buffer_init(&generated->bytes, CODE_BYTES_MAX);
-	program = vector_append(&generated->programs);
 	if (!program)
 		return NULL;
 	program->pid = pid;
@@ -185,21 +184,6 @@ static void open_program(struct generating_program *program, bool at_end)
 		close_program(program);
 }
 
-/* Which of the program's generated code is in memory. */
-static struct mmt_error *find_pages(struct generating_program *program, struct process_residency *pages)
-{
-	struct mmt_error *error = NULL;
-
-	program->pagemap.gave_up = false;
-	program->pagemap.bytes = program->pagemap.begin_ns = 0;
-	for (size_t i = 0; !error && i < program->ranges.items.count; i++) {
-		const struct code_range *range = &program->ranges.items.items[i];
-
-		error = residency_read(&program->pagemap, range->start, range->end, pages);
-	}
-	return error;
-}
-
 /*
  * Where what is unmapped is told of late, or not at all, data may be mapped meanwhile: that must not get into the
  * recording. An older kernel cannot be asked.
@@ -220,8 +204,7 @@ static bool is_executable(const struct generating_program *program, uint64_t sta
 struct pass {
 	struct recorder *recorder;
 	uint64_t now_ns;
-	uint64_t due_ns; /* pages that are to be read by then are */
-	uint64_t bytes_left;
+	uint64_t due_ns;   /* pages that are to be read by then are */
 	uint64_t work_ns;  /* when the work began that is not in `spent_ns` yet */
 	uint64_t spent_ns; /* this thread's time, without that of draining */
 	bool at_end, trust_ranges;
@@ -236,6 +219,11 @@ static void begin_work(struct pass *pass)
 static void end_work(struct pass *pass)
 {
 	pass->spent_ns += clock_thread_ns() - pass->work_ns;
+}
+
+static bool is_over(const struct pass *pass)
+{
+	return !pass->at_end && pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= PASS_NS_MAX;
 }
 
 /* Afterwards the programs may be elsewhere in memory, or ended. */
@@ -255,26 +243,24 @@ static struct mmt_error *keep_piece(struct pass *pass, struct generating_program
 	struct mmt_error *error = NULL;
 
 	for (size_t offset = 0; !error && offset + page_bytes <= size; offset += page_bytes)
-		error = code_pages_put(&program->pages, &pass->recorder->generated.bytes, start + offset,
+		error = code_pages_put(&program->pages, &pass->recorder->generated.store, start + offset,
 				       pass->piece + offset, pass->now_ns);
 	return error;
 }
 
-/* *end_ret: how far it came; the run's end when nothing more is to be had. */
+/* *position: how far it came; the run's end when nothing more is to be had. */
 static struct mmt_error *read_piece(struct pass *pass, struct generating_program *program,
 				    const struct resident_run *run, uint64_t *position)
 {
 	uint64_t begin_ns = clock_now_ns(), start, size;
-	uint64_t size_max = pass->bytes_left < PIECE_BYTES ? pass->bytes_left : PIECE_BYTES;
 	struct mmt_error *error = NULL;
 	ssize_t count = 0;
 
-	size = code_pages_due(&program->pages, *position, run->end, size_max, pass->due_ns, &start);
+	size = code_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
 	*position = size ? start + size : run->end;
 	if (size)
 		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
 	if (count > 0) {
-		pass->bytes_left -= (uint64_t)count;
 		if (is_executable(program, start, start + (uint64_t)count, pass->trust_ranges))
 			error = keep_piece(pass, program, start, (size_t)count);
 		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count, begin_ns))
@@ -283,28 +269,29 @@ static struct mmt_error *read_piece(struct pass *pass, struct generating_program
 	return error;
 }
 
-static struct mmt_error *read_program(struct pass *pass, size_t index)
+/* Of START to END what is in memory; *position_ret: how far it came. */
+static struct mmt_error *read_range(struct pass *pass, size_t index, uint64_t start, uint64_t end,
+				    uint64_t *position_ret)
 {
 	const struct generated_code *generated = &pass->recorder->generated;
-	struct generating_program *program = &generated->programs.items[index];
 	struct process_residency pages = {0};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = residency_read(&generated->programs.items[index].pagemap, start, end, &pages);
 
-	if (program->ended || (!pass->at_end && program->from_ns > pass->now_ns))
-		return NULL;
-	if (!program->opened || (pass->at_end && program->memory < 0))
-		open_program(program, pass->at_end);
-	if (program->memory >= 0)
-		error = find_pages(program, &pages);
+	*position_ret = end;
 	if (!error)
 		error = let_drain(pass);
-	for (size_t i = 0; !error && i < pages.runs.count; i++) {
+	for (size_t i = 0; !error && *position_ret == end && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 
 		while (!error && position < pages.runs.items[i].end) {
-			program = &generated->programs.items[index];
-			if (program->memory < 0 || pass->bytes_left < program->pages.page_bytes)
+			struct generating_program *program = &generated->programs.items[index];
+
+			if (program->memory < 0)
 				break;
+			if (is_over(pass)) {
+				*position_ret = position;
+				break;
+			}
 			error = read_piece(pass, program, &pages.runs.items[i], &position);
 			if (!error)
 				error = let_drain(pass);
@@ -314,6 +301,51 @@ static struct mmt_error *read_program(struct pass *pass, size_t index)
 	return error;
 }
 
+/* All its ranges once, beginning where the last pass ended. */
+static struct mmt_error *read_ranges(struct pass *pass, size_t index)
+{
+	const struct generated_code *generated = &pass->recorder->generated;
+	uint64_t begin = generated->programs.items[index].position, position = begin;
+	struct mmt_error *error = NULL;
+	bool again = false; /* from the lowest on */
+
+	while (!error && !is_over(pass)) {
+		const struct generating_program *program = &generated->programs.items[index];
+		const struct code_range *range = code_ranges_from(&program->ranges, position);
+		uint64_t start, end;
+
+		if (program->memory < 0 || (!range && again))
+			break;
+		if (!range) {
+			again = true;
+			position = 0;
+			continue;
+		}
+		start = range->start > position ? range->start : position;
+		end = range->end - start > SCAN_BYTES ? start + SCAN_BYTES : range->end;
+		if (again && end > begin)
+			end = begin;
+		if (start >= end)
+			break;
+		error = read_range(pass, index, start, end, &position);
+	}
+	generated->programs.items[index].position = position;
+	return error;
+}
+
+static struct mmt_error *read_program(struct pass *pass, size_t index)
+{
+	struct generating_program *program = &pass->recorder->generated.programs.items[index];
+
+	if (program->ended || (!pass->at_end && program->from_ns > pass->now_ns))
+		return NULL;
+	if (!program->opened || (pass->at_end && program->memory < 0))
+		open_program(program, pass->at_end);
+	program->pagemap.gave_up = false;
+	program->pagemap.bytes = program->pagemap.begin_ns = 0;
+	return program->memory >= 0 ? read_ranges(pass, index) : NULL;
+}
+
 static struct mmt_error *read_programs(struct pass *pass)
 {
 	struct generated_code *generated = &pass->recorder->generated;
@@ -321,6 +353,8 @@ static struct mmt_error *read_programs(struct pass *pass)
 	size_t count = generated->programs.count;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
+	if (!error && !generated->store.compressor)
+		error = code_store_init(&generated->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
 	pass->piece = piece;
 	begin_work(pass);
 	for (size_t i = 0; !error && i < count; i++)
@@ -335,7 +369,6 @@ struct mmt_error *generated_code_read(struct recorder *recorder)
 	struct generated_code *generated = &recorder->generated;
 	struct pass pass = {.recorder = recorder,
 			    .now_ns = generated->programs.count ? clock_now_ns() : 0,
-			    .bytes_left = READ_BYTES_MAX,
 			    .trust_ranges = !recorder->options->lean};
 	struct mmt_error *error;
 
@@ -384,9 +417,9 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 	qsort(pages->items.items, pages->items.count, sizeof(*pages->items.items), compare_pages);
 	for (size_t i = 0; i < pages->items.count; i++) {
 		const struct code_page *page = &pages->items.items[i];
+		const struct code_run run = {page->address, pages->page_bytes, page->kept};
 
-		if (page->offset != CODE_PAGE_BLANK &&
-		    !code_copies_add(process, page->address, pages->page_bytes, page->offset))
+		if (page->kept != CODE_STORE_NONE && !vector_push(&process->runs, run))
 			return &error_no_memory;
 	}
 	if (pages->changes.count)
@@ -401,12 +434,8 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 struct mmt_error *generated_code_finish(struct recorder *recorder)
 {
 	struct generated_code *generated = &recorder->generated;
-	struct pass pass = {.recorder = recorder,
-			    .now_ns = clock_now_ns(),
-			    .due_ns = UINT64_MAX,
-			    .bytes_left = ANY_BYTES,
-			    .at_end = true,
-			    .trust_ranges = true};
+	struct pass pass = {
+	    .recorder = recorder, .now_ns = clock_now_ns(), .due_ns = UINT64_MAX, .at_end = true, .trust_ranges = true};
 	struct mmt_error *error = NULL;
 	bool cut = false;
 
@@ -416,16 +445,25 @@ struct mmt_error *generated_code_finish(struct recorder *recorder)
 	for (size_t i = 0; !error && i < generated->programs.count; i++) {
 		const struct generating_program *program = &generated->programs.items[i];
 
-		cut |= program->ranges.cut || program->pages.items.count >= CODE_PAGES_MAX ||
-		       generated->bytes.size + program->pages.page_bytes > generated->bytes.maximum;
+		cut |= program->ranges.cut || program->pages.items.count >= CODE_PAGES_MAX || generated->store.full;
 		error = hand_over(&generated->programs.items[i], &recorder->code);
 	}
-	recorder->code.bytes = generated->bytes;
-	generated->bytes = (struct buffer){0};
 	if (!error && cut)
 		recorder_message(recorder, true,
-				 "not all generated code is copied: a recording may have %u MiB of it; callers of code "
-				 "without frame pointers may be missing",
-				 CODE_BYTES_MAX >> 20);
+				 "not all generated code is copied: a recording may have %u MiB of it, %u compressed; "
+				 "callers of code without frame pointers may be missing",
+				 CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20);
 	return error;
+}
+
+static struct mmt_error *read_kept(void *store, size_t index, struct buffer *plain)
+{
+	return code_store_get(store, index, plain);
+}
+
+struct mmt_error *generated_code_encode(struct recorder *recorder, struct buffer *buffer)
+{
+	const struct code_source source = {&recorder->generated.store, read_kept};
+
+	return code_copies_encode(&recorder->code, &source, buffer);
 }

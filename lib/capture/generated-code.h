@@ -16,6 +16,7 @@
 #include "base/vector.h"
 #include "capture/code-pages.h"
 #include "capture/code-ranges.h"
+#include "capture/code-store.h"
 #include "capture/residency.h"
 
 struct recorder;
@@ -32,12 +33,13 @@ struct generating_program {
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
+	uint64_t position; /* up to where they were read last */
 };
 
 struct generated_code {
 	VECTOR(struct generating_program) programs;
 	struct map program_of_pid; /* of those that have not ended */
-	struct buffer bytes;	   /* of all their pages: CODE_BYTES_MAX */
+	struct code_store store;   /* of all their pages */
 	uint64_t read_ns, next_ns; /* when pages were read last, and are to be again */
 	int64_t spent_ns;	   /* on it, beyond the share of the time that has passed since */
 	size_t turn;		   /* whose pages come first then */
@@ -75,7 +77,10 @@ void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid);
  */
 struct mmt_error *generated_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* When recording ends: what the programs that live have now; then all that was ever read into recorder->code. */
+/* When recording ends: what the programs that live have now; then recorder->code tells of all that was ever read. */
 struct mmt_error *generated_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* As code_copies_encode(), after the above. */
+struct mmt_error *generated_code_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

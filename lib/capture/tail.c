@@ -119,7 +119,7 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 
 	if (!recorder->code.processes.count)
 		return NULL;
-	error = code_copies_encode(&recorder->code, NULL, buffer);
+	error = generated_code_encode(recorder, buffer);
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 

@@ -10,26 +10,45 @@
 enum { PAGE = 4096, AGAIN = CODE_PAGE_AGAIN_NS };
 
 static struct code_pages pages;
-static struct buffer bytes;
+static struct code_store store;
 static uint8_t page[PAGE];
 
 static void set_up(void)
 {
 	pages = (struct code_pages){.page_bytes = PAGE};
-	buffer_init(&bytes, 4 * PAGE);
+	ck_assert_ptr_null(code_store_init(&store, 4 * PAGE, 4 * PAGE));
 }
 
 static void tear_down(void)
 {
 	code_pages_deinit(&pages);
-	buffer_deinit(&bytes);
+	code_store_deinit(&store);
 }
 
 static void put(uint64_t address, int value, size_t size, uint64_t now_ns)
 {
 	memset(page, 0, sizeof(page));
 	memset(page, value, size);
-	ck_assert_ptr_null(code_pages_put(&pages, &bytes, address, page, now_ns));
+	ck_assert_ptr_null(code_pages_put(&pages, &store, address, page, now_ns));
+}
+
+/* The bytes of what is kept at this place. */
+static uint8_t kept(size_t index, size_t offset)
+{
+	struct buffer plain;
+	uint8_t byte;
+
+	buffer_init(&plain, PAGE);
+	ck_assert_ptr_null(code_store_get(&store, index, &plain));
+	ck_assert_uint_lt(offset, plain.size);
+	byte = plain.data[offset];
+	buffer_deinit(&plain);
+	return byte;
+}
+
+static uint8_t kept_of_page(size_t index, size_t offset)
+{
+	return kept(pages.items.items[index].kept, offset);
 }
 
 static bool due(uint64_t address, uint64_t now_ns)
@@ -80,11 +99,11 @@ END_TEST
 START_TEST(blank_pages)
 {
 	put(PAGE, 0, PAGE, 1000);
-	ck_assert_uint_eq(bytes.size, 0);
+	ck_assert_uint_eq(store.plain_bytes, 0);
 	put(PAGE, 1, 100, 2000);
 	put(PAGE, 0, PAGE, 3000);
-	ck_assert_uint_eq(bytes.size, PAGE);
-	ck_assert_uint_eq(bytes.data[99], 1);
+	ck_assert_uint_eq(store.plain_bytes, PAGE);
+	ck_assert_uint_eq(kept_of_page(0, 99), 1);
 	ck_assert_uint_eq(pages.changes.count, 0);
 }
 END_TEST
@@ -95,16 +114,16 @@ START_TEST(replaced_code)
 	put(PAGE, 1, 100, 1000);
 	put(PAGE, 1, 200, 2000);
 	memset(page + 40, 7, CODE_CHANGE_BYTES - 1);
-	ck_assert_ptr_null(code_pages_put(&pages, &bytes, PAGE, page, 3000));
+	ck_assert_ptr_null(code_pages_put(&pages, &store, PAGE, page, 3000));
 	ck_assert_uint_eq(pages.changes.count, 0);
 	memset(page + 40, 8, CODE_CHANGE_BYTES);
-	ck_assert_ptr_null(code_pages_put(&pages, &bytes, PAGE, page, 4000));
+	ck_assert_ptr_null(code_pages_put(&pages, &store, PAGE, page, 4000));
 	ck_assert_uint_eq(pages.changes.count, 1);
 	ck_assert_uint_eq(pages.changes.items[0].start, PAGE + 40);
 	ck_assert_uint_eq(pages.changes.items[0].size, CODE_CHANGE_BYTES);
 	ck_assert_uint_eq(pages.changes.items[0].until_ns, 3000);
-	ck_assert_uint_eq(bytes.data[pages.changes.items[0].offset], 7);
-	ck_assert_uint_eq(bytes.data[40], 8);
+	ck_assert_uint_eq(kept(pages.changes.items[0].offset, 0), 7);
+	ck_assert_uint_eq(kept_of_page(0, 40), 8);
 }
 END_TEST
 
@@ -112,15 +131,41 @@ START_TEST(never_more_than_there_is_room_for)
 {
 	for (uint64_t i = 1; i <= 6; i++)
 		put(i * PAGE, 1, PAGE - 1, 1000);
-	ck_assert_uint_eq(bytes.size, 4 * PAGE);
+	ck_assert_uint_eq(store.plain_bytes, 4 * PAGE);
 	put(PAGE, 2, PAGE - 1, 2000);
 	ck_assert_uint_eq(pages.changes.count, 0);
-	ck_assert_uint_eq(bytes.data[0], 2);
-	ck_assert_uint_eq(bytes.size, 4 * PAGE);
+	ck_assert_uint_eq(kept_of_page(0, 0), 2);
+	ck_assert_uint_eq(store.plain_bytes, 4 * PAGE);
 	/* What there is no room for is not read again; what is blank may stay so. */
 	ck_assert(!due(5 * PAGE, UINT64_MAX - 1));
 	put(7 * PAGE, 0, 0, 1000);
 	ck_assert(due(7 * PAGE, 1000 + AGAIN));
+}
+END_TEST
+
+/* Of what does not become smaller, either: what was there stays. */
+START_TEST(never_more_than_there_is_memory_for)
+{
+	size_t kept_bytes;
+
+	code_store_deinit(&store);
+	ck_assert_ptr_null(code_store_init(&store, 100 * PAGE, 2 * PAGE));
+	put(PAGE, 1, 100, 1000);
+	kept_bytes = store.kept_bytes;
+	ck_assert_uint_lt(kept_bytes, PAGE / 10);
+	for (uint32_t i = 0, value = 1; i < PAGE; i++, value = value * 1664525 + 1013904223)
+		page[i] = (uint8_t)(value >> 24);
+	ck_assert_ptr_null(code_pages_put(&pages, &store, 2 * PAGE, page, 1000));
+	ck_assert(!store.full);
+	ck_assert_uint_gt(store.kept_bytes, PAGE);
+	page[0]++;
+	ck_assert_ptr_null(code_pages_put(&pages, &store, PAGE, page, 2000));
+	ck_assert(store.full);
+	ck_assert_uint_eq(kept_of_page(0, 99), 1);
+	ck_assert_uint_eq(kept_of_page(0, 100), 0);
+	put(PAGE, 3, 200, 3000);
+	ck_assert_uint_eq(kept_of_page(0, 199), 3);
+	ck_assert_uint_le(store.kept_bytes, 2 * PAGE);
 }
 END_TEST
 
@@ -136,12 +181,12 @@ END_TEST
 
 START_TEST(no_more_changes_than_there_may_be)
 {
-	buffer_deinit(&bytes);
-	buffer_init(&bytes, (CODE_CHANGES_MAX + 1000ull) * CODE_CHANGE_BYTES);
+	code_store_deinit(&store);
+	ck_assert_ptr_null(code_store_init(&store, 64 << 20, 64 << 20));
 	for (int i = 0; i < CODE_CHANGES_MAX + 10; i++)
 		put(PAGE, 1 + i % 2, CODE_CHANGE_BYTES, 1000 + i);
 	ck_assert_uint_eq(pages.changes.count, CODE_CHANGES_MAX);
-	ck_assert_uint_eq(bytes.data[0], 1 + (CODE_CHANGES_MAX + 9) % 2);
+	ck_assert_uint_eq(kept_of_page(0, 0), 1 + (CODE_CHANGES_MAX + 9) % 2);
 }
 END_TEST
 
@@ -225,6 +270,7 @@ int main(void)
 	tcase_add_test(tests, blank_pages);
 	tcase_add_test(tests, replaced_code);
 	tcase_add_test(tests, never_more_than_there_is_room_for);
+	tcase_add_test(tests, never_more_than_there_is_memory_for);
 	tcase_add_test(tests, no_more_pages_than_there_may_be);
 	tcase_add_test(tests, no_more_changes_than_there_may_be);
 	tcase_add_test(tests, ranges_come_and_go);
