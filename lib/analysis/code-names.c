@@ -16,21 +16,36 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 	return state->jit_names;
 }
 
+/* Programs of which none was recorded share the code of the one that came next. */
+static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
+{
+	const struct code_copies *copies = &view->metadata->code;
+	uint64_t place = (uint64_t)(recorded - copies->processes.items);
+	uint64_t *known = map_get(&view->copied_of_program, place);
+	struct copied_code *copied;
+
+	if (known)
+		return (struct copied_code *)(uintptr_t)*known;
+	mmt_error_destroy(copied_code_create(copies, recorded, view->mapped.programs, &copied));
+	if (!copied || map_put(&view->copied_of_program, place, (uint64_t)(uintptr_t)copied))
+		return copied;
+	copied_code_destroy(copied);
+	return NULL;
+}
+
 struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
 {
 	struct process_state *state = &view->processes.items[process];
 	struct program_code found = {.program_ns = program_ns};
+	const struct process_code *recorded;
 
 	for (size_t i = state->programs.count; i-- > 0;) {
 		if (state->programs.items[i].program_ns == program_ns)
 			return state->programs.items[i].code;
 	}
-	mmt_error_destroy(
-	    copied_code_create(view->metadata, view->mapped.programs, state->pid, program_ns, &found.code));
-	if (vector_push(&state->programs, found))
-		return found.code;
-	copied_code_destroy(found.code);
-	return NULL;
+	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
+	found.code = recorded ? share_copied_code(view, recorded) : NULL;
+	return vector_push(&state->programs, found) ? found.code : NULL;
 }
 
 static const char *base_name(const char *path)

@@ -36,7 +36,7 @@ struct frame_names {
 
 struct program_code {
 	uint64_t program_ns;	  /* as in struct process */
-	struct copied_code *code; /* NULL: none recorded, or out of memory */
+	struct copied_code *code; /* in copied_of_program; NULL: none recorded, or out of memory */
 };
 
 struct process_state {
@@ -60,6 +60,7 @@ struct code_view {
 	struct unwind_memo *memo;
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
+	struct map copied_of_program; /* by the place of a program among those whose code was recorded */
 	struct intern generations;
 	uint64_t last_generation_key[5]; /* mostly that of the next stack too */
 	uint32_t last_generation;

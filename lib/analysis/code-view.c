@@ -46,17 +46,20 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 
 void code_view_destroy(struct code_view *view)
 {
+	uint64_t key, copied;
+
 	if (!view)
 		return;
 	for (size_t i = 0; i < view->processes.count; i++) {
 		struct process_state *state = &view->processes.items[i];
 
 		jit_names_destroy(state->jit_names);
-		for (size_t j = 0; j < state->programs.count; j++)
-			copied_code_destroy(state->programs.items[j].code);
 		vector_deinit(&state->programs);
 	}
 	vector_deinit(&view->processes);
+	for (size_t i = 0; map_next(&view->copied_of_program, &i, &key, &copied);)
+		copied_code_destroy((struct copied_code *)(uintptr_t)copied);
+	map_deinit(&view->copied_of_program);
 	vector_deinit(&view->names);
 	vector_deinit(&view->image_paths);
 	vector_deinit(&view->resolved);
@@ -143,13 +146,13 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
-	size_t known = state->programs.count;
+	size_t known = state->programs.count, known_copied = view->copied_of_program.count;
 	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
-	if (state->programs.count > known) {
-		copied_code_use_host(copied, copied ? find_host(lookup) : NULL);
+	if (view->copied_of_program.count > known_copied)
+		copied_code_use_host(copied, find_host(lookup));
+	if (state->programs.count > known)
 		copied_code_go_to(copied, lookup->time_ns);
-	}
 	return copied;
 }
 

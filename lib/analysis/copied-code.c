@@ -11,10 +11,22 @@
 /* Checks, of the stack and of the receiver, may come before it. */
 #define PROLOGUE_BYTES 64
 
+/* Code is changed by blocks of so many bytes, as far as what was deduced of it is concerned. */
+#define BLOCK_BYTES 256
+#define BLOCKS_MAX 64
+
+/*
+ * Changes are put in and taken out again as time goes back and forth, which in a recording it does a little: so often
+ * may all of them be, in bytes, and somewhat more where they are few. Each costs as much as some bytes.
+ */
+#define PASSES_MAX 8
+#define WORK_BYTES_FREE 65536
+#define CHANGE_COST 64
+
 /* What was deduced for an address holds as long as the bytes do that it was deduced from. */
 struct deduced {
-	uint64_t key; /* the address, and whether it is a return address */
 	uint64_t read_start, read_end;
+	uint64_t number;	   /* of exchanges before it */
 	struct epilogue *epilogue; /* NULL: nothing was */
 };
 
@@ -22,7 +34,10 @@ struct copied_code {
 	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
 	const struct process_code *process;
 	struct code_copies own;
-	size_t undone; /* changes from this one on: what they replaced is in its place */
+	size_t undone;		       /* changes from this one on: what they replaced is in its place */
+	uint64_t exchanged;	       /* changes put in or taken out, so far */
+	uint64_t work, work_max;       /* that of it, in bytes; beyond it nothing is known of the code */
+	struct map exchanged_of_block; /* when it was last */
 	struct programs *programs;
 	const struct cfi_row *host;
 	struct map deduced_of_key;
@@ -59,22 +74,21 @@ static bool take_copy(struct copied_code *copied)
 	return complete && !buffer->error;
 }
 
-struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
-				     uint64_t program_ns, struct copied_code **copied_ret)
+struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
+				     struct programs *programs, struct copied_code **copied_ret)
 {
-	const struct process_code *process = code_copies_find(&metadata->code, pid, program_ns);
-	struct copied_code *copied;
+	struct copied_code *copied = calloc(1, sizeof(*copied));
 
 	*copied_ret = NULL;
-	if (!process)
-		return NULL;
-	copied = calloc(1, sizeof(*copied));
 	if (!copied)
 		return &error_no_memory;
-	copied->copies = &metadata->code;
+	copied->copies = copies;
 	copied->process = process;
 	copied->programs = programs;
 	copied->undone = process->changes.count;
+	copied->work_max = WORK_BYTES_FREE;
+	for (size_t i = 0; i < process->changes.count; i++)
+		copied->work_max += PASSES_MAX * (process->changes.items[i].size + CHANGE_COST);
 	if (process->changes.count && !take_copy(copied)) {
 		copied_code_destroy(copied);
 		return &error_no_memory;
@@ -83,23 +97,22 @@ struct mmt_error *copied_code_create(const struct reader_metadata *metadata, str
 	return NULL;
 }
 
-static void forget_deduced(struct copied_code *copied, uint64_t start, uint64_t end)
+static bool is_known(const struct copied_code *copied)
 {
-	for (size_t i = copied->deduced.count; i-- > 0;) {
-		struct deduced *deduced = &copied->deduced.items[i], *last;
+	return copied && copied->work <= copied->work_max;
+}
 
-		if (deduced->read_start >= end || deduced->read_end <= start)
-			continue;
-		/* Out of memory: it stays, and has to stand the check against the stack. */
-		if (deduced->epilogue && !vector_push(&copied->outdated, deduced->epilogue))
-			continue;
-		map_remove(&copied->deduced_of_key, deduced->key);
-		last = &copied->deduced.items[--copied->deduced.count];
-		if (deduced == last)
-			continue;
-		*deduced = *last;
-		*map_get(&copied->deduced_of_key, deduced->key) = i;
+/* False: out of memory, and what was deduced of the bytes may stay, and has to stand the check against the stack. */
+static bool note_exchange(struct copied_code *copied, const struct code_change *change)
+{
+	uint64_t last = (change->start + change->size - 1) / BLOCK_BYTES;
+
+	copied->exchanged++;
+	for (uint64_t block = change->start / BLOCK_BYTES; block <= last; block++) {
+		if (!map_put(&copied->exchanged_of_block, block, copied->exchanged))
+			return false;
 	}
+	return true;
 }
 
 /* Put the one's bytes in the place of the other's: what was done is undone by it, and the other way round. */
@@ -107,7 +120,9 @@ static void exchange(struct copied_code *copied, const struct code_change *chang
 {
 	const uint8_t *place;
 
-	if (code_copies_at(copied->copies, copied->process, change->start, change->size, &place) < change->size)
+	copied->work += change->size + CHANGE_COST;
+	if (!is_known(copied) ||
+	    code_copies_at(copied->copies, copied->process, change->start, change->size, &place) < change->size)
 		return;
 	for (size_t i = 0; i < change->size; i++) {
 		uint8_t *mine = copied->own.bytes.data + change->offset + i;
@@ -117,25 +132,28 @@ static void exchange(struct copied_code *copied, const struct code_change *chang
 		*mine = *theirs;
 		*theirs = kept;
 	}
-	forget_deduced(copied, change->start, change->start + change->size);
+	(void)note_exchange(copied, change);
 }
 
 void copied_code_go_to(struct copied_code *copied, uint64_t time_ns)
 {
 	const struct code_change *changes;
 
-	if (!copied || !copied->process->changes.count)
+	if (!is_known(copied))
 		return;
 	changes = copied->process->changes.items;
-	while (copied->undone && changes[copied->undone - 1].until_ns >= time_ns)
+	while (is_known(copied) && copied->undone && changes[copied->undone - 1].until_ns >= time_ns)
 		exchange(copied, &changes[--copied->undone]);
-	while (copied->undone < copied->process->changes.count && changes[copied->undone].until_ns < time_ns)
+	while (is_known(copied) && copied->undone < copied->process->changes.count &&
+	       changes[copied->undone].until_ns < time_ns)
 		exchange(copied, &changes[copied->undone++]);
 }
 
 uint64_t copied_code_epoch(const struct copied_code *copied)
 {
-	return copied ? copied->undone : 0;
+	if (!copied)
+		return 0;
+	return is_known(copied) ? copied->undone : UINT64_MAX - 1;
 }
 
 void copied_code_destroy(struct copied_code *copied)
@@ -149,6 +167,7 @@ void copied_code_destroy(struct copied_code *copied)
 	vector_deinit(&copied->deduced);
 	vector_deinit(&copied->outdated);
 	map_deinit(&copied->deduced_of_key);
+	map_deinit(&copied->exchanged_of_block);
 	code_copies_deinit(&copied->own);
 	free(copied);
 }
@@ -186,28 +205,55 @@ static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t addre
 	return NULL;
 }
 
+static bool is_outdated(const struct copied_code *copied, const struct deduced *deduced)
+{
+	uint64_t first, last;
+
+	if (deduced->number == copied->exchanged || deduced->read_start >= deduced->read_end)
+		return false;
+	first = deduced->read_start / BLOCK_BYTES;
+	last = (deduced->read_end - 1) / BLOCK_BYTES;
+	/* Far apart: what lies between has not been read. */
+	if (last - first >= BLOCKS_MAX)
+		return true;
+	for (uint64_t block = first; block <= last; block++) {
+		const uint64_t *exchanged = map_get(&copied->exchanged_of_block, block);
+
+		if (exchanged && *exchanged > deduced->number)
+			return true;
+	}
+	return false;
+}
+
+/* NULL: out of memory. */
+static struct deduced *deduce(struct copied_code *copied, uint64_t key)
+{
+	uint64_t *known = map_get(&copied->deduced_of_key, key);
+	struct deduced *deduced = known ? &copied->deduced.items[*known] : NULL;
+
+	if (deduced && !is_outdated(copied, deduced))
+		return deduced;
+	if (deduced && deduced->epilogue && !vector_push(&copied->outdated, deduced->epilogue))
+		return NULL;
+	if (!deduced && !map_put(&copied->deduced_of_key, key, copied->deduced.count))
+		return NULL;
+	if (!deduced)
+		deduced = vector_append(&copied->deduced);
+	if (!deduced) {
+		map_remove(&copied->deduced_of_key, key);
+		return NULL;
+	}
+	copied->current = (struct deduced){.read_start = UINT64_MAX, .number = copied->exchanged};
+	copied->current.epilogue = find_epilogue(copied, key >> 1, key & 1);
+	*deduced = copied->current;
+	return deduced;
+}
+
 const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address)
 {
-	uint64_t key = address << 1 | is_return_address;
-	struct deduced *deduced;
-	const uint64_t *known;
+	const struct deduced *deduced = is_known(copied) ? deduce(copied, address << 1 | is_return_address) : NULL;
 
-	if (!copied)
-		return NULL;
-	known = map_get(&copied->deduced_of_key, key);
-	if (known) {
-		deduced = &copied->deduced.items[*known];
-		return deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
-	}
-	copied->current = (struct deduced){.key = key, .read_start = UINT64_MAX};
-	copied->current.epilogue = find_epilogue(copied, address, is_return_address);
-	deduced = &copied->current;
-	if (!map_put(&copied->deduced_of_key, key, copied->deduced.count) || !vector_push(&copied->deduced, *deduced)) {
-		map_remove(&copied->deduced_of_key, key);
-		free(deduced->epilogue);
-		return NULL;
-	}
-	return deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
+	return deduced && deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
 }
 
 size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
@@ -215,7 +261,7 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 {
 	size_t before;
 
-	if (!copied || address < start || address > end)
+	if (!is_known(copied) || address < start || address > end)
 		return 0;
 	if (is_return_address && copied_code_follows_call(copied, address) != 1)
 		return 0;
@@ -231,7 +277,7 @@ bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start,
 	const uint8_t *code;
 	size_t size;
 
-	if (!copied || address < start)
+	if (!is_known(copied) || address < start)
 		return false;
 	size = address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES;
 	size = code_copies_at(copied->copies, copied->process, start, size, &code);
@@ -248,7 +294,7 @@ int copied_code_follows_call(struct copied_code *copied, uint64_t return_address
 	const uint8_t *code;
 	size_t size;
 
-	if (!copied)
+	if (!is_known(copied))
 		return -1;
 	size = code_copies_before(copied->copies, copied->process, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code);
 	return size ? programs_ends_with_call(copied->programs, code, size) : -1;

@@ -16,10 +16,9 @@
 
 struct copied_code;
 
-/* Of the program that began in the process at that time. Borrows both. *copied_ret is NULL when the recording has no
- * code of it. */
-struct mmt_error *copied_code_create(const struct reader_metadata *metadata, struct programs *programs, int32_t pid,
-				     uint64_t program_ns, struct copied_code **copied_ret) MMT_MUST_CHECK;
+/* Of one program of `copies`. Borrows all. */
+struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
+				     struct programs *programs, struct copied_code **copied_ret) MMT_MUST_CHECK;
 /* Accepts NULL, as those below do. */
 void copied_code_destroy(struct copied_code *copied);
 
@@ -27,7 +26,10 @@ void copied_code_destroy(struct copied_code *copied);
  */
 void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host);
 
-/* What the next questions are about: the code as it was when it was first seen at that time or later. */
+/*
+ * What the next questions are about: the code as it was when it was first seen at that time or later. Times are about
+ * to ascend. Where they go back and forth so much that it would take too long, nothing is known of the code any more.
+ */
 void copied_code_go_to(struct copied_code *copied, uint64_t time_ns);
 /* A number for what it is about now. */
 uint64_t copied_code_epoch(const struct copied_code *copied);

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <elf.h>
 
+#include "analysis/code-view-state.h"
 #include "support/run-suite.h"
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
@@ -42,7 +43,7 @@ static void set_up(void)
 	ck_assert(vector_push(&process->changes,
 			      ((struct code_change){START, sizeof(none), put(none, sizeof(none)), SECOND_NS})));
 	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	ck_assert_ptr_null(copied_code_create(&metadata, programs, PID, 0, &copied));
+	ck_assert_ptr_null(copied_code_create(&metadata.code, metadata.code.processes.items, programs, &copied));
 	ck_assert_ptr_nonnull(copied);
 }
 
@@ -84,7 +85,7 @@ START_TEST(each_for_itself)
 	struct copied_code *second;
 
 	expect(SECOND_NS, 1, false);
-	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID, 0, &second));
+	ck_assert_ptr_null(copied_code_create(&metadata.code, metadata.code.processes.items, NULL, &second));
 	ck_assert_uint_eq(copied_code_epoch(second), 2);
 	ck_assert(copied_code_keeps_frame_pointer(second, START, START + 4));
 	copied_code_destroy(second);
@@ -117,14 +118,47 @@ END_TEST
 
 START_TEST(of_no_code)
 {
-	struct copied_code *nothing;
+	struct copied_code *nothing = NULL;
 
-	ck_assert_ptr_null(copied_code_create(&metadata, NULL, PID + 1, 0, &nothing));
-	ck_assert_ptr_null(nothing);
 	copied_code_go_to(nothing, 0);
 	ck_assert_uint_eq(copied_code_epoch(nothing), 0);
 	ck_assert(!copied_code_keeps_frame_pointer(nothing, START, START + 4));
 	copied_code_destroy(nothing);
+}
+END_TEST
+
+/* Where times go back and forth again and again, as in no recording, the code is not known any more. */
+START_TEST(back_and_forth_without_end)
+{
+	copied_code_go_to(copied, 0);
+	ck_assert_uint_eq(copied_code_epoch(copied), 0);
+	ck_assert_ptr_nonnull(copied_code_row(copied, ELSEWHERE, false));
+	for (int i = 0; i < 1000; i++)
+		copied_code_go_to(copied, i % 2 ? 0 : UINT64_MAX);
+	ck_assert_uint_gt(copied_code_epoch(copied), 2);
+	ck_assert_ptr_null(copied_code_row(copied, ELSEWHERE, false));
+	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 4));
+	ck_assert_int_eq(copied_code_follows_call(copied, START + 4), -1);
+}
+END_TEST
+
+/* Programs of which nothing was recorded need no memory, however many a process has executed. */
+START_TEST(programs_that_share_a_copy)
+{
+	struct process_state state = {.pid = PID};
+	struct code_view *view;
+	struct copied_code *shared;
+
+	metadata.architecture = architecture_find("x86_64");
+	metadata.code.processes.items[0].until_ns = 1000;
+	ck_assert_ptr_null(code_view_create(&metadata, false, NULL, &view));
+	ck_assert(vector_push(&view->processes, state));
+	shared = code_view_copied_code(view, 0, 0);
+	ck_assert_ptr_nonnull(shared);
+	ck_assert_ptr_eq(code_view_copied_code(view, 0, 500), shared);
+	ck_assert_ptr_eq(code_view_copied_code(view, 0, 0), shared);
+	ck_assert_ptr_null(code_view_copied_code(view, 0, 1000));
+	code_view_destroy(view);
 }
 END_TEST
 
@@ -138,6 +172,8 @@ int main(void)
 	tcase_add_test(tests, each_for_itself);
 	tcase_add_test(tests, rows_of_their_time);
 	tcase_add_test(tests, of_no_code);
+	tcase_add_test(tests, back_and_forth_without_end);
+	tcase_add_test(tests, programs_that_share_a_copy);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
