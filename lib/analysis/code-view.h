@@ -63,7 +63,7 @@ void code_view_pass_over(struct code_view *view, uint32_t frame);
 struct viewed_code {
 	struct listed_code code;
 	struct disassembly *disassembly;
-	bool is_copy; /* read when recording ended */
+	bool is_copy; /* as it was last seen */
 };
 
 /* False: the recording does not tell it, and no file that can be used has it. Borrowed until the next call. */

@@ -84,7 +84,7 @@ static void put_instructions(struct text *text, const struct mmt_annotation *ann
 	uint32_t line = 0;
 
 	if (annotation->is_copy) {
-		text_put(text, TEXT_FAINT, "as it was when recording ended");
+		text_put(text, TEXT_FAINT, "as it was last seen");
 		text_end_line(text);
 	}
 	for (size_t i = 0; i < annotation->instruction_count; i++) {
@@ -113,7 +113,7 @@ static void put_no_instructions(struct text *text, const struct mmt_report *repo
 		reason = "its code was left out when the recording was packed (mmtrace pack --no-code)";
 	else if (report->to_ns < report->end_ns)
 		reason = "its code is not at hand: no file that is the recorded one and no jitdump has it, and copies "
-			 "are of when recording ended, after what is reported";
+			 "may be of after what is reported";
 	text_put(text, TEXT_PLAIN, "    ");
 	text_put(text, TEXT_PLAIN, reason);
 	text_end_line(text);

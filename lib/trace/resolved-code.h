@@ -24,7 +24,7 @@ struct resolved_code {
 	uint64_t address; /* of the first byte: in the numbering of the program file, or in the process */
 	uint64_t site;	  /* the frame's instruction, or with `is_return_address` the one behind its call */
 	bool is_return_address;
-	bool is_copy;	      /* of generated code, read when recording ended */
+	bool is_copy;	      /* of generated code, as it was last seen */
 	const uint8_t *bytes; /* borrowed */
 	uint32_t size;
 	uint32_t line_count;

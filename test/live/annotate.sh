@@ -80,7 +80,7 @@ grep -q '^Outer ' original.txt && grep -q '^LaterOuter ' original.txt || fail "g
 attach_case jit-code 2000
 annotate '*Outer'
 expect_shown '^(Doubly|Later)Outer +\[jit\] +in stack [0-9]+$' 2
-expect_shown '^as it was when recording ended$' 2
+expect_shown '^as it was last seen$' 2
 expect_shown '^ +[0-9a-f]+:  (push rbp|mov rbp, rsp|sub rsp, 0x10|movabs rax, 0x[0-9a-f]+|leave|ret)$' 12
 expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 [ "$(grep -A1 '^AnonymousOuter ' shown.txt | tail -1)" = \
@@ -88,10 +88,10 @@ expect_shown '^--> +[0-9a-f]+:  call rax$' 2
 	fail "code of another time is shown: $(cat shown.txt)"
 expect_packed_shows '*' packed-copies.data
 
-# Copies are of when recording ended: by then a process may run another program than in a report that ends before.
+# Copies are as they were last seen: by then a process may run another program than in a report that ends before.
 for recording in "$recording" packed-copies.data; do
 	annotate '*Outer' --to -1ms
 	expect_shown '^(Anonymous|Doubly|Later)Outer ' 3
-	expect_shown ' copies are of when recording ended, after what is reported$' 3
+	expect_shown ' copies may be of after what is reported$' 3
 	expect_shown '^-->' 0
 done
