@@ -46,15 +46,39 @@ record_living_stacks() {
 	expect_json '.completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
 }
 
+# code_bytes PROCESS: its executable memory that is no program file, or one of .NET, as far as it is there.
+code_bytes() {
+	awk '/^[0-9a-f]+-/ {
+			code = $2 ~ /x/ && ($6 == "" || $6 ~ /^(\/memfd:|\[anon|\/dev\/zero|\/SYSV|\[heap\])/ || /\.(dll|exe)$/)
+		}
+		code && $1 == "Rss:" { bytes += $2 * 1024 }
+		END { print bytes + 0 }' "/proc/$1/smaps"
+}
+bytes_read() {
+	awk '$1 == "rchar:" { print $2 }' "/proc/$recorder/io"
+}
+recorder_read() {
+	[ "$(bytes_read)" -ge "$1" ]
+}
+
+# let_recorder_read_code: until the recorder has seen each page of the target's generated code as it is now. None is left
+# alone for more than 0.8 seconds, after which all have their turn before any has another: so all have been read when twice
+# as many bytes have been as there are. It reads hardly anything else meanwhile.
+let_recorder_read_code() {
+	local bytes
+	let_recorder_catch_up
+	sleep 1
+	bytes=$(code_bytes "$pid") || exit 1
+	[ "$bytes" -gt 0 ] || fail "there is no generated code to wait for"
+	wait_until "the recorder to read the code" recorder_read $(($(bytes_read) + 2 * bytes + 65536))
+}
+
 # record_ending_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of one that ends before the recording does.
-# Generated code is copied while it is there: no page is looked at more rarely than every 0.8 seconds, so the program lives
-# for longer after its work. What is to be looked at then is what the recorder goes through when it next has time.
 record_ending_stacks() {
 	start_command env "$@"
 	start_recording -q -m 256M -g "dwarf,$stack_bytes" -p "$pid"
 	let_work
-	sleep 2
-	let_recorder_catch_up
+	let_recorder_read_code
 	let_end
 	wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
 	report_json
