@@ -10,6 +10,16 @@ void code_pages_deinit(struct code_pages *pages)
 	vector_deinit(&pages->changes);
 }
 
+void code_pages_give_up(struct code_pages *pages, struct code_store *store)
+{
+	for (size_t i = 0; i < pages->items.count; i++)
+		code_store_remove(store, pages->items.items[i].kept);
+	for (size_t i = 0; i < pages->changes.count; i++)
+		code_store_remove(store, pages->changes.items[i].offset);
+	code_pages_deinit(pages);
+	*pages = (struct code_pages){.page_bytes = pages->page_bytes};
+}
+
 static bool is_due(const struct code_pages *pages, uint64_t address, uint64_t now_ns)
 {
 	const uint64_t *index = map_get(&pages->index_of_address, address);

@@ -43,6 +43,9 @@ struct code_pages {
 /* Accepts a zeroed value. */
 void code_pages_deinit(struct code_pages *pages);
 
+/* Nothing of them is kept any more. */
+void code_pages_give_up(struct code_pages *pages, struct code_store *store);
+
 /* The first pages in START to END, `size_max` bytes at most, that are to be read at `now_ns`, as they lie one behind
  * the other; their bytes, 0: none. */
 uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t end, uint64_t size_max,

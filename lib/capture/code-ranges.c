@@ -91,6 +91,7 @@ const struct code_range *code_ranges_from(const struct code_ranges *ranges, uint
 void code_ranges_clear(struct code_ranges *ranges)
 {
 	ranges->items.count = 0;
+	ranges->cut = false;
 }
 
 void code_ranges_forget(struct code_ranges *ranges, uint64_t until_ns)

@@ -28,6 +28,7 @@ void code_ranges_deinit(struct code_ranges *ranges);
 bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns);
 /* Something else was there then. */
 bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns);
+/* What comes next is all that there is. */
 void code_ranges_clear(struct code_ranges *ranges);
 /* The first range that ends behind `address`; NULL: none. */
 const struct code_range *code_ranges_from(const struct code_ranges *ranges, uint64_t address);

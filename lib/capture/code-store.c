@@ -24,6 +24,7 @@ void code_store_deinit(struct code_store *store)
 	for (size_t i = 0; i < store->items.count; i++)
 		free(store->items.items[i].bytes);
 	vector_deinit(&store->items);
+	vector_deinit(&store->unused);
 	compressor_destroy(store->compressor);
 	decompressor_destroy(store->decompressor);
 	buffer_deinit(&store->scratch);
@@ -35,20 +36,35 @@ static size_t get_cost(const struct kept_code *kept)
 	return kept->bytes ? kept->size + ITEM_BYTES : 0;
 }
 
+/* For `kept` in the place of `before`. */
+static bool has_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
+{
+	return store->plain_bytes - before->plain_size + kept->plain_size <= store->plain_bytes_max &&
+	       store->kept_bytes - get_cost(before) + kept->size + ITEM_BYTES <= store->kept_bytes_max;
+}
+
+static bool find_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
+{
+	while (!has_room(store, before, kept)) {
+		if (!store->make_room || !store->make_room(store->context))
+			return false;
+	}
+	return true;
+}
+
 struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size, bool *kept_ret)
 {
 	struct kept_code before = *index == CODE_STORE_NONE ? (struct kept_code){0} : store->items.items[*index];
 	struct kept_code kept = {.plain_size = size};
 	struct mmt_error *error = NULL;
-	size_t plain_bytes = store->plain_bytes - before.plain_size + size, kept_bytes;
 
 	*kept_ret = false;
 	buffer_clear(&store->scratch);
-	if (plain_bytes <= store->plain_bytes_max)
+	if (find_room(store, &before, &kept)) {
 		error = compressor_frame(store->compressor, code, size, &store->scratch);
-	kept.size = store->scratch.size;
-	kept_bytes = store->kept_bytes - get_cost(&before) + kept.size + ITEM_BYTES;
-	if (error || plain_bytes > store->plain_bytes_max || kept_bytes > store->kept_bytes_max) {
+		kept.size = store->scratch.size;
+	}
+	if (error || !kept.size || !find_room(store, &before, &kept)) {
 		store->full |= !error;
 		return error;
 	}
@@ -59,16 +75,33 @@ struct mmt_error *code_store_put(struct code_store *store, size_t *index, const 
 	if (*index != CODE_STORE_NONE) {
 		free(before.bytes);
 		store->items.items[*index] = kept;
+	} else if (store->unused.count) {
+		*index = store->unused.items[--store->unused.count];
+		store->items.items[*index] = kept;
 	} else if (vector_push(&store->items, kept)) {
 		*index = store->items.count - 1;
 	} else {
 		free(kept.bytes);
 		return &error_no_memory;
 	}
-	store->plain_bytes = plain_bytes;
-	store->kept_bytes = kept_bytes;
+	store->plain_bytes += size - before.plain_size;
+	store->kept_bytes += get_cost(&kept) - get_cost(&before);
 	*kept_ret = true;
 	return NULL;
+}
+
+void code_store_remove(struct code_store *store, size_t index)
+{
+	struct kept_code *kept = index == CODE_STORE_NONE ? NULL : &store->items.items[index];
+
+	if (!kept)
+		return;
+	store->kept_bytes -= get_cost(kept);
+	store->plain_bytes -= kept->plain_size;
+	free(kept->bytes);
+	*kept = (struct kept_code){0};
+	/* Out of memory: it stays empty. */
+	(void)vector_push(&store->unused, index);
 }
 
 struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain)

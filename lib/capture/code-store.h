@@ -23,12 +23,16 @@ struct kept_code {
 
 struct code_store {
 	VECTOR(struct kept_code) items;
+	VECTOR(size_t) unused; /* places among them */
 	struct compressor *compressor;
 	struct decompressor *decompressor;
 	struct buffer scratch;
 	size_t plain_bytes, plain_bytes_max;
 	size_t kept_bytes, kept_bytes_max;
 	bool full; /* something had no room */
+	/* Remove something that is not about to be replaced; false: there is nothing to be removed. NULL: never. */
+	bool (*make_room)(void *context);
+	void *context;
 };
 
 struct mmt_error *code_store_init(struct code_store *store, size_t plain_bytes_max,
@@ -40,6 +44,9 @@ void code_store_deinit(struct code_store *store);
  * then all stays as it was. */
 struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size,
 				 bool *kept_ret) MMT_MUST_CHECK;
+
+/* Its place may be given again. CODE_STORE_NONE: nothing. */
+void code_store_remove(struct code_store *store, size_t index);
 
 /* Appended to `plain`. */
 struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain) MMT_MUST_CHECK;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/known-processes.h"
+#include "capture/mapping-query.h"
 #include "capture/proc.h"
 #include "capture/recorder.h"
 
@@ -26,18 +26,6 @@
 #define TIME_SHARE 50		     /* one part of so many of the time may be spent */
 #define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
 #define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
-
-/* From linux/fs.h of Linux 6.11, for older headers. */
-#define QUERY_EXECUTABLE 4ull
-
-struct mapping_query {
-	uint64_t size, flags, address;
-	uint64_t start, end, mapping_flags, page_bytes, file_offset, inode;
-	uint32_t device_major, device_minor, name_size, build_id_size;
-	uint64_t name_address, build_id_address;
-};
-
-#define QUERY_IOCTL _IOWR('f', 17, struct mapping_query)
 
 static void close_program(struct generating_program *program)
 {
@@ -71,13 +59,16 @@ static struct generating_program *find_program(const struct generated_code *gene
 	return index ? &generated->programs.items[*index] : NULL;
 }
 
-static struct generating_program *add_program(struct generated_code *generated, pid_t pid, uint64_t from_ns)
+static struct generating_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
+	struct generated_code *generated = &recorder->generated;
+	const struct known_process *process = known_processes_find(&recorder->processes, pid);
 	struct generating_program *program = vector_append(&generated->programs);
 
 	if (!program)
 		return NULL;
 	program->pid = pid;
+	program->asked_for = process && process->target;
 	program->until_ns = UINT64_MAX;
 	program->from_ns = from_ns;
 	program->memory = program->maps = program->pagemap.fd = -1;
@@ -86,6 +77,64 @@ static struct generating_program *add_program(struct generated_code *generated, 
 		return program;
 	generated->programs.count--;
 	return NULL;
+}
+
+/* *short_ret: there are too few descriptors for it. */
+static int spare(int fd, bool at_end, bool *short_ret)
+{
+	bool is_open = fd >= 0;
+
+	if (!at_end)
+		fd = known_processes_spare(fd);
+	*short_ret |= fd < 0 && (is_open || errno == EMFILE || errno == ENFILE);
+	return fd;
+}
+
+static void open_program(struct generating_program *program, bool at_end)
+{
+	pid_t tid = proc_living_thread(program->pid);
+	char path[64];
+
+	program->opened = true;
+	program->opened_ns = clock_now_ns();
+	program->descriptors_short = false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	program->memory = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	program->maps = spare(open(path, O_RDONLY | O_CLOEXEC), at_end, &program->descriptors_short);
+	if (!residency_open(&program->pagemap, tid))
+		program->pagemap.fd = -1;
+	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
+	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
+		close_program(program);
+}
+
+/*
+ * Nobody tells what is unmapped: so what is not there, or not executable, any more is forgotten where others need the
+ * room. What becomes executable again is told of.
+ */
+static bool tidy_ranges(struct generating_program *program)
+{
+	uint64_t now_ns = clock_now_ns(), position = 0;
+	const struct code_range *range;
+
+	if (program->ended || now_ns < program->tidy_ns)
+		return true;
+	if (!program->opened)
+		open_program(program, false);
+	while (program->maps >= 0 && (range = code_ranges_from(&program->ranges, position))) {
+		uint64_t start = range->start > position ? range->start : position, end;
+		enum mapped_kind kind = mapping_query(program->maps, start, &end);
+
+		if (kind != MAPPED_CODE && kind != MAPPED_UNTOLD &&
+		    !code_ranges_remove(&program->ranges, start, end, now_ns))
+			return false;
+		position = end;
+	}
+	/* Where it was worth the time it is done again as soon as there is need. */
+	if (program->ranges.items.count > CODE_RANGES_MAX / 2)
+		program->tidy_ns = clock_now_ns() + INTERVAL_NS;
+	return true;
 }
 
 struct mmt_error *generated_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
@@ -99,8 +148,8 @@ struct mmt_error *generated_code_note(struct recorder *recorder, const struct ge
 	if (!program && !wanted)
 		return NULL;
 	if (!program)
-		program = add_program(generated, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
-	if (!program)
+		program = add_program(recorder, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
+	if (!program || (program->ranges.items.count >= CODE_RANGES_MAX && !tidy_ranges(program)))
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
 		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
@@ -121,13 +170,14 @@ struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pi
 		return NULL;
 	program->until_ns = time_ns;
 	program->ended = true;
+	generated->nothing_gives_way = false;
 	close_program(program);
 	map_remove(&generated->program_of_pid, (uint64_t)pid);
 	ranges = program->ranges;
 	if (!ranges.items.count)
 		return NULL;
 	program->ranges = (struct code_ranges){0};
-	next = add_program(generated, pid, 0);
+	next = add_program(recorder, pid, 0);
 	if (next)
 		next->ranges = ranges;
 	else
@@ -142,6 +192,7 @@ void generated_code_end_process(struct recorder *recorder, pid_t pid)
 	if (!program)
 		return;
 	program->ended = true;
+	recorder->generated.nothing_gives_way = false;
 	close_program(program);
 }
 
@@ -160,44 +211,6 @@ void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 
 	if (program)
 		code_ranges_clear(&program->ranges);
-}
-
-static void open_program(struct generating_program *program, bool at_end)
-{
-	pid_t tid = proc_living_thread(program->pid);
-	char path[64];
-
-	program->opened = true;
-	program->opened_ns = clock_now_ns();
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	program->memory = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
-	program->maps = open(path, O_RDONLY | O_CLOEXEC);
-	if (!residency_open(&program->pagemap, tid))
-		program->pagemap.fd = -1;
-	if (!at_end) {
-		program->memory = known_processes_spare(program->memory);
-		program->maps = known_processes_spare(program->maps);
-		program->pagemap.fd = known_processes_spare(program->pagemap.fd);
-	}
-	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
-		close_program(program);
-}
-
-/*
- * Where what is unmapped is told of late, or not at all, data may be mapped meanwhile: that must not get into the
- * recording. An older kernel cannot be asked.
- */
-static bool is_executable(const struct generating_program *program, uint64_t start, uint64_t end, bool trust_ranges)
-{
-	while (start < end) {
-		struct mapping_query query = {.size = sizeof(query), .flags = QUERY_EXECUTABLE, .address = start};
-
-		if (ioctl(program->maps, QUERY_IOCTL, &query) < 0)
-			return trust_ranges && (errno == ENOTTY || errno == EINVAL);
-		start = query.end;
-	}
-	return true;
 }
 
 /* One pass over the programs. */
@@ -237,14 +250,66 @@ static struct mmt_error *let_drain(struct pass *pass)
 	return error;
 }
 
-static struct mmt_error *keep_piece(struct pass *pass, struct generating_program *program, uint64_t start, size_t size)
+/* Whose code gives way to that of `program`: what was asked for comes first, then what lives. */
+static struct generating_program *find_victim(const struct generated_code *generated,
+					      const struct generating_program *program)
+{
+	struct generating_program *living = NULL;
+
+	for (size_t i = 0; i < generated->programs.count; i++) {
+		struct generating_program *other = &generated->programs.items[i];
+
+		if (other == program || other->asked_for || !other->pages.items.count)
+			continue;
+		if (other->ended)
+			return other;
+		living = other;
+	}
+	return program->asked_for ? living : NULL;
+}
+
+static bool make_room(void *context)
+{
+	struct generated_code *generated = context;
+	const struct generating_program *program = &generated->programs.items[generated->reading];
+	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
+
+	generated->nothing_gives_way |= !victim && program->asked_for;
+	if (!victim)
+		return false;
+	code_pages_give_up(&victim->pages, &generated->store);
+	victim->gave_way = true;
+	return true;
+}
+
+static struct mmt_error *keep_pages(struct pass *pass, struct generating_program *program, uint64_t start, uint64_t end,
+				    const uint8_t *code)
 {
 	size_t page_bytes = program->pages.page_bytes;
 	struct mmt_error *error = NULL;
 
-	for (size_t offset = 0; !error && offset + page_bytes <= size; offset += page_bytes)
-		error = code_pages_put(&program->pages, &pass->recorder->generated.store, start + offset,
-				       pass->piece + offset, pass->now_ns);
+	for (; !error && start + page_bytes <= end; start += page_bytes, code += page_bytes)
+		error = code_pages_put(&program->pages, &pass->recorder->generated.store, start, code, pass->now_ns);
+	return error;
+}
+
+/*
+ * Of what has been read that which is executable still. Where what is unmapped is told of late, or not at all, data may
+ * be mapped meanwhile: that must not get into the recording.
+ */
+static struct mmt_error *keep_code(struct pass *pass, struct generating_program *program, uint64_t start, uint64_t end)
+{
+	struct mmt_error *error = NULL;
+	uint64_t position = start, part_end;
+
+	for (; !error && position < end; position = part_end) {
+		enum mapped_kind kind = mapping_query(program->maps, position, &part_end);
+
+		if (part_end > end)
+			part_end = end;
+		if (kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges))
+			error = keep_pages(pass, program, position, part_end, pass->piece + (position - start));
+	}
 	return error;
 }
 
@@ -252,21 +317,13 @@ static struct mmt_error *keep_piece(struct pass *pass, struct generating_program
 static struct mmt_error *read_piece(struct pass *pass, struct generating_program *program,
 				    const struct resident_run *run, uint64_t *position)
 {
-	uint64_t begin_ns = clock_now_ns(), start, size;
-	struct mmt_error *error = NULL;
+	uint64_t start, size = code_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
 	ssize_t count = 0;
 
-	size = code_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
 	*position = size ? start + size : run->end;
 	if (size)
 		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
-	if (count > 0) {
-		if (is_executable(program, start, start + (uint64_t)count, pass->trust_ranges))
-			error = keep_piece(pass, program, start, (size_t)count);
-		else if (!code_ranges_remove(&program->ranges, start, start + (uint64_t)count, begin_ns))
-			error = &error_no_memory;
-	}
-	return error;
+	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
 /* Of START to END what is in memory; *position_ret: how far it came. */
@@ -301,7 +358,24 @@ static struct mmt_error *read_range(struct pass *pass, size_t index, uint64_t st
 	return error;
 }
 
-/* All its ranges once, beginning where the last pass ended. */
+/* The next mapping that is executable, or a part of it, from `start` on; nothing: *end is where to look next. */
+static bool find_code(const struct pass *pass, struct generating_program *program, uint64_t start, uint64_t *end)
+{
+	uint64_t now_ns = clock_now_ns(), mapped_end;
+	enum mapped_kind kind = mapping_query(program->maps, start, &mapped_end);
+
+	if (mapped_end < *end || kind == MAPPED_NOTHING)
+		*end = mapped_end;
+	/* Out of memory: it is looked for again. */
+	if (kind == MAPPED_NOTHING)
+		(void)code_ranges_remove(&program->ranges, start, mapped_end, now_ns);
+	return kind == MAPPED_CODE || (kind == MAPPED_UNTOLD && pass->trust_ranges);
+}
+
+/*
+ * All its ranges once, beginning where the last pass ended. Mapping by mapping: its neighbour may be data for a while,
+ * written to and then executable again, which nobody may tell.
+ */
 static struct mmt_error *read_ranges(struct pass *pass, size_t index)
 {
 	const struct generated_code *generated = &pass->recorder->generated;
@@ -310,7 +384,7 @@ static struct mmt_error *read_ranges(struct pass *pass, size_t index)
 	bool again = false; /* from the lowest on */
 
 	while (!error && !is_over(pass)) {
-		const struct generating_program *program = &generated->programs.items[index];
+		struct generating_program *program = &generated->programs.items[index];
 		const struct code_range *range = code_ranges_from(&program->ranges, position);
 		uint64_t start, end;
 
@@ -327,7 +401,10 @@ static struct mmt_error *read_ranges(struct pass *pass, size_t index)
 			end = begin;
 		if (start >= end)
 			break;
-		error = read_range(pass, index, start, end, &position);
+		if (find_code(pass, program, start, &end))
+			error = read_range(pass, index, start, end, &position);
+		else
+			position = end;
 	}
 	generated->programs.items[index].position = position;
 	return error;
@@ -337,10 +414,11 @@ static struct mmt_error *read_program(struct pass *pass, size_t index)
 {
 	struct generating_program *program = &pass->recorder->generated.programs.items[index];
 
-	if (program->ended || (!pass->at_end && program->from_ns > pass->now_ns))
+	if (program->ended || program->gave_way || (!pass->at_end && program->from_ns > pass->now_ns))
 		return NULL;
 	if (!program->opened || (pass->at_end && program->memory < 0))
 		open_program(program, pass->at_end);
+	pass->recorder->generated.reading = index;
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = 0;
 	return program->memory >= 0 ? read_ranges(pass, index) : NULL;
@@ -355,6 +433,8 @@ static struct mmt_error *read_programs(struct pass *pass)
 
 	if (!error && !generated->store.compressor)
 		error = code_store_init(&generated->store, CODE_BYTES_MAX, CODE_KEPT_BYTES_MAX);
+	generated->store.make_room = make_room;
+	generated->store.context = generated;
 	pass->piece = piece;
 	begin_work(pass);
 	for (size_t i = 0; !error && i < count; i++)
@@ -374,12 +454,13 @@ struct mmt_error *generated_code_read(struct recorder *recorder)
 
 	if (!generated->programs.count || pass.now_ns < generated->next_ns)
 		return NULL;
-	generated->spent_ns -= (int64_t)((pass.now_ns - generated->read_ns) / TIME_SHARE);
+	generated->spent_ns -= (int64_t)((pass.now_ns - generated->reckoned_ns) / TIME_SHARE);
 	if (generated->spent_ns < 0)
 		generated->spent_ns = 0;
-	generated->read_ns = pass.now_ns;
+	generated->reckoned_ns = pass.now_ns;
 	if (generated->spent_ns > SPENT_NS_MAX)
 		return NULL;
+	generated->read_ns = pass.now_ns;
 	pass.due_ns = pass.now_ns;
 	error = read_programs(&pass);
 	generated->next_ns = pass.now_ns + INTERVAL_NS;
@@ -431,28 +512,50 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 	return NULL;
 }
 
+static void tell_what_is_missing(struct recorder *recorder)
+{
+	static const char consequence[] = "callers of code without frame pointers may be missing";
+	const struct generated_code *generated = &recorder->generated;
+	bool full = generated->store.full, cut = false;
+	size_t unopened = 0;
+
+	for (size_t i = 0; i < generated->programs.count; i++) {
+		const struct generating_program *program = &generated->programs.items[i];
+
+		full |= program->gave_way || program->pages.items.count >= CODE_PAGES_MAX;
+		cut |= program->ranges.cut;
+		unopened += program->descriptors_short;
+	}
+	if (full)
+		recorder_message(
+		    recorder, true,
+		    "not all generated code is copied: a recording may have %u MiB of it, %u compressed; %s",
+		    CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20, consequence);
+	if (cut)
+		recorder_message(recorder, true,
+				 "not all generated code is copied: it is watched in %d places of a process; %s",
+				 CODE_RANGES_MAX, consequence);
+	if (unopened)
+		recorder_message(recorder, true,
+				 "generated code of %zu %s is not copied, too many files were open: %s; raise the "
+				 "limit with `ulimit -n`",
+				 unopened, unopened == 1 ? "program" : "programs", consequence);
+}
+
 struct mmt_error *generated_code_finish(struct recorder *recorder)
 {
 	struct generated_code *generated = &recorder->generated;
 	struct pass pass = {
 	    .recorder = recorder, .now_ns = clock_now_ns(), .due_ns = UINT64_MAX, .at_end = true, .trust_ranges = true};
 	struct mmt_error *error = NULL;
-	bool cut = false;
 
 	if (!generated->programs.count)
 		return NULL;
 	error = read_programs(&pass);
-	for (size_t i = 0; !error && i < generated->programs.count; i++) {
-		const struct generating_program *program = &generated->programs.items[i];
-
-		cut |= program->ranges.cut || program->pages.items.count >= CODE_PAGES_MAX || generated->store.full;
+	for (size_t i = 0; !error && i < generated->programs.count; i++)
 		error = hand_over(&generated->programs.items[i], &recorder->code);
-	}
-	if (!error && cut)
-		recorder_message(recorder, true,
-				 "not all generated code is copied: a recording may have %u MiB of it, %u compressed; "
-				 "callers of code without frame pointers may be missing",
-				 CODE_BYTES_MAX >> 20, CODE_KEPT_BYTES_MAX >> 20);
+	if (!error)
+		tell_what_is_missing(recorder);
 	return error;
 }
 

@@ -26,23 +26,30 @@ struct generating_program {
 	pid_t pid;
 	uint64_t until_ns; /* as in struct process_code */
 	uint64_t from_ns;  /* not read before */
+	bool asked_for;	   /* its process was: what is kept of it gives way to nothing */
 	bool opened;	   /* or tried to */
 	uint64_t opened_ns;
+	bool descriptors_short; /* it could not be opened for this */
 	bool ended;
+	bool gave_way;	  /* what was kept of it did, to others */
 	int memory, maps; /* of the memory that it had then, whatever the process executes later; -1: none */
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
 	uint64_t position; /* up to where they were read last */
+	uint64_t tidy_ns;  /* its ranges are not looked through before, to find room for others */
 };
 
 struct generated_code {
 	VECTOR(struct generating_program) programs;
 	struct map program_of_pid; /* of those that have not ended */
 	struct code_store store;   /* of all their pages */
+	size_t reading;		   /* the program that is being read */
+	bool nothing_gives_way;	   /* until another program ends */
 	uint64_t read_ns, next_ns; /* when pages were read last, and are to be again */
-	int64_t spent_ns;	   /* on it, beyond the share of the time that has passed since */
-	size_t turn;		   /* whose pages come first then */
+	int64_t spent_ns;	   /* on it, beyond the share of the time that had passed at ... */
+	uint64_t reckoned_ns;
+	size_t turn; /* whose pages come first then */
 };
 
 /* Accepts a zeroed value. */

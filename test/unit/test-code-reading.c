@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Generated code of processes that live, this one and its children: what is read of it, and what gives way to what. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/generated-code.h"
+#include "capture/recorder.h"
+#include "support/run-suite.h"
+
+enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
+
+static struct mmt_record_options options;
+static struct recorder recorder;
+static size_t page_bytes;
+static char messages[1024];
+
+static void take_message(void *context, bool warning, const char *text)
+{
+	(void)context;
+	ck_assert(warning);
+	strncat(messages, text, sizeof(messages) - strlen(messages) - 1);
+}
+
+static void set_up(void)
+{
+	options = (struct mmt_record_options){.code = MMT_CODE_ALL, .message = take_message};
+	recorder = (struct recorder){.options = &options};
+	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	messages[0] = 0;
+}
+
+static void tear_down(void)
+{
+	generated_code_deinit(&recorder.generated);
+	code_copies_deinit(&recorder.code);
+	known_processes_deinit(&recorder.processes);
+}
+
+static uint8_t *map_pages(size_t count, int protection)
+{
+	uint8_t *pages = mmap(NULL, count * page_bytes, DATA, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	for (size_t i = 0; i < count; i++)
+		memset(pages + i * page_bytes, (int)(0x90 + i), page_bytes / 2);
+	ck_assert_int_eq(mprotect(pages, count * page_bytes, protection), 0);
+	return pages;
+}
+
+static void note(pid_t pid, const uint8_t *pages, size_t count)
+{
+	const struct generated_mapping mapping = {.pid = pid,
+						  .start = (uintptr_t)pages,
+						  .end = (uintptr_t)pages + count * page_bytes,
+						  .time_ns = 1,
+						  .protection = PROT_EXEC,
+						  .path = "//anon"};
+
+	ck_assert_ptr_null(generated_code_note(&recorder, &mapping));
+}
+
+/* Without waiting for the time. */
+static void look(void)
+{
+	recorder.generated.next_ns = 0;
+	recorder.generated.spent_ns = 0;
+	ck_assert_ptr_null(generated_code_read(&recorder));
+}
+
+static void expect_pages(size_t program, size_t count)
+{
+	ck_assert_uint_lt(program, recorder.generated.programs.count);
+	ck_assert_uint_eq(recorder.generated.programs.items[program].pages.items.count, count);
+}
+
+/* A child that has our pages until it is killed. */
+static pid_t start_child(void)
+{
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	while (!child)
+		pause();
+	return child;
+}
+
+static void end_child(pid_t child)
+{
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	generated_code_end_process(&recorder, child);
+}
+
+/* Room for so many pages, as large as their bytes can be. */
+static void limit_store(size_t pages)
+{
+	ck_assert_ptr_null(code_store_init(&recorder.generated.store, pages * page_bytes, 4 * pages * page_bytes));
+}
+
+/* Being data for a while, what is beside code takes nothing away from it; and it is code again without being told of.
+ */
+START_TEST(neighbour_that_is_data)
+{
+	uint8_t *code = map_pages(2, ANY);
+
+	note(getpid(), code, 2);
+	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, DATA), 0);
+	look();
+	expect_pages(0, 1);
+	ck_assert_uint_eq(recorder.generated.programs.items[0].pages.items.items[0].address, (uintptr_t)code);
+	ck_assert_int_eq(mprotect(code, page_bytes, DATA), 0);
+	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, ANY), 0);
+	look();
+	expect_pages(0, 2);
+	memset(code, 0xcc, page_bytes);
+	ck_assert_int_eq(mprotect(code, page_bytes, ANY), 0);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	expect_pages(0, 2);
+	/* 0x90 was replaced by 0xcc. */
+	ck_assert_uint_eq(recorder.generated.programs.items[0].pages.changes.count, 1);
+	ck_assert_str_eq(messages, "");
+}
+END_TEST
+
+START_TEST(what_is_unmapped_is_forgotten)
+{
+	uint8_t *code = map_pages(3, ANY);
+
+	note(getpid(), code, 1);
+	note(getpid(), code + 2 * page_bytes, 1);
+	look();
+	expect_pages(0, 2);
+	ck_assert_int_eq(munmap(code + 2 * page_bytes, page_bytes), 0);
+	look();
+	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.items.count, 1);
+	/* What was seen of it stays. */
+	expect_pages(0, 2);
+}
+END_TEST
+
+/* Code that comes and goes at ever new places leaves room for code that stays. */
+START_TEST(places_that_come_and_go)
+{
+	size_t count = 3 * CODE_RANGES_MAX;
+	uint8_t *code = map_pages(1, ANY), *gone = mmap(NULL, 2 * count * page_bytes, PROT_NONE,
+							MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ck_assert_ptr_ne(gone, MAP_FAILED);
+	ck_assert_int_eq(munmap(gone, 2 * count * page_bytes), 0);
+	for (size_t i = 0; i < count; i++)
+		note(getpid(), gone + 2 * i * page_bytes, 1);
+	note(getpid(), code, 1);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	expect_pages(0, 1);
+	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.items.count, 1);
+	ck_assert_str_eq(messages, "");
+}
+END_TEST
+
+/* What could not be noted is said, unless a snapshot has brought it since. */
+START_TEST(too_many_places)
+{
+	uint8_t *code = map_pages(2, ANY);
+
+	note(getpid(), code, 1);
+	recorder.generated.programs.items[0].ranges.cut = true;
+	generated_code_begin_snapshot(&recorder, getpid());
+	note(getpid(), code, 1);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_str_eq(messages, "");
+	recorder.generated.programs.items[0].ranges.cut = true;
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+}
+END_TEST
+
+/* Of the children that have ended the first gives way, and no more than is needed. */
+START_TEST(ended_children_give_way)
+{
+	uint8_t *code = map_pages(6, ANY);
+	pid_t children[2];
+
+	limit_store(8);
+	for (size_t i = 0; i < 2; i++) {
+		children[i] = start_child();
+		note(children[i], code + i * page_bytes, 3);
+		look();
+		expect_pages(i, 3);
+		end_child(children[i]);
+	}
+	note(getpid(), code, 4);
+	look();
+	expect_pages(0, 0);
+	expect_pages(1, 3);
+	expect_pages(2, 4);
+	ck_assert_uint_eq(recorder.generated.store.plain_bytes, 7 * page_bytes);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_uint_eq(recorder.code.processes.count, 2);
+	ck_assert_ptr_nonnull(strstr(messages, "not all generated code is copied: a recording may have"));
+}
+END_TEST
+
+/* One that lives gives way to what was asked for, and is not read again; nothing else gives way to it. */
+START_TEST(what_is_asked_for_comes_first)
+{
+	uint8_t *code = map_pages(6, ANY);
+	pid_t child = start_child();
+
+	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	limit_store(4);
+	note(child, code, 3);
+	look();
+	expect_pages(0, 3);
+	note(getpid(), code + 3 * page_bytes, 3);
+	look();
+	expect_pages(0, 0);
+	expect_pages(1, 3);
+	look();
+	expect_pages(0, 0);
+	end_child(child);
+
+	child = start_child();
+	note(child, code, 6);
+	look();
+	expect_pages(1, 3);
+	ck_assert(recorder.generated.programs.items[1].pages.items.items[2].kept != CODE_STORE_NONE);
+	ck_assert_uint_le(recorder.generated.store.plain_bytes, 4 * page_bytes);
+	end_child(child);
+}
+END_TEST
+
+/* What was asked for stays when it has ended, and of those that live and were not, which came first. */
+START_TEST(what_gives_way_to_nothing_else)
+{
+	uint8_t *code = map_pages(6, ANY);
+	pid_t children[3];
+
+	limit_store(4);
+	for (size_t i = 0; i < 3; i++) {
+		children[i] = start_child();
+		if (!i)
+			ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, children[i], true));
+		note(children[i], code + i * page_bytes, 2);
+		look();
+		if (!i)
+			end_child(children[i]);
+	}
+	look();
+	expect_pages(0, 2);
+	expect_pages(1, 2);
+	ck_assert_uint_eq(recorder.generated.store.plain_bytes, 4 * page_bytes);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert(!recorder.generated.programs.items[i].gave_way);
+	end_child(children[1]);
+	end_child(children[2]);
+}
+END_TEST
+
+/* Without a word nothing is missing. */
+START_TEST(descriptors_are_short)
+{
+	struct rlimit limit, low;
+	uint8_t *code = map_pages(1, ANY);
+	pid_t child = start_child();
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 16;
+	note(child, code, 1);
+	note(getpid(), code, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	look();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	end_child(child);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	expect_pages(0, 0);
+	expect_pages(1, 1);
+	ck_assert_ptr_nonnull(strstr(messages, "generated code of 1 program is not copied"));
+}
+END_TEST
+
+/* While it waits for its share of the time, nothing is said to have been read. */
+START_TEST(time_of_reading)
+{
+	struct generated_code *generated = &recorder.generated;
+	uint64_t read_ns;
+
+	note(getpid(), map_pages(1, ANY), 1);
+	look();
+	read_ns = generated->read_ns;
+	ck_assert_uint_gt(read_ns, 0);
+	generated->next_ns = 0;
+	generated->spent_ns = INT64_MAX / 2;
+	ck_assert_ptr_null(generated_code_read(&recorder));
+	ck_assert_uint_eq(generated->read_ns, read_ns);
+	ck_assert_int_lt(generated->spent_ns, INT64_MAX / 2);
+	ck_assert_uint_gt(generated->reckoned_ns, read_ns);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("code reading");
+	TCase *tests = tcase_create("code reading");
+
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, neighbour_that_is_data);
+	tcase_add_test(tests, what_is_unmapped_is_forgotten);
+	tcase_add_test(tests, places_that_come_and_go);
+	tcase_add_test(tests, too_many_places);
+	tcase_add_test(tests, ended_children_give_way);
+	tcase_add_test(tests, what_is_asked_for_comes_first);
+	tcase_add_test(tests, what_gives_way_to_nothing_else);
+	tcase_add_test(tests, descriptors_are_short);
+	tcase_add_test(tests, time_of_reading);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
