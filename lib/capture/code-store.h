@@ -13,7 +13,7 @@
 #include "base/vector.h"
 
 #define CODE_STORE_NONE SIZE_MAX
-#define CODE_KEPT_BYTES_MAX (24u << 20) /* compressed: the recorder's memory */
+#define CODE_KEPT_BYTES_MAX (20u << 20) /* compressed: the recorder's memory */
 
 struct kept_code {
 	uint8_t *bytes;
