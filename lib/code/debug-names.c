@@ -168,7 +168,7 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 bool debug_names_complete(const struct debug_names *names)
 {
-	return !names->lacks_parts && !names->damaged;
+	return !names->lacks_parts && !names->damaged && !names->limited;
 }
 
 enum debug_names_state debug_names_state(const struct debug_names *names)

@@ -84,6 +84,7 @@ done
 gcc -O2 -g -o "$program" nested.c || fail "gcc nested.c"
 run_recorded
 expect_poor_names "limit"
+expect_poor_names "limit" # nor is anything of it kept as if it was all
 export XDG_CACHE_HOME=$directory/names-kept
 
 # Symbols alone.
