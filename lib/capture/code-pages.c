@@ -20,6 +20,23 @@ void code_pages_give_up(struct code_pages *pages, struct code_store *store)
 	*pages = (struct code_pages){.page_bytes = pages->page_bytes};
 }
 
+void code_pages_end(struct code_pages *pages)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < pages->items.count; i++) {
+		if (pages->items.items[i].kept != CODE_STORE_NONE)
+			pages->items.items[count++] = pages->items.items[i];
+	}
+	pages->items.count = count;
+	if (count)
+		vector_trim(&pages->items);
+	else
+		vector_deinit(&pages->items);
+	vector_trim(&pages->changes);
+	map_deinit(&pages->index_of_address);
+}
+
 static bool is_due(const struct code_pages *pages, uint64_t address, uint64_t now_ns)
 {
 	const uint64_t *index = map_get(&pages->index_of_address, address);

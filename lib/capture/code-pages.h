@@ -46,6 +46,9 @@ void code_pages_deinit(struct code_pages *pages);
 /* Nothing of them is kept any more. */
 void code_pages_give_up(struct code_pages *pages, struct code_store *store);
 
+/* No page of them is read any more: only what is kept stays. */
+void code_pages_end(struct code_pages *pages);
+
 /* The first pages in START to END, `size_max` bytes at most, that are to be read at `now_ns`, as they lie one behind
  * the other; their bytes, 0: none. */
 uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t end, uint64_t size_max,

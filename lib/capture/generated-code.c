@@ -16,14 +16,14 @@
 #include "capture/proc.h"
 #include "capture/recorder.h"
 
-/* The process cannot map while these are looked for; the rings, and others' turn, are looked after between two of
- * them. */
-#define SCAN_BYTES (4u << 20)
-#define PIECE_BYTES (64u << 10)	     /* the same, of reading them */
-#define INTERVAL_NS 50000000ULL	     /* from one time to the next, at least */
-#define PASS_NS_MAX 5000000ULL	     /* of this thread's time, each time; the next goes on there */
-#define SPENT_NS_MAX 400000000LL     /* a program that begins generates much at once */
-#define TIME_SHARE 50		     /* one part of so many of the time may be spent */
+/* The process cannot map while these are read; the rings, and others' turn, are looked after between two of them. */
+#define PIECE_BYTES (64u << 10)
+#define INTERVAL_NS 50000000ULL	  /* from one time to the next, at least */
+#define PASS_NS_MAX 5000000ULL	  /* of this thread's time, each time; the next goes on there */
+#define END_NS_MAX 10000000000ULL /* the same, of the only one when recording ends */
+#define SPENT_NS_MAX 400000000LL  /* a program that begins generates much at once */
+#define TIME_SHARE 50		  /* one part of so many of the time may be spent */
+#define TIDY_INTERVAL_NS 1000000000ULL
 #define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
 #define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
 
@@ -113,12 +113,12 @@ static void open_program(struct generating_program *program, bool at_end)
  * Nobody tells what is unmapped: so what is not there, or not executable, any more is forgotten where others need the
  * room. What becomes executable again is told of.
  */
-static bool tidy_ranges(struct generating_program *program)
+static bool tidy_ranges(struct generated_code *generated, struct generating_program *program)
 {
-	uint64_t now_ns = clock_now_ns(), position = 0;
+	uint64_t now_ns = clock_now_ns(), begin_ns = clock_thread_ns(), position = 0;
 	const struct code_range *range;
 
-	if (program->ended || now_ns < program->tidy_ns)
+	if (program->ended || now_ns < program->tidy_ns || generated->spent_ns > SPENT_NS_MAX)
 		return true;
 	if (!program->opened)
 		open_program(program, false);
@@ -133,7 +133,8 @@ static bool tidy_ranges(struct generating_program *program)
 	}
 	/* Where it was worth the time it is done again as soon as there is need. */
 	if (program->ranges.items.count > CODE_RANGES_MAX / 2)
-		program->tidy_ns = clock_now_ns() + INTERVAL_NS;
+		program->tidy_ns = clock_now_ns() + TIDY_INTERVAL_NS;
+	generated->spent_ns += (int64_t)(clock_thread_ns() - begin_ns);
 	return true;
 }
 
@@ -149,11 +150,22 @@ struct mmt_error *generated_code_note(struct recorder *recorder, const struct ge
 		return NULL;
 	if (!program)
 		program = add_program(recorder, mapping->pid, mapping->forked ? clock_now_ns() + FORKED_NS : 0);
-	if (!program || (program->ranges.items.count >= CODE_RANGES_MAX && !tidy_ranges(program)))
+	if (!program || (wanted && program->ranges.items.count >= CODE_RANGES_MAX && !tidy_ranges(generated, program)))
 		return &error_no_memory;
 	noted = wanted ? code_ranges_add(&program->ranges, mapping->start, mapping->end, mapping->time_ns)
 		       : code_ranges_remove(&program->ranges, mapping->start, mapping->end, mapping->time_ns);
 	return noted ? NULL : &error_no_memory;
+}
+
+/* What it has is not looked for any more. */
+static void end_program(struct generated_code *generated, struct generating_program *program)
+{
+	program->ended = true;
+	generated->nothing_gives_way = false;
+	generated->full |= program->pages.items.count >= CODE_PAGES_MAX;
+	generated->cut |= program->ranges.cut;
+	close_program(program);
+	code_pages_end(&program->pages);
 }
 
 struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
@@ -165,13 +177,13 @@ struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pi
 	if (!program)
 		return NULL;
 	code_ranges_forget(&program->ranges, time_ns);
+	if (!program->ranges.items.count)
+		code_ranges_deinit(&program->ranges);
 	program->from_ns = 0;
 	if (!program->ended && (!program->opened || program->opened_ns > time_ns))
 		return NULL;
 	program->until_ns = time_ns;
-	program->ended = true;
-	generated->nothing_gives_way = false;
-	close_program(program);
+	end_program(generated, program);
 	map_remove(&generated->program_of_pid, (uint64_t)pid);
 	ranges = program->ranges;
 	if (!ranges.items.count)
@@ -191,9 +203,8 @@ void generated_code_end_process(struct recorder *recorder, pid_t pid)
 
 	if (!program)
 		return;
-	program->ended = true;
-	recorder->generated.nothing_gives_way = false;
-	close_program(program);
+	end_program(&recorder->generated, program);
+	code_ranges_deinit(&program->ranges);
 }
 
 void generated_code_note_exit(struct recorder *recorder, pid_t pid)
@@ -220,6 +231,7 @@ struct pass {
 	uint64_t due_ns;   /* pages that are to be read by then are */
 	uint64_t work_ns;  /* when the work began that is not in `spent_ns` yet */
 	uint64_t spent_ns; /* this thread's time, without that of draining */
+	uint64_t spent_ns_max;
 	bool at_end, trust_ranges;
 	uint8_t *piece;
 };
@@ -236,7 +248,7 @@ static void end_work(struct pass *pass)
 
 static bool is_over(const struct pass *pass)
 {
-	return !pass->at_end && pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= PASS_NS_MAX;
+	return pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= pass->spent_ns_max;
 }
 
 /* Afterwards the programs may be elsewhere in memory, or ended. */
@@ -250,22 +262,31 @@ static struct mmt_error *let_drain(struct pass *pass)
 	return error;
 }
 
-/* Whose code gives way to that of `program`: what was asked for comes first, then what lives. */
+/*
+ * Whose code gives way to that of `program`, which lives: what has ended comes before what lives, then what was not
+ * asked for, then the oldest.
+ * To what was not asked for nothing gives way that was, and nothing that lives.
+ */
 static struct generating_program *find_victim(const struct generated_code *generated,
 					      const struct generating_program *program)
 {
-	struct generating_program *living = NULL;
+	struct generating_program *ended = NULL, *living = NULL;
 
 	for (size_t i = 0; i < generated->programs.count; i++) {
 		struct generating_program *other = &generated->programs.items[i];
 
-		if (other == program || other->asked_for || !other->pages.items.count)
+		if (other == program || !other->pages.items.count)
 			continue;
-		if (other->ended)
+		if (other->ended && !other->asked_for)
 			return other;
-		living = other;
+		if (other->ended)
+			ended = ended ? ended : other;
+		else if (!other->asked_for)
+			living = other;
 	}
-	return program->asked_for ? living : NULL;
+	if (!program->asked_for)
+		return NULL;
+	return ended ? ended : living;
 }
 
 static bool make_room(void *context)
@@ -326,13 +347,13 @@ static struct mmt_error *read_piece(struct pass *pass, struct generating_program
 	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
-/* Of START to END what is in memory; *position_ret: how far it came. */
+/* Of START to END, or a part, what is in memory; *position_ret: how far it came. */
 static struct mmt_error *read_range(struct pass *pass, size_t index, uint64_t start, uint64_t end,
 				    uint64_t *position_ret)
 {
 	const struct generated_code *generated = &pass->recorder->generated;
 	struct process_residency pages = {0};
-	struct mmt_error *error = residency_read(&generated->programs.items[index].pagemap, start, end, &pages);
+	struct mmt_error *error = residency_step(&generated->programs.items[index].pagemap, start, end, &pages, &end);
 
 	*position_ret = end;
 	if (!error)
@@ -396,7 +417,7 @@ static struct mmt_error *read_ranges(struct pass *pass, size_t index)
 			continue;
 		}
 		start = range->start > position ? range->start : position;
-		end = range->end - start > SCAN_BYTES ? start + SCAN_BYTES : range->end;
+		end = range->end;
 		if (again && end > begin)
 			end = begin;
 		if (start >= end)
@@ -410,25 +431,56 @@ static struct mmt_error *read_ranges(struct pass *pass, size_t index)
 	return error;
 }
 
+static bool has_turn(const struct pass *pass, const struct generating_program *program, bool asked_for)
+{
+	return !program->ended && !program->gave_way && program->asked_for == asked_for &&
+	       (pass->at_end || program->from_ns <= pass->now_ns);
+}
+
 static struct mmt_error *read_program(struct pass *pass, size_t index)
 {
-	struct generating_program *program = &pass->recorder->generated.programs.items[index];
+	struct generated_code *generated = &pass->recorder->generated;
+	struct generating_program *program = &generated->programs.items[index];
+	struct mmt_error *error;
 
-	if (program->ended || program->gave_way || (!pass->at_end && program->from_ns > pass->now_ns))
-		return NULL;
 	if (!program->opened || (pass->at_end && program->memory < 0))
 		open_program(program, pass->at_end);
-	pass->recorder->generated.reading = index;
+	generated->reading = index;
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = 0;
-	return program->memory >= 0 ? read_ranges(pass, index) : NULL;
+	if (program->memory < 0)
+		return NULL;
+	error = read_ranges(pass, index);
+	generated->out_of_time |= pass->at_end && generated->programs.items[index].pagemap.gave_up;
+	return error;
+}
+
+/* Of the two kinds of programs one: from that on which had no time left in the last pass. */
+static struct mmt_error *read_kind(struct pass *pass, bool asked_for)
+{
+	struct generated_code *generated = &pass->recorder->generated;
+	size_t count = generated->programs.count, first = generated->turns[asked_for];
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		size_t index = (first + i) % count;
+
+		if (!has_turn(pass, &generated->programs.items[index], asked_for))
+			continue;
+		if (is_over(pass)) {
+			generated->turns[asked_for] = index;
+			return NULL;
+		}
+		error = read_program(pass, index);
+	}
+	return error;
 }
 
 static struct mmt_error *read_programs(struct pass *pass)
 {
 	struct generated_code *generated = &pass->recorder->generated;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	size_t count = generated->programs.count;
+	bool asked_for = pass->at_end || !generated->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;
 
 	if (!error && !generated->store.compressor)
@@ -437,11 +489,49 @@ static struct mmt_error *read_programs(struct pass *pass)
 	generated->store.context = generated;
 	pass->piece = piece;
 	begin_work(pass);
-	for (size_t i = 0; !error && i < count; i++)
-		error = read_program(pass, (generated->turn + i) % count);
+	if (!error)
+		error = read_kind(pass, asked_for);
+	if (!error)
+		error = read_kind(pass, !asked_for);
 	end_work(pass);
-	generated->turn++;
+	generated->others_first = asked_for;
 	return error;
+}
+
+/* Nothing of it was kept, and nothing of it is told any more: its process is not known either. */
+static bool can_be_dropped(const struct recorder *recorder, const struct generating_program *program, bool youngest)
+{
+	return program->ended && !program->pages.items.count &&
+	       !(youngest && known_processes_find(&recorder->processes, program->pid));
+}
+
+/* Others move. */
+static void drop_programs(struct recorder *recorder)
+{
+	struct generated_code *generated = &recorder->generated;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < generated->programs.count; i++) {
+		struct generating_program *program = &generated->programs.items[i];
+		uint64_t *index = map_get(&generated->program_of_pid, (uint64_t)program->pid);
+		bool youngest = index && *index == i;
+
+		for (size_t j = 0; j < 2; j++)
+			generated->turns[j] = generated->turns[j] == i ? kept : generated->turns[j];
+		if (can_be_dropped(recorder, program, youngest)) {
+			if (youngest)
+				map_remove(&generated->program_of_pid, (uint64_t)program->pid);
+			generated->full |= program->gave_way;
+			generated->unopened += program->descriptors_short;
+			code_ranges_deinit(&program->ranges);
+			code_pages_deinit(&program->pages);
+			continue;
+		}
+		if (youngest)
+			*index = kept;
+		generated->programs.items[kept++] = *program;
+	}
+	generated->programs.count = kept;
 }
 
 struct mmt_error *generated_code_read(struct recorder *recorder)
@@ -449,11 +539,13 @@ struct mmt_error *generated_code_read(struct recorder *recorder)
 	struct generated_code *generated = &recorder->generated;
 	struct pass pass = {.recorder = recorder,
 			    .now_ns = generated->programs.count ? clock_now_ns() : 0,
+			    .spent_ns_max = PASS_NS_MAX,
 			    .trust_ranges = !recorder->options->lean};
 	struct mmt_error *error;
 
 	if (!generated->programs.count || pass.now_ns < generated->next_ns)
 		return NULL;
+	drop_programs(recorder);
 	generated->spent_ns -= (int64_t)((pass.now_ns - generated->reckoned_ns) / TIME_SHARE);
 	if (generated->spent_ns < 0)
 		generated->spent_ns = 0;
@@ -516,8 +608,8 @@ static void tell_what_is_missing(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
 	const struct generated_code *generated = &recorder->generated;
-	bool full = generated->store.full, cut = false;
-	size_t unopened = 0;
+	bool full = generated->full || generated->store.full, cut = generated->cut;
+	size_t unopened = generated->unopened;
 
 	for (size_t i = 0; i < generated->programs.count; i++) {
 		const struct generating_program *program = &generated->programs.items[i];
@@ -535,6 +627,10 @@ static void tell_what_is_missing(struct recorder *recorder)
 		recorder_message(recorder, true,
 				 "not all generated code is copied: it is watched in %d places of a process; %s",
 				 CODE_RANGES_MAX, consequence);
+	if (generated->out_of_time)
+		recorder_message(recorder, true,
+				 "not all generated code is copied: it took too long when recording ended; %s",
+				 consequence);
 	if (unopened)
 		recorder_message(recorder, true,
 				 "generated code of %zu %s is not copied, too many files were open: %s; raise the "
@@ -545,13 +641,18 @@ static void tell_what_is_missing(struct recorder *recorder)
 struct mmt_error *generated_code_finish(struct recorder *recorder)
 {
 	struct generated_code *generated = &recorder->generated;
-	struct pass pass = {
-	    .recorder = recorder, .now_ns = clock_now_ns(), .due_ns = UINT64_MAX, .at_end = true, .trust_ranges = true};
+	struct pass pass = {.recorder = recorder,
+			    .now_ns = clock_now_ns(),
+			    .due_ns = UINT64_MAX,
+			    .spent_ns_max = END_NS_MAX,
+			    .at_end = true,
+			    .trust_ranges = true};
 	struct mmt_error *error = NULL;
 
 	if (!generated->programs.count)
 		return NULL;
 	error = read_programs(&pass);
+	generated->out_of_time |= pass.spent_ns >= pass.spent_ns_max;
 	for (size_t i = 0; !error && i < generated->programs.count; i++)
 		error = hand_over(&generated->programs.items[i], &recorder->code);
 	if (!error)

@@ -26,7 +26,7 @@ struct generating_program {
 	pid_t pid;
 	uint64_t until_ns; /* as in struct process_code */
 	uint64_t from_ns;  /* not read before */
-	bool asked_for;	   /* its process was: what is kept of it gives way to nothing */
+	bool asked_for;	   /* its process was: while it lives what is kept of it gives way to nothing */
 	bool opened;	   /* or tried to */
 	uint64_t opened_ns;
 	bool descriptors_short; /* it could not be opened for this */
@@ -49,7 +49,11 @@ struct generated_code {
 	uint64_t read_ns, next_ns; /* when pages were read last, and are to be again */
 	int64_t spent_ns;	   /* on it, beyond the share of the time that had passed at ... */
 	uint64_t reckoned_ns;
-	size_t turn; /* whose pages come first then */
+	size_t turns[2]; /* whose pages come first then: of the others, and of what was asked for */
+	bool others_first;
+	bool full, cut;	  /* a program that has ended was not copied as a whole, because of the limits */
+	size_t unopened;  /* programs that are not among them any more */
+	bool out_of_time; /* when recording ended */
 };
 
 /* Accepts a zeroed value. */

@@ -12,6 +12,8 @@
 #include "capture/recorder.h"
 
 #define PIECE_BYTES (64ull << 20)
+#define STEP_BYTES (4ull << 30) /* where little is there the kernel passes over it quickly */
+#define STEP_PAGES 1024
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
@@ -75,42 +77,49 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
 }
 
-/* The zero page, shared by all that was only read, is no memory of the process. */
+/* *end_ret: how far it came, when `page_max` pages are there or more runs than are asked for at once. The zero page,
+ * shared by all that was only read, is no memory of the process. */
+static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
+				   struct process_residency *residency, uint64_t *end_ret)
+{
+	struct scan_region regions[REGIONS_PER_CALL];
+	struct scan_argument argument = {
+	    .size = sizeof(argument),
+	    .start = start,
+	    .end = end,
+	    .regions = (uint64_t)(uintptr_t)regions,
+	    .region_count = REGIONS_PER_CALL,
+	    .page_count_max = page_max,
+	    .category_inverted = SCAN_ZERO_PAGE,
+	    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
+	    .return_mask = SCAN_PRESENT,
+	};
+	struct mmt_error *error = NULL;
+	long count;
+
+	do
+		count = ioctl(reader->fd, SCAN_IOCTL, &argument);
+	while (count < 0 && errno == EINTR);
+	*end_ret = end;
+	if (count < 0) {
+		reader->scan = errno != ENOTTY && errno != EINVAL;
+		return NULL;
+	}
+	for (long i = 0; !error && i < count; i++)
+		error = append_run(reader, residency, regions[i].start, regions[i].end);
+	if (argument.walk_end > start)
+		*end_ret = argument.walk_end;
+	return error;
+}
+
 static struct mmt_error *scan_piece(struct residency_reader *reader, uint64_t start, uint64_t end,
 				    struct process_residency *residency)
 {
-	struct scan_region regions[REGIONS_PER_CALL];
+	struct mmt_error *error = NULL;
 
-	while (start < end) {
-		struct scan_argument argument = {
-		    .size = sizeof(argument),
-		    .start = start,
-		    .end = end,
-		    .regions = (uint64_t)(uintptr_t)regions,
-		    .region_count = REGIONS_PER_CALL,
-		    .category_inverted = SCAN_ZERO_PAGE,
-		    .category_mask = SCAN_PRESENT | SCAN_ZERO_PAGE,
-		    .return_mask = SCAN_PRESENT,
-		};
-		long count = ioctl(reader->fd, SCAN_IOCTL, &argument);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0) {
-			reader->scan = errno != ENOTTY && errno != EINVAL;
-			return NULL;
-		}
-		for (long i = 0; i < count; i++) {
-			struct mmt_error *error = append_run(reader, residency, regions[i].start, regions[i].end);
-
-			if (error)
-				return error;
-		}
-		if (argument.walk_end <= start)
-			return NULL;
-		start = argument.walk_end;
-	}
-	return NULL;
+	while (!error && start < end && reader->scan)
+		error = scan_once(reader, start, end, 0, residency, &start);
+	return error;
 }
 
 static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t start, uint64_t end,
@@ -169,4 +178,25 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 		start = piece_end;
 	}
 	return NULL;
+}
+
+struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
+				 struct process_residency *residency, uint64_t *end_ret)
+{
+	uint64_t small_bytes = STEP_PAGES * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct mmt_error *error = NULL;
+
+	*end_ret = end;
+	if (reader->gave_up)
+		return NULL;
+	if (reader->scan) {
+		error = scan_once(reader, start, end - start > STEP_BYTES ? start + STEP_BYTES : end, STEP_PAGES,
+				  residency, end_ret);
+		if (error || reader->scan)
+			return error;
+	}
+	if (end - start > small_bytes)
+		end = start + small_bytes;
+	*end_ret = end;
+	return residency_read(reader, start, end, residency);
 }

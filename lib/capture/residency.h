@@ -34,4 +34,9 @@ void residency_close(struct residency_reader *reader);
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency) MMT_MUST_CHECK;
 
+/* Of START to END a part, from START on, which may be nearly all that is empty: *end_ret, where it ends, lies behind
+ * START. For those who have other things to do meanwhile. A reader that has given up: all, and nothing is appended. */
+struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,
+				 struct process_residency *residency, uint64_t *end_ret) MMT_MUST_CHECK;
+
 #endif

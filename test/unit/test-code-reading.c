@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/clock.h"
 #include "capture/generated-code.h"
 #include "capture/recorder.h"
 #include "support/run-suite.h"
@@ -53,16 +54,21 @@ static uint8_t *map_pages(size_t count, int protection)
 	return pages;
 }
 
-static void note(pid_t pid, const uint8_t *pages, size_t count)
+static void note_at(pid_t pid, const uint8_t *pages, size_t count, int protection, uint64_t time_ns)
 {
 	const struct generated_mapping mapping = {.pid = pid,
 						  .start = (uintptr_t)pages,
 						  .end = (uintptr_t)pages + count * page_bytes,
-						  .time_ns = 1,
-						  .protection = PROT_EXEC,
+						  .time_ns = time_ns,
+						  .protection = (uint32_t)protection,
 						  .path = "//anon"};
 
 	ck_assert_ptr_null(generated_code_note(&recorder, &mapping));
+}
+
+static void note(pid_t pid, const uint8_t *pages, size_t count)
+{
+	note_at(pid, pages, count, PROT_EXEC, 1);
 }
 
 /* Without waiting for the time. */
@@ -163,6 +169,27 @@ START_TEST(places_that_come_and_go)
 }
 END_TEST
 
+/* Only for what is to be noted, and its time is reckoned with. */
+START_TEST(looking_for_room_is_paid_for)
+{
+	struct generated_code *generated = &recorder.generated;
+	uint8_t *place = NULL;
+
+	for (size_t i = 0; i < CODE_RANGES_MAX; i++)
+		note(getpid(), place += 2 * page_bytes, 1);
+	note_at(getpid(), place + 2 * page_bytes, 1, DATA, 1);
+	ck_assert_uint_eq(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
+	generated->spent_ns = INT64_MAX / 2;
+	note(getpid(), place + 2 * page_bytes, 1);
+	ck_assert_uint_eq(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
+	ck_assert(generated->programs.items[0].ranges.cut);
+	generated->spent_ns = 0;
+	note(getpid(), place + 2 * page_bytes, 1);
+	ck_assert_uint_lt(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
+	ck_assert_int_gt(generated->spent_ns, 0);
+}
+END_TEST
+
 /* What could not be noted is said, unless a snapshot has brought it since. */
 START_TEST(too_many_places)
 {
@@ -228,8 +255,9 @@ START_TEST(what_is_asked_for_comes_first)
 	child = start_child();
 	note(child, code, 6);
 	look();
-	expect_pages(1, 3);
-	ck_assert(recorder.generated.programs.items[1].pages.items.items[2].kept != CODE_STORE_NONE);
+	/* The first child is gone. */
+	expect_pages(0, 3);
+	ck_assert(recorder.generated.programs.items[0].pages.items.items[2].kept != CODE_STORE_NONE);
 	ck_assert_uint_le(recorder.generated.store.plain_bytes, 4 * page_bytes);
 	end_child(child);
 }
@@ -259,6 +287,112 @@ START_TEST(what_gives_way_to_nothing_else)
 		ck_assert(!recorder.generated.programs.items[i].gave_way);
 	end_child(children[1]);
 	end_child(children[2]);
+}
+END_TEST
+
+/* Where there is no room for both, that is kept which the process executes now, though both were asked for. */
+START_TEST(what_was_executed_before_gives_way)
+{
+	struct generated_code *generated = &recorder.generated;
+	uint8_t *code = map_pages(3, ANY);
+
+	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	limit_store(3);
+	note(getpid(), code, 3);
+	look();
+	expect_pages(0, 3);
+	ck_assert_ptr_null(generated_code_end_program(&recorder, getpid(), clock_now_ns()));
+	note_at(getpid(), code, 2, PROT_EXEC, clock_now_ns());
+	look();
+	expect_pages(0, 0);
+	ck_assert(generated->programs.items[0].gave_way);
+	expect_pages(1, 2);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_uint_eq(recorder.code.processes.count, 1);
+	ck_assert_uint_eq(recorder.code.processes.items[0].until_ns, UINT64_MAX);
+	ck_assert_uint_eq(recorder.code.processes.items[0].runs.count, 2);
+}
+END_TEST
+
+/* Of programs that have ended what was kept stays, and what is to be said. */
+START_TEST(ended_programs_are_forgotten)
+{
+	struct generated_code *generated = &recorder.generated;
+	uint8_t *code = map_pages(3, ANY);
+	pid_t children[3];
+
+	memset(code, 0, 2 * page_bytes);
+	for (size_t i = 0; i < 3; i++) {
+		children[i] = start_child();
+		note(children[i], code + i * page_bytes, i + 1 < 3 ? 2 : 1);
+		look();
+	}
+	expect_pages(0, 2);
+	expect_pages(1, 2);
+	generated->programs.items[0].ranges.cut = true;
+	for (size_t i = 0; i < 3; i++)
+		end_child(children[i]);
+	/* Of the first nothing was written to, of the second one page was. */
+	look();
+	ck_assert_uint_eq(generated->programs.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(generated->programs.items[i].pid, children[i + 1]);
+		expect_pages(i, 1);
+		ck_assert_uint_eq(generated->programs.items[i].pages.index_of_address.capacity, 0);
+		ck_assert_ptr_null(generated->programs.items[i].ranges.items.items);
+	}
+	/* The number of the second is given again. */
+	ck_assert_ptr_null(generated_code_end_program(&recorder, children[1], 100));
+	note_at(children[1], code, 1, PROT_EXEC, 200);
+	ck_assert_uint_eq(generated->programs.count, 3);
+	ck_assert_uint_eq(generated->programs.items[2].ranges.items.count, 1);
+	ck_assert_uint_eq(generated->programs.items[0].until_ns, 100);
+	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_uint_eq(recorder.code.processes.count, 2);
+	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+}
+END_TEST
+
+/* A child of which nothing was kept is waited for while its process is known: more may be told of it. */
+START_TEST(ended_programs_that_are_known)
+{
+	pid_t child = start_child();
+
+	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, child, false));
+	note(child, map_pages(1, ANY), 1);
+	end_child(child);
+	look();
+	ck_assert_uint_eq(recorder.generated.programs.count, 1);
+	known_processes_deinit(&recorder.processes);
+	recorder.processes = (struct known_processes){0};
+	look();
+	ck_assert_uint_eq(recorder.generated.programs.count, 0);
+	note(getpid(), map_pages(1, ANY), 1);
+	look();
+	expect_pages(0, 1);
+}
+END_TEST
+
+/* What was asked for is read in every other pass first, and of the others each in its turn. */
+START_TEST(turns)
+{
+	struct generated_code *generated = &recorder.generated;
+	uint8_t *code = map_pages(2, ANY);
+	pid_t child = start_child();
+
+	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	note(child, code, 1);
+	note(getpid(), code, 1);
+	look();
+	ck_assert_uint_eq(generated->reading, 0);
+	ck_assert(generated->others_first);
+	look();
+	ck_assert_uint_eq(generated->reading, 1);
+	ck_assert(!generated->others_first);
+	end_child(child);
+	look();
+	look();
+	ck_assert_uint_eq(generated->reading, 1);
 }
 END_TEST
 
@@ -317,6 +451,11 @@ int main(void)
 	tcase_add_test(tests, ended_children_give_way);
 	tcase_add_test(tests, what_is_asked_for_comes_first);
 	tcase_add_test(tests, what_gives_way_to_nothing_else);
+	tcase_add_test(tests, looking_for_room_is_paid_for);
+	tcase_add_test(tests, what_was_executed_before_gives_way);
+	tcase_add_test(tests, ended_programs_are_forgotten);
+	tcase_add_test(tests, ended_programs_that_are_known);
+	tcase_add_test(tests, turns);
 	tcase_add_test(tests, descriptors_are_short);
 	tcase_add_test(tests, time_of_reading);
 	suite_add_tcase(suite, tests);

@@ -139,7 +139,7 @@ START_TEST(process_of_the_same_number)
 {
 	note(1, 100, PROT_EXEC, "");
 	generated_code_end_process(&recorder, PID);
-	expect_program(0, UINT64_MAX, true, 1);
+	expect_program(0, UINT64_MAX, true, 0);
 	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
 	expect_program(0, 200, true, 0);
 	note(3, 300, PROT_EXEC, "");

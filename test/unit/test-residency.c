@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which pages are in memory, of this process. */
 #include <check.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -64,6 +65,52 @@ START_TEST(it_gives_up_on_a_huge_address_space)
 }
 END_TEST
 
+static struct mmt_error *count_steps(struct residency_reader *reader, uint64_t start, uint64_t end,
+				     struct process_residency *residency, size_t *count_ret)
+{
+	struct mmt_error *error = NULL;
+
+	for (*count_ret = 0; !error && start < end; ++*count_ret) {
+		uint64_t begin = start;
+
+		error = residency_step(reader, begin, end, residency, &start);
+		ck_assert_uint_gt(start, begin);
+	}
+	return error;
+}
+
+/* What is there is come by in few steps, by the ioctl, and in small ones where there is much. */
+START_TEST(steps_are_large_where_little_is_there)
+{
+	const uint64_t size = 256ULL << 30, there = 2048 * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)memory, middle = start + size / 2, end;
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+	size_t count;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(mprotect(memory + size / 2, there, PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_eq(madvise(memory + size / 2, there, MADV_NOHUGEPAGE), 0);
+	memset(memory + size / 2, 1, there);
+	ck_assert(residency_open(&reader, getpid()));
+	ck_assert_ptr_null(residency_step(&reader, middle, start + size, &residency, &end));
+	ck_assert_uint_eq(end, middle + there / 2);
+	ck_assert_uint_eq(residency.runs.count, 1);
+	ck_assert_uint_eq(residency.runs.items[0].end, end);
+	residency.runs.count = 0;
+	ck_assert_ptr_null(count_steps(&reader, start, start + size, &residency, &count));
+	if (reader.scan) {
+		ck_assert_uint_lt(count, 80);
+		ck_assert_uint_eq(residency.runs.count, 1);
+		ck_assert_uint_eq(residency.runs.items[0].start, middle);
+		ck_assert_uint_eq(residency.runs.items[0].end, middle + there);
+	}
+	deinit(&reader, &residency);
+	munmap(memory, size);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("residency");
@@ -71,6 +118,7 @@ int main(void)
 
 	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
 	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
+	tcase_add_test(cases, steps_are_large_where_little_is_there);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
