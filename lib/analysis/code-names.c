@@ -274,6 +274,15 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 	return mapped_programs_unusable(&view->mapped, position, state_ret);
 }
 
+static bool changed_too_often(const struct process_state *state)
+{
+	for (size_t i = 0; i < state->programs.count; i++) {
+		if (copied_code_gave_up(state->programs.items[i].code))
+			return true;
+	}
+	return state->changed_too_often;
+}
+
 struct generated_code code_view_generated(struct code_view *view, uint32_t process)
 {
 	struct generated_code generated = {0};
@@ -285,6 +294,7 @@ struct generated_code code_view_generated(struct code_view *view, uint32_t proce
 	generated.unnamed = view->processes.items[process].unnamed;
 	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
 	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
+	generated.changed_too_often = changed_too_often(&view->processes.items[process]);
 	if (view->processes.items[process].resolved) {
 		generated.names = code_view_resolved_names(view, process);
 		return generated;

@@ -74,6 +74,7 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		state->resolved = resolved;
 		state->unchecked_frames = resolved->unchecked_frames;
 		state->stacks_end_there = resolved->stacks_end_there;
+		state->changed_too_often = resolved->changed_too_often;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
 	return error;

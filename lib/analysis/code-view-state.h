@@ -48,6 +48,7 @@ struct process_state {
 	bool unnamed;			      /* has frames that a perf map would have named */
 	bool unchecked_frames;		      /* as in struct generated_code, like the next one */
 	bool stacks_end_there;
+	bool changed_too_often; /* in a packed recording */
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
 	const struct resolved_process *resolved; /* of a packed recording; else NULL */

@@ -146,13 +146,14 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
-	size_t known = state->programs.count, known_copied = view->copied_of_program.count;
+	size_t known = state->programs.count;
 	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
-	if (view->copied_of_program.count > known_copied)
+	/* A program before it, of which nothing was recorded, may have asked first, and knows no host. */
+	if (copied && state->programs.count > known) {
 		copied_code_use_host(copied, find_host(lookup));
-	if (state->programs.count > known)
 		copied_code_go_to(copied, lookup->time_ns);
+	}
 	return copied;
 }
 

@@ -149,6 +149,11 @@ void copied_code_go_to(struct copied_code *copied, uint64_t time_ns)
 		exchange(copied, &changes[copied->undone++]);
 }
 
+bool copied_code_gave_up(const struct copied_code *copied)
+{
+	return copied && !is_known(copied);
+}
+
 uint64_t copied_code_epoch(const struct copied_code *copied)
 {
 	if (!copied)
@@ -174,7 +179,7 @@ void copied_code_destroy(struct copied_code *copied)
 
 void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host)
 {
-	if (copied)
+	if (copied && host)
 		copied->host = host;
 }
 

@@ -22,8 +22,8 @@ struct mmt_error *copied_code_create(const struct code_copies *copies, const str
 /* Accepts NULL, as those below do. */
 void copied_code_destroy(struct copied_code *copied);
 
-/* The code runs in the frame of a function with this row: see struct epilogue_code. Before the first row is asked for.
- */
+/* The code runs in the frame of a function with this row: see struct epilogue_code. Before rows are asked for.
+ * NULL: not known, what was said before holds. */
 void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host);
 
 /*
@@ -31,6 +31,8 @@ void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host
  * to ascend. Where they go back and forth so much that it would take too long, nothing is known of the code any more.
  */
 void copied_code_go_to(struct copied_code *copied, uint64_t time_ns);
+/* They did: what would have told of callers was not asked. */
+bool copied_code_gave_up(const struct copied_code *copied);
 /* A number for what it is about now. */
 uint64_t copied_code_epoch(const struct copied_code *copied);
 

@@ -171,6 +171,11 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 			find_skipped_frames(replay, pid, code.runtime, lacks);
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, lacks);
+		if (code.changed_too_often)
+			add_lack(lacks,
+				 "generated code of process %" PRId32
+				 " was replaced too often to be followed: callers of some of it may be missing",
+				 pid);
 		if (!code.unnamed)
 			continue;
 		if (code.names.has_perf_map || code.names.has_jitdump)

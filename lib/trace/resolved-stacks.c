@@ -23,6 +23,7 @@
 #define PROCESS_OTHER_CLOCK 4u
 #define PROCESS_UNCHECKED_FRAMES 8u
 #define PROCESS_STACKS_END_THERE 16u
+#define PROCESS_CHANGED_TOO_OFTEN 32u
 #define STACKS_CODE_LEFT_OUT 1u
 #define KINDS 3
 #define LIMIT_ITEMS (1u << 28)
@@ -114,7 +115,8 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 					  (process->has_jitdump ? PROCESS_HAS_JITDUMP : 0) |
 					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0) |
 					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0) |
-					  (process->stacks_end_there ? PROCESS_STACKS_END_THERE : 0));
+					  (process->stacks_end_there ? PROCESS_STACKS_END_THERE : 0) |
+					  (process->changed_too_often ? PROCESS_CHANGED_TOO_OFTEN : 0));
 		buffer_put_u64(plain, process->dropped_lines);
 		buffer_put_u32(plain, process->jitdump_failure);
 		buffer_put_u64(plain, process->lost_records);
@@ -270,6 +272,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		process.other_clock = flags & PROCESS_OTHER_CLOCK;
 		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
 		process.stacks_end_there = flags & PROCESS_STACKS_END_THERE;
+		process.changed_too_often = flags & PROCESS_CHANGED_TOO_OFTEN;
 		process.dropped_lines = bytes_u64(bytes);
 		process.jitdump_failure = read_text_number(bytes, stacks);
 		process.lost_records = version >= 2 ? bytes_u64(bytes) : 0;

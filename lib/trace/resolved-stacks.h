@@ -47,6 +47,7 @@ struct resolved_process {
 	bool other_clock;		     /* of the jitdump */
 	bool unchecked_frames;		     /* callers of its generated code were found by frame pointer alone */
 	bool stacks_end_there;		     /* in its generated code, which nothing tells the callers of */
+	bool changed_too_often;		     /* its generated code, back and forth, to follow stacks through it */
 	uint64_t dropped_lines;		     /* of the perf map */
 	uint64_t lost_records, unread_bytes; /* of the jitdumps */
 	uint32_t jitdump_failure;	     /* text */

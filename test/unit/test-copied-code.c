@@ -132,9 +132,11 @@ START_TEST(back_and_forth_without_end)
 {
 	copied_code_go_to(copied, 0);
 	ck_assert_uint_eq(copied_code_epoch(copied), 0);
+	ck_assert(!copied_code_gave_up(copied));
 	ck_assert_ptr_nonnull(copied_code_row(copied, ELSEWHERE, false));
 	for (int i = 0; i < 1000; i++)
 		copied_code_go_to(copied, i % 2 ? 0 : UINT64_MAX);
+	ck_assert(copied_code_gave_up(copied));
 	ck_assert_uint_gt(copied_code_epoch(copied), 2);
 	ck_assert_ptr_null(copied_code_row(copied, ELSEWHERE, false));
 	ck_assert(!copied_code_keeps_frame_pointer(copied, START, START + 4));
@@ -157,6 +159,10 @@ START_TEST(programs_that_share_a_copy)
 	ck_assert_ptr_nonnull(shared);
 	ck_assert_ptr_eq(code_view_copied_code(view, 0, 500), shared);
 	ck_assert_ptr_eq(code_view_copied_code(view, 0, 0), shared);
+	ck_assert(!code_view_generated(view, 0).changed_too_often);
+	for (int i = 0; i < 1000; i++)
+		copied_code_go_to(shared, i % 2 ? 0 : UINT64_MAX);
+	ck_assert(code_view_generated(view, 0).changed_too_often);
 	ck_assert_ptr_null(code_view_copied_code(view, 0, 1000));
 	code_view_destroy(view);
 }

@@ -21,6 +21,7 @@ static struct resolved_stacks make_stacks(void)
 					   .other_clock = true,
 					   .unchecked_frames = true,
 					   .stacks_end_there = true,
+					   .changed_too_often = true,
 					   .dropped_lines = 7};
 	struct resolved_program program = {.state = 2};
 	struct resolved_line lines[] = {{.source_file = RESOLVED_NO_TEXT}, {.offset = 2, .source_line = 12}};
@@ -101,7 +102,8 @@ START_TEST(all_of_it)
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
 	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&
-		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there);
+		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there &&
+		  read.processes.items[0].changed_too_often);
 	ck_assert(!read.processes.items[0].has_jitdump);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].jitdump_failure), "broken");
 	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
