@@ -246,9 +246,9 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	process = known_processes_find(&recorder->processes, pid);
 	if (!process || process->ended)
 		process = known_processes_add(&recorder->processes, pid, false);
-	if (!process)
+	if (!process || !known_processes_note_begin(&recorder->processes, pid, time_ns))
 		return &error_no_memory;
-	process->program_ns = time_ns;
+	jitdumps_note_begin(recorder, pid, time_ns);
 	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
 	return NULL;
 }
@@ -274,11 +274,17 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 	error = generated_code_end_program(recorder, pid, time_ns);
 	if (error)
 		return error;
+	if (!known_processes_note_begin(&recorder->processes, pid, time_ns))
+		return &error_no_memory;
+	jitdumps_note_begin(recorder, pid, time_ns);
+	/* Of several the oldest may be told of last: the rings are read CPU by CPU. */
 	if (process) {
 		ask_runtime_forget(process);
-		process->exec_ns = process->program_ns = time_ns;
+		if (process->exec_ns < time_ns)
+			process->exec_ns = time_ns;
 		recorder->executing += !process->executing_ns;
-		process->executing_ns = time_ns;
+		if (process->executing_ns < time_ns)
+			process->executing_ns = time_ns;
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	}
 	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */

@@ -146,9 +146,25 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 	return NULL;
 }
 
+/* What was told until now; the rest comes by jitdumps_note_begin(). */
+static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
+{
+	note->knows_program =
+	    known_processes_find_begin(&recorder->processes, note->pid, note->mapped_ns, &note->program_ns);
+}
+
+void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
+		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
+
+		if (note->pid == pid && time_ns <= note->mapped_ns && time_ns > note->program_ns)
+			note->program_ns = time_ns;
+	}
+}
+
 struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping, uint64_t time_ns)
 {
-	const struct known_process *process = known_processes_find(&recorder->processes, mapping->pid);
 	struct noted_jitdump note = {.pid = mapping->pid, .inode = mapping->inode, .fd = -1, .mapped_ns = time_ns};
 	struct noted_jitdump *known;
 
@@ -156,12 +172,13 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 		return NULL;
 	known = find_note(recorder, mapping);
 	if (known) {
-		if (known->mapped_ns < time_ns)
+		if (known->mapped_ns < time_ns) {
 			known->mapped_ns = time_ns;
+			find_program(recorder, known);
+		}
 		return NULL;
 	}
-	if (process && process->program_ns <= time_ns)
-		note.program_ns = process->program_ns;
+	find_program(recorder, &note);
 	open_dump(recorder, mapping, &note);
 	if (vector_push(&recorder->jitdumps.items, note))
 		return NULL;
@@ -197,18 +214,49 @@ static struct mmt_error *read_dump(struct recorder *recorder, int fd, size_t siz
 	return NULL;
 }
 
-/* How much of a dump there is room for. */
-static size_t limit_size(const struct recorder *recorder, pid_t pid, const struct stat *status)
+static uint64_t find_room(const struct jitdump_notes *notes)
 {
-	uint64_t room = JITDUMPS_BYTES_MAX - recorder->jitdumps.kept_bytes, size = (uint64_t)status->st_size;
+	return JITDUMPS_BYTES_MAX - notes->kept_bytes;
+}
 
-	if (size <= room)
+/* What programs that ended had gives way to what one has that lives, or was the last of its process. */
+static void make_room(struct jitdump_notes *notes, uint64_t size)
+{
+	for (size_t i = 0; i < notes->items.count && find_room(notes) < size; i++) {
+		struct noted_jitdump *note = &notes->items.items[i];
+
+		if (!note->ended || !note->kept)
+			continue;
+		notes->kept_bytes -= note->kept_bytes;
+		free(note->kept);
+		note->kept = NULL;
+		note->kept_bytes = 0;
+		note->cut = true;
+	}
+}
+
+/* How much of a dump there is room for. */
+static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
+{
+	if (!note->ended)
+		make_room(notes, size);
+	if (size <= find_room(notes))
 		return (size_t)size;
-	recorder_message(recorder, true,
-			 "of the jitdump of process %d (%" PRIu64 " bytes) only the first %" PRIu64
-			 " bytes are kept: all jitdumps of a recording together may have 256 MiB",
-			 pid, size, room);
-	return (size_t)room;
+	note->cut = true;
+	return (size_t)find_room(notes);
+}
+
+static void tell_cut(const struct recorder *recorder)
+{
+	size_t cut = 0;
+
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++)
+		cut += recorder->jitdumps.items.items[i].cut;
+	if (cut)
+		recorder_message(recorder, true,
+				 "%zu of %zu jitdumps are not kept, or only their beginnings: all jitdumps of a "
+				 "recording together may have 256 MiB",
+				 cut, recorder->jitdumps.items.count);
 }
 
 /* Draining may move the notes. */
@@ -224,7 +272,8 @@ static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
 	note->fd = -1;
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
 		return NULL;
-	error = read_dump(recorder, fd, limit_size(recorder, note->pid, &status), &data, &size);
+	size = limit_size(&recorder->jitdumps, note, (uint64_t)status.st_size);
+	error = read_dump(recorder, fd, size, &data, &size);
 	if (error)
 		return error;
 	note = &recorder->jitdumps.items.items[index];
@@ -256,10 +305,8 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 		if (note->pid != pid || note->ended)
 			continue;
 		/* Mapped by the next program: the word of its exec has come later. */
-		if (note->mapped_ns >= exec_ns) {
-			note->program_ns = exec_ns;
+		if (note->mapped_ns >= exec_ns)
 			continue;
-		}
 		note->ended = true;
 		if (!was_written_since(recorder, note->fd, exec_ns)) {
 			error = keep_dump(recorder, i);
@@ -288,11 +335,12 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = keep_all(recorder);
 
+	tell_cut(recorder);
 	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,
 					    .namespace_pid = note->namespace_pid,
-					    .knows_program = true,
+					    .knows_program = note->knows_program,
 					    .program_ns = note->program_ns,
 					    .data = note->kept,
 					    .size = note->kept_bytes};

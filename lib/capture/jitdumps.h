@@ -22,11 +22,13 @@ struct noted_jitdump {
 	uint64_t inode;
 	int fd;		     /* -1: left out, or its program has ended */
 	uint64_t in_pieces;  /* see name-pieces.h */
-	uint64_t program_ns; /* when its program began; 0: before the recording */
+	uint64_t program_ns; /* when its program began: the last before it was mapped; 0: before the recording */
 	uint64_t mapped_ns;  /* when it was last seen to be mapped */
+	bool knows_program;  /* otherwise it may be of any of its process */
 	bool ended;	     /* its program: another one has been executed */
 	uint8_t *kept;	     /* what it had then; owned */
 	size_t kept_bytes;
+	bool cut; /* it had more */
 };
 
 struct jitdump_notes {
@@ -43,6 +45,9 @@ void jitdumps_deinit(struct jitdump_notes *notes);
 struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping,
 				uint64_t time_ns) MMT_MUST_CHECK;
 
+/* A program of the process began, which the recorder may be told of after what it has mapped. */
+void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns);
+
 /* The process has executed another program, which may write to the same file: what the one before has written is kept.
  * Drains the rings when they fill meanwhile. */
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
@@ -50,7 +55,8 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 /* The number in the name of a jitdump; 0: the path is that of none. */
 pid_t jitdumps_pid_of_name(const char *path);
 
-/* The section; none when nothing was noted. What is beyond JITDUMPS_BYTES_MAX in all is cut off with a warning. */
+/* The section; none when nothing was noted. What is beyond JITDUMPS_BYTES_MAX in all is cut off with a warning: what
+ * ended programs had gives way. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,7 +38,84 @@ void known_processes_deinit(struct known_processes *processes)
 		free(process->perf_map.text);
 	}
 	vector_deinit(&processes->items);
+	vector_deinit(&processes->unplaced);
 	map_deinit(&processes->index_of_pid);
+}
+
+static void add_begin(struct program_begins *begins, uint64_t time_ns)
+{
+	unsigned place = begins->count;
+
+	while (place && begins->times_ns[place - 1] > time_ns)
+		place--;
+	if (begins->count == PROGRAM_BEGINS_MAX) {
+		begins->forgot = true;
+		if (!place)
+			return;
+		place--;
+		memmove(begins->times_ns, begins->times_ns + 1, place * sizeof(*begins->times_ns));
+	} else {
+		memmove(begins->times_ns + place + 1, begins->times_ns + place,
+			(begins->count - place) * sizeof(*begins->times_ns));
+		begins->count++;
+	}
+	begins->times_ns[place] = time_ns;
+}
+
+bool known_processes_find_begin(const struct known_processes *processes, pid_t pid, uint64_t time_ns,
+				uint64_t *began_ns_ret)
+{
+	const struct known_process *process = known_processes_find(processes, pid);
+	const struct program_begins *begins = process ? &process->begins : NULL;
+
+	*began_ns_ret = 0;
+	for (unsigned i = 0; begins && i < begins->count && begins->times_ns[i] <= time_ns; i++)
+		*began_ns_ret = begins->times_ns[i];
+	for (size_t i = 0; !begins && i < processes->unplaced.count; i++) {
+		const struct unplaced_begin *begin = &processes->unplaced.items[i];
+
+		if (begin->pid == pid && begin->time_ns <= time_ns && begin->time_ns > *began_ns_ret)
+			*began_ns_ret = begin->time_ns;
+	}
+	return *began_ns_ret || (begins && !begins->forgot);
+}
+
+bool known_processes_note_begin(struct known_processes *processes, pid_t pid, uint64_t time_ns)
+{
+	struct known_process *process = known_processes_find(processes, pid);
+	struct unplaced_begin begin = {pid, time_ns};
+	size_t kept = 0;
+
+	if (process) {
+		add_begin(&process->begins, time_ns);
+		return true;
+	}
+	/* Processes that nobody told of by then are not recorded. */
+	for (size_t i = 0; i < processes->unplaced.count; i++) {
+		if (processes->unplaced.items[i].time_ns + FORGET_NS > time_ns)
+			processes->unplaced.items[kept++] = processes->unplaced.items[i];
+	}
+	processes->unplaced.count = kept;
+	return vector_push(&processes->unplaced, begin);
+}
+
+/* What is known of its number: of an earlier process, whose end and this one's beginning may be told in any order. */
+static void take_begins(struct known_processes *processes, struct known_process *process)
+{
+	const struct known_process *earlier = known_processes_find(processes, process->pid);
+	size_t kept = 0;
+
+	if (earlier)
+		process->begins = earlier->begins;
+	for (size_t i = 0; i < processes->unplaced.count; i++) {
+		const struct unplaced_begin begin = processes->unplaced.items[i];
+
+		if (begin.pid == process->pid)
+			add_begin(&process->begins, begin.time_ns);
+		else
+			processes->unplaced.items[kept++] = begin;
+	}
+	processes->unplaced.count = kept;
 }
 
 struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target)
@@ -52,6 +130,7 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	process->ended = process->pidfd < 0 && errno == ESRCH;
 	process->pidfd = known_processes_spare(process->pidfd);
+	take_begins(processes, process);
 	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
 	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
 		known_processes_release(process);

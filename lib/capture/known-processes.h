@@ -31,6 +31,14 @@ struct file_mark {
 	uint8_t last[FILE_MARK_BYTES]; /* before `length`, fewer in a shorter file */
 };
 
+/* When the programs of a PID began, by fork and exec: the last ones, ascending. In whatever order they are told. */
+#define PROGRAM_BEGINS_MAX 8
+struct program_begins {
+	uint64_t times_ns[PROGRAM_BEGINS_MAX];
+	unsigned count;
+	bool forgot; /* one that was earlier than these */
+};
+
 struct known_process {
 	pid_t pid;
 	bool target; /* asked for */
@@ -44,8 +52,8 @@ struct known_process {
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
 	uint64_t snapshot_ns;	     /* when the last one began */
-	uint64_t program_ns;	     /* what it runs began: its fork, or exec; 0: before the recording */
-	uint64_t executing_ns;	     /* its exec, as long as it has made no call in the new program; 0: none */
+	struct program_begins begins;
+	uint64_t executing_ns; /* its exec, as long as it has made no call in the new program; 0: none */
 
 	/* Its perf map, see perf-maps.h. */
 	int tmp_directory; /* O_PATH; -1: none */
@@ -71,8 +79,15 @@ struct known_process {
 	bool map_is_ours; /* its perf map, that of the program before the exec at exec_ns, is there because we asked */
 };
 
+/* Told before its process was: the rings are read one after the other. */
+struct unplaced_begin {
+	pid_t pid;
+	uint64_t time_ns;
+};
+
 struct known_processes {
 	VECTOR(struct known_process) items;
+	VECTOR(struct unplaced_begin) unplaced;
 	struct map index_of_pid; /* of the youngest process with this number */
 	uint64_t forgotten;	 /* how many there were besides */
 	bool descriptors_short;	 /* some process is recorded with less than is wanted */
@@ -88,6 +103,14 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 
 /* NULL: not known. */
 struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid);
+
+/* A program began: of a process that is not known by now, it is kept until that is added. False: out of memory. */
+bool known_processes_note_begin(struct known_processes *processes, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
+
+/* When the program began that ran then, as far as was told; 0: before the recording. False: it is not known, or not any
+ * more. */
+bool known_processes_find_begin(const struct known_processes *processes, pid_t pid, uint64_t time_ns,
+				uint64_t *began_ns_ret);
 
 /* Keep a descriptor that stays open, unless it would take one of the last: closed then; -1. */
 int known_processes_spare(int fd);

@@ -92,7 +92,7 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, 
 	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
 			      .pid = note->pid,
 			      .namespace_pid = note->namespace_pid,
-			      .looked_ns = note->program_ns,
+			      .looked_ns = note->knows_program ? note->program_ns : 0,
 			      .now_ns = clock_now_ns(),
 			      .offset = note->in_pieces};
 	struct mmt_error *error;

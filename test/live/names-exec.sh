@@ -51,3 +51,38 @@ record_programs - +New
 expect_names '[null, "New"]'
 record_programs +Old - +New
 expect_names '["Old", null, "New"]'
+
+# record_chain COMMAND...: what it executes at last has a jitdump, and lives until the recorder has read all of it.
+record_chain() {
+	rm -f "$recording" "$directory/workload.in"
+	mkfifo "$directory/workload.in"
+	: >"$directory/workload.out"
+	env --default-signal=INT "$MMTRACE" record -o "$recording" -- "$@" "$workloads/jit-exec" +Last \
+		<"$directory/workload.in" >"$directory/workload.out" 2>"$directory/record.log" 3>&- &
+	recorder=$!
+	processes+=("$recorder")
+	exec 3>"$directory/workload.in"
+	printf '\n\n\n' >&3
+	wait_until "the workload to be done" workload_said 'done'
+	let_recorder_catch_up
+	exec 3>&-
+	wait "$recorder" || fail "record -- $1 ended with status $?: $(cat "$directory/record.log")"
+	report_json
+	rm -f jit-[0-9]*.dump
+	expect_true_report
+	expect_names '["Last"]'
+}
+
+# One exec behind the other, on CPUs whose rings are read in either order: of which program the dump is, their times
+# tell. A child, too, whose birth the ring of another CPU tells of.
+mapfile -t cpus < <(awk '/^Cpus_allowed_list:/ { gsub(",", " "); for (i = 2; i <= NF; i++) {
+	split($i, ends, "-"); for (cpu = ends[1]; cpu <= (ends[2] == "" ? ends[1] : ends[2]); cpu++) print cpu } }' \
+	/proc/self/status)
+record_chain env nice
+[ ${#cpus[@]} -ge 2 ] || exit 0
+for pair in "${cpus[0]} ${cpus[1]}" "${cpus[1]} ${cpus[0]}"; do
+	read -r one other <<<"$pair"
+	record_chain taskset -c "$one" taskset -c "$other"
+	# shellcheck disable=SC2016 # expanded by that shell
+	record_chain taskset -c "$one" sh -c 'taskset -c "$0" "$@"; exit $?' "$other"
+done

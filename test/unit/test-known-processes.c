@@ -41,6 +41,62 @@ static void age(pid_t pid)
 	known_processes_find(&processes, pid)->ended_ns = 1;
 }
 
+static uint64_t began(pid_t pid, uint64_t time_ns)
+{
+	uint64_t began_ns;
+
+	ck_assert(known_processes_find_begin(&processes, pid, time_ns, &began_ns));
+	return began_ns;
+}
+
+/* Fork and two programs, told of in any order, also before the process is known. */
+START_TEST(programs_are_in_order_of_time)
+{
+	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {30, 10, 20}};
+	pid_t pid = getpid(), other = getppid();
+
+	for (int told = 0; told < 3; told++) {
+		if (told == _i / 4)
+			ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+		ck_assert(known_processes_note_begin(&processes, pid, orders[_i % 4][told]));
+		ck_assert(known_processes_note_begin(&processes, other, 25));
+		ck_assert_uint_eq(began(other, 26), 25);
+	}
+	ck_assert_uint_eq(began(pid, 9), 0);
+	ck_assert_uint_eq(began(pid, 19), 10);
+	ck_assert_uint_eq(began(pid, 20), 20);
+	ck_assert_uint_eq(began(pid, 29), 20);
+	ck_assert_uint_eq(began(pid, 1000), 30);
+	/* Another process with its number. */
+	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+	ck_assert(known_processes_note_begin(&processes, pid, 40));
+	ck_assert_uint_eq(began(pid, 39), 30);
+	ck_assert_uint_eq(began(pid, 41), 40);
+}
+END_TEST
+
+START_TEST(of_many_programs_the_last_are_known)
+{
+	pid_t pid = getpid();
+	uint64_t began_ns;
+
+	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+	for (uint64_t i = 1; i <= PROGRAM_BEGINS_MAX + 2; i++)
+		ck_assert(known_processes_note_begin(&processes, pid, 100 * ((i ^ 1) + 1)));
+	ck_assert(!known_processes_find_begin(&processes, pid, 399, &began_ns));
+	ck_assert_uint_eq(began(pid, 499), 400);
+	ck_assert_uint_eq(began(pid, 100000), 100 * (PROGRAM_BEGINS_MAX + 4));
+}
+END_TEST
+
+START_TEST(begins_of_what_stays_unknown_are_dropped)
+{
+	for (uint64_t i = 1; i <= 100; i++)
+		ck_assert(known_processes_note_begin(&processes, (pid_t)i, i * 1000000000));
+	ck_assert_uint_le(processes.unplaced.count, 2);
+}
+END_TEST
+
 START_TEST(process_ends_before_it_is_waited_for)
 {
 	pid_t pid = start();
@@ -136,6 +192,9 @@ int main(void)
 	tcase_add_test(cases, ended_children_are_forgotten_and_others_found);
 	tcase_add_test(cases, namesakes_are_told_apart);
 	tcase_add_test(cases, what_a_perf_map_belongs_to_is_kept);
+	tcase_add_loop_test(cases, programs_are_in_order_of_time, 0, 12);
+	tcase_add_test(cases, of_many_programs_the_last_are_known);
+	tcase_add_test(cases, begins_of_what_stays_unknown_are_dropped);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Whose jitdumps are, and which are kept where there is no room for all. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/jitdumps.h"
+#include "capture/recorder.h"
+#include "support/run-suite.h"
+#include "trace/format.h"
+
+#define DUMP_BYTES 100
+
+static struct recorder recorder;
+static struct mmt_record_options options;
+static char told[512];
+static unsigned messages;
+
+static void take_message(void *context, bool warning, const char *text)
+{
+	(void)context;
+	messages += warning;
+	snprintf(told, sizeof(told), "%s", text);
+}
+
+static void create(void)
+{
+	options.message = take_message;
+	recorder.options = &options;
+}
+
+static void destroy(void)
+{
+	jitdumps_deinit(&recorder.jitdumps);
+}
+
+static void add(struct noted_jitdump note)
+{
+	ck_assert(vector_push(&recorder.jitdumps.items, note));
+}
+
+static int make_file(void)
+{
+	int fd = memfd_create("dump", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, DUMP_BYTES), 0);
+	return fd;
+}
+
+/* So many bytes, as far as is counted. */
+static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
+{
+	recorder.jitdumps.kept_bytes += bytes;
+	return (struct noted_jitdump){
+	    .pid = pid, .fd = -1, .ended = true, .kept = calloc(1, DUMP_BYTES), .kept_bytes = bytes};
+}
+
+/* Whatever its dump was told of before. */
+START_TEST(dumps_are_of_the_last_program_before_them)
+{
+	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {10, 30, 20}};
+
+	add((struct noted_jitdump){.pid = 5, .fd = -1, .mapped_ns = 25});
+	add((struct noted_jitdump){.pid = 6, .fd = -1, .mapped_ns = 25});
+	for (int i = 0; i < 3; i++)
+		jitdumps_note_begin(&recorder, 5, orders[_i][i]);
+	ck_assert_uint_eq(recorder.jitdumps.items.items[0].program_ns, 20);
+	ck_assert_uint_eq(recorder.jitdumps.items.items[1].program_ns, 0);
+}
+END_TEST
+
+/* What lives has its place, before all that the programs before it have left. */
+START_TEST(what_ended_programs_had_gives_way)
+{
+	struct jitdump_copies copies = {0};
+	struct buffer section;
+	size_t room = SIZE_MAX;
+	struct bytes bytes;
+
+	add(make_kept(5, JITDUMPS_BYTES_MAX - DUMP_BYTES));
+	add(make_kept(5, DUMP_BYTES));
+	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
+	add((struct noted_jitdump){.pid = 6, .fd = make_file()});
+	buffer_init(&section, SIZE_MAX);
+	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
+	bytes = bytes_over(section.data, section.size);
+	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &copies));
+	ck_assert_uint_eq(copies.dumps.count, 3);
+	for (size_t i = 0; i < copies.dumps.count; i++)
+		ck_assert_uint_eq(copies.dumps.items[i].size, DUMP_BYTES);
+	ck_assert_int_eq(copies.dumps.items[2].pid, 6);
+	ck_assert_uint_eq(messages, 1);
+	ck_assert_ptr_nonnull(strstr(told, "1 of 4 jitdumps"));
+	jitdump_copies_deinit(&copies);
+	buffer_deinit(&section);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("jitdumps");
+	TCase *cases = tcase_create("jitdumps");
+
+	tcase_add_checked_fixture(cases, create, destroy);
+	tcase_add_loop_test(cases, dumps_are_of_the_last_program_before_them, 0, 4);
+	tcase_add_test(cases, what_ended_programs_had_gives_way);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
