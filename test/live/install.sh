@@ -62,3 +62,7 @@ for program in shared static; do
 done
 unexpected=$(nm -D --defined-only "$libraries/libmmtrace.so" | awk '$3 !~ /^mmt_/ { print $3 }')
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "exported without our prefix: $unexpected"
+# Code that is compiled where it is linked is for one version of one compiler.
+sections=$(readelf -SW "$libraries/libmmtrace.a") || fail "readelf cannot read libmmtrace.a"
+grep -qF .text <<<"$sections" || fail "libmmtrace.a has no code"
+! grep -F .gnu.lto_ <<<"$sections" >lto.txt || fail "libmmtrace.a has code that only this compiler reads: $(head -3 lto.txt)"
