@@ -350,7 +350,8 @@ static struct mmt_error *open_path(struct recording_file *file, const struct mmt
 	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (file->fd >= 0)
 		return NULL;
-	if (errno == EACCES && seen && S_ISREG(status.st_mode) && status.st_uid != geteuid())
+	if (errno == EACCES && seen && S_ISREG(status.st_mode) && status.st_uid != geteuid() &&
+	    !(status.st_mode & (S_IRWXG | S_IRWXO)))
 		return error_system(EACCES, "cannot open %s, which its owner alone may read (user %u)", file->path,
 				    status.st_uid);
 	return error_system(errno, "cannot open %s", file->path);

@@ -58,3 +58,8 @@ setpriv --reuid=65534 --regid=65534 --clear-groups ./mmtrace-for-all report root
 [ $? = 2 ] && [ "$(cat report.log)" = \
 	"mmtrace report: cannot open roots.data, which its owner alone may read (user 0): Permission denied" ] ||
 	fail "the recording of another user: $(cat report.txt report.log)"
+# One that a group may read is not its owner's alone.
+chmod 640 roots.data
+setpriv --reuid=65534 --regid=65534 --clear-groups ./mmtrace-for-all report roots.data >report.txt 2>report.log
+[ $? = 2 ] && [ "$(cat report.log)" = "mmtrace report: cannot open roots.data: Permission denied" ] ||
+	fail "the recording of another group: $(cat report.txt report.log)"
