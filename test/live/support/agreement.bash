@@ -16,20 +16,23 @@ tracer_of() {
 	awk '/^TracerPid:/ { print $2 }' "/proc/$1/status"
 }
 
-is_untraced() {
-	[ "$(tracer_of "$pid")" = 0 ]
+# Asked again and again: a thread that waits in the instruction it was about to execute is not seen the first time.
+leaves_tracer() {
+	[ "$(tracer_of "$pid")" != 0 ] || return 0
+	kill -TERM "$tracer"
+	return 1
 }
 
 # attach_tracer: $pid has been made by true-stacks, which executes it step by step; from now on it writes down the calls.
 attach_tracer() {
 	tracer=$(tracer_of "$pid")
-	kill -USR1 "$tracer" || fail "no tracer"
+	[ "${tracer:-0}" != 0 ] || fail "no tracer"
+	kill -USR1 "$tracer" || fail "the tracer has ended"
 }
 
 # name_calls: ends the stepping of $pid, and names what was written to $directory/true.addresses, in $directory/gdb.calls.
 name_calls() {
-	kill -TERM "$tracer"
-	wait_until "the tracer to leave" is_untraced
+	wait_until "the tracer to leave" leaves_tracer
 	SUPPORT=$support ADDRESSES=$directory/true.addresses BACKTRACES=$directory/gdb.calls gdb -nx -q -batch -p "$pid" \
 		-x "$support/name-calls.py" </dev/null >"$directory/gdb.log" 2>&1 3>&- || fail "gdb: $(cat "$directory/gdb.log")"
 }
