@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 	Suite *suite = suite_create("agreement");
 	TCase *tcase = tcase_create("agreement");
 
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 600);
 	if (argc > 1) {
 		recordings = (const char *const *)argv + 1;
 		recording_count = argc - 1;

@@ -80,7 +80,7 @@ int main(void)
 	TCase *tests = tcase_create("callchain-numbers");
 
 	tcase_add_checked_fixture(tests, create, destroy);
-	tcase_set_timeout(tests, 60);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_equal_ones);
 	tcase_add_test(tests, test_long_ones);
 	tcase_add_test(tests, test_never_twice);

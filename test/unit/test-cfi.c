@@ -518,7 +518,7 @@ int main(void)
 	Suite *suite = suite_create("cfi");
 	TCase *tests = tcase_create("cfi");
 
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_rows_of_the_c_library);
 	tcase_add_test(tests, test_every_row_is_that_of_libdw);
 	tcase_add_test(tests, test_rows_from_memory);

@@ -228,14 +228,14 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(without_stacks, set_up_without_stacks, tear_down);
-	tcase_set_timeout(tests, 200);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_as_decoded);
 	tcase_add_test(tests, test_unused_stacks);
 	tcase_add_loop_test(tests, test_damaged, 0, 2);
 	tcase_add_test(without_stacks, test_as_decoded);
 	tcase_add_test(without_stacks, test_unused_stacks);
 	tcase_add_loop_test(without_stacks, test_damaged, 0, 2);
-	tcase_set_timeout(without_stacks, 200);
+	tcase_set_timeout(without_stacks, 600);
 	suite_add_tcase(suite, tests);
 	suite_add_tcase(suite, without_stacks);
 	return run_suite(suite);

@@ -182,7 +182,7 @@ int main(void)
 	Suite *suite = suite_create("ended");
 	TCase *tcase = tcase_create("ended");
 
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, one_child_at_a_time);
 	tcase_add_test(tcase, ended_processes_that_are_asked_for);

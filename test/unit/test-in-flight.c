@@ -117,7 +117,7 @@ int main(void)
 	TCase *tests = tcase_create("threads");
 
 	tcase_add_checked_fixture(tests, NULL, teardown);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, sleeping_thread_has_returned);
 	tcase_add_test(tests, thread_that_waits_in_another_call_has_returned);
 	tcase_add_test(tests, busy_thread_has_returned_when_it_is_told_of);

@@ -364,7 +364,7 @@ int main(void)
 	TCase *tests = tcase_create("jitdump");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_loads_by_time);
 	tcase_add_test(tests, test_move_and_close);
 	tcase_add_test(tests, test_lines);

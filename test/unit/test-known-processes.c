@@ -186,7 +186,7 @@ int main(void)
 	Suite *suite = suite_create("known-processes");
 	TCase *cases = tcase_create("ends");
 
-	tcase_set_timeout(cases, 60);
+	tcase_set_timeout(cases, 600);
 	tcase_add_checked_fixture(cases, NULL, destroy);
 	tcase_add_test(cases, process_ends_before_it_is_waited_for);
 	tcase_add_test(cases, ended_children_are_forgotten_and_others_found);

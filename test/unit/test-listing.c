@@ -231,7 +231,7 @@ int main(void)
 	TCase *tests = tcase_create("listing");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_around_a_call);
 	tcase_add_test(tests, test_at_an_instruction);
 	tcase_add_test(tests, test_without_a_start);

@@ -232,7 +232,7 @@ int main(void)
 	TCase *tests = tcase_create("name-pieces");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_perf_maps_grow);
 	tcase_add_test(tests, test_begun_anew_and_gaps);
 	tcase_add_test(tests, test_jitdumps);

@@ -60,7 +60,7 @@ int main(void)
 	Suite *suite = suite_create("ordered-bits");
 	TCase *tests = tcase_create("ordered-bits");
 
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_like_an_array, 0, sizeof(limits) / sizeof(*limits));
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -329,7 +329,7 @@ int main(void)
 	Suite *suite = suite_create("perf-map");
 	TCase *tests = tcase_create("perf-map");
 
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_variant, 0, sizeof(variants) / sizeof(*variants));
 	tcase_add_loop_test(tests, test_garbage, 0, sizeof(garbage) / sizeof(*garbage));
 	tcase_add_test(tests, test_cut_and_empty_lines_are_no_garbage);

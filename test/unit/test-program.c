@@ -623,7 +623,7 @@ int main(void)
 	TCase *tests = tcase_create("program");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_names_with_inlined_functions_and_lines);
 	tcase_add_test(tests, test_symbols_without_size);
 	tcase_add_test(tests, test_names_of_nowhere);

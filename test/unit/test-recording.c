@@ -837,7 +837,7 @@ int main(void)
 	Suite *suite = suite_create("recording");
 	TCase *cases = tcase_create("files");
 
-	tcase_set_timeout(cases, 120);
+	tcase_set_timeout(cases, 600);
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_test(cases, everything_comes_back_in_order);
 	tcase_add_test(cases, locks_and_entries_are_decoded);

@@ -254,7 +254,7 @@ int main(void)
 	Suite *suite = suite_create("space against the kernel");
 	TCase *random = tcase_create("random");
 
-	tcase_set_timeout(random, 60);
+	tcase_set_timeout(random, 600);
 	tcase_add_loop_test(random, every_call_at_random, 1, 5);
 	tcase_add_loop_test(random, sealed_and_limited, 101, 103);
 	suite_add_tcase(suite, random);

@@ -438,7 +438,7 @@ int main(void)
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_checked_fixture(attached, setup_unknown, teardown);
-	tcase_set_timeout(attached, 120);
+	tcase_set_timeout(attached, 600);
 	tcase_add_test(attached, first_snapshot_defines_what_no_call_has);
 	tcase_add_test(attached, call_later_than_its_line_wins);
 	tcase_add_test(attached, line_later_than_a_call_wins_when_no_call_settles_it);

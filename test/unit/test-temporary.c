@@ -95,7 +95,7 @@ int main(int count, char **arguments)
 		ending = arguments[1];
 		tcase_add_test(tests, makes_files_and_ends);
 	} else {
-		tcase_set_timeout(tests, 120);
+		tcase_set_timeout(tests, 600);
 		tcase_add_test(tests, nothing_is_left_by_a_test);
 		tcase_add_test(tests, nothing_is_left_by_a_killed_program);
 	}

@@ -305,7 +305,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	TCase *tests = tcase_create(name);
 
 	tcase_add_checked_fixture(tests, prepare, tear_down);
-	tcase_set_timeout(tests, 60);
+	tcase_set_timeout(tests, 600);
 	tcase_add_test(tests, test_equal_stacks_hit);
 	tcase_add_test(tests, test_whatever_changed_misses);
 	tcase_add_test(tests, test_what_was_missing_must_be_missing);

@@ -199,7 +199,7 @@ int main(void)
 	Suite *suite = suite_create("unwind-plain");
 	TCase *tests = tcase_create("unwind-plain");
 
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 600);
 	tcase_add_loop_test(tests, test_random_rows, 0, sizeof(machines) / sizeof(*machines));
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

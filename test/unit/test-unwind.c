@@ -1090,7 +1090,7 @@ int main(void)
 
 	add_stacks_by_hand(suite, "stacks by hand", set_up);
 	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
-	tcase_set_timeout(live, 60);
+	tcase_set_timeout(live, 600);
 	tcase_add_test(live, test_same_as_other_unwinders);
 	suite_add_tcase(suite, live);
 	return run_suite(suite);
