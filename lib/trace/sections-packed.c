@@ -153,6 +153,8 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 	return error;
 }
 
+#define PROGRAM_NOT_KNOWN UINT64_MAX
+
 void jitdump_copies_deinit(struct jitdump_copies *copies)
 {
 	for (size_t i = 0; i < copies->dumps.count; i++)
@@ -171,7 +173,7 @@ struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, str
 
 		buffer_put_u32(&plain, (uint32_t)copy->pid);
 		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
-		buffer_put_u64(&plain, copy->program_ns);
+		buffer_put_u64(&plain, copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN);
 		buffer_put_u64(&plain, copy->size);
 		buffer_put(&plain, copy->data, copy->size);
 	}
@@ -180,13 +182,14 @@ struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, str
 
 static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)
 {
-	uint64_t size;
+	uint64_t program_ns, size;
 	const void *data;
 
 	copy->pid = (int32_t)bytes_u32(bytes);
 	copy->namespace_pid = (int32_t)bytes_u32(bytes);
-	copy->knows_program = version > 1;
-	copy->program_ns = copy->knows_program ? bytes_u64(bytes) : 0;
+	program_ns = version > 1 ? bytes_u64(bytes) : PROGRAM_NOT_KNOWN;
+	copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
+	copy->program_ns = copy->knows_program ? program_ns : 0;
 	size = bytes_u64(bytes);
 	size = bytes_count(bytes, size, 1, LIMIT_JITDUMP_BYTES);
 	data = bytes_take(bytes, size);

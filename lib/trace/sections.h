@@ -70,7 +70,7 @@ struct perf_map_copies {
 struct jitdump_copy {
 	int32_t pid;
 	int32_t namespace_pid;
-	bool knows_program;  /* not before version 2 */
+	bool knows_program;  /* never before version 2 */
 	uint64_t program_ns; /* when the program that mapped it began, 0 before the recording */
 	uint8_t *data;	     /* owned */
 	size_t size;

@@ -222,9 +222,13 @@ END_TEST
 
 START_TEST(jitdumps_come_back)
 {
-	struct jitdump_copy items[] = {
-	    {.pid = 42, .namespace_pid = 1, .program_ns = 99, .data = (uint8_t *)"JiTD...", .size = 7},
-	    {.pid = 43, .namespace_pid = 43, .data = NULL, .size = 0}};
+	struct jitdump_copy items[] = {{.pid = 42,
+					.namespace_pid = 1,
+					.knows_program = true,
+					.program_ns = 99,
+					.data = (uint8_t *)"JiTD...",
+					.size = 7},
+				       {.pid = 43, .namespace_pid = 43, .data = NULL, .size = 0}};
 	const struct jitdump_copies copies = {.dumps = {.items = items, .count = 2}};
 	struct jitdump_copies read = {0};
 	struct bytes bytes;
@@ -241,6 +245,8 @@ START_TEST(jitdumps_come_back)
 	ck_assert_int_eq(memcmp(read.dumps.items[0].data, "JiTD...", 7), 0);
 	ck_assert_int_eq(read.dumps.items[1].pid, 43);
 	ck_assert_uint_eq(read.dumps.items[1].size, 0);
+	ck_assert(!read.dumps.items[1].knows_program);
+	ck_assert_uint_eq(read.dumps.items[1].program_ns, 0);
 	jitdump_copies_deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct mmt_error *error;
