@@ -9,7 +9,7 @@
 
 #include "base/vector.h"
 
-#define CODE_RANGES_MAX 16384
+#define CODE_RANGES_MAX 1024 /* each that is told of is put into its place, and moves those behind it */
 
 struct code_range {
 	uint64_t start, end;

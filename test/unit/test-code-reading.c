@@ -203,7 +203,7 @@ START_TEST(too_many_places)
 	ck_assert_str_eq(messages, "");
 	recorder.generated.programs.items[0].ranges.cut = true;
 	ck_assert_ptr_null(generated_code_finish(&recorder));
-	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "1024 places of a process"));
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(ended_programs_are_forgotten)
 	ck_assert_uint_eq(generated->programs.items[0].until_ns, 100);
 	ck_assert_ptr_null(generated_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 2);
-	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "1024 places of a process"));
 }
 END_TEST
 
