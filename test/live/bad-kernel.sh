@@ -50,14 +50,18 @@ expect_refusal 2 'descriptors.*ulimit -n|Too many open files' \
 	bash -c 'ulimit -n 24; exec "$MMTRACE" record -o mmtrace.data -- true'
 expect_earlier "no descriptors"
 
-# Less locked memory than is asked for, for a user who may not lock more: smaller rings, and a word about them.
+# Less locked memory than is asked for, for a user who may not lock more, nor mount tracefs: smaller rings, and a word about
+# them.
 chmod 755 .
 cp "$MMTRACE" mmtrace-for-all
 mkdir -m 777 theirs
 recording=$directory/theirs/mmtrace.data
 rights=+perfmon,+sys_ptrace,+dac_read_search
-bash -c 'ulimit -l 64; exec setpriv --reuid=65534 --regid=65534 --clear-groups "--inh-caps=$2" "--ambient-caps=$2" \
-	./mmtrace-for-all record -o "$1" -m 64M -- true' bash "$recording" $rights 2>record.log ||
+unshare --mount bash -c '
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
+	ulimit -l 64
+	exec setpriv --reuid=65534 --regid=65534 --clear-groups "--inh-caps=$2" "--ambient-caps=$2" \
+		./mmtrace-for-all record -o "$1" -m 64M -- true' bash "$recording" $rights 2>record.log ||
 	fail "record with little locked memory ended with status $?: $(cat record.log)"
 grep -qE 'warning: the kernel grants ring buffers of [0-9]+ KiB per CPU only.*ulimit -l' record.log ||
 	fail "no word of the smaller rings: $(cat record.log)"
