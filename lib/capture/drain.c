@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/drain.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "capture/ask-runtime.h"
@@ -14,8 +16,9 @@
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
-#define LOOK_BYTES (32 << 10) /* of records, some 50 microseconds */
-#define TRAILER_BYTES 32      /* of other records: pid and tid, time, cpu, identifier */
+#define LOOK_BYTES (32 << 10)  /* of records, some 50 microseconds */
+#define PIECE_BYTES (1u << 20) /* of a file */
+#define TRAILER_BYTES 32       /* of other records: pid and tid, time, cpu, identifier */
 
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct drain_sample *sample_ret)
@@ -493,4 +496,24 @@ struct mmt_error *drain_filling_rings(struct recorder *recorder)
 	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()))
 		precedence_pause(&recorder->precedence);
 	return NULL;
+}
+
+struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
+{
+	struct mmt_error *error = NULL;
+	size_t length = 0;
+
+	while (!error && length < size) {
+		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
+		ssize_t count = pread(fd, data + length, piece, (off_t)length);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			break;
+		length += (size_t)count;
+		error = drain_filling_rings(recorder);
+	}
+	*size_ret = length;
+	return error;
 }

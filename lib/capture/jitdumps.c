@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/jitdumps.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +17,6 @@
 #include "capture/regular-file.h"
 #include "trace/format.h"
 #include "trace/sections.h"
-
-#define PIECE_BYTES (1u << 20) /* the rings are looked after between two of these */
 
 void jitdumps_deinit(struct jitdump_notes *notes)
 {
@@ -187,33 +184,6 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	return &error_no_memory;
 }
 
-/* What there is of `size` bytes. The descriptor is the caller's. */
-static struct mmt_error *read_dump(struct recorder *recorder, int fd, size_t size, uint8_t **data_ret, size_t *size_ret)
-{
-	CLEANUP(free) uint8_t *data = malloc(size ? size : 1);
-	size_t length = 0;
-
-	if (!data)
-		return &error_no_memory;
-	while (length < size) {
-		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
-		ssize_t count = pread(fd, data + length, piece, (off_t)length);
-		struct mmt_error *error;
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			break;
-		length += (size_t)count;
-		error = drain_filling_rings(recorder);
-		if (error)
-			return error;
-	}
-	*data_ret = TAKE(data);
-	*size_ret = length;
-	return NULL;
-}
-
 static uint64_t find_room(const struct jitdump_notes *notes)
 {
 	return JITDUMPS_BYTES_MAX - notes->kept_bytes;
@@ -264,20 +234,23 @@ static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
 {
 	struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
 	CLEANUP(close) int fd = note->fd;
+	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error;
 	struct stat status;
-	uint8_t *data;
 	size_t size;
 
 	note->fd = -1;
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
 		return NULL;
 	size = limit_size(&recorder->jitdumps, note, (uint64_t)status.st_size);
-	error = read_dump(recorder, fd, size, &data, &size);
+	data = malloc(size ? size : 1);
+	if (!data)
+		return &error_no_memory;
+	error = drain_while_reading(recorder, fd, data, size, &size);
 	if (error)
 		return error;
 	note = &recorder->jitdumps.items.items[index];
-	note->kept = data;
+	note->kept = TAKE(data);
 	note->kept_bytes = size;
 	recorder->jitdumps.kept_bytes += size;
 	return NULL;

@@ -20,7 +20,6 @@
 #include "capture/target-socket.h"
 #include "trace/format.h"
 
-#define PIECE_BYTES (1u << 20)	    /* the rings are looked after between two of these */
 #define GROWTH_MAX (1u << 16)	    /* steps of one map */
 #define EXEC_SLACK_NS 10000000ULL   /* files bear the time of the last tick of the kernel */
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
@@ -228,28 +227,6 @@ static int open_map(int directory, const char *name)
 	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
 }
 
-static struct mmt_error *read_text(struct recorder *recorder, int fd, uint8_t *text, size_t size, size_t *length_ret)
-{
-	size_t length = 0;
-
-	while (length < size) {
-		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
-		ssize_t count = read(fd, text + length, piece);
-		struct mmt_error *error;
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			break;
-		length += (size_t)count;
-		error = drain_filling_rings(recorder);
-		if (error)
-			return error;
-	}
-	*length_ret = length;
-	return NULL;
-}
-
 /* `refused_ret` as in refuse_file(). */
 static struct mmt_error *take_text(struct recorder *recorder, size_t index, int fd, size_t size,
 				   const char **refused_ret)
@@ -268,7 +245,7 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 		*refused_ret = "out of memory";
 		return NULL;
 	}
-	error = read_text(recorder, fd, text, size, &length);
+	error = drain_while_reading(recorder, fd, text, size, &length);
 	if (error)
 		return error;
 	/* Draining may have moved the processes. */

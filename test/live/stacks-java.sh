@@ -17,7 +17,7 @@ stack_entries+='|^[?]@java$'
 java_case() {
 	echo "$1"
 	shift
-	record_stacks java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -XX:+PreserveFramePointer \
+	record_stacks LD_LIBRARY_PATH="$directory" java -Xmx64m -cp "$directory" -XX:+PreserveFramePointer \
 		-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "$@" Program $rounds
 	expect_whole_stacks $((2 * 7 * rounds))
 }
@@ -68,7 +68,7 @@ expect_java_by_instructions() {
 	expect_compiled $((rounds - 10))
 	expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
 }
-plain_java=(java -Xmx64m -cp "$directory" -Djava.library.path="$directory" -Xcomp -XX:-Inline -XX:-TieredCompilation)
+plain_java=(LD_LIBRARY_PATH="$directory" java -Xmx64m -cp "$directory" -Xcomp -XX:-Inline -XX:-TieredCompilation)
 living_options=(--ask-runtime)
 echo 'no frame pointers'
 record_living_stacks "${plain_java[@]}" Program $rounds wait

@@ -127,7 +127,16 @@ static void make_dump(struct buffer *file, const char *name, uint64_t time_ns, b
 	buffer_put(file, "0123456789abcdef", CODE_BYTES);
 }
 
-/* The same of jitdumps, whatever clock they have. */
+/* Of a process that executes another program at 100. */
+static void expect_names_of_both(const struct reader_metadata *metadata)
+{
+	expect_map_name(metadata, 10, 0, "old"); /* written down somewhat late */
+	expect_map_name(metadata, 50, 0, "old");
+	expect_map_name(metadata, 110, 100, "new");
+	expect_map_name(metadata, 150, 100, "new");
+}
+
+/* Jitdumps, whatever clock they have. */
 START_TEST(jitdumps_are_those_of_the_program)
 {
 	struct jitdump_copy dumps[2] = {{.pid = PID, .knows_program = true},
@@ -144,10 +153,7 @@ START_TEST(jitdumps_are_those_of_the_program)
 		dumps[1].size = new.size;
 		metadata.jitdumps.dumps.items = dumps;
 		metadata.jitdumps.dumps.count = 2;
-		expect_map_name(&metadata, 10, 0, "old"); /* written down somewhat late */
-		expect_map_name(&metadata, 50, 0, "old");
-		expect_map_name(&metadata, 110, 100, "new");
-		expect_map_name(&metadata, 150, 100, "new");
+		expect_names_of_both(&metadata);
 		metadata.jitdumps.dumps.count = 1;
 		expect_map_name(&metadata, 50, 0, "old");
 		expect_map_name(&metadata, 150, 100, NULL);
@@ -160,7 +166,6 @@ START_TEST(jitdumps_are_those_of_the_program)
 }
 END_TEST
 
-/* Of a process that executes another program at 100. */
 START_TEST(names_are_those_of_the_program)
 {
 	static char old_text[] = "1000 10 old\n", new_text[] = "1000 10 new\n";
@@ -176,10 +181,7 @@ START_TEST(names_are_those_of_the_program)
 					.text_size = sizeof(new_text) - 1}};
 	struct reader_metadata metadata = {.perf_maps = {.maps = {.items = maps, .count = 2}}};
 
-	expect_map_name(&metadata, 10, 0, "old"); /* written down somewhat late */
-	expect_map_name(&metadata, 50, 0, "old");
-	expect_map_name(&metadata, 110, 100, "new");
-	expect_map_name(&metadata, 150, 100, "new");
+	expect_names_of_both(&metadata);
 	metadata.perf_maps.maps.count = 1;
 	expect_map_name(&metadata, 50, 0, "old");
 	expect_map_name(&metadata, 150, 100, NULL);
