@@ -35,3 +35,8 @@ agrees libraries 7
 agrees c-musl 16
 # gdb does not follow Go from one stack to another.
 agrees go 15 99
+# One that ends anywhere else than there agrees with nothing.
+awk -F'\t' -v OFS='\t' '$3 == "other_stack" { NF--; print >"cut.calls"; next } { print >"cut.calls"; whole++ }
+	END { print whole + 0 }' mmtrace.calls >left
+[[ "$(python3 "$support/agreement.py" gdb.calls mmtrace=cut.calls) " =~ " mmtrace="([0-9]+)" mmtrace-part="([0-9]+)" " ]]
+[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = "$(cat left)" ] || fail "stacks of Go that end too soon agree with gdb's: ${BASH_REMATCH[0]}"

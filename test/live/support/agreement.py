@@ -8,14 +8,18 @@ Each file has one call a line: thread, result of mmap, how the stack ends, frame
 tabs in between. The first file is the truth where it has come to the entry of the thread or to the beginning of a context; its
 "?NAME" may be that function or one without a name. Prints
 the number of calls, how many of them are whole there, and for each tool how many of those it shows with the same functions in
-the same order; as TOOL-part how many others of which the tool or the truth has the innermost functions, and says so, and which
-are the same as far as both go. All others it lacks or shows otherwise; with DIFFERENCES set they go to stderr.
+the same order; as TOOL-part how many others are the same as far as both go, where the tool says that a signal handler's stack goes on elsewhere,
+or the truth ends in a function of Go's runtime that changes stacks. All others it lacks or shows otherwise; with DIFFERENCES set
+they go to stderr.
 """
 import os
 import re
 import sys
 
 WHOLE = "entry", "context"
+# Functions of Go's runtime that go to another stack, and what a handler of signals, which may have one, returns to.
+STACK_SWITCHES = "systemstack", "mcall", "morestack", "asmcgocall"
+SIGNAL_RETURN = "restore_rt"
 
 
 def balanced(text, opening, closing):
@@ -68,16 +72,15 @@ def is_same(frames, true):
 
 
 def is_same_in_part(call, truth):
-    """Whether one of them says that it has not the whole stack, and is right as far as it comes."""
+    """Whether one of them has not the whole stack because it goes on elsewhere, and is the same as far as it comes."""
     (end, frames), (true_end, true) = call, truth
-    while true_end == "-" and true and true[-1] == "?":
-        true = true[:-1]
     common = min(len(frames), len(true))
-    if common < 2 or not is_same(frames[:common], true[:common]):
+    if not common or not is_same(frames[:common], true[:common]):
         return False
-    if true_end in WHOLE or end == "entry":
-        return end not in ("entry", "-") and len(frames) < len(true) or true_end == "-" and len(frames) >= len(true)
-    return True
+    if true_end in WHOLE:
+        return end == "other_stack" and len(frames) < len(true) and SIGNAL_RETURN in frames
+    # What gdb shows beyond it, it has read from the wrong stack.
+    return end in ("entry", "other_stack") and true[common - 1] in STACK_SWITCHES and (end == "entry" or len(frames) == common)
 
 
 def main():
