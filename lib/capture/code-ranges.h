@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where a process has executable memory that is no program file: ranges that come and go. Pure. */
+/*
+ * Where a process has executable memory that is no program file: ranges that come and go. Pure.
+ *
+ * They stand in blocks of a bounded size, so that one more moves few others. Two blocks beside each other that have few
+ * become one: there are never many more blocks than the ranges need.
+ */
 #ifndef CAPTURE_CODE_RANGES_H
 #define CAPTURE_CODE_RANGES_H
 
@@ -9,16 +14,22 @@
 
 #include "base/vector.h"
 
-#define CODE_RANGES_MAX 1024 /* each that is told of is put into its place, and moves those behind it */
+#define CODE_RANGES_MAX 16384
+#define CODE_RANGES_BLOCK 128 /* ranges of a block at most; of two neighbours together more than half as many */
 
 struct code_range {
 	uint64_t start, end;
 	uint64_t noted_ns; /* when it was there */
 };
 
+struct code_ranges_block {
+	VECTOR(struct code_range) items;
+};
+
 struct code_ranges {
-	VECTOR(struct code_range) items; /* ascending, disjoint */
-	bool cut;			 /* there were more than CODE_RANGES_MAX */
+	VECTOR(struct code_ranges_block) blocks; /* none empty; all their ranges are ascending, disjoint */
+	size_t count;				 /* of ranges: at most CODE_RANGES_MAX */
+	bool cut;				 /* there were more */
 };
 
 /* Accepts a zeroed value. */

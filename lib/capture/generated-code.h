@@ -14,31 +14,10 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/code-pages.h"
-#include "capture/code-ranges.h"
 #include "capture/code-store.h"
-#include "capture/residency.h"
+#include "capture/generating-program.h"
 
 struct recorder;
-
-/* One program of a process. */
-struct generating_program {
-	pid_t pid;
-	uint64_t until_ns; /* as in struct process_code */
-	uint64_t from_ns;  /* not read before */
-	bool asked_for;	   /* its process was: while it lives what is kept of it gives way to nothing */
-	bool opened;	   /* or tried to */
-	uint64_t opened_ns;
-	bool descriptors_short; /* it could not be opened for this */
-	bool ended;
-	bool gave_way;	  /* what was kept of it did, to others */
-	int memory, maps; /* of the memory that it had then, whatever the process executes later; -1: none */
-	struct residency_reader pagemap;
-	struct code_ranges ranges;
-	struct code_pages pages;
-	uint64_t position; /* up to where they were read last */
-	uint64_t tidy_ns;  /* its ranges are not looked through before, to find room for others */
-};
 
 struct generated_code {
 	VECTOR(struct generating_program) programs;

@@ -190,75 +190,6 @@ START_TEST(no_more_changes_than_there_may_be)
 }
 END_TEST
 
-static void expect_ranges(const struct code_ranges *ranges, size_t count, const struct code_range *expected)
-{
-	ck_assert_uint_eq(ranges->items.count, count);
-	for (size_t i = 0; i < count; i++) {
-		ck_assert_uint_eq(ranges->items.items[i].start, expected[i].start);
-		ck_assert_uint_eq(ranges->items.items[i].end, expected[i].end);
-		ck_assert_uint_eq(ranges->items.items[i].noted_ns, expected[i].noted_ns);
-	}
-}
-
-START_TEST(ranges_come_and_go)
-{
-	struct code_ranges ranges = {0};
-
-	ck_assert(code_ranges_add(&ranges, 30, 40, 5) && code_ranges_add(&ranges, 10, 20, 5));
-	expect_ranges(&ranges, 2, (struct code_range[]){{10, 20, 5}, {30, 40, 5}});
-	ck_assert(code_ranges_add(&ranges, 15, 35, 6));
-	expect_ranges(&ranges, 3, (struct code_range[]){{10, 15, 5}, {15, 35, 6}, {35, 40, 5}});
-	ck_assert(code_ranges_add(&ranges, 10, 40, 7) && code_ranges_remove(&ranges, 40, 50, 7));
-	expect_ranges(&ranges, 1, (struct code_range[]){{10, 40, 7}});
-	ck_assert(code_ranges_remove(&ranges, 15, 25, 8));
-	expect_ranges(&ranges, 2, (struct code_range[]){{10, 15, 7}, {25, 40, 7}});
-	ck_assert(code_ranges_remove(&ranges, 12, 30, 8) && code_ranges_remove(&ranges, 5, 11, 7));
-	expect_ranges(&ranges, 2, (struct code_range[]){{11, 12, 7}, {30, 40, 7}});
-	ck_assert(code_ranges_remove(&ranges, 0, 100, 8) && code_ranges_remove(&ranges, 1, 2, 8));
-	expect_ranges(&ranges, 0, NULL);
-	code_ranges_deinit(&ranges);
-}
-END_TEST
-
-/* What another ring tells late has been replaced since. */
-START_TEST(ranges_of_no_order)
-{
-	struct code_ranges ranges = {0};
-
-	ck_assert(code_ranges_add(&ranges, 20, 30, 9) && code_ranges_add(&ranges, 40, 50, 5));
-	ck_assert(code_ranges_remove(&ranges, 0, 100, 8));
-	expect_ranges(&ranges, 1, (struct code_range[]){{20, 30, 9}});
-	ck_assert(code_ranges_remove(&ranges, 25, 26, 8));
-	expect_ranges(&ranges, 1, (struct code_range[]){{20, 30, 9}});
-	ck_assert(code_ranges_add(&ranges, 10, 40, 6));
-	expect_ranges(&ranges, 3, (struct code_range[]){{10, 20, 6}, {20, 30, 9}, {30, 40, 6}});
-	ck_assert(code_ranges_remove(&ranges, 15, 35, 8));
-	expect_ranges(&ranges, 3, (struct code_range[]){{10, 15, 6}, {20, 30, 9}, {35, 40, 6}});
-	ck_assert(code_ranges_add(&ranges, 22, 28, 7));
-	expect_ranges(&ranges, 3, (struct code_range[]){{10, 15, 6}, {20, 30, 9}, {35, 40, 6}});
-	code_ranges_forget(&ranges, 6);
-	expect_ranges(&ranges, 1, (struct code_range[]){{20, 30, 9}});
-	code_ranges_deinit(&ranges);
-}
-END_TEST
-
-START_TEST(never_more_ranges_than_there_may_be)
-{
-	struct code_ranges ranges = {0};
-
-	for (uint64_t i = 0; i < CODE_RANGES_MAX + 5; i++)
-		ck_assert(code_ranges_add(&ranges, 10 * i, 10 * i + 1, i));
-	ck_assert_uint_eq(ranges.items.count, CODE_RANGES_MAX);
-	ck_assert(ranges.cut);
-	code_ranges_forget(&ranges, CODE_RANGES_MAX - 3);
-	expect_ranges(
-	    &ranges, 2,
-	    (struct code_range[]){{10 * (CODE_RANGES_MAX - 2), 10 * (CODE_RANGES_MAX - 2) + 1, CODE_RANGES_MAX - 2},
-				  {10 * (CODE_RANGES_MAX - 1), 10 * (CODE_RANGES_MAX - 1) + 1, CODE_RANGES_MAX - 1}});
-	code_ranges_deinit(&ranges);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("code pages");
@@ -273,9 +204,6 @@ int main(void)
 	tcase_add_test(tests, never_more_than_there_is_memory_for);
 	tcase_add_test(tests, no_more_pages_than_there_may_be);
 	tcase_add_test(tests, no_more_changes_than_there_may_be);
-	tcase_add_test(tests, ranges_come_and_go);
-	tcase_add_test(tests, ranges_of_no_order);
-	tcase_add_test(tests, never_more_ranges_than_there_may_be);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

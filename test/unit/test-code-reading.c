@@ -144,7 +144,7 @@ START_TEST(what_is_unmapped_is_forgotten)
 	expect_pages(0, 2);
 	ck_assert_int_eq(munmap(code + 2 * page_bytes, page_bytes), 0);
 	look();
-	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.items.count, 1);
+	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.count, 1);
 	/* What was seen of it stays. */
 	expect_pages(0, 2);
 }
@@ -164,7 +164,7 @@ START_TEST(places_that_come_and_go)
 	note(getpid(), code, 1);
 	ck_assert_ptr_null(generated_code_finish(&recorder));
 	expect_pages(0, 1);
-	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.items.count, 1);
+	ck_assert_uint_eq(recorder.generated.programs.items[0].ranges.count, 1);
 	ck_assert_str_eq(messages, "");
 }
 END_TEST
@@ -175,18 +175,57 @@ START_TEST(looking_for_room_is_paid_for)
 	struct generated_code *generated = &recorder.generated;
 	uint8_t *place = NULL;
 
+	generated->spent_ns = INT64_MAX / 2;
 	for (size_t i = 0; i < CODE_RANGES_MAX; i++)
 		note(getpid(), place += 2 * page_bytes, 1);
-	note_at(getpid(), place + 2 * page_bytes, 1, DATA, 1);
-	ck_assert_uint_eq(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
-	generated->spent_ns = INT64_MAX / 2;
+	ck_assert(!generated->programs.items[0].ranges.cut);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_eq(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
+	ck_assert_uint_eq(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
 	ck_assert(generated->programs.items[0].ranges.cut);
 	generated->spent_ns = 0;
+	note_at(getpid(), place + 2 * page_bytes, 1, DATA, 1);
+	ck_assert_uint_eq(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
 	note(getpid(), place + 2 * page_bytes, 1);
-	ck_assert_uint_lt(generated->programs.items[0].ranges.items.count, CODE_RANGES_MAX);
+	ck_assert_uint_lt(generated->programs.items[0].ranges.count, CODE_RANGES_MAX);
 	ck_assert_int_gt(generated->spent_ns, 0);
+}
+END_TEST
+
+/* Of places that are mostly in use still it looks at a part each time, and not all the time. */
+START_TEST(room_is_looked_for_in_steps)
+{
+	size_t step_bytes = 2 * TIDY_STEP_RANGES * page_bytes;
+	uint8_t *code = mmap(NULL, 2 * TIDY_FROM * page_bytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct generating_program *program;
+
+	ck_assert_ptr_ne(code, MAP_FAILED);
+	for (size_t i = 0; i < TIDY_FROM; i++) {
+		ck_assert_int_eq(mprotect(code + (2 * i + 1) * page_bytes, page_bytes, PROT_NONE), 0);
+		note(getpid(), code + 2 * i * page_bytes, 1);
+	}
+	program = &recorder.generated.programs.items[0];
+	ck_assert(!program->opened);
+	/* Of the second step. */
+	ck_assert_int_eq(munmap(code + step_bytes, page_bytes), 0);
+	program->tidy_ns = clock_now_ns() + TIDY_INTERVAL_NS;
+	note(getpid(), code, 1);
+	ck_assert_uint_eq(program->tidy_position, 0);
+	for (size_t i = 1; i <= TIDY_FROM / TIDY_STEP_RANGES; i++) {
+		program->tidy_ns = 0;
+		note(getpid(), code, 1);
+		ck_assert_uint_ge(program->tidy_position, (uintptr_t)code + i * step_bytes - page_bytes);
+		ck_assert_uint_le(program->tidy_position, (uintptr_t)code + i * step_bytes + page_bytes);
+		ck_assert_uint_gt(program->tidy_ns, clock_now_ns() - TIDY_STEP_NS);
+		ck_assert_uint_eq(program->ranges.count, TIDY_FROM - (i == 2));
+		/* There is one more again. */
+		if (i == 2)
+			note(getpid(), code - 2 * page_bytes, 1);
+	}
+	/* That was all: nothing was to be had. */
+	program->tidy_ns = 0;
+	note(getpid(), code, 1);
+	ck_assert_uint_eq(program->tidy_position, 0);
+	ck_assert_uint_gt(program->tidy_ns, clock_now_ns() + TIDY_INTERVAL_NS / 2);
 }
 END_TEST
 
@@ -203,7 +242,7 @@ START_TEST(too_many_places)
 	ck_assert_str_eq(messages, "");
 	recorder.generated.programs.items[0].ranges.cut = true;
 	ck_assert_ptr_null(generated_code_finish(&recorder));
-	ck_assert_ptr_nonnull(strstr(messages, "1024 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
 }
 END_TEST
 
@@ -339,17 +378,17 @@ START_TEST(ended_programs_are_forgotten)
 		ck_assert_int_eq(generated->programs.items[i].pid, children[i + 1]);
 		expect_pages(i, 1);
 		ck_assert_uint_eq(generated->programs.items[i].pages.index_of_address.capacity, 0);
-		ck_assert_ptr_null(generated->programs.items[i].ranges.items.items);
+		ck_assert_ptr_null(generated->programs.items[i].ranges.blocks.items);
 	}
 	/* The number of the second is given again. */
 	ck_assert_ptr_null(generated_code_end_program(&recorder, children[1], 100));
 	note_at(children[1], code, 1, PROT_EXEC, 200);
 	ck_assert_uint_eq(generated->programs.count, 3);
-	ck_assert_uint_eq(generated->programs.items[2].ranges.items.count, 1);
+	ck_assert_uint_eq(generated->programs.items[2].ranges.count, 1);
 	ck_assert_uint_eq(generated->programs.items[0].until_ns, 100);
 	ck_assert_ptr_null(generated_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 2);
-	ck_assert_ptr_nonnull(strstr(messages, "1024 places of a process"));
+	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
 }
 END_TEST
 
@@ -452,6 +491,7 @@ int main(void)
 	tcase_add_test(tests, what_is_asked_for_comes_first);
 	tcase_add_test(tests, what_gives_way_to_nothing_else);
 	tcase_add_test(tests, looking_for_room_is_paid_for);
+	tcase_add_test(tests, room_is_looked_for_in_steps);
 	tcase_add_test(tests, what_was_executed_before_gives_way);
 	tcase_add_test(tests, ended_programs_are_forgotten);
 	tcase_add_test(tests, ended_programs_that_are_known);

@@ -44,9 +44,9 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 	program = &recorder.generated.programs.items[index];
 	ck_assert_uint_eq(program->until_ns, until_ns);
 	ck_assert(program->ended == ended);
-	ck_assert_uint_eq(program->ranges.items.count, start != 0);
+	ck_assert_uint_eq(program->ranges.count, start != 0);
 	if (start)
-		ck_assert_uint_eq(program->ranges.items.items[0].start, start);
+		ck_assert_uint_eq(code_ranges_from(&program->ranges, 0)->start, start);
 }
 
 /* As when its memory was opened then. */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One program of a process: where it has generated code, its memory, and which pages of it have been read. */
+#ifndef CAPTURE_GENERATING_PROGRAM_H
+#define CAPTURE_GENERATING_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/code-pages.h"
+#include "capture/code-ranges.h"
+#include "capture/residency.h"
+
+#define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges it begins to look for room */
+#define TIDY_STEP_RANGES 256		    /* it looks at in one step: the rings fill meanwhile */
+#define TIDY_STEP_NS 1000000ULL		    /* from one step to the next, at least */
+#define TIDY_INTERVAL_NS 1000000000ULL	    /* after all were looked at and there is no more room than before */
+
+struct generating_program {
+	pid_t pid;
+	uint64_t until_ns; /* as in struct process_code */
+	uint64_t from_ns;  /* not read before */
+	bool asked_for;	   /* its process was: while it lives what is kept of it gives way to nothing */
+	bool opened;	   /* or tried to */
+	uint64_t opened_ns;
+	bool descriptors_short; /* it could not be opened for this */
+	bool ended;
+	bool gave_way;	  /* what was kept of it did, to others */
+	int memory, maps; /* of the memory that it had then, whatever the process executes later; -1: none */
+	struct residency_reader pagemap;
+	struct code_ranges ranges;
+	struct code_pages pages;
+	uint64_t position;	/* up to where they were read last */
+	uint64_t tidy_ns;	/* its ranges are not looked through before, to find room for others */
+	uint64_t tidy_position; /* up to where they were, this time */
+};
+
+void generating_program_init(struct generating_program *program, pid_t pid);
+void generating_program_deinit(struct generating_program *program);
+
+/* Its memory, as of now. When recording ends no descriptors are left for other uses. */
+void generating_program_open(struct generating_program *program, bool at_end);
+void generating_program_close(struct generating_program *program);
+
+/*
+ * A range is about to be added. Nobody tells what is unmapped: so while there are many ranges, those that are not there
+ * any more, or not executable, are forgotten, a step each time; what becomes executable again is told of. Adds the time
+ * of this thread that it takes to *spent_ns. False: out of memory.
+ */
+bool generating_program_tidy(struct generating_program *program, int64_t *spent_ns);
+
+#endif
