@@ -62,48 +62,62 @@ static struct mmt_error *unwind_and_credit(struct replay *replay, const struct o
 	return error ? error : credit(replay, outcome, number);
 }
 
+/* At the end of its process's ring, which the map names by its last one. */
 static struct mmt_error *keep_early_sample(struct replay *replay, const struct outcome *outcome,
 					   const struct event_stack *stack)
 {
-	struct kept_sample *early = calloc(1, sizeof(*early));
+	struct early_sample *early = calloc(1, sizeof(*early));
+	const uint64_t *last = map_get(&replay->early_samples, outcome->process);
+	struct early_sample *before = last ? (struct early_sample *)(uintptr_t)*last : early;
 
-	if (!early || !vector_push(&replay->early_samples, early)) {
+	if (!early || !map_put(&replay->early_samples, outcome->process, (uintptr_t)early)) {
 		free(early);
 		return &error_no_memory;
 	}
-	early->outcome = *outcome;
-	return kept_sample_set_stack(early, stack);
+	early->next = before == early ? early : before->next;
+	before->next = early;
+	replay->early_count++;
+	early->sample.outcome = *outcome;
+	return kept_sample_set_stack(&early->sample, stack);
 }
 
 struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process)
 {
-	size_t kept = 0;
+	const uint64_t *last = map_get(&replay->early_samples, process);
+	struct early_sample *early = last ? ((struct early_sample *)(uintptr_t)*last)->next : NULL, *first = early;
+	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; i < replay->early_samples.count; i++) {
-		struct kept_sample *early = replay->early_samples.items[i];
-		struct mmt_error *error;
-
-		if (early->outcome.process != process) {
-			replay->early_samples.items[i] = NULL;
-			replay->early_samples.items[kept++] = early;
-			continue;
-		}
-		error = unwind_and_credit(replay, &early->outcome, &early->stack);
-		kept_sample_deinit(early);
-		free(early);
-		replay->early_samples.items[i] = NULL;
-		if (error)
-			return error;
+	while (!error && early) {
+		error = unwind_and_credit(replay, &early->sample.outcome, &early->sample.stack);
+		early = early->next == first ? NULL : early->next;
 	}
-	replay->early_samples.count = kept;
-	return NULL;
+	if (first)
+		replay_calls_forget_early(replay, process);
+	return error;
+}
+
+void replay_calls_forget_early(struct replay *replay, uint32_t process)
+{
+	const uint64_t *found = map_get(&replay->early_samples, process);
+	struct early_sample *last = found ? (struct early_sample *)(uintptr_t)*found : NULL;
+	struct early_sample *early = last ? last->next : NULL;
+
+	map_remove(&replay->early_samples, process);
+	while (early) {
+		struct early_sample *next = early == last ? NULL : early->next;
+
+		kept_sample_deinit(&early->sample);
+		free(early);
+		replay->early_count--;
+		early = next;
+	}
 }
 
 /* Whether the code of a process is known, or never will be. */
 static bool can_unwind(const struct replay *replay, const struct process *process)
 {
 	return !replay->metadata->ours || space_is_described(process->space) ||
-	       replay->early_samples.count >= EARLY_SAMPLES_MAX;
+	       replay->early_count >= EARLY_SAMPLES_MAX;
 }
 
 static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,

@@ -20,6 +20,8 @@ struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thre
 
 /* The code of the process is known now, or never will be: calls made before are credited. */
 struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+/* They are not credited. */
+void replay_calls_forget_early(struct replay *replay, uint32_t process);
 
 /* Class and file of an interval, as the ledger counts kinds. */
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval);

@@ -90,18 +90,27 @@ static bool observe(void *context, struct process *process, struct space_observe
 	return true;
 }
 
-/* Time of the first and the last event, for files that do not say it. */
-static struct mmt_error *measure(const struct reader *recording, uint64_t *first_ns_ret, uint64_t *last_ns_ret,
-				 struct notes *notes)
+static bool is_mark(const struct mmt_moment *moment, const struct event *event)
+{
+	return moment->kind == MMT_MOMENT_MARK && event->kind == EVENT_MARK && event->mark.number == moment->ns;
+}
+
+/*
+ * Time of the first and the last event, for files that do not say it, and marks. With a last time given no more is read
+ * than up to the marks that are asked for.
+ */
+static struct mmt_error *measure(const struct reader *recording, const struct mmt_report_options *options,
+				 uint64_t *first_ns_ret, uint64_t *last_ns_ret, struct notes *notes)
 {
 	struct reader *reader;
 	struct mmt_error *error = reader_open_again(recording, &reader);
-	bool end = false;
+	bool from_known = options->from.kind != MMT_MOMENT_MARK, to_known = options->to.kind != MMT_MOMENT_MARK;
+	bool end = false, says_end = *last_ns_ret != 0;
 
-	*first_ns_ret = *last_ns_ret = 0;
+	*first_ns_ret = 0;
 	if (error)
 		return error;
-	while (!error && !end) {
+	while (!error && !end && !(says_end && *first_ns_ret && from_known && to_known)) {
 		struct event event;
 
 		error = reader_next(reader, &event, &end);
@@ -111,6 +120,8 @@ static struct mmt_error *measure(const struct reader *recording, uint64_t *first
 			*first_ns_ret = event.time_ns;
 		if (event.time_ns > *last_ns_ret)
 			*last_ns_ret = event.time_ns;
+		from_known |= is_mark(&options->from, &event);
+		to_known |= is_mark(&options->to, &event);
 		error = notes_take(notes, &event);
 	}
 	reader_close(reader);
@@ -139,10 +150,10 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 	if (!asks_for_window(asked))
 		return NULL;
 	if (!first_ns || !last_ns || names_marks(asked)) {
-		uint64_t measured_first_ns, measured_last_ns;
+		uint64_t measured_first_ns, measured_last_ns = last_ns;
 		struct notes notes = {0};
 
-		error = measure(replay->reader, &measured_first_ns, &measured_last_ns, &notes);
+		error = measure(replay->reader, asked, &measured_first_ns, &measured_last_ns, &notes);
 		first_ns = first_ns ? first_ns : measured_first_ns;
 		last_ns = last_ns ? last_ns : measured_last_ns;
 		if (!error)
@@ -227,17 +238,16 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 
 void replay_deinit(struct replay *replay)
 {
+	uint64_t process, early;
+
 	processes_destroy(replay->processes);
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		thread_state_deinit(replay->thread_states.items[i]);
 		free(replay->thread_states.items[i]);
 	}
-	for (size_t i = 0; i < replay->early_samples.count; i++) {
-		if (replay->early_samples.items[i])
-			kept_sample_deinit(replay->early_samples.items[i]);
-		free(replay->early_samples.items[i]);
-	}
-	vector_deinit(&replay->early_samples);
+	for (size_t i = 0; map_next(&replay->early_samples, &i, &process, &early);)
+		replay_calls_forget_early(replay, (uint32_t)process);
+	map_deinit(&replay->early_samples);
 	vector_deinit(&replay->witness_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);

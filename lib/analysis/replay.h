@@ -75,7 +75,8 @@ struct replay {
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
 	VECTOR(uint32_t) witness_counts;	     /* by process: MMAP2 records that wait for their call */
-	VECTOR(struct kept_sample *) early_samples;  /* calls of processes whose code is not known yet */
+	struct map early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
+	size_t early_count;	  /* of all processes together */
 
 	uint64_t first_ns, last_ns;
 	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */

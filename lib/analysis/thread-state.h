@@ -39,6 +39,12 @@ struct kept_sample {
 	VECTOR(uint8_t) bytes;
 };
 
+/* A call of a process whose code is not known yet. */
+struct early_sample {
+	struct kept_sample sample;
+	struct early_sample *next; /* of the same process; behind the last comes the first */
+};
+
 struct thread_state {
 	uint32_t number; /* in replay.threads */
 	size_t place;	 /* in replay.thread_states */

@@ -458,10 +458,95 @@ START_TEST(late_commits_have_their_stacks)
 }
 END_TEST
 
+/* Of processes of which no snapshot told, in turn: each keeps its own, whichever of them ends first. */
+START_TEST(early_calls_are_their_process_own)
+{
+	enum { CALLS = 3 };
+	struct mmt_report *report;
+
+	for (int32_t i = 0; i < CALLS * 3; i++)
+		call_from(0x401000 + 0x1000 * (uint64_t)i,
+			  (struct builder_call){.call = CALL_MMAP,
+						.time_ns = 2000 + 10 * (uint64_t)i,
+						.pid = CHILD + i % 3,
+						.tid = CHILD + i % 3,
+						.arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+						.result = (int64_t)(ADDRESS + (uint64_t)i * MEBIBYTE)});
+	builder_exit(builder, 3000, CHILD + 1, CHILD + 1);
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->group_count, 3 * CALLS);
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+		uint64_t number = (group->frames[0]->address - 0x401000) / 0x1000;
+
+		ck_assert_uint_eq(group->allocated_bytes, MEBIBYTE);
+		ck_assert_uint_lt(number, CALLS * 3);
+		/* The one that ended has given everything back, as others live. */
+		ck_assert_uint_eq(group->unfreed_bytes, number % 3 == 1 ? 0 : MEBIBYTE);
+		if (number % 3 != 1)
+			ck_assert_int_eq(group->threads[0].pid, CHILD + (int32_t)(number % 3));
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* NULL: they are no window. */
+static struct mmt_report *report_between(struct mmt_moment from, struct mmt_moment to)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	mmt_report_options_init(&options);
+	options.input = path;
+	options.from = from;
+	options.to = to;
+	error = mmt_report_create(&options, &report);
+	ck_assert_int_eq(error == NULL, report != NULL);
+	mmt_error_destroy(error);
+	return report;
+}
+
+/* Between marks is what is between their times, though they are looked for no further than to those asked for. */
+START_TEST(marks_are_moments)
+{
+	static const struct mmt_moment marks[] = {{0}, {MMT_MOMENT_MARK, 1}, {MMT_MOMENT_MARK, 2}, {0}};
+	static const struct mmt_moment times[] = {{0}, {MMT_MOMENT_CLOCK, 3500}, {MMT_MOMENT_CLOCK, 5500}, {0}};
+
+	for (uint64_t i = 0; i < 6; i++)
+		add_mmap(false, 2000 + 1000 * i, PID, i); /* two before each mark, and two behind the last */
+	builder_note(builder, 3500, 0, NOTE_MARK, 1, 0);
+	builder_note(builder, 5500, 0, NOTE_MARK, 2, 0);
+	builder_round(builder);
+	builder_finish(builder, 100000);
+	for (unsigned from = 0; from < 3; from++) {
+		for (unsigned to = 1; to < 4; to++) {
+			struct mmt_report *report = report_between(marks[from], marks[to]);
+			struct mmt_report *same = report_between(times[from], times[to]);
+
+			ck_assert_int_eq(report != NULL, from < to);
+			ck_assert_int_eq(same != NULL, from < to);
+			if (report) {
+				ck_assert_uint_eq(report->unfreed_bytes, 2 * (to - from) * MEBIBYTE);
+				ck_assert_uint_eq(report->unfreed_bytes, same->unfreed_bytes);
+				ck_assert_uint_eq(report->from_ns, same->from_ns);
+				ck_assert_uint_eq(report->to_ns, same->to_ns);
+				ck_assert_uint_eq(report->end_ns, same->end_ns);
+			}
+			mmt_report_destroy(report);
+			mmt_report_destroy(same);
+		}
+	}
+	ck_assert_ptr_null(report_between(marks[1], (struct mmt_moment){MMT_MOMENT_MARK, 3}));
+	ck_assert_ptr_null(report_between((struct mmt_moment){MMT_MOMENT_MARK, 3}, marks[0]));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
 	TCase *halves = tcase_create("mapping records"), *dumps = tcase_create("stack dumps");
+	TCase *early = tcase_create("early calls"), *windows = tcase_create("windows");
 
 	tcase_add_checked_fixture(halves, create, destroy);
 	tcase_add_test(halves, snapshot_before_the_call_returns);
@@ -479,5 +564,11 @@ int main(void)
 	tcase_add_test(dumps, late_commits_become_one);
 	tcase_add_test(dumps, late_commits_have_their_stacks);
 	suite_add_tcase(suite, dumps);
+	tcase_add_checked_fixture(early, create, destroy);
+	tcase_add_test(early, early_calls_are_their_process_own);
+	suite_add_tcase(suite, early);
+	tcase_add_checked_fixture(windows, create, destroy);
+	tcase_add_test(windows, marks_are_moments);
+	suite_add_tcase(suite, windows);
 	return run_suite(suite);
 }
