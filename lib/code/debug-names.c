@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/vector.h"
+#include "code/line-tables.h"
 
 /* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
  * many. */
@@ -19,7 +20,8 @@
 #define FUNCTION_RANGES_MAX (1u << 22)
 #define LOOKUP_RANGES_MAX (1u << 20)
 
-#define RANGE_BYTES_MIN 3 /* of a range in any form that DWARF has */
+#define LOOKUP_BYTES (32u << 10) /* read for one address: pages with a function here, a name there */
+#define RANGE_BYTES_MIN 3	 /* of a range in any form that DWARF has */
 
 struct function_range {
 	uint64_t start, end;
@@ -43,7 +45,9 @@ struct unit_range {
 struct debug_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
-	uint64_t ranges_left;		  /* that the file can still describe */
+	struct line_tables *lines;
+	uint64_t bytes_read;  /* about */
+	uint64_t ranges_left; /* that the file can still describe */
 	bool lacks_parts;
 	bool lacks_supplement; /* one of them: any entry may refer to it */
 	bool met_lack;	       /* something was looked for in what lacks a part */
@@ -146,6 +150,11 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 	if (!names)
 		return &error_no_memory;
+	names->lines = line_tables_create(dwarf);
+	if (!names->lines) {
+		debug_names_destroy(names);
+		return &error_no_memory;
+	}
 	look_at_sections(names, dwarf);
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes))) {
 		if (!is_wanted(names, &unit.lines, type))
@@ -180,6 +189,11 @@ enum debug_names_state debug_names_state(const struct debug_names *names)
 	return names->met_lack ? DEBUG_NAMES_LACKING : DEBUG_NAMES_SOUND;
 }
 
+uint64_t debug_names_bytes_read(const struct debug_names *names)
+{
+	return names->bytes_read;
+}
+
 bool debug_names_expected(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -205,6 +219,7 @@ void debug_names_destroy(struct debug_names *names)
 		vector_deinit(&names->units.items[i].functions);
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
+	line_tables_destroy(names->lines);
 	free(names);
 }
 
@@ -333,6 +348,8 @@ static void index_functions(struct debug_names *names, struct unit *unit)
 	unit->indexed = true;
 	if (!add_functions(names, unit, &root, 0))
 		unit->functions.count = 0;
+	if (unit->last > dwarf_dieoffset(&root))
+		names->bytes_read += unit->last - dwarf_dieoffset(&root);
 	if (unit->functions.count)
 		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
 }
@@ -442,28 +459,15 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static void describe_line(struct debug_names *names, const struct unit *unit, uint64_t address,
-			  struct debug_frame *frame)
+static void describe_line(const struct unit_lines *lines, uint64_t address, struct debug_frame *frame)
 {
-	Dwarf_Die die = unit->lines;
-	Dwarf_Lines *lines;
-	Dwarf_Line *line;
-	size_t count;
-	int number;
-
-	if (dwarf_getsrclines(&die, &lines, &count)) {
-		names->damaged |= dwarf_hasattr(&die, DW_AT_stmt_list);
-		return;
-	}
-	line = dwarf_getsrc_die(&die, address);
-	if (!line || dwarf_lineno(line, &number) || number <= 0)
-		return;
-	frame->source_file = dwarf_linesrc(line, NULL, NULL);
-	frame->source_line = (uint32_t)number;
+	if (lines)
+		(void)unit_lines_find(lines, address, &frame->source_file, &frame->source_line);
 }
 
 /* Where an inlined function is called. */
-static void describe_call(const struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
+static void describe_call(const struct unit *unit, const struct unit_lines *lines, Dwarf_Die *inlined,
+			  struct debug_frame *frame)
 {
 	uint32_t file = integer_attribute(inlined, DW_AT_call_file);
 	Dwarf_Die die = unit->scopes;
@@ -471,7 +475,9 @@ static void describe_call(const struct unit *unit, Dwarf_Die *inlined, struct de
 	size_t count;
 
 	frame->source_line = integer_attribute(inlined, DW_AT_call_line);
-	if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
+	if (unit->scopes.cu == unit->lines.cu)
+		frame->source_file = lines ? unit_lines_file(lines, file) : NULL;
+	else if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
 		frame->source_file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
@@ -492,17 +498,21 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 {
 	struct unit *unit = find_unit(names, address);
 	Dwarf_Die scopes[DEBUG_NAMES_INLINE_MAX];
+	const struct unit_lines *lines;
 	const char *directory;
 	Dwarf_Die die;
 	size_t count;
 
 	if (!unit || !limit)
 		return 0;
+	names->bytes_read += LOOKUP_BYTES;
 	names->met_lack |= unit->lacks_part || names->lacks_supplement;
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
-	describe_line(names, unit, address, &frames[0]);
+	lines = line_tables_of_unit(names->lines, &die);
+	names->damaged |= !lines && dwarf_hasattr(&die, DW_AT_stmt_list);
+	describe_line(lines, address, &frames[0]);
 	count =
 	    find_scopes(names, unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
@@ -512,7 +522,7 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 		if (i + 1 == count)
 			return count;
 		frames[i + 1] = (struct debug_frame){.directory = directory};
-		describe_call(unit, scope, &frames[i + 1]);
+		describe_call(unit, lines, scope, &frames[i + 1]);
 	}
 	return frames[0].source_line > 0;
 }

@@ -28,11 +28,14 @@ enum debug_names_state {
 };
 enum debug_names_state debug_names_state(const struct debug_names *names);
 
+/* Of the Dwarf, until now: about. */
+uint64_t debug_names_bytes_read(const struct debug_names *names);
+
 /* The file says that it has debug information, or what it has cannot be told. */
 bool debug_names_expected(Elf *elf);
 
 struct debug_frame {
-	const char *linkage_name; /* NULL: none. Strings are the Dwarf's */
+	const char *linkage_name; /* NULL: none. Strings live as long as the names and the Dwarf */
 	const char *name;	  /* NULL: no function, only a line */
 	const char *source_file;
 	const char *directory; /* that a relative source_file is relative to; NULL: unknown */

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/radix-sort.h"
 #include "base/vector.h"
 #include "code/debug-names.h"
+#include "code/expanded-debug.h"
 #include "code/known-names.h"
 #include "code/made-names.h"
 
@@ -18,6 +20,9 @@
 
 /* Enough to choose among names; a hostile file may have many symbols that share one of megabytes. */
 #define COMPARED_LENGTH_MAX 1024
+
+/* So much of an expanded file is in memory at most, about. */
+#define IMAGE_BYTES_MAX (32u << 20)
 
 struct symbol {
 	uint64_t start, end; /* an unsized one ends at the next one at the latest, or with its section */
@@ -37,6 +42,9 @@ struct symbols {
 	void *measure_context;
 	bool loaded;		     /* the table */
 	bool debug_loaded;	     /* debug_names */
+	struct debug_image *image;   /* the file of it, expanded; NULL: read by libdwfl */
+	char *image_path;	     /* what was expanded */
+	uint64_t image_released_at;  /* debug_names_bytes_read() */
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
 	struct debug_names *debug_names;
 	bool debug_unreadable; /* there is some, but not even that can be told */
@@ -141,9 +149,10 @@ static struct stat look_at(const char *path)
 
 static const char *debug_path(const struct symbols *symbols)
 {
-	const char *path = NULL;
+	const char *path = symbols->image_path;
 
-	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	if (!path)
+		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
 	return path ? path : "";
 }
 
@@ -207,6 +216,8 @@ void symbols_destroy(struct symbols *symbols)
 	known_names_deinit(&symbols->known);
 	free(symbols->kept);
 	debug_names_destroy(symbols->debug_names);
+	debug_image_close(symbols->image);
+	free(symbols->image_path);
 	dwfl_end(symbols->dwfl);
 	free(symbols);
 }
@@ -334,19 +345,97 @@ static void merge_aliases(struct symbols *symbols)
 	symbols->table.count = kept;
 }
 
+/* Whether the expanded file is loaded where the program is: it is unless one of them was moved after it was linked. */
+static bool has_same_addresses(const struct symbols *symbols)
+{
+	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
+	uint64_t address;
+	GElf_Phdr segment;
+	size_t count;
+
+	if (!elf || elf_getphdrnum(elf, &count) || !debug_image_address(symbols->image, &address))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD)
+			return segment.p_vaddr == address;
+	}
+	return false;
+}
+
+/* The separate file, as libdwfl finds it; -1: none. Not by the module itself, which would keep it, to expand it in
+ * memory. */
+static int find_separate(const struct symbols *symbols, char **path_ret)
+{
+	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
+	Dwfl *dwfl = dwfl_begin(&dwfl_callbacks);
+	Dwfl_Module *module = NULL;
+	size_t size;
+	char *bytes = elf ? elf_rawfile(elf, &size) : NULL;
+	int fd = -1;
+
+	if (dwfl && bytes)
+		module = dwfl_report_offline_memory(dwfl, "", "", bytes, size);
+	if (module) {
+		void *user = NULL;
+
+		dwfl_report_end(dwfl, NULL, NULL);
+		fd = dwfl_standard_find_debuginfo(module, &user, "", 0, "", NULL, 0, path_ret);
+	}
+	dwfl_end(dwfl);
+	return fd;
+}
+
+static void expand(struct symbols *symbols)
+{
+	CLEANUP(close) int expanded = -1;
+	CLEANUP(close) int fd = -1;
+
+	if (debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias)))
+		return;
+	fd = find_separate(symbols, &symbols->image_path);
+	expanded = fd >= 0 ? expanded_debug_create(fd, EXPANDED_DEBUG_BYTES_MIN) : -1;
+	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
+	if (symbols->image && symbols->image_path && has_same_addresses(symbols)) {
+		symbols->debug_bias = symbols->bias;
+		return;
+	}
+	debug_image_close(symbols->image);
+	symbols->image = NULL;
+	free(symbols->image_path);
+	symbols->image_path = NULL;
+}
+
 static void load_debug(struct symbols *symbols)
 {
-	Dwarf *dwarf;
+	Dwarf *dwarf = NULL;
 
 	if (symbols->debug_loaded || !symbols->module)
 		return;
 	symbols->debug_loaded = true;
-	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	expand(symbols);
+	if (!symbols->image)
+		dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (symbols->image)
+		dwarf = debug_image_dwarf(symbols->image);
 	if (dwarf)
 		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
 	else
 		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
 	symbols->debug_file = look_at(debug_path(symbols));
+}
+
+/* What was read is no longer in memory; strings stay, as the file does. */
+static void release_read(struct symbols *symbols)
+{
+	uint64_t now;
+
+	if (!symbols->image || !symbols->debug_names)
+		return;
+	now = debug_names_bytes_read(symbols->debug_names);
+	if (now - symbols->image_released_at < IMAGE_BYTES_MAX)
+		return;
+	symbols->image_released_at = now;
+	debug_image_release(symbols->image);
 }
 
 static void load(struct symbols *symbols)
@@ -488,6 +577,7 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_fr
 	load(symbols);
 	count = find_names(symbols, address, frames_ret);
 	known_names_put(&symbols->known, address, frames_ret, count);
+	release_read(symbols);
 	return count;
 }
 

@@ -30,6 +30,7 @@ zstd zstd.*\.h
 jansson jansson.*\.h
 capstone capstone/.*
 xxhash xxhash\.h
+zlib zlib\.h
 libiberty (libiberty/)?demangle\.h
 libunwind libunwind.*\.h
 END
@@ -39,7 +40,7 @@ for file in $(users '(elfutils/)?(libdw|libelf|libdwfl|libdwelf|libebl|dwarf|gel
 done
 
 # What is neither ours, nor the kernel's, nor libc's must be in the list above.
-known='libunwind|zstd|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
+known='libunwind|zstd|zlib|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
 while IFS=: read -r file line; do
 	header=$(sed -E 's/^[^<]*<([^>]*)>.*/\1/' <<<"$line")
 	[[ $header == mmtrace/* || $header == linux/* || $header == asm/* || $header =~ $known ]] && continue
