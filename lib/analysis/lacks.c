@@ -160,6 +160,25 @@ static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct
 			 runtime->whole_stacks);
 }
 
+/* Where records of mappings may be lost a program without any is not known to be such a one. */
+static void find_unwatched_programs(const struct replay *replay, struct lacks *lacks)
+{
+	const struct unwatched *unwatched = &replay->unwatched;
+
+	if (!unwatched->count || replay->lost_events)
+		return;
+	if (unwatched->count == 1)
+		add_lack(lacks,
+			 "what the program %s did is not in the recording: the kernel does not let threads be recorded "
+			 "that get the rights of another user (set-user-ID); record with --scope cpus",
+			 processes_name(replay->processes, unwatched->first_name));
+	else
+		add_lack(lacks,
+			 "what %" PRIu64 " programs (%s and others) did is not in the recording: the kernel does not let "
+			 "threads be recorded that get the rights of another user (set-user-ID); record with --scope cpus",
+			 unwatched->count, processes_name(replay->processes, unwatched->first_name));
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
@@ -263,6 +282,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	if (replay->calls_without_entry)
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			 replay->calls_without_entry);
+	find_unwatched_programs(replay, &lacks);
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);
 	find_poor_debug_information(replay, &lacks);

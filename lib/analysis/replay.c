@@ -263,6 +263,7 @@ void replay_deinit(struct replay *replay)
 	vector_deinit(&replay->call_counts);
 	losses_deinit(&replay->lost_calls);
 	losses_deinit(&replay->lost_dumps);
+	unwatched_deinit(&replay->unwatched);
 	arena_deinit(&replay->arena);
 	code_view_destroy(replay->code); /* late: it keeps names, which takes memory */
 	reader_close(replay->reader);
@@ -305,16 +306,20 @@ static void forget_state(struct replay *replay, struct thread *thread, struct th
 static struct mmt_error *replay_comm(struct replay *replay, struct thread *thread, struct thread_state *state,
 				     const struct event *event)
 {
-	if (event->comm.exec) {
-		struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+	struct mmt_error *error;
 
-		if (!error)
-			error = replay_calls_credit_early(replay, thread->process);
-		if (error)
-			return error;
-		replay_witnesses_forget(replay, state);
-	}
-	return processes_comm(replay->processes, thread, event->comm.name, event->comm.exec, event->time_ns);
+	if (!event->comm.exec)
+		return processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
+	error = replay_calls_settle_waiting(replay, state);
+	if (!error)
+		error = replay_calls_credit_early(replay, thread->process);
+	if (error)
+		return error;
+	replay_witnesses_forget(replay, state);
+	error = processes_comm(replay->processes, thread, event->comm.name, true, event->time_ns);
+	if (!error && !unwatched_executed(&replay->unwatched, thread->tid, thread->name))
+		error = &error_no_memory;
+	return error;
 }
 
 /* One that lived when recording stopped has ended only as far as the events tell. */
@@ -346,6 +351,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	if (error)
 		return error;
 	forget_state(replay, thread, state);
+	unwatched_exited(&replay->unwatched, event->task.tid);
 	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
 	return error ? error : end_process(replay, thread->process);
 }
@@ -354,6 +360,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 {
 	struct process *parent = processes_find(replay->processes, event->task.parent_pid);
 
+	unwatched_forked(&replay->unwatched, event->task.tid);
 	/* What the kernel made in the parent belongs into the copy. */
 	if (parent && event->task.pid != event->task.parent_pid) {
 		struct mmt_error *error = replay_witnesses_tell_process(replay, parent->index);
@@ -468,6 +475,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_STACK_DUMP:
 		return replay_calls_dump(replay, state, event);
 	case EVENT_MAPPING:
+		unwatched_mapped(&replay->unwatched, event->tid);
 		return replay_witnesses_keep(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_comm(replay, thread, state, event);

@@ -14,6 +14,7 @@
 #include "analysis/ledger.h"
 #include "analysis/notes.h"
 #include "analysis/losses.h"
+#include "analysis/unwatched.h"
 #include "analysis/window.h"
 #include "base/arena.h"
 #include "base/map.h"
@@ -84,6 +85,7 @@ struct replay {
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, of no matter which process */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
+	struct unwatched unwatched;   /* programs */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	bool has_dumps;			     /* stack dumps come in records of their own */

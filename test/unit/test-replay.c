@@ -129,6 +129,63 @@ START_TEST(what_a_snapshot_was_told_is_not_told_again)
 }
 END_TEST
 
+static void expect_unwatched(const char *name, uint64_t several)
+{
+	struct mmt_report *report = report_by(MMT_BY_STACK);
+	size_t found = 0;
+	char number[32];
+
+	snprintf(number, sizeof(number), "what %llu programs", (unsigned long long)several);
+	for (size_t i = 0; i < report->completeness.lack_count; i++) {
+		if (!strstr(report->completeness.lacks[i], "set-user-ID"))
+			continue;
+		found++;
+		ck_assert(name && strstr(report->completeness.lacks[i], name));
+		ck_assert_int_eq(!!strstr(report->completeness.lacks[i], number), several > 1);
+	}
+	ck_assert_uint_eq(found, !!name);
+	mmt_report_destroy(report);
+}
+
+/* An exec and an end without the program's own mapping: the kernel has taken the events away. */
+START_TEST(programs_that_cannot_be_watched_are_told)
+{
+	builder_exec(builder, 2000, PID, PID, "set-user-id");
+	builder_exit(builder, 2100, PID, PID);
+	expect_unwatched("program set-user-id", 1);
+}
+END_TEST
+
+START_TEST(programs_that_cannot_be_watched_are_counted)
+{
+	for (int32_t pid = ALONE; pid < ALONE + 3; pid++) {
+		builder_fork(builder, 2000, pid, pid, PID, PID);
+		builder_exec(builder, 2100, pid, pid, "set-user-id");
+		builder_exit(builder, 2200, pid, pid);
+	}
+	/* The number of the last one is another's now. */
+	builder_fork(builder, 3000, ALONE + 2, ALONE + 2, PID, PID);
+	builder_mapping(builder, 3100, ALONE + 2, ALONE + 2, &file);
+	builder_exit(builder, 3200, ALONE + 2, ALONE + 2);
+	expect_unwatched("(set-user-id and others)", 3);
+}
+END_TEST
+
+/* Events of CPUs go on behind the kernel's EXIT; a program that was seen to be mapped has ended by itself. */
+START_TEST(programs_that_are_watched_are_not_told)
+{
+	builder_exec(builder, 2000, PID, PID, "set-user-id");
+	builder_exit(builder, 2100, PID, PID);
+	builder_mapping(builder, 2200, PID, PID, &file);
+	builder_exit(builder, 2300, PID, PID);
+	builder_fork(builder, 3000, ALONE, ALONE, OTHER, OTHER);
+	builder_exec(builder, 3100, ALONE, ALONE, "other");
+	builder_mapping(builder, 3200, ALONE, ALONE, &file);
+	builder_exit(builder, 3300, ALONE, ALONE);
+	expect_unwatched(NULL, 0);
+}
+END_TEST
+
 static void map_anonymous(uint64_t time_ns, int32_t tid)
 {
 	builder_mmap_exit(builder, time_ns, PID, tid, ADDRESS, MEBIBYTE, 0x401000);
@@ -555,6 +612,9 @@ int main(void)
 	tcase_add_test(halves, race_that_cannot_be_told_is_counted);
 	tcase_add_test(halves, race_whose_release_comes_is_none);
 	tcase_add_test(halves, pages_that_stay_unknown_are_counted);
+	tcase_add_test(halves, programs_that_cannot_be_watched_are_told);
+	tcase_add_test(halves, programs_that_cannot_be_watched_are_counted);
+	tcase_add_test(halves, programs_that_are_watched_are_not_told);
 	suite_add_tcase(suite, halves);
 	tcase_add_checked_fixture(dumps, create, destroy);
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A program that gives its thread the rights of another user: the kernel ends the events of the thread, which is said; those
+# of CPUs go on.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+[ "$(id -u)" = 0 ] || skip "only root can make a program that has root's rights for others"
+chmod 755 "$directory"
+cp "$workloads/leak-anon" others-rights
+chmod 4755 others-rights
+as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+! findmnt -n -o OPTIONS -T "$directory" | grep -qw nosuid ||
+	skip "programs in $directory do not get the rights of others"
+
+# record_program SCOPE
+record_program() {
+	"$MMTRACE" record --scope "$1" -o "$recording" -- "${as_user[@]}" ./others-rights --exit >workload.out 2>record.log ||
+		fail "record ended with status $?: $(cat record.log)"
+	report_json
+}
+record_program threads
+expect_json '.completeness.lacks | map(select(contains("others-rights") and contains("--scope cpus"))) | length == 1'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report"
+grep -q 'note: what the program others-rights did is not in the recording' report.txt || fail "not said: $(cat report.txt)"
+
+record_program cpus
+expect_json '.completeness.lacks | all(contains("others-rights") | not)'
+expect_true_report
+expect_workload_answer no
+
+# One that gives nobody any right is recorded in both ways.
+chmod 755 others-rights
+record_program threads
+expect_json '.completeness.lacks | all(contains("others-rights") | not)'
+expect_workload_answer no
