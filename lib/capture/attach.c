@@ -217,7 +217,7 @@ static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, b
 	int errno_value = sentinels_open(&attachment->sentinels, cpu);
 
 	*gone_ret = errno_value == ENODEV;
-	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "the time", -1) : NULL;
+	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1) : NULL;
 }
 
 static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)

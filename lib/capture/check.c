@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/vector.h"
+#include "capture/clock.h"
 #include "capture/events.h"
 #include "capture/rings.h"
 #include "capture/text-file.h"
@@ -169,9 +170,12 @@ static void check_rings(struct check *check)
 	struct mmt_error *error;
 	struct rings rings;
 	struct rlimit limit = {0};
+	char allowed[32] = "unlimited";
 
 	mmt_record_options_init(&options);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY)
+		snprintf(allowed, sizeof(allowed), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
 	error = rings_create(0, events_dump_bytes(&options), &rings);
 	if (error)
 		add(check, MMT_CHECK_MISSING, "ring buffers", "sudo sysctl kernel.perf_event_paranoid=2", "%s",
@@ -179,11 +183,11 @@ static void check_rings(struct check *check)
 	else
 		add(check, rings.shrunk ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "ring buffers",
 		    "sudo sysctl kernel.perf_event_mlock_kb=16384, or a larger `ulimit -l`",
-		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %llu KiB)",
+		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %s)",
 		    (unsigned long long)rings.bytes_per_cpu >> 10,
 		    rings.shrunk ? ": under load events are lost sooner" : "",
 		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1),
-		    (unsigned long long)(limit.rlim_cur == RLIM_INFINITY ? 0 : limit.rlim_cur >> 10));
+		    allowed);
 	mmt_error_destroy(error);
 	rings_deinit(&rings);
 }
@@ -216,7 +220,10 @@ static void check_namespaces(struct check *check)
 	bool user = in_first_user_namespace();
 	bool processes = is_first("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
 
-	if (user && processes)
+	if (!clock_is_of_events())
+		add(check, MMT_CHECK_MISSING, "namespaces", "record from outside of this time namespace",
+		    "a time namespace, whose clock is not that of the kernel's events");
+	else if (user && processes)
 		add(check, MMT_CHECK_GOOD, "namespaces", NULL,
 		    "those of the machine; processes of containers are seen");
 	else

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/clock.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "capture/text-file.h"
+
 #define SECOND_NS 1000000000ULL
+/* Of the namespace that a machine starts with (include/linux/proc_ns.h of the kernel). */
+#define FIRST_TIME_NAMESPACE 0xeffffffau
 
 static uint64_t read_ns(clockid_t clock)
 {
@@ -17,6 +25,21 @@ static uint64_t read_ns(clockid_t clock)
 uint64_t clock_now_ns(void)
 {
 	return read_ns(CLOCK_MONOTONIC);
+}
+
+bool clock_is_of_events(void)
+{
+	static const char name[] = "monotonic";
+	CLEANUP(free) char *offsets = NULL;
+	struct stat status;
+	char *next;
+
+	/* The offsets are those of the next children: our own, unless these will be the first in a namespace of theirs. */
+	if (stat("/proc/self/ns/time", &status) < 0 || status.st_ino == FIRST_TIME_NAMESPACE ||
+	    text_file_read(-1, "/proc/self/timens_offsets", &offsets) < 0 ||
+	    strncmp(offsets, name, sizeof(name) - 1) != 0)
+		return true;
+	return strtoll(offsets + sizeof(name) - 1, &next, 10) == 0 && strtoll(next, NULL, 10) == 0;
 }
 
 uint64_t clock_from_ticks(uint64_t ticks)

@@ -138,6 +138,10 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	recorder->architecture = architecture_host();
 	if (!recorder->architecture)
 		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
+	if (!clock_is_of_events())
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "the clock of this time namespace is not that of the kernel's events: record from "
+				    "outside of it");
 	recorder->callchain_limit =
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
 	error = choose_events(recorder);

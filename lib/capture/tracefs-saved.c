@@ -19,6 +19,7 @@
 #define SAVED_BYTES_MAX (1u << 20)
 #define DIRECTORY_MODE 0755
 #define FILE_MODE 0644
+#define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
 
 /* The numbers of tracepoints may be others after the next boot. */
 static struct mmt_error *read_boot_id(char boot_id[BOOT_ID_BYTES])
@@ -68,8 +69,8 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 		return error_system(errno, "cannot open %s", directory);
 	if (fstat(fd, &status) < 0 || status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
 		close(fd);
-		return error_create(MMT_ERROR_PERMISSION, "%s is not used: others than root can write there",
-				    directory);
+		return error_create(MMT_ERROR_PERMISSION, "%s is not used: %s", directory,
+				    status.st_uid != owner ? NOT_ROOTS : "others than root can write there");
 	}
 	*fd_ret = fd;
 	return NULL;
@@ -150,7 +151,9 @@ static struct mmt_error *read_content(int directory, uint8_t **data_ret, size_t 
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return error_system(errno, "cannot open " TRACEFS_SAVED_NAME);
-	if (!S_ISREG(status.st_mode) || status.st_uid != 0 || status.st_mode & (S_IWGRP | S_IWOTH))
+	if (status.st_uid != 0)
+		return error_create(MMT_ERROR_PERMISSION, TRACEFS_SAVED_NAME " is not used: " NOT_ROOTS);
+	if (!S_ISREG(status.st_mode) || status.st_mode & (S_IWGRP | S_IWOTH))
 		return error_create(MMT_ERROR_PERMISSION,
 				    TRACEFS_SAVED_NAME " is not used: others than root can write it");
 	if (status.st_size > SAVED_BYTES_MAX)

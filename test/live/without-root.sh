@@ -53,6 +53,13 @@ if unshare --user --map-root-user true 2>/dev/null; then
 	expect_refusal 2 "process $$: permission denied, although this is root: .*namespace" \
 		unshare --user --map-root-user "$MMTRACE" record -o "$recording" -p $$
 fi
+# In that of a user root's files cannot be told from those of anybody else, which is said.
+if as_user unshare --user --map-root-user true 2>/dev/null; then
+	expect_refusal 2 'root is not known in this user namespace' \
+		as_user unshare --user --map-root-user ./mmtrace-for-all record -o "$recording" -- true
+fi
+expect_refusal 2 'every CPU: permission denied.*CAP_PERFMON' as_user ./mmtrace-for-all record -a -o "$recording" -- true
+grep -q 'the time' refused.err && fail "what the user has not asked for: $(cat refused.err)"
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
 
@@ -111,7 +118,7 @@ expect_distrust() {
 chmod 666 $saved
 expect_distrust 'others than root can write it'
 chown 65534 $saved
-expect_distrust 'others than root can write it'
+expect_distrust 'does not belong to root'
 chmod 777 /run/mmtrace
 expect_refusal 2 'others than root can write there' as_user ./mmtrace-for-all record -o "$recording" -- true
 expect_refusal 2 'others than root can write there' "$MMTRACE" setup
