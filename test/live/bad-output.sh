@@ -13,6 +13,18 @@ mkdir directory.data
 expect_refusal 2 'directory.data.*[Dd]irectory' "$MMTRACE" record -o directory.data -- touch started
 [ ! -e started ] || fail "the command was started although there is no place for the recording"
 
+# What is no ordinary file, or a name that is none.
+mkfifo fifo.data
+for name in fifo.data /dev/null; do
+	expect_refusal 2 "$name: it is a special file" "$MMTRACE" record -o $name -- touch started
+done
+expect_refusal 2 'File name too long' "$MMTRACE" record -o "$(printf 'x%.0s' {1..300})" -- touch started
+mkdir twice.data.old
+echo earlier >twice.data
+expect_refusal 2 'twice.data.old: it is a directory' "$MMTRACE" record -o twice.data -- touch started
+[ "$(cat twice.data)" = earlier ] && [ ! -e started ] || fail "the earlier file is not as it was, or the command ran"
+rm -r twice.data twice.data.old
+
 # A link is not followed, whoever made it.
 echo precious >precious
 ln -s precious link.data

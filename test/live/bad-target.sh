@@ -21,6 +21,21 @@ echo 'echo not executable' >script
 expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"
 
+# What has no memory, or is no process.
+(sleep 0 & exec sleep 600) &
+parent=$!
+processes+=($parent)
+has_zombie() {
+	zombie=$(child_of $parent) && grep -q '^State:.Z' "/proc/$zombie/status"
+}
+wait_until "a process to end" has_zombie
+expect_refusal 2 "$zombie has ended already" record -p "$zombie"
+! grep -q '^Kthread:.1' /proc/2/status || expect_refusal 2 '2 is a kernel thread' record -p 2
+expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o out/mmtrace.data -p $$' "$MMTRACE"
+start_workload many-idle 2
+thread=$(ls "/proc/$pid/task" | sort -n | tail -1)
+expect_refusal 2 "$thread is a thread of process $pid: use -p $pid, or -t $thread" record -p "$thread"
+
 # Wrong usage: what is wrong, then where help is.
 expect_usage_error() {
 	local pattern=$1
