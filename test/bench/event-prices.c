@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,7 +27,7 @@
 #define MAPPED_BYTES 65536
 #define RING_BYTES (8u << 20)
 #define CPUS_MAX 64
-#define EVENTS_MAX 8
+#define EVENTS_MAX 260
 #define SETS_MAX 64
 #define ROUNDS_MAX 64
 
@@ -41,12 +42,13 @@
 #define TWO_REGISTERS 0x30ULL	   /* si di */
 #define DUMP_REGISTERS 0xf001c2ULL /* bx bp sp ip r12-r15 */
 
-enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, LOCK, SIDE_BAND, TRACES };
+enum trace { EXIT_MMAP, ENTER_MMAP, EXIT_MUNMAP, ENTER_MUNMAP, ENTER_MADVISE, EXIT_SHMAT, LOCK, SIDE_BAND, TRACES };
 
 static const char *const trace_names[TRACES] = {
-    [EXIT_MMAP] = "syscalls/sys_exit_mmap",	    [ENTER_MMAP] = "syscalls/sys_enter_mmap",
-    [EXIT_MUNMAP] = "syscalls/sys_exit_munmap",	    [ENTER_MUNMAP] = "syscalls/sys_enter_munmap",
-    [ENTER_MADVISE] = "syscalls/sys_enter_madvise", [LOCK] = "mmap_lock/mmap_lock_acquire_returned",
+    [EXIT_MMAP] = "syscalls/sys_exit_mmap",	     [ENTER_MMAP] = "syscalls/sys_enter_mmap",
+    [EXIT_MUNMAP] = "syscalls/sys_exit_munmap",	     [ENTER_MUNMAP] = "syscalls/sys_enter_munmap",
+    [ENTER_MADVISE] = "syscalls/sys_enter_madvise",  [EXIT_SHMAT] = "syscalls/sys_exit_shmat",
+    [LOCK] = "mmap_lock/mmap_lock_acquire_returned",
 };
 
 struct part {
@@ -57,6 +59,9 @@ struct part {
 	bool second_ring;
 	bool mmap_data;
 	const char *filter;
+	unsigned more;	   /* of the same, as for other calls that are not made */
+	bool on_every_cpu; /* and not only where the pairs are made */
+	bool of_everybody; /* of whoever runs there */
 };
 
 struct set {
@@ -79,6 +84,12 @@ struct set {
 #define TRUTH_MUNMAP                                                                                                   \
 	{                                                                                                              \
 		EXIT_MUNMAP, FIXED | RAW | REGISTERS, TRUTH_REGISTERS, 0, 0, 0, 0                                      \
+	}
+/* Of calls that the pairs do not make: `count` events on each processor. */
+#define IDLE(count, everybody)                                                                                         \
+	{                                                                                                              \
+		.trace = EXIT_SHMAT, .sample_type = FIXED | RAW, .more = (count)-1, .on_every_cpu = true,              \
+		.of_everybody = (everybody)                                                                            \
 	}
 #define WITNESS                                                                                                        \
 	{                                                                                                              \
@@ -113,6 +124,10 @@ static const struct set sets[] = {
      PARTS({ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
     {.name = "exit mmap, all filtered", PARTS({EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
     {.name = "MMAP2 with data", PARTS(WITNESS)},
+    {.name = "  + 8 idle events of the thread", PARTS(WITNESS, IDLE(8, false))},
+    {.name = "  + 64 idle events", PARTS(WITNESS, IDLE(64, false))},
+    {.name = "  + 256 idle events", PARTS(WITNESS, IDLE(256, false))},
+    {.name = "  + 8 idle events of everybody", PARTS(WITNESS, IDLE(8, true))},
     {.name = "lock, write == 1", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1 && success == 1"})},
     {.name = "lock, write == 1 only", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1"})},
     {.name = "lock, identity, w == 1", PARTS({LOCK, IDENTITY, 0, 0, 0, 0, "write == 1"})},
@@ -196,35 +211,42 @@ static struct ring open_ring(int cpu)
 	return ring;
 }
 
+static int open_one(const struct part *part, pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_TRACEPOINT,
+	    .config = trace_ids[part->trace],
+	    .sample_period = 1,
+	    .sample_type = part->sample_type,
+	    .sample_regs_user = part->registers,
+	    .sample_stack_user = part->dump_bytes,
+	    .exclude_callchain_kernel = 1,
+	    .sample_id_all = 1,
+	    .inherit = !part->of_everybody,
+	};
+
+	if (part->trace == SIDE_BAND) {
+		attr.type = PERF_TYPE_SOFTWARE;
+		attr.config = PERF_COUNT_SW_DUMMY;
+		attr.exclude_kernel = 1;
+		attr.mmap = attr.mmap2 = attr.comm = attr.task = 1;
+		attr.mmap_data = part->mmap_data;
+	}
+	return open_event(&attr, part->of_everybody ? -1 : pid, cpu);
+}
+
 static void open_part(const struct part *part, pid_t pid, struct ring rings[][2], int *fds, size_t *fd_count)
 {
-	for (int cpu = cpu_count - 1; cpu < cpu_count; cpu++) {
-		struct perf_event_attr attr = {
-		    .type = PERF_TYPE_TRACEPOINT,
-		    .config = trace_ids[part->trace],
-		    .sample_period = 1,
-		    .sample_type = part->sample_type,
-		    .sample_regs_user = part->registers,
-		    .sample_stack_user = part->dump_bytes,
-		    .exclude_callchain_kernel = 1,
-		    .sample_id_all = 1,
-		    .inherit = 1,
-		};
-		int fd;
+	for (int cpu = part->on_every_cpu ? 0 : cpu_count - 1; cpu < cpu_count; cpu++) {
+		for (unsigned i = 0; i <= part->more; i++) {
+			int fd = open_one(part, pid, cpu);
 
-		if (part->trace == SIDE_BAND) {
-			attr.type = PERF_TYPE_SOFTWARE;
-			attr.config = PERF_COUNT_SW_DUMMY;
-			attr.exclude_kernel = 1;
-			attr.mmap = attr.mmap2 = attr.comm = attr.task = 1;
-			attr.mmap_data = part->mmap_data;
+			if (part->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, part->filter) < 0)
+				fail(part->filter);
+			if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[cpu][part->second_ring].fd) < 0)
+				fail("PERF_EVENT_IOC_SET_OUTPUT");
+			fds[(*fd_count)++] = fd;
 		}
-		fd = open_event(&attr, pid, cpu);
-		if (part->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, part->filter) < 0)
-			fail(part->filter);
-		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[cpu][part->second_ring].fd) < 0)
-			fail("PERF_EVENT_IOC_SET_OUTPUT");
-		fds[(*fd_count)++] = fd;
 	}
 }
 
@@ -273,7 +295,8 @@ static void empty_rings(struct ring rings[][2])
 
 static double measure(const struct set *set, struct ring rings[][2], unsigned count)
 {
-	int go[2], done[2], fds[EVENTS_MAX * CPUS_MAX];
+	static int fds[EVENTS_MAX * CPUS_MAX];
+	int go[2], done[2];
 	size_t fd_count = 0;
 	uint64_t ns;
 	pid_t pid;
@@ -326,6 +349,17 @@ static int compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		fail("getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		fail("setrlimit");
+}
+
 int main(int argc, char **argv)
 {
 	static struct ring rings[CPUS_MAX][2];
@@ -336,6 +370,7 @@ int main(int argc, char **argv)
 	cpu_count = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	if (cpu_count > CPUS_MAX || rounds < 1 || rounds > ROUNDS_MAX || count < 10)
 		return 2;
+	raise_file_limit();
 	for (int i = 0; i < TRACES; i++) {
 		char path[128];
 		FILE *stream;
