@@ -36,16 +36,15 @@ static struct copied_code *share_copied_code(struct code_view *view, const struc
 struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
 {
 	struct process_state *state = &view->processes.items[process];
-	struct program_code found = {.program_ns = program_ns};
+	const uint64_t *known = map_get(&state->code_of_program, program_ns);
 	const struct process_code *recorded;
+	struct copied_code *copied;
 
-	for (size_t i = state->programs.count; i-- > 0;) {
-		if (state->programs.items[i].program_ns == program_ns)
-			return state->programs.items[i].code;
-	}
+	if (known)
+		return (struct copied_code *)(uintptr_t)*known;
 	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
-	found.code = recorded ? share_copied_code(view, recorded) : NULL;
-	return vector_push(&state->programs, found) ? found.code : NULL;
+	copied = recorded ? share_copied_code(view, recorded) : NULL;
+	return map_put(&state->code_of_program, program_ns, (uint64_t)(uintptr_t)copied) ? copied : NULL;
 }
 
 static const char *base_name(const char *path)
@@ -276,8 +275,10 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 
 static bool changed_too_often(const struct process_state *state)
 {
-	for (size_t i = 0; i < state->programs.count; i++) {
-		if (copied_code_gave_up(state->programs.items[i].code))
+	uint64_t program_ns, copied;
+
+	for (size_t i = 0; map_next(&state->code_of_program, &i, &program_ns, &copied);) {
+		if (copied_code_gave_up((const struct copied_code *)(uintptr_t)copied))
 			return true;
 	}
 	return state->changed_too_often;

@@ -34,19 +34,14 @@ struct frame_names {
 	uint32_t count;
 };
 
-struct program_code {
-	uint64_t program_ns;	  /* as in struct process */
-	struct copied_code *code; /* in copied_of_program; NULL: none recorded, or out of memory */
-};
-
 struct process_state {
 	int32_t pid;
 	uint64_t program_ns; /* of the last program that was met in it */
 	bool looked_up;
-	struct jit_names *jit_names;	      /* NULL: not looked up, or out of memory */
-	VECTOR(struct program_code) programs; /* whose code has been looked up */
-	bool unnamed;			      /* has frames that a perf map would have named */
-	bool unchecked_frames;		      /* as in struct generated_code, like the next one */
+	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
+	struct map code_of_program;  /* by program_ns, once looked up: in copied_of_program, borrowed; 0: none */
+	bool unnamed;		     /* has frames that a perf map would have named */
+	bool unchecked_frames;	     /* as in struct generated_code, like the next one */
 	bool stacks_end_there;
 	bool changed_too_often; /* in a packed recording */
 	const struct runtime *runtime;

@@ -54,7 +54,7 @@ void code_view_destroy(struct code_view *view)
 		struct process_state *state = &view->processes.items[i];
 
 		jit_names_destroy(state->jit_names);
-		vector_deinit(&state->programs);
+		map_deinit(&state->code_of_program);
 	}
 	vector_deinit(&view->processes);
 	for (size_t i = 0; map_next(&view->copied_of_program, &i, &key, &copied);)
@@ -146,11 +146,11 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
-	size_t known = state->programs.count;
+	bool known = map_get(&state->code_of_program, lookup->process->program_ns);
 	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
 	/* A program before it, of which nothing was recorded, may have asked first, and knows no host. */
-	if (copied && state->programs.count > known) {
+	if (copied && !known) {
 		copied_code_use_host(copied, find_host(lookup));
 		copied_code_go_to(copied, lookup->time_ns);
 	}
@@ -426,18 +426,15 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 /* What is known of the bytes of generated code at this time. 0: nothing was asked of them yet. */
 static uint64_t go_to_time(struct code_view *view, const struct process *process, uint64_t time_ns)
 {
-	struct process_state *state =
+	const struct process_state *state =
 	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
+	const uint64_t *code = state ? map_get(&state->code_of_program, process->program_ns) : NULL;
+	struct copied_code *copied = code ? (struct copied_code *)(uintptr_t)*code : NULL;
 
-	for (size_t i = state ? state->programs.count : 0; i-- > 0;) {
-		const struct program_code *program = &state->programs.items[i];
-
-		if (program->program_ns != process->program_ns)
-			continue;
-		copied_code_go_to(program->code, time_ns);
-		return copied_code_epoch(program->code) + 1;
-	}
-	return 0;
+	if (!code)
+		return 0;
+	copied_code_go_to(copied, time_ns);
+	return copied_code_epoch(copied) + 1;
 }
 
 /* A number for the code that is mapped in a process now, and for the names that generated code has. */
