@@ -118,7 +118,7 @@ enum mmt_frame_kind {
 struct mmt_frame {
 	enum mmt_frame_kind kind;
 	bool inlined;          /* the function was inlined into the next frame */
-	bool doubtful;         /* a guessed return address that does not follow a call */
+	bool doubtful;         /* a guess: follows no call, or callers before it may be missing */
 	const char *function;  /* demangled and normalised; NULL: no symbol */
 	const char *raw_function; /* as the file has it; NULL: no symbol */
 	const char *module;    /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */

@@ -82,13 +82,28 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 	*continuation_ret = (struct continuation){.next = 1};
 }
 
+static enum code_stub find_stub(const struct unwind_state *state, const struct code_place *place, uint64_t address,
+				bool is_return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+
+	return place->stub == CODE_STUB_NONE && callbacks->find_stub
+		   ? callbacks->find_stub(callbacks->context, address, is_return_address)
+		   : place->stub;
+}
+
+/* What begins a thread of Go is returned to, and nothing has called it. */
+static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
+{
+	return unwind_follows_call(state, address) == 0 && find_stub(state, place, address, true) != CODE_STUB_ENTRY;
+}
+
 /*
  * How a stack ends whose last frames are the callchain's. The kernel stops where the frame pointer is no more, often in
  * the C library, a few frames before the function that nothing has called: only that one is the entry.
  */
 static enum unwind_end end_of_callchain(const struct unwind_state *state)
 {
-	const struct unwind_callbacks *callbacks = state->callbacks;
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
 	struct code_place place = {0};
@@ -96,9 +111,7 @@ static enum unwind_end end_of_callchain(const struct unwind_state *state)
 
 	if (state->rules)
 		unwind_find(state, last->address, last->is_return_address, &place);
-	stub = place.stub;
-	if (stub == CODE_STUB_NONE && callbacks->find_stub)
-		stub = callbacks->find_stub(callbacks->context, last->address, last->is_return_address);
+	stub = find_stub(state, &place, last->address, last->is_return_address);
 	if (stub == CODE_STUB_ENTRY || stub == CODE_STUB_THREAD_START || (place.row && cfi_row_is_outermost(place.row)))
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
@@ -123,7 +136,7 @@ void unwind_splice(struct unwind_state *state)
 		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
 			return;
 		frame.doubtful =
-		    unwind_follows_call(state, address) == 0 || (i == continuation.next && !continuation.exact);
+		    follows_no_call(state, &place, address) || (i == continuation.next && !continuation.exact);
 		if (!unwind_push(result, &frame)) {
 			result->end = UNWIND_END_DEPTH_LIMIT;
 			return;
@@ -154,7 +167,8 @@ void unwind_callchain(struct unwind_state *state)
 					     .is_return_address = i > 0,
 					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
 
-		frame.doubtful = i && (unwind_follows_call(state, frame.address) == 0 || leads_nowhere(state, i));
+		frame.doubtful =
+		    i && (follows_no_call(state, &(struct code_place){0}, frame.address) || leads_nowhere(state, i));
 		if (!unwind_push(result, &frame)) {
 			result->end = UNWIND_END_DEPTH_LIMIT;
 			return;

@@ -95,7 +95,7 @@ struct unwind_frame {
 	uint64_t address; /* instruction pointer of frame 0 (and of a frame interrupted by a signal), else a return
 			     address */
 	bool is_return_address; /* look up address - 1 */
-	bool doubtful;		/* guessed, and what precedes the address is no call */
+	bool doubtful;		/* guessed, and no call precedes the address or callers before it may be missing */
 	uint8_t origin;		/* enum unwind_origin */
 };
 

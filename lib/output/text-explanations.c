@@ -79,7 +79,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	if (explanations->reserved)
 		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
 	if (marks->doubtful)
-		put_line(text, "?: a guess: what precedes this return address is no call.");
+		put_line(text, "?: a guess: no call precedes this return address, or callers before it may be missing.");
 	if (marks->unnamed)
 		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
 			       "gives names.");

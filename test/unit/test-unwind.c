@@ -686,6 +686,27 @@ START_TEST(test_splice_across_a_gap_is_doubtful)
 }
 END_TEST
 
+/* Where a goroutine begins nothing has been called, and yet it is known. */
+START_TEST(test_beginning_in_the_chain_is_no_guess)
+{
+	start_at(LEAF, place(20));
+	words[0] = PLAIN + 2;
+	words[2] = JIT + 0x10;
+	CHAIN(LEAF, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
+	input.stack_size = 32;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, PLAIN + 2, JIT + 0x10, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
+	ck_assert(result.frames[4].doubtful);
+	ck_assert(!result.frames[5].doubtful);
+	input.stack_size = 0;
+	input.registers = NULL;
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 0x20, JIT_NO_CALL + 2, NAMED_ENTRY + 1);
+	ck_assert(result.frames[2].doubtful);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
 START_TEST(test_splice_by_address)
 {
 	/* Without the frame pointer's value only equal addresses tell where the chain continues. */
@@ -1072,6 +1093,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_splice_after_a_frameless_leaf);
 	tcase_add_test(by_hand, test_splice_repeats_no_frame);
 	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
+	tcase_add_test(by_hand, test_beginning_in_the_chain_is_no_guess);
 	tcase_add_test(by_hand, test_splice_by_address);
 	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
 	tcase_add_test(by_hand, test_thread_known_by_what_its_entry_calls);
