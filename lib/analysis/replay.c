@@ -159,7 +159,7 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 		if (!error)
 			error = notes_resolve(&notes, "from", &options.from);
 		if (!error)
-			error = notes_resolve(&notes, "to", &options.to);
+			error = notes_resolve(&notes, "to or --at", &options.to);
 		notes_deinit(&notes);
 	}
 	if (error)

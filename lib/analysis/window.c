@@ -108,7 +108,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	window.to_ns = resolve_moment(&span, &options->to, end_ns);
 	error = check_moment(&span, "from", window.from_ns);
 	if (!error)
-		error = check_moment(&span, "to", window.to_ns);
+		error = check_moment(&span, "to or --at", window.to_ns);
 	if (error)
 		return error;
 	window.windowed = options->from.kind || options->to.kind || options->min_age_ns || options->tail > 0;

@@ -62,8 +62,8 @@ static const struct {
 } refused[] = {
     {{MMT_MOMENT_SINCE_START, 61 * SECOND}, {0}, 0, REALTIME, "--from lies outside the recording, which is 60.000 s"},
     {{MMT_MOMENT_SINCE_START, UINT64_MAX}, {0}, 0, REALTIME, "--from lies outside"},
-    {{0}, {MMT_MOMENT_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to lies outside"},
-    {{0}, {MMT_MOMENT_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to lies outside"},
+    {{0}, {MMT_MOMENT_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to or --at lies outside"},
+    {{0}, {MMT_MOMENT_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to or --at lies outside"},
     {{0}, {MMT_MOMENT_CLOCK, 4 * SECOND}, 0, REALTIME, "@5000000000 to @65000000000"},
     {{MMT_MOMENT_TIME_OF_DAY, 36722 * SECOND}, {0}, 0, REALTIME, "--from lies outside"},
     {{MMT_MOMENT_SINCE_START, 9 * SECOND}, {MMT_MOMENT_SINCE_START, 9 * SECOND}, 0, REALTIME, "--from must lie before"},

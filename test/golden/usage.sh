@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What cannot be meant is refused before anything is done: status 2, nothing on standard output, and one line that names what
+# was wrong, with the one that says where the options are listed; no more than the first of them where the recording is wrong.
+source "$SOURCE/test/golden/replay.bash" || exit 2
+
+cp "$recordings/leak.data" "$recordings/README" "$directory" && cd "$directory" || exit 2
+failed=0
+
+# refuse LINES TEXT WORD...
+refuse() {
+	local lines=$1 text=$2 status
+	shift 2
+	"$MMTRACE" "$@" >out 2>err </dev/null
+	status=$?
+	if [ $status != 2 ] || [ -s out ] || [ "$(wc -l <err)" != "$lines" ] || [ "$(head -1 err)" != "mmtrace${text}" ]; then
+		echo "FAILED: mmtrace $*: status $status, $(wc -c <out) bytes, instead of 'mmtrace$text':" >&2
+		cat err >&2
+		failed=1
+	fi
+}
+
+refuse 2 ": no command given"
+refuse 2 ": unknown command 'reprot'; did you mean 'report'?" reprot
+refuse 2 ": unknown command 'zzzzzzzz'" zzzzzzzz
+refuse 2 ": unknown option -x" -x
+refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
+refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
+for command in report dump pack; do
+	refuse 2 " $command: only one recording at a time; what is 'more.data'?" $command leak.data more.data
+	refuse 2 " $command: give the recording once: --input leak.data or more.data" $command -i leak.data more.data
+	refuse 1 " $command: README: not a recording (no perf.data magic); make one with mmtrace record" $command README
+	refuse 1 " $command: cannot open nowhere.data: No such file or directory" $command nowhere.data
+done
+refuse 2 " diff: give two recordings, the earlier one first" diff leak.data
+refuse 2 " diff: give two recordings, the earlier one first" diff leak.data leak.data leak.data
+refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmtrace record" diff leak.data README
+refuse 2 " pack: a recording is packed in a file: standard input has none" pack -
+refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
+refuse 2 " record: --output: the file's name is empty" record --output= -- true
+refuse 2 " record: nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command" record
+refuse 2 " record: give either -p PID or a command, not both (at 'true')" record -p 1 -- true
+refuse 2 " record: give one of -p (or -t), -a and --cgroup" record -t 1 -a
+refuse 2 " check: nothing can be given (at 'x')" check x
+refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
+moment="a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
+for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do
+	refuse 2 " report: --from: '$text' is not $moment" report --from $text leak.data
+done
+where="the recording, which is 0.001 s long (@7900553188001 to @7900554473847)"
+refuse 1 " report: --from lies outside $where" report --from 1h leak.data
+refuse 1 " report: --to or --at lies outside $where" report --at 1h leak.data
+refuse 1 " report: --to or --at: the recording has no marks: SIGUSR1 to the recorder makes one" report --at mark:1 leak.data
+[ "$(ls -I names-kept)" = $'README\nerr\nleak.data\nout' ] || {
+	echo "FAILED: something was made: $(ls)" >&2
+	failed=1
+}
+exit $failed
