@@ -248,6 +248,40 @@ START_TEST(test_rows_from_memory)
 }
 END_TEST
 
+/* Instructions with signed and scaled operands, which compilers hardly use; the scale is -8. */
+START_TEST(test_scaled_instructions)
+{
+	struct section table;
+	const struct cfi_row *row;
+
+	begin_table(&table);
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x12, 6, 0x7e,	      /* def_cfa_sf rbp, -2 */
+		  0x41, 0x13, 0x7d,			      /* def_cfa_offset_sf -3 */
+		  0x41, 0x14, 3, 4, 0x15, 12, 0x7b,	      /* val_offset rbx 4, val_offset_sf r12 -5 */
+		  0x41, 0x11, 13, 0x7a, 0x2f, 14, 7, 0x0a,    /* offset_extended_sf r13 -6, negative_offset r14 7 */
+		  0x42, 0x09, 3, 12, 0x07, 13, 0x08, 14, 0x0b); /* register rbx = r12, undefined r13, same r14 */
+	end_table(&table);
+	row = cfi_find(table.cfi, 0x1000);
+	ck_assert_int_eq(row->cfa_register, 6);
+	ck_assert_int_eq(row->cfa_offset, 16);
+	ck_assert_int_eq(cfa_at(&table, 0x1001), 24);
+	row = cfi_find(table.cfi, 0x1002);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->kind, CFI_RULE_VALUE);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->offset, -32);
+	ck_assert_int_eq(cfi_row_rule(row, 12)->kind, CFI_RULE_VALUE);
+	ck_assert_int_eq(cfi_row_rule(row, 12)->offset, 40);
+	ck_assert_ptr_null(cfi_row_rule(row, 13));
+	row = cfi_find(table.cfi, 0x1003);
+	ck_assert_int_eq(cfi_row_rule(row, 13)->kind, CFI_RULE_OFFSET);
+	ck_assert_int_eq(cfi_row_rule(row, 13)->offset, 48);
+	ck_assert_int_eq(cfi_row_rule(row, 14)->kind, CFI_RULE_OFFSET);
+	ck_assert_int_eq(cfi_row_rule(row, 14)->offset, 56);
+	/* The saved state is back before the next row. */
+	ck_assert_int_eq(cfi_row_rule(cfi_find(table.cfi, 0x1005), 14)->offset, 56);
+	cfi_destroy(table.cfi);
+}
+END_TEST
+
 /* .eh_frame_hdr of entries at `offsets` for the addresses `starts`, at address 0. */
 static size_t write_header(uint8_t *header, const uint32_t *starts, const uint32_t *offsets, uint32_t count)
 {
@@ -522,6 +556,7 @@ int main(void)
 	tcase_add_test(tests, test_rows_of_the_c_library);
 	tcase_add_test(tests, test_every_row_is_that_of_libdw);
 	tcase_add_test(tests, test_rows_from_memory);
+	tcase_add_test(tests, test_scaled_instructions);
 	tcase_add_test(tests, test_rows_by_the_header);
 	tcase_add_test(tests, test_headers_that_lie);
 	tcase_add_test(tests, test_many_false_cies);
