@@ -85,7 +85,7 @@ static struct mmt_error *add_head(struct pack *pack)
 
 static struct mmt_error *append(struct pack *pack, const void *record, size_t size)
 {
-	struct mmt_error *error = writer_append(pack->writer, LANE_CALLS, record, size);
+	struct mmt_error *error = writer_append(pack->writer, LANE_OTHERS, record, size);
 
 	pack->round_bytes += size;
 	if (error || pack->round_bytes < ROUND_BYTES)

@@ -220,7 +220,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		note_call(recorder, pid, time_ns);
 	count_sample(recorder, event, &sample);
 	hidden = find_old_content(&sample, size);
-	recorder_append_read(recorder, event->ring, name_event(recorder, record, size), size, &hidden, time_ns);
+	recorder_append_read(recorder, writer_event_lane(*index), name_event(recorder, record, size), size, &hidden,
+			     time_ns);
 	return NULL;
 }
 
@@ -344,12 +345,14 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 		recorder->progress.lost_events += count;
 }
 
-/* Where the event writes that lost records: `lost` is the record's content. */
-static enum ring_kind find_ring(const struct recorder *recorder, struct bytes lost)
+/* That of the event that lost records: `lost` is the record's content. */
+static unsigned find_lane(const struct recorder *recorder, struct bytes lost)
 {
 	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
 
-	return index ? recorder->events.items.items[*index].ring : RING_TRUTH;
+	if (!index || recorder->events.items.items[*index].role == ROLE_SIDE_BAND)
+		return LANE_OTHERS;
+	return writer_event_lane(*index);
 }
 
 /* Records other than samples. */
@@ -359,8 +362,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	const struct hidden_part nothing = {.offset = header->size};
 	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
-	enum ring_kind ring;
 	uint64_t time_ns;
+	unsigned lane;
 	pid_t pid, tid;
 	bool counted, mine = true;
 
@@ -409,8 +412,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	}
 	if (!error && counted) {
 		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
-		ring = header->type == PERF_RECORD_LOST ? find_ring(recorder, bytes) : RING_TRUTH;
-		recorder_append_read(recorder, ring, name_event(recorder, header, header->size), header->size, &nothing,
+		lane = header->type == PERF_RECORD_LOST ? find_lane(recorder, bytes) : LANE_OTHERS;
+		recorder_append_read(recorder, lane, name_event(recorder, header, header->size), header->size, &nothing,
 				     time_ns);
 	}
 	return error;

@@ -77,14 +77,12 @@ void recorder_append(struct recorder *recorder, const void *record, size_t size,
 {
 	recorder->drained = false;
 	if (note_record(recorder, size, time_ns))
-		recorder->write_error = writer_append(recorder->writer, LANE_CALLS, record, size);
+		recorder->write_error = writer_append(recorder->writer, LANE_OTHERS, record, size);
 }
 
-void recorder_append_read(struct recorder *recorder, enum ring_kind ring, const void *record, size_t size,
+void recorder_append_read(struct recorder *recorder, unsigned lane, const void *record, size_t size,
 			  const struct hidden_part *hidden, uint64_t time_ns)
 {
-	enum writer_lane lane = ring == RING_DUMP ? LANE_STACKS : LANE_CALLS;
-
 	if (note_record(recorder, size, time_ns))
 		recorder->write_error =
 		    writer_append_hiding(recorder->writer, lane, record, size, hidden->offset, hidden->bytes);

@@ -2,9 +2,9 @@
 #include "trace/compress.h"
 
 #define ZSTD_STATIC_LINKING_ONLY /* ZSTD_c_literalCompressionMode */
-#include <stdbool.h>
 #include <stdlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/bytes.h"
 
@@ -63,22 +63,31 @@ void compressor_destroy(struct compressor *compressor)
 	free(compressor);
 }
 
-struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size, struct buffer *buffer)
+struct mmt_error *compressor_frame_within(struct compressor *compressor, const void *data, size_t size, size_t maximum,
+					  struct buffer *buffer, bool *fits_ret)
 {
 	size_t before = buffer->size;
 	size_t bound = ZSTD_compressBound(size);
-	void *room = buffer_extend(buffer, bound);
+	size_t capacity = bound < maximum ? bound : maximum;
+	void *room = buffer_extend(buffer, capacity);
 	size_t written;
 
+	*fits_ret = false;
 	if (!room)
 		return buffer_finish(buffer);
-	written = ZSTD_compress2(compressor->context, room, bound, data, size);
-	if (ZSTD_isError(written)) {
-		buffer->size = before;
-		return error_create(MMT_ERROR_SYSTEM, "zstd: %s", ZSTD_getErrorName(written));
-	}
-	buffer->size = before + written;
-	return NULL;
+	written = ZSTD_compress2(compressor->context, room, capacity, data, size);
+	*fits_ret = !ZSTD_isError(written);
+	buffer->size = before + (*fits_ret ? written : 0);
+	if (*fits_ret || ZSTD_getErrorCode(written) == ZSTD_error_dstSize_tooSmall)
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM, "zstd: %s", ZSTD_getErrorName(written));
+}
+
+struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size, struct buffer *buffer)
+{
+	bool fits;
+
+	return compressor_frame_within(compressor, data, size, SIZE_MAX, buffer, &fits);
 }
 
 struct mmt_error *decompressor_create(struct decompressor **decompressor_ret)

@@ -3,6 +3,7 @@
 #ifndef TRACE_COMPRESS_H
 #define TRACE_COMPRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,10 @@ void compressor_destroy(struct compressor *compressor);
 /* One complete zstd frame, appended to `buffer`. */
 struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size,
 				   struct buffer *buffer) MMT_MUST_CHECK;
+
+/* The same in at most `maximum` bytes. False in `fits_ret`: it takes more, and nothing is appended. */
+struct mmt_error *compressor_frame_within(struct compressor *compressor, const void *data, size_t size, size_t maximum,
+					  struct buffer *buffer, bool *fits_ret) MMT_MUST_CHECK;
 
 struct mmt_error *decompressor_create(struct decompressor **decompressor_ret) MMT_MUST_CHECK;
 void decompressor_destroy(struct decompressor *decompressor);

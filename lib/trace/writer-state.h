@@ -16,6 +16,8 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* what fits into one, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
+#define JOINED_BYTES (64u << 10)		 /* a lane with less shares a frame with others at the end of a round */
+#define PENDING_BYTES (FRAME_BYTES + (2u << 20)) /* of all lanes; then the fullest is emptied */
 #define PUSH_BYTES (64u << 10)	 /* so much output is collected before whole rounds of it are written */
 #define OUTPUT_BYTES (16u << 20) /* a round that is larger is written in parts */
 
@@ -49,6 +51,7 @@ struct writer {
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
 	struct lane lanes[WRITER_LANES];
+	size_t pending_bytes;  /* of all lanes */
 	struct buffer scratch; /* one compressed frame */
 	struct buffer output;  /* whole records of the file, not written yet */
 	uint64_t attributes_offset, data_offset, compressed_offset;

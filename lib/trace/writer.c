@@ -22,7 +22,7 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 		buffer_init(&writer->lanes[i].pending, FRAME_BYTES);
 		writer->lanes[i].frame_bytes = FRAME_BYTES_LEAST;
 	}
-	buffer_init(&writer->scratch, 2 * FRAME_BYTES);
+	buffer_init(&writer->scratch, FRAME_RECORD_BYTES);
 	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
 	if (!error)
@@ -214,16 +214,17 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 {
 	struct mmt_error *error;
 	size_t middle;
+	bool fits;
 
 	if (writer->plain) {
 		buffer_put(&writer->output, records, size);
 		return writer->output.size >= OUTPUT_BYTES ? push_output(writer) : buffer_finish(&writer->output);
 	}
 	buffer_clear(&writer->scratch);
-	error = compressor_frame(writer->compressor, records, size, &writer->scratch);
+	error = compressor_frame_within(writer->compressor, records, size, FRAME_RECORD_BYTES, &writer->scratch, &fits);
 	if (error)
 		return error;
-	if (writer->scratch.size <= FRAME_RECORD_BYTES) {
+	if (fits) {
 		put_compressed(writer, size);
 	} else {
 		middle = find_middle(records, size);
@@ -254,30 +255,79 @@ size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compres
 	return frame_bytes;
 }
 
+/* What lanes need in turn must not add up. */
+static void clear_lane(struct writer *writer, struct lane *lane)
+{
+	size_t capacity = 0;
+
+	writer->pending_bytes -= lane->pending.size;
+	buffer_clear(&lane->pending);
+	for (unsigned i = 0; i < WRITER_LANES; i++)
+		capacity += writer->lanes[i].pending.capacity;
+	if (capacity <= 2 * PENDING_BYTES)
+		return;
+	buffer_deinit(&lane->pending);
+	buffer_init(&lane->pending, FRAME_BYTES);
+}
+
 static struct mmt_error *emit_lane(struct writer *writer, struct lane *lane)
 {
 	struct mmt_error *error = NULL;
 	uint64_t before = writer->bytes_out;
 	size_t size = lane->pending.size;
 
-	if (size) {
-		error = emit_records(writer, lane->pending.data, size);
-		/* What is not compressed is as well written in small pieces. */
-		if (!writer->plain)
-			lane->frame_bytes =
-			    writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
+	if (!size)
+		return NULL;
+	error = emit_records(writer, lane->pending.data, size);
+	/* What is not compressed is as well written in small pieces. */
+	if (!writer->plain)
+		lane->frame_bytes = writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
+	clear_lane(writer, lane);
+	return error;
+}
+
+/* Frames with little in them take more room than records next to others that are not alike. */
+static struct mmt_error *join_small_lanes(struct writer *writer)
+{
+	struct lane *first = NULL;
+	struct mmt_error *error = NULL;
+
+	for (unsigned i = 0; !error && i < WRITER_LANES; i++) {
+		struct lane *lane = &writer->lanes[i];
+		size_t size = lane->pending.size;
+
+		if (!size || size >= JOINED_BYTES)
+			continue;
+		if (!first || first->pending.size + size > FRAME_BYTES_LEAST) {
+			first = lane;
+			continue;
+		}
+		buffer_put(&first->pending, lane->pending.data, size);
+		error = buffer_finish(&first->pending);
+		writer->pending_bytes += size;
+		clear_lane(writer, lane);
 	}
-	buffer_clear(&lane->pending);
 	return error;
 }
 
 static struct mmt_error *emit_pending(struct writer *writer)
 {
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = join_small_lanes(writer);
 
 	for (unsigned i = 0; !error && i < WRITER_LANES; i++)
 		error = emit_lane(writer, &writer->lanes[i]);
 	return error;
+}
+
+static struct lane *find_fullest(struct writer *writer)
+{
+	struct lane *fullest = &writer->lanes[0];
+
+	for (unsigned i = 1; i < WRITER_LANES; i++) {
+		if (writer->lanes[i].pending.size > fullest->pending.size)
+			fullest = &writer->lanes[i];
+	}
+	return fullest;
 }
 
 static size_t room_left(const struct lane *lane)
@@ -285,7 +335,20 @@ static size_t room_left(const struct lane *lane)
 	return lane->pending.size < lane->frame_bytes ? lane->frame_bytes - lane->pending.size : 0;
 }
 
-struct mmt_error *writer_append(struct writer *writer, enum writer_lane lane_number, const void *records, size_t size)
+/* So much is in the lane now. */
+static struct mmt_error *note_appended(struct writer *writer, size_t size)
+{
+	writer->round_is_empty = false;
+	writer->pending_bytes += size;
+	return writer->pending_bytes > PENDING_BYTES ? emit_lane(writer, find_fullest(writer)) : NULL;
+}
+
+unsigned writer_event_lane(size_t number)
+{
+	return LANE_EVENTS + (unsigned)(number % (WRITER_LANES - LANE_EVENTS));
+}
+
+struct mmt_error *writer_append(struct writer *writer, unsigned lane_number, const void *records, size_t size)
 {
 	struct lane *lane = &writer->lanes[lane_number];
 	const uint8_t *data = records;
@@ -301,18 +364,19 @@ struct mmt_error *writer_append(struct writer *writer, enum writer_lane lane_num
 			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
 		buffer_put(&lane->pending, data + offset, whole);
 		error = buffer_finish(&lane->pending);
+		if (!error)
+			error = note_appended(writer, whole);
 		if (!error && whole < left)
 			error = emit_lane(writer, lane);
 		if (error)
 			return error;
-		writer->round_is_empty = false;
 		offset += whole;
 	}
 	return NULL;
 }
 
-struct mmt_error *writer_append_hiding(struct writer *writer, enum writer_lane lane_number, const void *record,
-				       size_t size, size_t hidden_offset, size_t hidden_bytes)
+struct mmt_error *writer_append_hiding(struct writer *writer, unsigned lane_number, const void *record, size_t size,
+				       size_t hidden_offset, size_t hidden_bytes)
 {
 	struct lane *lane = &writer->lanes[lane_number];
 	size_t hidden_end = hidden_offset + hidden_bytes;
@@ -332,8 +396,7 @@ struct mmt_error *writer_append_hiding(struct writer *writer, enum writer_lane l
 	memcpy(room, record, hidden_offset);
 	memset(room + hidden_offset, 0, hidden_bytes);
 	memcpy(room + hidden_end, (const uint8_t *)record + hidden_end, size - hidden_end);
-	writer->round_is_empty = false;
-	return NULL;
+	return note_appended(writer, size);
 }
 
 struct mmt_error *writer_end_round(struct writer *writer)

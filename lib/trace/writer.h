@@ -55,17 +55,20 @@ struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
 /*
- * Records lie in frames with others of their lane, in the order in which they come: what is alike is written seldom
- * when it lies close together. Records of one event must not take turns between lanes.
+ * Records lie in frames with others of their lane, in the order in which they come: next to one of the same event,
+ * nothing of a record may be new but its time. Records of one event must not take turns between lanes. LANE_OTHERS:
+ * what is not frequent.
  */
-enum writer_lane { LANE_CALLS, LANE_STACKS, WRITER_LANES };
+enum { LANE_OTHERS, LANE_EVENTS, WRITER_LANES = 32 };
+
+/* Of the samples of an event with this number. */
+unsigned writer_event_lane(size_t number);
 
 /* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */
-struct mmt_error *writer_append(struct writer *writer, enum writer_lane lane, const void *records,
-				size_t size) MMT_MUST_CHECK;
+struct mmt_error *writer_append(struct writer *writer, unsigned lane, const void *records, size_t size) MMT_MUST_CHECK;
 
 /* One record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
-struct mmt_error *writer_append_hiding(struct writer *writer, enum writer_lane lane, const void *record, size_t size,
+struct mmt_error *writer_append_hiding(struct writer *writer, unsigned lane, const void *record, size_t size,
 				       size_t hidden_offset, size_t hidden_bytes) MMT_MUST_CHECK;
 
 /*

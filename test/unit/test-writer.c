@@ -16,7 +16,10 @@
 #define REPEATED_BYTES (80u << 20) /* frames grow on the way */
 #define STACK_BYTES 8192
 #define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB and what it reads at a time */
-#define DATA_OFFSET_OFFSET 40  /* into the file's header */
+#define RECORDS 210000
+#define ROUND_RECORDS 21000
+#define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one lane */
+#define DATA_OFFSET_OFFSET 40	  /* into the file's header */
 
 /* Frames of what repeats, until they are as large as they may be; frames of what does not stay small. */
 START_TEST(frames_grow_with_what_repeats)
@@ -135,9 +138,9 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, LANE_STACKS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, LANE_EVENTS, body, sizeof(body)));
 		if (calls)
-			ck_assert_ptr_null(writer_append(writer, LANE_CALLS, &call, sizeof(call)));
+			ck_assert_ptr_null(writer_append(writer, LANE_OTHERS, &call, sizeof(call)));
 	}
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
@@ -181,6 +184,55 @@ START_TEST(lanes_have_frames_of_their_own)
 }
 END_TEST
 
+/* Words of a record that repeats, but for its time. */
+static void append_repeated(struct writer *writer, size_t event, unsigned words, uint64_t time_ns)
+{
+	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(words * sizeof(uint64_t))};
+	uint64_t record[64], state = event + 1;
+
+	for (unsigned i = 0; i < words; i++)
+		record[i] = state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	memcpy(record, &header, sizeof(header));
+	record[4] = time_ns;
+	ck_assert_ptr_null(writer_append(writer, writer_event_lane(event), record, header.size));
+}
+
+/*
+ * A mapping, a sample with its callchain, a small one, as those of mmap and munmap, of threads that take turns as it
+ * happens. Each is as long as those of the recorder; only times differ.
+ */
+START_TEST(of_records_that_repeat_little_more_than_times_is_written)
+{
+	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
+	const uint64_t id = 1;
+	char path[TEMPORARY_PATH_SIZE];
+	uint64_t time_ns = 1ULL << 40, state = 1, before;
+	struct writer *writer;
+
+	temporary_name(path);
+	ck_assert_ptr_null(writer_create(path, &writer));
+	writer_replace(writer);
+	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
+	ck_assert_ptr_null(writer_start(writer));
+	before = writer_bytes(writer);
+	for (unsigned i = 0; i < RECORDS; i++) {
+		static const unsigned words[] = {14, 57, 13};
+		size_t event;
+
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		event = (state >> 40) % 3;
+		time_ns += 4000 + (state >> 54);
+		append_repeated(writer, event, words[event], time_ns);
+		if (i % ROUND_RECORDS == ROUND_RECORDS - 1)
+			ck_assert_ptr_null(writer_end_round(writer));
+	}
+	ck_assert_ptr_null(writer_flush(writer));
+	ck_assert_uint_le((writer_bytes(writer) - before) * 100 / RECORDS, RECORD_HUNDREDTHS_MAX);
+	ck_assert_ptr_null(writer_finish(writer));
+	writer_destroy(writer);
+}
+END_TEST
+
 /* What a killed recorder leaves has all rings up to the same time. */
 static void expect_whole_round(bool plain, size_t bytes)
 {
@@ -201,7 +253,7 @@ static void expect_whole_round(bool plain, size_t bytes)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, i % 2 ? LANE_STACKS : LANE_CALLS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, i % 2 ? LANE_EVENTS : LANE_OTHERS, body, sizeof(body)));
 	}
 	ck_assert_int_eq(stat(path, &during), 0);
 	ck_assert_ptr_null(writer_end_round(writer));
@@ -236,8 +288,8 @@ START_TEST(hidden_parts_are_zero)
 	writer_replace(writer);
 	writer_keep_plain(writer);
 	ck_assert_ptr_null(writer_start(writer));
-	ck_assert_ptr_null(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 24, 30));
-	ck_assert_ptr_null(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 64, 0));
+	ck_assert_ptr_null(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 24, 30));
+	ck_assert_ptr_null(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 64, 0));
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -260,9 +312,9 @@ START_TEST(hidden_parts_outside_are_refused)
 	temporary_name(path);
 	memcpy(record, &header, sizeof(header));
 	ck_assert_ptr_null(writer_create(path, &writer));
-	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 60, 8));
-	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, sizeof(record), 0, 8));
-	expect_refused(writer_append_hiding(writer, LANE_STACKS, record, 56, 16, 8));
+	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 60, 8));
+	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, sizeof(record), 0, 8));
+	expect_refused(writer_append_hiding(writer, LANE_EVENTS, record, 56, 16, 8));
 	writer_destroy(writer);
 }
 END_TEST
@@ -277,6 +329,7 @@ int main(void)
 	tcase_add_test(tests, a_stack_that_repeats_is_written_seldom);
 	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
 	tcase_add_test(tests, lanes_have_frames_of_their_own);
+	tcase_add_test(tests, of_records_that_repeat_little_more_than_times_is_written);
 	tcase_add_test(tests, rounds_are_written_as_a_whole);
 	tcase_add_test(tests, hidden_parts_are_zero);
 	tcase_add_test(tests, hidden_parts_outside_are_refused);
