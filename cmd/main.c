@@ -108,13 +108,12 @@ static void pass_over(int number)
 	(void)number;
 }
 
-/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. No SIG_IGN, which other
- * programs would inherit. */
-static void survive_marks(void)
+/* No SIG_IGN, which other programs would inherit. */
+static void survive(int number)
 {
 	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
 
-	(void)sigaction(SIGUSR1, &action, NULL);
+	(void)sigaction(number, &action, NULL);
 }
 
 /* Tables that grow are moved by the kernel, not copied, and leave no holes behind: a report's memory is what it uses.
@@ -129,7 +128,10 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_memory_whole();
-	survive_marks();
+	/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. */
+	survive(SIGUSR1);
+	/* A file that may not grow is one that cannot be written: names need not be kept, other failures are told. */
+	survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
 	status = run(argc, argv);
 	/* Commands with much output have finished it already; this finds failures of the others. */

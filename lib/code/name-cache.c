@@ -27,7 +27,8 @@
 #define SUFFIX ".names"
 #define UNFINISHED ".new."
 #define UNFINISHED_SECONDS 3600 /* then whoever wrote it is gone */
-#define FILES_MAX 65536
+#define BLOCK_BYTES 4096	/* the least that a file takes of a disk */
+#define FILES_MAX 65536		/* more than fit below the limit */
 
 struct name_cache {
 	int directory;
@@ -308,6 +309,12 @@ struct kept_files {
 	VECTOR(struct kept_file) items;
 };
 
+/* Most programs have few names looked up: by their sizes alone, files would be more than the disk has room for. */
+static uint64_t bytes_taken(uint64_t size)
+{
+	return (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
 /* Their bytes; the files into `files`. */
 static uint64_t list_files(const struct name_cache *cache, DIR *stream, struct kept_files *files)
 {
@@ -321,8 +328,9 @@ static uint64_t list_files(const struct name_cache *cache, DIR *stream, struct k
 		if (fstatat(cache->directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
 		    !counts(cache, entry->d_name, &status))
 			continue;
-		file = (struct kept_file){
-		    .name = strdup(entry->d_name), .bytes = (uint64_t)status.st_size, .used = status.st_mtim};
+		file = (struct kept_file){.name = strdup(entry->d_name),
+					  .bytes = bytes_taken((uint64_t)status.st_size),
+					  .used = status.st_mtim};
 		if (!file.name || !vector_push(&files->items, file)) {
 			free(file.name);
 			break;
@@ -371,7 +379,7 @@ void name_cache_write(struct name_cache *cache, const struct name_cache_key *key
 	char name[NAME_BYTES];
 	uint64_t checksum;
 
-	if (buffer->error || buffer->size > cache->limit || !has_key(key))
+	if (buffer->error || bytes_taken(buffer->size) > cache->limit || !has_key(key))
 		return;
 	checksum = map_checksum(buffer->data + CHECKED_FROM, buffer->size - CHECKED_FROM);
 	buffer_patch_u32(buffer, CHECKSUM_OFFSET, (uint32_t)checksum);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define NAME_CACHE_BYTES (128u << 20)	  /* of all files, the least recently used go */
+#define NAME_CACHE_BYTES (128u << 20)	  /* of disk for all files, the least recently used go */
 #define NAME_CACHE_FILE_BYTES (32u << 20) /* of one */
 #define NAME_CACHE_ID_BYTES_MIN 16	  /* shorter build-ids are somebody's choice, and not unique */
 

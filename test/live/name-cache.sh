@@ -73,7 +73,10 @@ report other --no-cache
 report other-found
 expect_same other other-found "names kept for another file show"
 
-# Many at once.
+# Many at once, in the end one file of all names.
+rm -rf "$XDG_CACHE_HOME"
+report other-found
+cp "$kept" alone
 rm -rf "$XDG_CACHE_HOME"
 for i in 1 2 3 4 5 6; do
 	report "parallel-$i" &
@@ -85,7 +88,48 @@ for i in 1 2 3 4 5 6; do
 done
 report after
 expect_same other after "what several reports wrote shows"
-[ "$(ls "$XDG_CACHE_HOME/mmtrace" | grep -c new)" = 0 ] || fail "unfinished files are left: $(ls "$XDG_CACHE_HOME/mmtrace")"
+cmp -s alone "$kept" || fail "what several reports wrote is not what one writes"
+unfinished() { ls "$XDG_CACHE_HOME/mmtrace" | grep '\.new\.'; }
+unfinished && fail "unfinished files are left"
+
+# No file may grow: the report is the same, and what was kept before stays.
+report_without_files() { # NAME
+	(
+		ulimit -f 0
+		exec "$MMTRACE" report --no-pager --stacks all -n 0 -i "$recording" 2>&1
+	) | cat >"$1"
+	[ "${PIPESTATUS[0]}" = 0 ] || fail "a report that may write no files ended with status ${PIPESTATUS[0]}: $(cat "$1")"
+}
+report_without_files limited-hit
+expect_same other limited-hit "names that were kept are not found where no file may grow"
+rm -r "$XDG_CACHE_HOME/mmtrace"
+report_without_files limited
+expect_same other limited "a report that may write no files is another one"
+[ -z "$(ls "$XDG_CACHE_HOME/mmtrace")" ] || fail "what cannot be written leaves files: $(ls "$XDG_CACHE_HOME/mmtrace")"
+
+# A cache that is read-only, one on a full disk, and none.
+in_mounts() { # COMMAND: with what it mounts for itself
+	timeout 100 unshare --mount bash -c "$1; "'exec "$MMTRACE" report --no-pager --stacks all -n 0 -i "$0"' "$recording" >mounted 2>&1 ||
+		fail "the report ended with status $?: $(cat mounted)"
+	expect_same other mounted "the report differs after: $1"
+}
+export MMTRACE XDG_CACHE_HOME
+if [ "$(id -u)" = 0 ] && unshare --mount mount -t tmpfs none "$XDG_CACHE_HOME" 2>/dev/null; then
+	in_mounts 'mount -t tmpfs -o size=64k none "$XDG_CACHE_HOME" && cat /dev/zero >"$XDG_CACHE_HOME/all" 2>/dev/null'
+	in_mounts 'mount -t tmpfs -o ro none "$XDG_CACHE_HOME"'
+	report other-found
+	for i in 1 2; do # found, and missed
+		in_mounts 'mount --bind "$XDG_CACHE_HOME" "$XDG_CACHE_HOME" && mount -o remount,bind,ro "$XDG_CACHE_HOME" || exit 1'
+		[ -f "$kept" ] || [ "$i" = 2 ] || fail "a read-only cache lost its file"
+		rm -f "$kept"
+	done
+fi
+(
+	XDG_CACHE_HOME=/dev/null/there
+	report nowhere
+	expect_same other nowhere "a report without a place for its cache is another one"
+) || exit
+report other-found
 
 # What others may write is neither believed nor used.
 chmod g+w "$XDG_CACHE_HOME/mmtrace"

@@ -2,10 +2,13 @@
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "code/known-names.h"
@@ -234,7 +237,7 @@ static void use_at(const char *name, time_t when)
 START_TEST(stays_below_its_limit)
 {
 	static uint8_t content[1000];
-	struct name_cache *cache = name_cache_open(directory, 3500);
+	struct name_cache *cache = name_cache_open(directory, 3 * 4096);
 	struct name_cache_key keys[] = {make_key(0x10), make_key(0x11), make_key(0x12), make_key(0x13)};
 
 	ck_assert_ptr_nonnull(cache);
@@ -254,6 +257,144 @@ START_TEST(stays_below_its_limit)
 		free(data);
 	}
 	name_cache_close(cache);
+}
+END_TEST
+
+/* A file of some bytes takes a block of the disk. */
+START_TEST(small_files_are_not_many)
+{
+	struct name_cache *cache = name_cache_open(directory, 4 * 4096);
+
+	for (uint8_t i = 0; i < 50; i++) {
+		struct name_cache_key key = make_key(i);
+
+		keep(cache, &key, "content", 7);
+		ck_assert_uint_le(count_files(), 4);
+		if (i < 4)
+			ck_assert_uint_eq(count_files(), i + 1u);
+	}
+	name_cache_close(cache);
+}
+END_TEST
+
+START_TEST(one_too_large_removes_no_other)
+{
+	static uint8_t content[8192];
+	struct name_cache_key key = make_key(7), other = make_key(8);
+	struct name_cache *cache = name_cache_open(directory, 8192);
+
+	keep(cache, &key, "content", 7);
+	keep(cache, &other, content, sizeof(content));
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert(has(cache, &key, "content"));
+	name_cache_close(cache);
+}
+END_TEST
+
+#define WRITERS 4
+#define SHARED_BYTES 300000
+
+/* Every look finds one writer's content, from its first byte to its last. */
+static void write_and_read(uint8_t letter)
+{
+	static uint8_t content[SHARED_BYTES + WRITERS];
+	struct name_cache_key key = make_key(7);
+	struct name_cache *cache = name_cache_open(directory, 1u << 24);
+
+	memset(content, letter, sizeof(content));
+	for (int i = 0; i < 50; i++) {
+		uint8_t *data = NULL;
+		const uint8_t *found;
+		size_t size = 0;
+
+		keep(cache, &key, content, (size_t)SHARED_BYTES + letter);
+		found = name_cache_read(cache, &key, &data, &size);
+		if (!found || size != (size_t)SHARED_BYTES + *found || memcmp(found, found + 1, size - 1) != 0)
+			_exit(EXIT_FAILURE);
+		free(data);
+	}
+	name_cache_close(cache);
+	_exit(EXIT_SUCCESS);
+}
+
+START_TEST(several_write_the_same_one)
+{
+	for (uint8_t i = 0; i < WRITERS; i++) {
+		pid_t child = fork();
+
+		ck_assert_int_ge(child, 0);
+		if (child == 0)
+			write_and_read(i);
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		int status;
+
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_uint_eq(count_files(), 1);
+}
+END_TEST
+
+/* As a full disk: a part of it can be written. What was kept before stays. */
+START_TEST(no_room_for_all_of_it)
+{
+	static uint8_t content[100000];
+	struct name_cache_key key = make_key(7), other = make_key(8);
+	struct name_cache *cache = open_cache();
+	struct rlimit before, small;
+
+	keep(cache, &key, "content", 7);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 4096;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	keep(cache, &key, content, sizeof(content));
+	keep(cache, &other, content, sizeof(content));
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert(has(cache, &key, "content"));
+	name_cache_close(cache);
+}
+END_TEST
+
+/* What was kept there is found nevertheless. */
+START_TEST(nothing_can_be_written)
+{
+	struct name_cache_key key = make_key(7), other = make_key(8);
+	struct name_cache *cache = open_cache();
+	char path[TEMPORARY_PATH_SIZE + 160];
+
+	keep(cache, &key, "content", 7);
+	name_cache_close(cache);
+	if (geteuid() == 0) { /* nothing keeps root from writing */
+		int fd = open_file(path, O_RDONLY);
+
+		ck_assert_int_eq(fchown(fd, 12345, (gid_t)-1), 0);
+		close(fd);
+		ck_assert_int_eq(chown(directory, 12345, (gid_t)-1), 0);
+		snprintf(path, sizeof(path), "%s/..", directory);
+		ck_assert_int_eq(chmod(path, 0755), 0);
+		for (int i = 0; i < 2; i++) {
+			strcat(path, "/..");
+			ck_assert_int_eq(chmod(path, 0755), 0);
+		}
+	}
+	ck_assert_int_eq(chmod(directory, 0500), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(12345), 0);
+	cache = open_cache();
+	ck_assert_ptr_nonnull(cache);
+	ck_assert(has(cache, &key, "content"));
+	keep(cache, &other, "another", 7);
+	keep(cache, &key, "another", 7);
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert(has(cache, &key, "content"));
+	name_cache_close(cache);
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(directory, 0700), 0);
 }
 END_TEST
 
@@ -369,6 +510,11 @@ int main(void)
 	tcase_add_test(files, believes_only_what_nobody_else_may_write);
 	tcase_add_test(files, makes_no_directory_where_others_may_write);
 	tcase_add_test(files, stays_below_its_limit);
+	tcase_add_test(files, small_files_are_not_many);
+	tcase_add_test(files, one_too_large_removes_no_other);
+	tcase_add_test(files, several_write_the_same_one);
+	tcase_add_test(files, no_room_for_all_of_it);
+	tcase_add_test(files, nothing_can_be_written);
 	tcase_add_test(files, forgets_what_a_killed_report_left);
 	tcase_add_test(bytes, names_are_the_same_from_bytes);
 	tcase_add_test(bytes, damaged_bytes_are_refused_or_harmless);
