@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/clock.h"
 #include "capture/drain.h"
 #include "capture/perf-maps.h"
 #include "capture/proc.h"
@@ -216,17 +218,24 @@ static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note
 	return (size_t)find_room(notes);
 }
 
-static void tell_cut(const struct recorder *recorder)
+static void tell_what_is_missing(const struct recorder *recorder)
 {
-	size_t cut = 0;
+	size_t cut = 0, overwritten = 0, count = recorder->jitdumps.items.count;
 
-	for (size_t i = 0; i < recorder->jitdumps.items.count; i++)
+	for (size_t i = 0; i < count; i++) {
 		cut += recorder->jitdumps.items.items[i].cut;
+		overwritten += recorder->jitdumps.items.items[i].overwritten;
+	}
 	if (cut)
 		recorder_message(recorder, true,
 				 "%zu of %zu jitdumps are not kept, or only their beginnings: all jitdumps of a "
 				 "recording together may have 256 MiB",
-				 cut, recorder->jitdumps.items.count);
+				 cut, count);
+	if (overwritten)
+		recorder_message(recorder, true,
+				 "%zu of %zu jitdumps are not kept: the next program of the process has written to the "
+				 "same file; names of generated code may be missing",
+				 overwritten, count);
 }
 
 /* Draining may move the notes. */
@@ -256,16 +265,24 @@ static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
 	return NULL;
 }
 
-/* The next program has begun the file anew: of the one before nothing is left. */
-static bool was_written_since(const struct recorder *recorder, int fd, uint64_t exec_ns)
+static uint64_t nanoseconds(struct timespec time)
 {
-	struct stat status;
-	uint64_t changed_ns;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+/*
+ * The next program has begun the file anew: of the one before nothing is left. The times of files are of a clock that
+ * may have been set since recording began: as it is now, it takes no file of the next program for one before. Set back
+ * since the file was written, it takes one before for the next one's: that is told.
+ */
+static bool was_written_since(int fd, uint64_t exec_ns)
+{
+	struct timespec now;
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return true;
-	changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
-	return changed_ns >= recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
+	return nanoseconds(status.st_mtim) + (clock_now_ns() - exec_ns) >= nanoseconds(now);
 }
 
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns)
@@ -281,9 +298,12 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 		if (note->mapped_ns >= exec_ns)
 			continue;
 		note->ended = true;
-		if (!was_written_since(recorder, note->fd, exec_ns)) {
+		if (note->fd < 0)
+			continue;
+		if (!was_written_since(note->fd, exec_ns)) {
 			error = keep_dump(recorder, i);
-		} else if (note->fd >= 0) {
+		} else {
+			note->overwritten = true;
 			close(note->fd);
 			note->fd = -1;
 		}
@@ -308,7 +328,7 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = keep_all(recorder);
 
-	tell_cut(recorder);
+	tell_what_is_missing(recorder);
 	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,

@@ -28,7 +28,8 @@ struct noted_jitdump {
 	bool ended;	     /* its program: another one has been executed */
 	uint8_t *kept;	     /* what it had then; owned */
 	size_t kept_bytes;
-	bool cut; /* it had more */
+	bool cut;	  /* it had more */
+	bool overwritten; /* by the next program, before what it had was kept */
 };
 
 struct jitdump_notes {
@@ -48,15 +49,15 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 /* A program of the process began, which the recorder may be told of after what it has mapped. */
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns);
 
-/* The process has executed another program, which may write to the same file: what the one before has written is kept.
- * Drains the rings when they fill meanwhile. */
+/* The process has executed another program, which may write to the same file: what the one before has written is kept,
+ * unless the next may have written to it already. Drains the rings when they fill meanwhile. */
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* The number in the name of a jitdump; 0: the path is that of none. */
 pid_t jitdumps_pid_of_name(const char *path);
 
 /* The section; none when nothing was noted. What is beyond JITDUMPS_BYTES_MAX in all is cut off with a warning: what
- * ended programs had gives way. */
+ * ended programs had gives way. What was overwritten is told, too. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "capture/clock.h"
 #include "capture/jitdumps.h"
 #include "capture/recorder.h"
 #include "support/run-suite.h"
@@ -100,6 +102,34 @@ START_TEST(what_ended_programs_had_gives_way)
 }
 END_TEST
 
+/* Whatever the clock of files was when recording began, and however far it has been set since. */
+START_TEST(files_that_the_next_program_wrote)
+{
+	static const uint64_t hour_ns = 3600000000000, begun_ns[] = {-hour_ns, 0, hour_ns};
+	uint64_t now_ns = clock_now_ns();
+	struct buffer section;
+	struct timespec time;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_REALTIME, &time), 0);
+	recorder.start_ns = now_ns;
+	recorder.start_realtime_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + begun_ns[_i];
+	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
+	add((struct noted_jitdump){.pid = 6, .fd = make_file()});
+	add((struct noted_jitdump){.pid = 7, .fd = -1});
+	ck_assert_ptr_null(jitdumps_end_program(&recorder, 5, now_ns - 1000000000));
+	ck_assert_ptr_null(jitdumps_end_program(&recorder, 6, clock_now_ns() + 1000000000));
+	ck_assert_ptr_null(jitdumps_end_program(&recorder, 7, now_ns - 1000000000));
+	ck_assert_ptr_null(recorder.jitdumps.items.items[0].kept);
+	ck_assert_int_eq(recorder.jitdumps.items.items[0].fd, -1);
+	ck_assert_uint_eq(recorder.jitdumps.items.items[1].kept_bytes, DUMP_BYTES);
+	buffer_init(&section, SIZE_MAX);
+	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
+	ck_assert_uint_eq(messages, 1);
+	ck_assert_ptr_nonnull(strstr(told, "1 of 3 jitdumps are not kept: the next program"));
+	buffer_deinit(&section);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jitdumps");
@@ -108,6 +138,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_loop_test(cases, dumps_are_of_the_last_program_before_them, 0, 4);
 	tcase_add_test(cases, what_ended_programs_had_gives_way);
+	tcase_add_loop_test(cases, files_that_the_next_program_wrote, 0, 3);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
