@@ -266,11 +266,12 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	return jit_names_line(view->processes.items[key.process].jit_names, key.generated, address, line_ret);
 }
 
-const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+			       char **missing_ret)
 {
 	if (view->metadata->packed)
-		return code_view_resolved_unusable(view, position, state_ret);
-	return mapped_programs_unusable(&view->mapped, position, state_ret);
+		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
+	return mapped_programs_unusable(&view->mapped, position, state_ret, missing_ret);
 }
 
 static bool changed_too_often(const struct process_state *state)

@@ -2,6 +2,8 @@
 /* Packed recordings: stacks and names as they were found out when it was packed. */
 #include "analysis/code-view-state.h"
 
+#include <string.h>
+
 static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
 				      bool demangle)
 {
@@ -106,17 +108,22 @@ const char *code_view_resolved_line(const struct code_view *view, uint32_t frame
 	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
 }
 
-const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret)
+const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+					char **missing_ret)
 {
 	const struct resolved_stacks *stacks = &view->metadata->stacks;
 	const struct resolved_program *program;
+	const char *missing;
 
+	*missing_ret = NULL;
 	if (*position >= stacks->programs.count)
 		return NULL;
 	program = &stacks->programs.items[(*position)++];
 	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_LACKING_NAMES
 			 ? (enum program_state)program->state
 			 : PROGRAM_BROKEN;
+	missing = resolved_stacks_text(stacks, program->missing);
+	*missing_ret = missing ? strdup(missing) : NULL;
 	return resolved_stacks_text(stacks, program->path);
 }
 

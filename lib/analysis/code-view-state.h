@@ -85,7 +85,8 @@ bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struc
 const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
 /* As code_view_unusable() and code_view_generated(), from the tables. */
-const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret);
+const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+					char **missing_ret);
 struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t process);
 
 #endif

@@ -224,8 +224,10 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 	enum program_state state;
 	size_t position = 0, count = 0;
 	const char *path;
+	char *missing;
 
-	while ((path = code_view_unusable(replay->code, &position, &state))) {
+	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+		free(missing);
 		if (state >= PROGRAM_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
@@ -252,9 +254,19 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 	enum program_state state;
 	size_t position = 0, count = 0;
 	const char *path;
+	char *missing;
 
-	while ((path = code_view_unusable(replay->code, &position, &state))) {
-		if (state >= PROGRAM_POOR_NAMES && ++count <= PROGRAMS_NAMED)
+	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+		CLEANUP(free) char *part = missing;
+
+		if (state < PROGRAM_POOR_NAMES || ++count > PROGRAMS_NAMED)
+			continue;
+		if (part)
+			add_lack(lacks,
+				 "the debug information of %s is without what is in another file, which is not there "
+				 "(%s): some of its lines and inlined functions are missing",
+				 path, part);
+		else
 			add_lack(lacks,
 				 "the debug information of %s %s: some of its lines and inlined functions are missing",
 				 path, reasons[state]);

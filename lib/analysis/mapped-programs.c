@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/mapped-programs.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 #define NO_RECORD UINT32_MAX
 #define STATE_BITS 8 /* of enum program_state, in a key of `told` */
@@ -343,15 +347,31 @@ static bool is_first_with_poor_names(const struct mapped_programs *mapped, size_
 	return true;
 }
 
-const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
-				     enum program_state *state_ret)
+static char *missing_part(const struct program *program)
 {
+	size_t others;
+	CLEANUP(free) char *first = program_missing_part(program, &others);
+	char *text;
+
+	if (!first)
+		return NULL;
+	if (!others)
+		return strdup(first);
+	return asprintf(&text, "%s and %zu more", first, others) < 0 ? NULL : text;
+}
+
+const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
+				     enum program_state *state_ret, char **missing_ret)
+{
+	*missing_ret = NULL;
 	while (*position < mapped->image_states.count) {
 		size_t image = (*position)++;
 
 		*state_ret = mapped->image_states.items[image].to_tell;
 		if (is_first_with_poor_names(mapped, image))
 			*state_ret = names_state(mapped, image);
+		if (*state_ret == PROGRAM_LACKING_NAMES)
+			*missing_ret = missing_part(mapped->image_states.items[image].program);
 		if (*state_ret != PROGRAM_READABLE)
 			return mapped_programs_image_path(mapped, (uint32_t)image);
 	}

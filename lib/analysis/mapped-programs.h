@@ -66,6 +66,6 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 
 /* As code_view_unusable(). */
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
-				     enum program_state *state_ret);
+				     enum program_state *state_ret, char **missing_ret);
 
 #endif

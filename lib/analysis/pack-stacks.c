@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/pack-code.h"
+#include "base/cleanup.h"
 #include "trace/format.h"
 
 /* In the temporary file; 0: none. */
@@ -154,6 +155,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 	const char *damage = reader_damage(replay->reader), *path;
 	enum program_state state;
 	size_t position = 0;
+	char *missing;
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
@@ -172,10 +174,12 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 		    !vector_push(&resolved->processes, process))
 			return &error_no_memory;
 	}
-	while ((path = code_view_unusable(replay->code, &position, &state))) {
+	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+		CLEANUP(free) char *part = missing;
 		struct resolved_program program = {.state = state};
 
 		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
+		    !resolved_stacks_put_text(resolved, part, &program.missing) ||
 		    !vector_push(&resolved->programs, program))
 			return &error_no_memory;
 	}

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/vector.h"
+#include "code/debug-parts.h"
 #include "code/line-tables.h"
 
 /* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
@@ -32,6 +33,7 @@ struct unit {
 	Dwarf_Die lines;  /* has the line table */
 	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
 	bool lacks_part;  /* the file with its functions is missing */
+	bool met_lack;	  /* and something was looked for in it */
 	bool indexed;
 	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
@@ -45,6 +47,7 @@ struct unit_range {
 struct debug_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
+	Dwarf *dwarf;
 	struct line_tables *lines;
 	uint64_t bytes_read;  /* about */
 	uint64_t ranges_left; /* that the file can still describe */
@@ -150,6 +153,7 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 
 	if (!names)
 		return &error_no_memory;
+	names->dwarf = dwarf;
 	names->lines = line_tables_create(dwarf);
 	if (!names->lines) {
 		debug_names_destroy(names);
@@ -187,6 +191,26 @@ enum debug_names_state debug_names_state(const struct debug_names *names)
 	if (names->limited)
 		return DEBUG_NAMES_LIMITED;
 	return names->met_lack ? DEBUG_NAMES_LACKING : DEBUG_NAMES_SOUND;
+}
+
+char *debug_names_missing(const struct debug_names *names, size_t *others_ret)
+{
+	const struct unit *first = NULL;
+	Dwarf_Die skeleton;
+	size_t count = 0;
+
+	*others_ret = 0;
+	for (size_t i = 0; i < names->units.count; i++) {
+		if (!names->units.items[i].met_lack)
+			continue;
+		first = first ? first : &names->units.items[i];
+		count++;
+	}
+	if (!first)
+		return names->met_lack ? debug_part_supplement(names->dwarf) : NULL;
+	*others_ret = count - 1;
+	skeleton = first->lines;
+	return debug_part_of_unit(&skeleton);
 }
 
 uint64_t debug_names_bytes_read(const struct debug_names *names)
@@ -506,6 +530,7 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	if (!unit || !limit)
 		return 0;
 	names->bytes_read += LOOKUP_BYTES;
+	unit->met_lack |= unit->lacks_part;
 	names->met_lack |= unit->lacks_part || names->lacks_supplement;
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);

@@ -28,6 +28,10 @@ enum debug_names_state {
 };
 enum debug_names_state debug_names_state(const struct debug_names *names);
 
+/* Which part it is whose lack was met, the first of them, and how many others; the caller frees it. NULL: none, or it
+ * cannot be told. */
+char *debug_names_missing(const struct debug_names *names, size_t *others_ret);
+
 /* Of the Dwarf, until now: about. */
 uint64_t debug_names_bytes_read(const struct debug_names *names);
 

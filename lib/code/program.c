@@ -229,6 +229,11 @@ enum program_state program_known_state(const struct program *program)
 	return symbols_debug_state(program->symbols);
 }
 
+char *program_missing_part(const struct program *program, size_t *others_ret)
+{
+	return program->symbols ? symbols_missing_part(program->symbols, others_ret) : NULL;
+}
+
 bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret)
 {
 	return elf_file_address(&program->file, file_offset, address_ret);

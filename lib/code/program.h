@@ -59,6 +59,9 @@ struct mmt_error *programs_open_content(struct programs *programs, const char *p
 enum program_state program_state(const struct program *program);
 /* The same, from what program_names() has met until now. */
 enum program_state program_known_state(const struct program *program);
+/* With PROGRAM_LACKING_NAMES: what is missing, as "PATH (id HEX)", and how many files more; the caller frees it. NULL: it
+ * cannot be told. */
+char *program_missing_part(const struct program *program, size_t *others_ret);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
 bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret);

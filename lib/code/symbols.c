@@ -629,6 +629,11 @@ enum program_state symbols_debug_state(const struct symbols *symbols)
 	return symbols->debug_names ? states[debug_names_state(symbols->debug_names)] : PROGRAM_READABLE;
 }
 
+char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)
+{
+	return symbols->debug_names ? debug_names_missing(symbols->debug_names, others_ret) : NULL;
+}
+
 const char *symbols_library_version(void)
 {
 	return dwfl_version(NULL);

@@ -9,7 +9,7 @@
 #include "trace/sections.h"
 
 #define STACKS_VERSION                                                                                                 \
-	4 /* 3 has neither flags nor unfinished records, 2 no code, 1 tells of no losses in jitdumps either */
+	5 /* 4 names no missing files, 3 has neither flags nor unfinished records, 2 no code, 1 no losses */
 #define PIECE_BYTES (1u << 20)
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -126,6 +126,7 @@ static void encode_facts(const struct resolved_stacks *stacks, struct buffer *pl
 	for (size_t i = 0; i < stacks->programs.count; i++) {
 		buffer_put_u32(plain, stacks->programs.items[i].path);
 		buffer_put_u32(plain, stacks->programs.items[i].state);
+		buffer_put_u32(plain, stacks->programs.items[i].missing);
 	}
 	buffer_put_u32(plain, stacks->damage);
 	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
@@ -286,6 +287,7 @@ static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, str
 		struct resolved_program program = {.path = read_text_number(bytes, stacks)};
 
 		program.state = bytes_u32(bytes);
+		program.missing = version >= 5 ? read_text_number(bytes, stacks) : RESOLVED_NO_TEXT;
 		if (program.path == RESOLVED_NO_TEXT)
 			bytes_fail(bytes, "program without a path");
 		if (!vector_push(&stacks->programs, program))

@@ -57,6 +57,7 @@ struct resolved_process {
 struct resolved_program {
 	uint32_t path; /* text */
 	uint32_t state;
+	uint32_t missing; /* text: the files whose lack makes the state; or none */
 };
 
 /* Zero initialisation makes an empty one. */

@@ -57,6 +57,7 @@ static struct resolved_stacks make_stacks(void)
 	ck_assert(resolved_stacks_put_text(&stacks, "broken", &process.jitdump_failure));
 	ck_assert(vector_push(&stacks.processes, process));
 	ck_assert(resolved_stacks_put_text(&stacks, "/opt/gone", &program.path));
+	ck_assert(resolved_stacks_put_text(&stacks, "/opt/gone.dwo", &program.missing));
 	ck_assert(vector_push(&stacks.programs, program));
 	ck_assert(resolved_stacks_put_text(&stacks, NULL, &stacks.damage));
 	return stacks;
@@ -109,6 +110,7 @@ START_TEST(all_of_it)
 	ck_assert_uint_eq(read.processes.items[0].dropped_lines, 7);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
 	ck_assert_uint_eq(read.programs.items[0].state, 2);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].missing), "/opt/gone.dwo");
 	ck_assert_ptr_null(resolved_stacks_text(&read, read.damage));
 	ck_assert(!read.code_left_out);
 	resolved_stacks_deinit(&read);
@@ -168,13 +170,17 @@ START_TEST(what_was_left_out_of_an_unfinished_one)
 }
 END_TEST
 
-/* Version 3 ends before the flags. */
+#define FLAGS_BYTES (sizeof(uint32_t) + 2 * sizeof(uint64_t))
+
+/* Version 4 does not name what is missing, 3 ends before the flags. */
 START_TEST(older_version)
 {
+	const uint32_t older_number = 3 + (uint32_t)_i;
 	struct resolved_stacks stacks = make_stacks(), read = {0};
 	struct buffer buffer, plain, older;
 	size_t room = LIMIT_UNPACKED_BYTES;
-	uint32_t version = 4;
+	uint8_t *end;
+	uint32_t version = 5;
 	struct bytes bytes;
 
 	buffer_init(&buffer, 1 << 20);
@@ -183,13 +189,17 @@ START_TEST(older_version)
 	ck_assert_ptr_null(resolved_stacks_encode(&stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
-	plain.size -= sizeof(uint32_t) + 2 * sizeof(uint64_t);
-	ck_assert_ptr_null(sections_pack(&plain, 3, &older));
+	end = plain.data + plain.size - FLAGS_BYTES;
+	memmove(end - 2 * sizeof(uint32_t), end - sizeof(uint32_t), sizeof(uint32_t) + FLAGS_BYTES);
+	plain.size -= sizeof(uint32_t) + (older_number < 4 ? FLAGS_BYTES : 0);
+	ck_assert_ptr_null(sections_pack(&plain, older_number, &older));
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(resolved_stacks_decode(&bytes, &room, &read));
 	ck_assert_uint_eq(read.stacks.count, 2);
 	ck_assert_ptr_nonnull(resolved_stacks_code(&read, 1));
 	ck_assert(!read.code_left_out);
+	ck_assert_str_eq(resolved_stacks_text(&read, read.programs.items[0].path), "/opt/gone");
+	ck_assert_ptr_null(resolved_stacks_text(&read, read.programs.items[0].missing));
 	resolved_stacks_deinit(&read);
 	resolved_stacks_deinit(&stacks);
 	buffer_deinit(&older);
@@ -325,7 +335,7 @@ int main(void)
 	tcase_add_test(tests, code_of_frames);
 	tcase_add_test(tests, code_that_was_left_out);
 	tcase_add_test(tests, what_was_left_out_of_an_unfinished_one);
-	tcase_add_test(tests, older_version);
+	tcase_add_loop_test(tests, older_version, 0, 2);
 	tcase_add_test(tests, equal_code_once);
 	tcase_add_test(tests, numbers_that_lead_nowhere);
 	tcase_add_test(tests, cut_anywhere);
