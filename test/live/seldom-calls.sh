@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Calls that hardly any program makes: each that the processes made that were asked for is in the recording once, those of
+# new threads, of children that make them first and end, and of a process whose main thread has ended; and nothing of
+# strangers that make them too, no record and no byte of their stacks. Nor does what these do fill the rings.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
+
+need_perf
+
+# Strangers that make the same calls, with a secret on the stack, and have children.
+(while "$workloads/seldom" --exit strange && "$workloads/seldom" --exit; do
+	sleep 0.05
+done) >strange.out &
+processes+=($!)
+wait_until "the stranger to make its calls" grep -q 'made 200 strange' strange.out
+
+# expect_calls [WITHOUT]: each that was made, once; but at the place WITHOUT.
+expect_calls() {
+	local number=0 place count
+	"$MMTRACE" dump -i "$recording" >dump.out || fail "dump failed"
+	for place in own child executed strange; do
+		number=$((number + 1))
+		count=$(sed -n "s/^made \([0-9]*\) $place$/\1/p" workload.out)
+		[ "$place" != "${1-}" ] || count=0
+		grep -o " call event=syscalls:sys_exit_shmdt shmdt(0x${number}00[0-9a-f]\{8\}[,)]" dump.out | sort >recorded
+		[ "$(uniq -d recorded | wc -l)" = 0 ] || fail "$place: calls are in the recording twice"
+		[ "$(wc -l <recorded)" = "${count:-0}" ] ||
+			fail "$place: $(wc -l <recorded) calls are in the recording, of ${count:-0} that were made"
+	done
+	[ "$("$BUILD/test/find-bytes" "$recording" 'S3cr3t#!')" = 0 ] || fail "a stranger's stack is in the recording"
+	grep -q 'call event=syscalls:sys_exit_remap_file_pages' dump.out && fail "a stranger's call is in the recording"
+	report_json
+	expect_true_report
+	expect_json '.completeness.missed_threads == 0 and .completeness.missed_cpus == 0'
+}
+
+for options in "" --lean "--scope cpus" --no-inherit; do
+	start_workload seldom
+	start_recording $options -p "$pid"
+	let_work
+	stop_recording
+	let_end
+	expect_calls "${options:+$([ "$options" != --no-inherit ] || echo child)}"
+done
+
+start_workload seldom outlive
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+expect_calls
+
+"$MMTRACE" record -o "$recording" -- "$workloads/seldom" --exit >workload.out 2>record.log ||
+	fail "record ended with status $?: $(cat record.log)"
+expect_calls
+
+# Strangers make more of them than the rings have room for while the recorder stands still: with events of threads none of
+# what the process does is lost by that, nor said to be.
+for options in "" --lean; do
+	start_workload seldom
+	start_recording $options -m 2M -p "$pid"
+	stop_recorder
+	for _ in {1..40}; do
+		"$workloads/seldom" --exit strange >/dev/null
+	done
+	kill -CONT "$recorder"
+	let_work
+	stop_recording
+	let_end
+	expect_calls
+	expect_json '.completeness.lost_events == 0'
+done
