@@ -10,12 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
 
 #define EXPANDED_BYTES_MAX (UINT64_C(8) << 30)
+#define FREE_PART 2	   /* at most this part of what is free on the disk */
+#define EXPANSION_MAX 1032 /* of any byte: more does not come of deflated data */
 #define SECTION_NAMES_BYTES_MAX (1u << 20)
 #define PIECE_BYTES (1u << 18)
 #define ALIGNMENT 16
@@ -116,7 +119,7 @@ static bool read_compression(const struct expansion *expansion, const Elf64_Shdr
 {
 	return section->sh_size > sizeof(*compression) &&
 	       read_at(expansion->from, compression, sizeof(*compression), section->sh_offset) &&
-	       compression->ch_type == ELFCOMPRESS_ZLIB;
+	       compression->ch_type == ELFCOMPRESS_ZLIB && compression->ch_size / EXPANSION_MAX <= section->sh_size;
 }
 
 /* Where functions and lines are. */
@@ -133,26 +136,44 @@ static bool has_names(const char *section)
 	return false;
 }
 
+/* What is written of the section, and how much of that was compressed; false: too much, or it cannot be read. */
+static bool measure_section(const struct expansion *expansion, const Elf64_Shdr *section, uint64_t *bytes,
+			    uint64_t *expanded)
+{
+	Elf64_Chdr compression = {.ch_size = section->sh_size};
+
+	if (section->sh_type == SHT_NULL || section->sh_type == SHT_NOBITS)
+		return true;
+	if (is_compressed(section)) {
+		if (!has_names(section_name(expansion, section)))
+			return true;
+		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
+			return false;
+		*expanded += compression.ch_size;
+	}
+	if (compression.ch_size > EXPANDED_BYTES_MAX)
+		return false;
+	*bytes += compression.ch_size + ALIGNMENT;
+	return *bytes <= EXPANDED_BYTES_MAX;
+}
+
 /* Other files with parts of it are found by the place of the file itself, which the expanded one has not: none with a
  * supplementary file, nor with what split units refer to. */
-static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum)
+static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, uint64_t *bytes_ret)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, expanded = 0;
 
 	for (size_t i = 0; i < expansion->header.e_shnum; i++) {
 		const Elf64_Shdr *section = &expansion->sections[i];
 		const char *name = section_name(expansion, section);
-		Elf64_Chdr compression;
 
 		if (!strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup") || !strcmp(name, ".debug_addr"))
 			return false;
-		if (!is_compressed(section))
-			continue;
-		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
+		if (!measure_section(expansion, section, &bytes, &expanded))
 			return false;
-		bytes += compression.ch_size;
 	}
-	return bytes && bytes >= minimum && bytes <= EXPANDED_BYTES_MAX;
+	*bytes_ret = bytes;
+	return expanded && expanded >= minimum;
 }
 
 /* ---- what is made of it ---- */
@@ -254,7 +275,7 @@ static bool write_expanded(struct expansion *expansion)
 	if (!append(expansion, header, sizeof(*header)) || !append(expansion, expansion->segments, segments))
 		return false;
 	for (size_t i = 0; i < header->e_shnum; i++) {
-		if (expansion->written > EXPANDED_BYTES_MAX || !put_section(expansion, &expansion->sections[i]))
+		if (!put_section(expansion, &expansion->sections[i]))
 			return false;
 	}
 	if (!align(expansion))
@@ -289,6 +310,14 @@ static int create_file(void)
 	return fd;
 }
 
+/* Others need room on the disk, too. */
+static bool has_room(int fd, uint64_t bytes)
+{
+	struct statvfs disk;
+
+	return !fstatvfs(fd, &disk) && bytes / disk.f_frsize < disk.f_bavail / FREE_PART;
+}
+
 static void expansion_deinit(struct expansion *expansion)
 {
 	free(expansion->segments);
@@ -301,13 +330,15 @@ static void expansion_deinit(struct expansion *expansion)
 int expanded_debug_create(int fd, uint64_t minimum)
 {
 	struct expansion expansion = {.from = fd, .to = -1};
+	uint64_t bytes = 0;
 
-	if (read_headers(&expansion) && is_worthwhile(&expansion, minimum))
+	if (read_headers(&expansion) && is_worthwhile(&expansion, minimum, &bytes))
 		expansion.to = create_file();
 	if (expansion.to >= 0) {
 		expansion.input = malloc(PIECE_BYTES);
 		expansion.output = malloc(PIECE_BYTES);
-		if (!expansion.input || !expansion.output || !write_expanded(&expansion)) {
+		if (!expansion.input || !expansion.output || !has_room(expansion.to, bytes) ||
+		    !write_expanded(&expansion)) {
 			close(expansion.to);
 			expansion.to = -1;
 		}

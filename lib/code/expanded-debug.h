@@ -14,8 +14,9 @@
 /* What expands to less is not worth the file. */
 #define EXPANDED_DEBUG_BYTES_MIN (48u << 20)
 
-/* The same ELF file, without compressed sections, and without those of them that names are not taken from. -1: it has
- * not `minimum` bytes when they are expanded, refers to other files, or cannot be had. */
+/* The same ELF file, without compressed sections, and without those of them that names are not taken from. -1: `minimum`
+ * bytes do not come of those it keeps, it would have more than 8 GiB or half of what is free on the disk, refers to other
+ * files, or cannot be had. All of it is written, so that no page of its mapping needs room on the disk later. */
 int expanded_debug_create(int fd, uint64_t minimum);
 
 /* What is read of such a file. */

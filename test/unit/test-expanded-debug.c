@@ -7,10 +7,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +30,8 @@ struct sample {
 	int fd;
 	Elf *elf;
 	Dwarf *dwarf;
-	uint64_t start, end; /* of .text */
+	uint64_t start, end;  /* of .text */
+	uint64_t text_header; /* offset of its section's header */
 	uint64_t info_offset, info_size;
 	bool info_compressed, has_addresses;
 };
@@ -53,6 +57,8 @@ static bool look_at_sample(void)
 		if (!strcmp(name, ".text")) {
 			sample.start = header.sh_addr;
 			sample.end = header.sh_addr + header.sh_size;
+			sample.text_header =
+			    elf64_getehdr(sample.elf)->e_shoff + elf_ndxscn(section) * sizeof(Elf64_Shdr);
 		} else if (!strcmp(name, ".debug_info")) {
 			sample.info_compressed = header.sh_flags & SHF_COMPRESSED;
 			sample.info_offset = header.sh_offset;
@@ -224,13 +230,13 @@ START_TEST(no_room_for_all_of_it)
 }
 END_TEST
 
-/* A copy of the sample of which `change` makes something else. */
-static int create_changed(uint64_t offset, const void *bytes, size_t size, uint64_t end)
+/* A copy of the sample, with other bytes at `offset`, or cut. */
+static int copy_changed(uint64_t offset, const void *bytes, size_t size, uint64_t end)
 {
 	char path[TEMPORARY_PATH_SIZE];
 	struct stat status;
 	char *content;
-	int expanded, fd;
+	int fd;
 
 	temporary_name(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -245,7 +251,14 @@ static int create_changed(uint64_t offset, const void *bytes, size_t size, uint6
 		ck_assert_int_eq(pwrite(fd, bytes, size, (off_t)offset), (ssize_t)size);
 	if (end)
 		ck_assert_int_eq(ftruncate(fd, (off_t)end), 0);
-	expanded = expanded_debug_create(fd, 1);
+	return fd;
+}
+
+static int create_changed(uint64_t offset, const void *bytes, size_t size, uint64_t end)
+{
+	int fd = copy_changed(offset, bytes, size, end);
+	int expanded = expanded_debug_create(fd, 1);
+
 	close(fd);
 	if (expanded >= 0)
 		close(expanded);
@@ -280,6 +293,75 @@ START_TEST(damaged)
 }
 END_TEST
 
+static volatile sig_atomic_t begun;
+
+static void note_writing(int number)
+{
+	(void)number;
+	begun = 1;
+}
+
+/* No file is begun for sections that claim what cannot come of their bytes, or more than the limit. */
+START_TEST(claims_too_much)
+{
+	const uint64_t claims[] = {sample.info_size * 1100, (UINT64_C(8) << 30) + 1, UINT64_MAX};
+	struct rlimit before, none;
+
+	signal(SIGXFSZ, note_writing);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	for (size_t i = 0; i < 2 * sizeof(claims) / sizeof(*claims); i++) {
+		uint64_t place = i % 2 ? sample.text_header + offsetof(Elf64_Shdr, sh_size)
+				       : sample.info_offset + offsetof(Elf64_Chdr, ch_size);
+		int fd, limited, expanded;
+
+		if (i == 1) /* of bytes as they are: that many may be */
+			continue;
+		fd = copy_changed(place, &claims[i / 2], sizeof(*claims), 0);
+		limited = setrlimit(RLIMIT_FSIZE, &none); /* no assertion below it: they are written to a file */
+		expanded = expanded_debug_create(fd, 1);
+		limited |= setrlimit(RLIMIT_FSIZE, &before);
+		ck_assert_int_eq(limited, 0);
+		ck_assert_int_eq(expanded, -1);
+		ck_assert(!begun);
+		close(fd);
+	}
+}
+END_TEST
+
+/* On a disk of its own. */
+static int create_on_disk(const char *directory, uint64_t bytes)
+{
+	char options[64];
+	int fd;
+
+	snprintf(options, sizeof(options), "size=%llu", (unsigned long long)bytes);
+	ck_assert_int_eq(mount("none", directory, "tmpfs", 0, options), 0);
+	setenv("TMPDIR", directory, 1);
+	fd = expanded_debug_create(sample.fd, 1);
+	if (fd >= 0)
+		close(fd);
+	ck_assert_int_eq(umount2(directory, MNT_DETACH), 0);
+	return fd;
+}
+
+START_TEST(leaves_half_of_what_is_free)
+{
+	char directory[TEMPORARY_PATH_SIZE];
+	int fd = expanded_debug_create(sample.fd, 1);
+	struct stat status;
+
+	ck_assert_int_eq(fstat(fd, &status), 0);
+	close(fd);
+	temporary_directory(directory);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return; /* only root can */
+	ck_assert_int_ge(create_on_disk(directory, (uint64_t)status.st_size * 5 / 2), 0);
+	ck_assert_int_eq(create_on_disk(directory, (uint64_t)status.st_size * 3 / 2), -1);
+}
+END_TEST
+
 /* Sections of another compiler refer to .debug_addr, or are not compressed. */
 static bool is_compressed(void)
 {
@@ -304,6 +386,8 @@ int main(void)
 	tcase_add_test(cases, nowhere_to_put_it);
 	tcase_add_test(cases, no_room_for_all_of_it);
 	tcase_add_test(cases, damaged);
+	tcase_add_test(cases, claims_too_much);
+	tcase_add_test(cases, leaves_half_of_what_is_free);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
