@@ -18,24 +18,48 @@ static bool is_wanted(const struct replay *replay, uint32_t kind)
 	return !replay->classes || replay->classes >> classes_kind_class(kind) & 1;
 }
 
-static struct mmt_error *find_holdings(struct replay *replay, uint32_t process, struct holdings **holdings_ret)
+/* Valid until the next. */
+static struct mmt_error *find_holdings(struct replay *replay, uint32_t process, struct kept_holdings **holdings_ret)
 {
 	while (replay->holdings.count <= process) {
-		if (!vector_push(&replay->holdings, (struct holdings *)NULL))
+		if (!vector_append(&replay->holdings))
 			return &error_no_memory;
 	}
-	*holdings_ret = replay->holdings.items[process];
-	if (*holdings_ret)
-		return NULL;
-	*holdings_ret = replay->holdings.items[process] = arena_alloc(&replay->arena, 1, sizeof(**holdings_ret));
-	return *holdings_ret ? NULL : &error_no_memory;
+	*holdings_ret = &replay->holdings.items[process];
+	return NULL;
 }
 
-/* What is known of a space is its owner's. */
-static void keep_facts(const struct space *space, struct holdings *holdings)
+/* What most spaces have nothing of takes no memory. */
+static struct mmt_error *keep_facts(struct replay *replay, const struct space *space, struct kept_holdings *holdings)
 {
-	holdings->counts = space_counts(space);
-	holdings->check = space_check_result(space);
+	struct space_counts counts = space_counts(space);
+	struct space_facts facts = {.unknown_bytes = counts.unknown_bytes,
+				    .repaired_bytes = counts.repaired_bytes,
+				    .ambiguous = counts.ambiguous,
+				    .check = space_check_result(space)};
+
+	if (!facts.unknown_bytes && !facts.repaired_bytes && !facts.ambiguous && !facts.check.done)
+		return NULL;
+	holdings->facts = arena_alloc(&replay->arena, 1, sizeof(facts));
+	if (!holdings->facts)
+		return &error_no_memory;
+	*holdings->facts = facts;
+	return NULL;
+}
+
+static struct mmt_error *find_held(struct replay *replay, uint32_t process, bool ended, struct held_bytes **held_ret)
+{
+	struct kept_holdings *holdings;
+	struct mmt_error *error = find_holdings(replay, process, &holdings);
+	struct held_bytes **held;
+
+	if (error)
+		return error;
+	held = ended ? &holdings->ended : &holdings->now;
+	if (!*held)
+		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
+	*held_ret = *held;
+	return *held ? NULL : &error_no_memory;
 }
 
 /* Bytes of no row: what are they? */
@@ -87,14 +111,12 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 
 	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
 		const struct account *account = holdings_owner(replay, interval);
-		struct holdings *holdings;
 		struct held_bytes *held;
 		struct mmt_error *error =
-		    find_holdings(replay, find_holder(replay, owner, interval, account), &holdings);
+		    find_held(replay, find_holder(replay, owner, interval, account), ended, &held);
 
 		if (error)
 			return error;
-		held = ended ? &holdings->ended : &holdings->now;
 		if (account)
 			add_owned(interval, held);
 		else
@@ -105,7 +127,7 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 
 struct mmt_error *holdings_release(struct replay *replay, const struct process *process)
 {
-	struct holdings *holdings;
+	struct kept_holdings *holdings;
 	struct mmt_error *error;
 
 	if (process->borrows_space)
@@ -116,9 +138,10 @@ struct mmt_error *holdings_release(struct replay *replay, const struct process *
 	space_finish(process->space);
 	/* One that came back after its end, as a loss may make it look: the figures stay those of its first end. */
 	if (!holdings->released) {
-		keep_facts(process->space, holdings);
 		holdings->released = true;
-		error = add_space(replay, process, true);
+		error = keep_facts(replay, process->space, holdings);
+		if (!error)
+			error = add_space(replay, process, true);
 	}
 	replay->ledger.now_ns = process->ended_ns;
 	space_release(process->space);
@@ -129,20 +152,34 @@ struct mmt_error *holdings_sum(struct replay *replay)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		struct holdings *holdings;
-		struct mmt_error *error = find_holdings(replay, process->index, &holdings);
+		struct kept_holdings *holdings;
+		struct mmt_error *error;
 
-		if (!error && !process->borrows_space)
-			error = add_space(replay, process, false);
+		if (process->borrows_space)
+			continue;
+		error = add_space(replay, process, false);
+		if (!error)
+			error = find_holdings(replay, process->index, &holdings);
+		if (!error && !holdings->released)
+			error = keep_facts(replay, process->space, holdings);
 		if (error)
 			return error;
-		if (!process->borrows_space && !holdings->released)
-			keep_facts(process->space, holdings);
 	}
 	return NULL;
 }
 
-const struct holdings *holdings_of(const struct replay *replay, const struct process *process)
+struct holdings holdings_of(const struct replay *replay, const struct process *process)
 {
-	return replay->holdings.items[process->index];
+	struct kept_holdings kept = {0};
+	struct holdings holdings = {0};
+
+	if (process->index < replay->holdings.count)
+		kept = replay->holdings.items[process->index];
+	if (kept.now)
+		holdings.now = *kept.now;
+	if (kept.ended)
+		holdings.ended = *kept.ended;
+	if (kept.facts)
+		holdings.facts = *kept.facts;
+	return holdings;
 }

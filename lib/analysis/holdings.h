@@ -23,12 +23,23 @@ struct held_bytes {
 	uint64_t younger;   /* and by calls after the births that count */
 };
 
-struct holdings {
-	bool released; /* the space of this process has left the ledger: what follows is that of just before */
-	struct space_counts counts;
+/* What is known of a space, of its owner's. */
+struct space_facts {
+	uint64_t unknown_bytes, repaired_bytes, ambiguous; /* as in struct space_counts */
 	struct space_check check;
+};
+
+struct holdings {
 	struct held_bytes now;
 	struct held_bytes ended; /* in spaces that were released when their last process ended */
+	struct space_facts facts;
+};
+
+/* The same as it is kept, for each process that ever was. NULL: all zero. */
+struct kept_holdings {
+	struct held_bytes *now, *ended;
+	struct space_facts *facts;
+	bool released; /* the space of this process has left the ledger: the facts are those of just before */
 };
 
 /* The account that an interval's bytes belong to; NULL: they are in no row. */
@@ -41,6 +52,6 @@ struct mmt_error *holdings_release(struct replay *replay, const struct process *
 /* After the pass, once: add up what is there, so that holdings_of() can tell. */
 struct mmt_error *holdings_sum(struct replay *replay) MMT_MUST_CHECK;
 
-const struct holdings *holdings_of(const struct replay *replay, const struct process *process);
+struct holdings holdings_of(const struct replay *replay, const struct process *process);
 
 #endif

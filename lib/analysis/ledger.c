@@ -71,11 +71,11 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 		account->freed_by_itself_bytes += bytes;
 	else if (account)
 		account->freed_by_others_bytes += bytes;
-	if (releaser != LEDGER_NO_THREAD) {
-		account = thread_of(ledger, releaser);
-		if (account)
-			account->released_bytes += bytes;
-	}
+	if (releaser == LEDGER_NO_THREAD)
+		return;
+	account = thread_of(ledger, releaser);
+	if (account)
+		account->released_bytes += bytes;
 	add_release(ledger, owner, releaser, bytes);
 }
 

@@ -128,7 +128,7 @@ struct ledger {
 	VECTOR(uint32_t) found;	  /* births */
 	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
 	VECTOR(struct thread_account) threads;	 /* by the caller's number */
-	struct map releases;			 /* owner << 32 | releaser (LEDGER_NO_THREAD: nobody known) -> bytes */
+	struct map releases;			 /* owner << 32 | releaser -> bytes, where that is known */
 	uint64_t now_ns;			 /* set by the caller before each change */
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* that of the last change, which most changes are in */

@@ -432,16 +432,21 @@ static bool join_enter(struct replay *replay, struct thread_state *state, struct
 	return true;
 }
 
-static struct mmt_error *count_call(struct replay *replay, uint32_t process, const struct event *event)
+static bool is_asked_for(const struct replay *replay, const struct process *process)
+{
+	for (size_t i = 0; i < replay->notes.pid_count; i++) {
+		if (replay->notes.pids[i] == process->pid)
+			return true;
+	}
+	return !replay->notes.pids;
+}
+
+static void count_call(struct replay *replay, uint32_t process, const struct event *event)
 {
 	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
-		return NULL;
-	while (replay->call_counts.count <= process) {
-		if (!vector_append(&replay->call_counts))
-			return &error_no_memory;
-	}
-	replay->call_counts.items[process].calls[count_kinds[event->call.call]]++;
-	return NULL;
+		return;
+	if (is_asked_for(replay, processes_at(replay->processes, process)))
+		replay->call_counts[count_kinds[event->call.call]]++;
 }
 
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
@@ -450,9 +455,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 
 	if (error)
 		return error;
-	error = count_call(replay, replay->threads.items[state->number].process, event);
-	if (error)
-		return error;
+	count_call(replay, replay->threads.items[state->number].process, event);
 	if (!event->call.has_arguments && !join_enter(replay, state, event))
 		return NULL;
 	return apply_call(replay, state, event);

@@ -74,10 +74,9 @@ static void on_released(void *context, const struct space_interval *interval, ui
 static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
 {
 	struct replay *replay = context;
-	struct observed *observed = malloc(sizeof(*observed));
+	struct observed *observed = arena_alloc(&replay->arena, 1, sizeof(*observed));
 
-	if (!observed || !vector_push(&replay->observed, observed)) {
-		free(observed);
+	if (!observed) {
 		replay->ledger.out_of_memory = true;
 		return false;
 	}
@@ -251,16 +250,12 @@ void replay_deinit(struct replay *replay)
 	vector_deinit(&replay->witness_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
-	for (size_t i = 0; i < replay->observed.count; i++)
-		free(replay->observed.items[i]);
-	vector_deinit(&replay->observed);
 	effect_order_destroy(replay->order);
 	mmt_error_destroy(replay->observer_error);
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
 	vector_deinit(&replay->holdings);
-	vector_deinit(&replay->call_counts);
 	losses_deinit(&replay->lost_calls);
 	losses_deinit(&replay->lost_dumps);
 	unwatched_deinit(&replay->unwatched);
@@ -325,13 +320,17 @@ static struct mmt_error *replay_comm(struct replay *replay, struct thread *threa
 /* One that lived when recording stopped has ended only as far as the events tell. */
 static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 {
-	const struct process *process = processes_at(replay->processes, index);
+	struct process *process = processes_at(replay->processes, index);
 	struct mmt_error *error;
 
 	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
 		return NULL;
 	error = replay_calls_credit_early(replay, index);
-	return error ? error : holdings_release(replay, process);
+	if (!error)
+		error = holdings_release(replay, process);
+	if (!error)
+		processes_let_go(replay->processes, process);
+	return error;
 }
 
 static struct mmt_error *replay_exit(struct replay *replay, const struct event *event)

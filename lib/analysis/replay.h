@@ -42,14 +42,8 @@ struct replay_watch {
 	void *context;
 };
 
-struct observed;
 struct kept_sample;
 struct thread_state;
-
-/* By enum mmt_event_count; those of the window. */
-struct call_counts {
-	uint64_t calls[MMT_COUNT_KINDS];
-};
 
 struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
@@ -71,7 +65,6 @@ struct replay {
 	struct effect_order *order; /* NULL: the recording has no lock events */
 	bool input_ended;	    /* all of it went into `order` */
 	uint32_t applying_thread;   /* number of the thread whose call the model is working on */
-	VECTOR(struct observed *) observed;
 	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
@@ -80,7 +73,7 @@ struct replay {
 	size_t early_count;	  /* of all processes together */
 
 	uint64_t first_ns, last_ns;
-	VECTOR(struct call_counts) call_counts; /* by process; those with none may be missing */
+	uint64_t call_counts[MMT_COUNT_KINDS]; /* of the window and of the processes asked for */
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, of no matter which process */
@@ -97,7 +90,7 @@ struct replay {
 	 */
 	struct map survivors;
 	bool releases_ended;
-	VECTOR(struct holdings *) holdings; /* by process; NULL: nothing is known yet */
+	VECTOR(struct kept_holdings) holdings; /* by process; those of which nothing is known may be missing */
 	struct arena arena;
 };
 

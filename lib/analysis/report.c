@@ -106,8 +106,8 @@ static void describe_check(const struct report *report, struct space_check check
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
-	const struct holdings *holdings = holdings_of(&report->replay, process);
-	const struct held_bytes *now = &holdings->now, *ended = &holdings->ended;
+	const struct holdings holdings = holdings_of(&report->replay, process);
+	const struct held_bytes *now = &holdings.now, *ended = &holdings.ended;
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -131,11 +131,11 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	report->result.younger_bytes += now->younger;
 	if (process->borrows_space)
 		return NULL;
-	described->unknown_bytes = holdings->counts.unknown_bytes;
-	described->repaired_bytes = holdings->counts.repaired_bytes;
-	describe_check(report, holdings->check, described);
-	report->result.completeness.ambiguous_events += holdings->counts.ambiguous;
-	report->result.completeness.repaired_bytes += holdings->counts.repaired_bytes;
+	described->unknown_bytes = holdings.facts.unknown_bytes;
+	described->repaired_bytes = holdings.facts.repaired_bytes;
+	describe_check(report, holdings.facts.check, described);
+	report->result.completeness.ambiguous_events += holdings.facts.ambiguous;
+	report->result.completeness.repaired_bytes += holdings.facts.repaired_bytes;
 	return NULL;
 }
 
@@ -194,18 +194,6 @@ static const char *const *copy_texts(struct arena *arena, const char *const *tex
 	return copies;
 }
 
-static void count_calls(struct report *report)
-{
-	for (size_t i = 0; i < report->replay.call_counts.count; i++) {
-		const struct call_counts *counts = &report->replay.call_counts.items[i];
-
-		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
-			continue;
-		for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-			report->result.events[kind] += counts->calls[kind];
-	}
-}
-
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
 {
 	const struct reader_metadata *metadata = report->replay.metadata;
@@ -241,7 +229,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
-	count_calls(report);
+	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
 	return notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
 }
 

@@ -12,6 +12,11 @@ static bool has_done_anything(const struct thread_account *account)
 	return account->allocated_bytes || account->released_bytes;
 }
 
+static uint64_t unfreed_bytes(const struct thread_account *account)
+{
+	return account->allocated_bytes - account->freed_by_itself_bytes - account->freed_by_others_bytes;
+}
+
 static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
 					 struct mmt_thread_total *total)
 {
@@ -26,28 +31,25 @@ static struct mmt_error *describe_thread(const struct replay *replay, struct are
 	    .allocated_count = account->allocated_count,
 	    .freed_by_itself_bytes = account->freed_by_itself_bytes,
 	    .freed_by_others_bytes = account->freed_by_others_bytes,
-	    .unfreed_bytes = account->allocated_bytes - account->freed_by_itself_bytes - account->freed_by_others_bytes,
+	    .unfreed_bytes = unfreed_bytes(account),
 	    .unfreed_count = account->allocated_count - account->freed_count,
 	    .released_bytes = account->released_bytes,
 	};
 	return total->thread.name ? NULL : &error_no_memory;
 }
 
-/* With the place it came from, so that the matrix can be told after sorting. */
-struct numbered_total {
-	struct mmt_thread_total total;
-	size_t number;
-};
-
-static int compare_totals(const void *left, const void *right)
+/* Numbers of threads; `context`: the accounts. */
+static int compare_totals(const void *left, const void *right, void *context)
 {
-	const struct numbered_total *a = left, *b = right;
+	const struct thread_account *accounts = context;
+	uint32_t number = *(const uint32_t *)left, other = *(const uint32_t *)right;
+	const struct thread_account *a = &accounts[number], *b = &accounts[other];
 
-	if (a->total.unfreed_bytes != b->total.unfreed_bytes)
-		return a->total.unfreed_bytes < b->total.unfreed_bytes ? 1 : -1;
-	if (a->total.allocated_bytes != b->total.allocated_bytes)
-		return a->total.allocated_bytes < b->total.allocated_bytes ? 1 : -1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	if (unfreed_bytes(a) != unfreed_bytes(b))
+		return unfreed_bytes(a) < unfreed_bytes(b) ? 1 : -1;
+	if (a->allocated_bytes != b->allocated_bytes)
+		return a->allocated_bytes < b->allocated_bytes ? 1 : -1;
+	return number < other ? -1 : number > other;
 }
 
 static int compare_releases(const void *left, const void *right)
@@ -91,31 +93,33 @@ struct mmt_error *totals_of_threads(const struct replay *replay, const struct ro
 {
 	size_t count =
 	    replay->ledger.threads.count < replay->threads.count ? replay->ledger.threads.count : replay->threads.count;
-	CLEANUP(free) struct numbered_total *totals = calloc(count + 1, sizeof(*totals));
+	CLEANUP(free) uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
 	CLEANUP(free) size_t *places = calloc(replay->ledger.threads.count + 1, sizeof(*places));
-	struct mmt_thread_total *sorted = arena_alloc(arena, count, sizeof(*sorted));
+	struct mmt_thread_total *sorted;
 
-	if (!totals || !places || !sorted)
+	if (!numbers || !places)
 		return &error_no_memory;
 	for (size_t i = 0; i < replay->ledger.threads.count; i++)
 		places[i] = NO_PLACE;
 	for (size_t i = 0; i < count; i++) {
 		const struct process *process = processes_at(replay->processes, replay->threads.items[i].process);
-		struct numbered_total *total = &totals[report->thread_total_count];
-		struct mmt_error *error;
 
 		if (!has_done_anything(&replay->ledger.threads.items[i]) || !rows_selects(rows, process))
 			continue;
-		error = describe_thread(replay, arena, i, &total->total);
+		numbers[report->thread_total_count++] = (uint32_t)i;
+	}
+	if (report->thread_total_count)
+		qsort_r(numbers, report->thread_total_count, sizeof(*numbers), compare_totals,
+			replay->ledger.threads.items);
+	sorted = arena_alloc(arena, report->thread_total_count, sizeof(*sorted));
+	if (!sorted)
+		return &error_no_memory;
+	for (size_t i = 0; i < report->thread_total_count; i++) {
+		struct mmt_error *error = describe_thread(replay, arena, numbers[i], &sorted[i]);
+
 		if (error)
 			return error;
-		total->number = i;
-		report->thread_total_count++;
-	}
-	qsort(totals, report->thread_total_count, sizeof(*totals), compare_totals);
-	for (size_t i = 0; i < report->thread_total_count; i++) {
-		sorted[i] = totals[i].total;
-		places[totals[i].number] = i;
+		places[numbers[i]] = i;
 	}
 	report->thread_totals = sorted;
 	return list_releases(replay, places, arena, report);

@@ -9,16 +9,21 @@
 
 #define RECENT_THREADS 64
 
+/* Places of PIDs as Linux gives them, in pages of some of them; others are rare. */
+#define PAGED_PIDS (1u << 22)
+#define PAGE_PIDS 1024
+
 struct processes {
 	struct processes_options options;
-	VECTOR(struct process *) all;	       /* by index */
-	VECTOR(struct thread *) threads;       /* every one ever made */
-	struct map latest;		       /* pid -> index of its last process */
-	struct map live;		       /* tid -> struct thread * */
-	struct thread *recent[RECENT_THREADS]; /* by tid; may have ended */
-	struct map forked_from;		       /* index of a process -> index of the one that forked it */
+	VECTOR(struct process *) all;		  /* by index */
+	VECTOR(struct thread *) threads;	  /* every one ever made */
+	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its last process, plus 1 */
+	struct map latest_odd;			  /* the same of PIDs beyond */
+	struct map live;			  /* tid -> struct thread * */
+	struct thread *recent[RECENT_THREADS];	  /* by tid; may have ended */
 	struct process *undecided;	/* just forked: whether it shares or copies the space, its flags will tell */
 	VECTOR(struct space *) retired; /* empty; processes that have ended may still name them */
+	struct space *let_go;		/* empty: the space of those that were let go */
 	struct intern names;		/* 0 is "" */
 };
 
@@ -31,6 +36,11 @@ struct mmt_error *processes_create(const struct processes_options *options, stru
 		return &error_no_memory;
 	}
 	processes->options = *options;
+	if (space_create(NULL, options->page_bytes, &processes->let_go)) {
+		processes_destroy(processes);
+		return &error_no_memory;
+	}
+	space_exec(processes->let_go);
 	*processes_ret = processes;
 	return NULL;
 }
@@ -40,7 +50,7 @@ void processes_destroy(struct processes *processes)
 	if (!processes)
 		return;
 	for (size_t i = 0; i < processes->all.count; i++) {
-		if (!processes->all.items[i]->borrows_space)
+		if (!processes->all.items[i]->borrows_space && processes->all.items[i]->space != processes->let_go)
 			space_destroy(processes->all.items[i]->space);
 	}
 	for (size_t i = 0; i < processes->all.count; i++)
@@ -50,11 +60,13 @@ void processes_destroy(struct processes *processes)
 	for (size_t i = 0; i < processes->retired.count; i++)
 		space_destroy(processes->retired.items[i]);
 	vector_deinit(&processes->retired);
+	for (size_t i = 0; i < PAGED_PIDS / PAGE_PIDS; i++)
+		free(processes->latest[i]);
+	space_destroy(processes->let_go);
 	vector_deinit(&processes->all);
 	vector_deinit(&processes->threads);
-	map_deinit(&processes->latest);
+	map_deinit(&processes->latest_odd);
 	map_deinit(&processes->live);
-	map_deinit(&processes->forked_from);
 	intern_deinit(&processes->names);
 	free(processes);
 }
@@ -76,9 +88,31 @@ size_t processes_count(const struct processes *processes)
 
 struct process *processes_find(const struct processes *processes, int32_t pid)
 {
-	const uint64_t *index = map_get(&processes->latest, (uint32_t)pid);
+	uint32_t place = (uint32_t)pid;
+	const uint64_t *index;
 
+	if (place < PAGED_PIDS) {
+		const uint32_t *page = processes->latest[place / PAGE_PIDS];
+		uint32_t latest = page ? page[place % PAGE_PIDS] : 0;
+
+		return latest ? processes->all.items[latest - 1] : NULL;
+	}
+	index = map_get(&processes->latest_odd, place);
 	return index ? processes->all.items[*index] : NULL;
+}
+
+static bool put_latest(struct processes *processes, const struct process *process)
+{
+	uint32_t place = (uint32_t)process->pid;
+	uint32_t **page = place < PAGED_PIDS ? &processes->latest[place / PAGE_PIDS] : NULL;
+
+	if (!page)
+		return map_put(&processes->latest_odd, place, process->index);
+	if (!*page)
+		*page = calloc(PAGE_PIDS, sizeof(**page));
+	if (*page)
+		(*page)[place % PAGE_PIDS] = process->index + 1;
+	return *page;
 }
 
 static struct thread *find_live(struct processes *processes, int32_t tid)
@@ -140,23 +174,47 @@ static void leave_space(struct process *process)
 		return;
 	process->borrows_space = true;
 	heir->borrows_space = false;
+	heir->named_by_ended = process->named_by_ended;
+	process->named_by_ended = false;
+}
+
+/* It has ended and goes on naming the space that it used with others. */
+static void note_former(struct process *process)
+{
+	struct process *owner = process->next_sharer;
+
+	if (owner == process)
+		return;
+	while (owner->borrows_space && owner->next_sharer != process)
+		owner = owner->next_sharer;
+	if (owner->borrows_space)
+		owner = process;
+	owner->named_by_ended = true;
+}
+
+void processes_let_go(struct processes *processes, struct process *process)
+{
+	if (!process->ended || process->borrows_space || process->next_sharer != process || process->named_by_ended ||
+	    process == processes->undecided || process->space == processes->let_go)
+		return;
+	process->remains = space_remains(process->space);
+	space_destroy(process->space);
+	process->space = processes->let_go;
 }
 
 /* Something else happens: no flags will come, so the space was copied. */
 static struct mmt_error *settle_fork(struct processes *processes)
 {
 	struct process *process = processes->undecided;
-	const uint64_t *origin;
 
 	if (!process)
 		return NULL;
 	processes->undecided = NULL;
-	origin = map_get(&processes->forked_from, process->index);
 	leave_space(process);
 	/* The parent ended meanwhile, and its space is the child's already. */
 	if (!process->borrows_space)
 		return NULL;
-	return give_space(processes, process, processes->all.items[*origin]->space);
+	return give_space(processes, process, processes->all.items[process->forked_from]->space);
 }
 
 /* With a parent it shares that one's space. */
@@ -169,7 +227,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	if (!process)
 		return &error_no_memory;
 	process->next_sharer = process;
-	process->index = process->holder = (uint32_t)processes->all.count;
+	process->index = process->holder = process->forked_from = (uint32_t)processes->all.count;
 	process->pid = pid;
 	process->started_ns = time_ns;
 	process->ended_ns = UINT64_MAX;
@@ -190,7 +248,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	}
 	if (parent)
 		share_space(process, parent);
-	if (!map_put(&processes->latest, (uint32_t)pid, process->index))
+	if (!put_latest(processes, process))
 		return &error_no_memory;
 	*process_ret = process;
 	return NULL;
@@ -219,6 +277,7 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 
 static void end_process(struct process *process, uint64_t time_ns)
 {
+	note_former(process);
 	leave_space(process);
 	if (!process->borrows_space)
 		space_end(process->space, time_ns);
@@ -253,6 +312,8 @@ static void end_threads(struct processes *processes, const struct process *proce
 /* One that has left a space may still name it: who has it now? NULL: nobody. */
 static struct process *find_owner(const struct processes *processes, struct process *process)
 {
+	if (process->space == processes->let_go)
+		return NULL;
 	if (!process->borrows_space)
 		return process;
 	for (size_t i = 0; i < processes->all.count; i++) {
@@ -268,9 +329,15 @@ static struct process *find_owner(const struct processes *processes, struct proc
 static struct mmt_error *revive(struct processes *processes, struct process *process)
 {
 	struct process *owner = find_owner(processes, process);
+	bool let_go = process->space == processes->let_go;
+	struct mmt_error *error;
 
-	if (!owner)
-		return give_space(processes, process, NULL);
+	if (!owner) {
+		error = give_space(processes, process, NULL);
+		if (!error && let_go)
+			space_go_on(process->space, &process->remains);
+		return error;
+	}
 	if (owner != process)
 		share_space(process, owner);
 	return NULL;
@@ -365,8 +432,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 	error = add_process(processes, pid, parent, time_ns, process_ret);
 	if (error)
 		return error;
-	if (!map_put(&processes->forked_from, (*process_ret)->index, parent->index))
-		return &error_no_memory;
+	(*process_ret)->forked_from = parent->index;
 	(*process_ret)->program_ns = time_ns;
 	processes->undecided = *process_ret;
 	return NULL;
@@ -401,10 +467,8 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 /* vfork: the parent waits until the child needs its space no longer. */
 static void lend_space(const struct processes *processes, struct process *child, uint64_t clone_flags)
 {
-	const uint64_t *parent = map_get(&processes->forked_from, child->index);
-
-	if ((clone_flags & CLONE_VFORK) && parent)
-		child->holder = processes->all.items[*parent]->holder;
+	if (clone_flags & CLONE_VFORK)
+		child->holder = processes->all.items[child->forked_from]->holder;
 }
 
 struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags)
@@ -412,7 +476,6 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	struct thread *thread = find_live(processes, tid);
 	struct process *process = thread ? processes->all.items[thread->process] : NULL;
 	struct process *origin;
-	const uint64_t *index;
 
 	if (process && process == processes->undecided) {
 		if (!(clone_flags & CLONE_VM))
@@ -424,13 +487,16 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	if (!process || process->pid != tid || process->borrows_space || process->next_sharer != process ||
 	    !(clone_flags & CLONE_VM) || (clone_flags & CLONE_THREAD))
 		return NULL;
-	index = map_get(&processes->forked_from, process->index);
-	origin = index ? find_owner(processes, processes->all.items[*index]) : NULL;
-	if (!origin || origin->space == process->space)
+	origin = find_owner(processes, processes->all.items[process->forked_from]);
+	if (!origin || origin->space == process->space || origin->space == processes->let_go)
 		return NULL;
-	if (!vector_push(&processes->retired, process->space))
+	if (process->named_by_ended && !vector_push(&processes->retired, process->space))
 		return &error_no_memory;
-	space_release(process->space);
+	if (process->named_by_ended)
+		space_release(process->space);
+	else
+		space_destroy(process->space);
+	process->named_by_ended = false;
 	share_space(process, origin);
 	lend_space(processes, process, clone_flags);
 	return NULL;

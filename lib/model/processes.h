@@ -20,6 +20,7 @@ struct process {
 	bool recorded;  /* asked for or child of such: false for those only mentioned */
 	bool ended;
 	bool borrows_space; /* vfork, CLONE_VM: `space` belongs to another process */
+	bool named_by_ended; /* one that has ended names the same space, and borrowed it; told to its owner */
 	struct process *next_sharer; /* ring of the live processes that use `space`; itself when it is alone */
 	uint64_t started_ns, ended_ns; /* 0: before the recording; UINT64_MAX: alive at the end */
 	uint64_t program_ns; /* what it runs began: its fork, or exec; 0: before the recording */
@@ -27,8 +28,9 @@ struct process {
 	uint64_t live_threads;
 	struct space *space; /* never NULL */
 	uint32_t holder;     /* for processes_holder() */
+	uint32_t forked_from; /* index of the process that forked it; its own: not known */
+	struct space_remains remains; /* of the space that it had when it was let go */
 	uint32_t name; /* of its main thread: for processes_name() */
-	void *context; /* the caller's */
 };
 
 struct thread {
@@ -75,6 +77,13 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 /* task_newtask for a thread just announced by processes_fork(). */
 struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags) MMT_MUST_CHECK;
 struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns) MMT_MUST_CHECK;
+
+/*
+ * The process has ended and what was in its space has been released: nobody asks for it any more. Unless another one names
+ * that space too, it is freed, and the process names an empty one that is the same for all. Should it turn out to live, it
+ * gets a new one.
+ */
+void processes_let_go(struct processes *processes, struct process *process);
 
 /* Of a thread, or of a process by its main thread's. "" unknown. */
 const char *processes_name(const struct processes *processes, uint32_t name);

@@ -128,6 +128,18 @@ void space_release(struct space *space)
 	space->code_generation++;
 }
 
+struct space_remains space_remains(const struct space *space)
+{
+	return (struct space_remains){.code_generation = space->code_generation, .described = space->described};
+}
+
+void space_go_on(struct space *space, const struct space_remains *remains)
+{
+	space_release(space);
+	space->code_generation = remains->code_generation;
+	space->described = remains->described;
+}
+
 void space_exec(struct space *space)
 {
 	space_release(space);

@@ -241,6 +241,15 @@ size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *contex
  * last check found stays. */
 void space_release(struct space *space);
 
+/* What has to be known of a released space to go on as if it was still there, with another one that is new. */
+struct space_remains {
+	uint64_t code_generation;
+	bool described;
+};
+
+struct space_remains space_remains(const struct space *space);
+void space_go_on(struct space *space, const struct space_remains *remains);
+
 struct space_counts space_counts(const struct space *space);
 
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */

@@ -8,6 +8,9 @@
  * The account, one line for each stack in ascending order: name of its innermost function, bytes and number of what it
  * mapped, bytes and number of what was freed, bytes unfreed, most bytes unfreed at once; then the same sums as "total".
  *
+ * With --processes N the program has so many children too, one after the other: each maps something, which nothing
+ * tells the stack of, and exits. They are in the total alone.
+ *
  * With --program FILE the stacks lie in the code of that program, wherever its functions are, and nothing else names
  * them.
  */
@@ -34,10 +37,12 @@
 #define START_NS 4000000000000ULL
 #define JUMP_NS 3600000000000ULL
 #define STEP_NS_MAX 2000
+#define CHILD_NS 500000
+#define CHILDREN 1000000 /* their PIDs are above */
 #define ROUND_EVENTS 4000
 
 struct options {
-	uint64_t events, live, seed;
+	uint64_t events, live, seed, processes;
 	uint32_t stacks, depth, threads, dump_bytes;
 	bool bare_releases; /* without callchains, as mmtrace records them */
 	bool no_rounds;
@@ -258,6 +263,49 @@ static void unmap(struct generator *generator)
 	generator->slots[generator->live] = gone;
 }
 
+/* They get the parent's mappings and one of their own. */
+static void write_children(struct generator *generator)
+{
+	struct recording_builder *builder = generator->builder;
+
+	for (uint64_t i = 0; i < generator->options.processes; i++) {
+		int32_t pid = CHILDREN + (int32_t)i;
+		struct builder_call call = {
+		    .call = CALL_MMAP,
+		    .time_ns = generator->now_ns += CHILD_NS,
+		    .pid = pid,
+		    .tid = pid,
+		    .arguments = {0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0},
+		    .result = (int64_t)(FIRST_SLOT - PAGE),
+		};
+
+		builder_fork(builder, call.time_ns - 1, pid, pid, PID, PID);
+		builder_call(builder, &call);
+		builder_exit(builder, call.time_ns + 1, pid, pid);
+		grow(&generator->total, PAGE);
+		shrink(&generator->total, PAGE, true);
+		if (i % ROUND_EVENTS == 0)
+			builder_round(builder);
+	}
+	builder_round(builder);
+}
+
+/* The parent lives on: what has ended is nobody's any more. */
+static void write_residency(struct generator *generator)
+{
+	struct recording_residency residency = {0};
+	const struct process_residency parent = {.pid = PID};
+	struct buffer section;
+
+	buffer_init(&section, LIMIT_SECTION_BYTES);
+	if (!vector_push(&residency.processes, parent) || recording_residency_encode(&residency, &section) ||
+	    buffer_finish(&section))
+		abort();
+	builder_section(generator->builder, FEATURE_MMTRACE_RESIDENCY, section.data, section.size);
+	recording_residency_deinit(&residency);
+	buffer_deinit(&section);
+}
+
 static int compare_slots(const void *left, const void *right)
 {
 	const struct slot *a = left, *b = right;
@@ -357,7 +405,10 @@ static void generate(struct generator *generator)
 			unmap(generator);
 	}
 	write_round(generator);
+	write_children(generator);
 	write_snapshot(generator, SNAPSHOT_STOP);
+	if (options->processes)
+		write_residency(generator);
 	if (options->program)
 		program_image_write_build_id(&generator->image, generator->builder);
 	else
@@ -386,19 +437,13 @@ static uint64_t number(const char *text, uint64_t minimum, uint64_t maximum)
 static struct options read_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-	    {"events", required_argument, NULL, 'e'},
-	    {"live", required_argument, NULL, 'l'},
-	    {"stacks", required_argument, NULL, 's'},
-	    {"depth", required_argument, NULL, 'd'},
-	    {"threads", required_argument, NULL, 't'},
-	    {"seed", required_argument, NULL, 'r'},
-	    {"dumps", required_argument, NULL, 'b'},
-	    {"perf-map", required_argument, NULL, 'm'},
-	    {"clock-jump", required_argument, NULL, 'j'},
-	    {"bare-releases", no_argument, NULL, 'u'},
-	    {"no-rounds", no_argument, NULL, 'n'},
-	    {"program", required_argument, NULL, 'p'},
-	    {0},
+	    {"events", required_argument, NULL, 'e'},	  {"live", required_argument, NULL, 'l'},
+	    {"stacks", required_argument, NULL, 's'},	  {"depth", required_argument, NULL, 'd'},
+	    {"threads", required_argument, NULL, 't'},	  {"seed", required_argument, NULL, 'r'},
+	    {"dumps", required_argument, NULL, 'b'},	  {"perf-map", required_argument, NULL, 'm'},
+	    {"clock-jump", required_argument, NULL, 'j'}, {"bare-releases", no_argument, NULL, 'u'},
+	    {"no-rounds", no_argument, NULL, 'n'},	  {"program", required_argument, NULL, 'p'},
+	    {"processes", required_argument, NULL, 'c'},  {0},
 	};
 	struct options options = {.events = 10000, .live = 1000, .stacks = 100, .depth = 16, .threads = 4};
 	int option;
@@ -441,6 +486,9 @@ static struct options read_options(int argc, char **argv)
 		case 'p':
 			options.program = optarg;
 			break;
+		case 'c':
+			options.processes = number(optarg, 1, 1 << 21);
+			break;
 		default:
 			exit(2);
 		}
@@ -460,7 +508,8 @@ int main(int argc, char **argv)
 	if (!generator->options.path) {
 		fputs("Usage: generate-recording [--events N] [--live N] [--stacks N] [--depth N] [--threads N]\n"
 		      "                          [--seed N] [--dumps BYTES] [--bare-releases] [--no-rounds]\n"
-		      "                          [--clock-jump EVENTS] [--perf-map FILE] RECORDING >ACCOUNT\n",
+		      "                          [--clock-jump EVENTS] [--perf-map FILE] [--processes N] RECORDING "
+		      ">ACCOUNT\n",
 		      stderr);
 		return 2;
 	}

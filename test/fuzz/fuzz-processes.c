@@ -87,6 +87,19 @@ static struct mmt_error *rename_task(struct streams *streams, struct bytes *inpu
 		     : processes_comm(streams->processes, thread, exec ? "exec" : "comm", exec, streams->now_ns);
 }
 
+/* What has ended may be let go, as far as nobody else needs it. */
+static struct mmt_error *exit_task(struct streams *streams, int32_t pid, int32_t tid, bool let_go)
+{
+	struct mmt_error *error = processes_exit(streams->processes, pid, tid, streams->now_ns);
+	struct process *process = processes_find(streams->processes, pid);
+
+	if (error || !process || !process->ended || process->borrows_space || !let_go)
+		return error;
+	space_release(process->space);
+	processes_let_go(streams->processes, process);
+	return NULL;
+}
+
 static struct mmt_error *apply_call(struct streams *streams, struct bytes *input, uint8_t shape)
 {
 	int32_t pid = take_number(input), tid = take_number(input);
@@ -132,7 +145,7 @@ static struct mmt_error *step(struct streams *streams, struct bytes *input)
 		return new_task(streams, input, shape);
 	case 3:
 		pid = take_number(input);
-		return processes_exit(streams->processes, pid, shape & 1 ? take_number(input) : pid, streams->now_ns);
+		return exit_task(streams, pid, shape & 1 ? take_number(input) : pid, shape & 2);
 	case 4:
 		return rename_task(streams, input, shape & 1);
 	case 5:
@@ -158,7 +171,9 @@ static void check_sharers(const struct streams *streams, const struct process *p
 	for (uint32_t i = 0; !process->borrows_space && i < process->index; i++) {
 		const struct process *other = processes_at(streams->processes, i);
 
-		require(other->borrows_space || other->space != process->space, "a space has two owners");
+		require(other->borrows_space || other->space != process->space ||
+			    (process->ended && other->ended && !space_next(process->space, 0)),
+			"a space has two owners");
 	}
 }
 

@@ -50,6 +50,20 @@ same diff "$(peak diff "$directory/100000" "$directory/100000")" "$(peak diff "$
 
 # The sanitizers have memory of their own beside each piece.
 if [ "$room" = 2048 ]; then
+	# A report names each process and thread: so much is left of one that has ended, and no more.
+	left=800
+	for processes in 100000 200000; do
+		"$BUILD/test/generate-recording" --events 100 --live 10 --processes $processes "$directory/ended$processes" >/dev/null
+	done
+	few=$(peak report "$directory/ended100000") many=$(peak report "$directory/ended200000")
+	bytes=$(((many - few) * 1024 / 100000))
+	echo "100000 and 200000 processes that ended: $few and $many KiB, $bytes bytes for each"
+	[ "$bytes" -lt "$left" ] || {
+		echo "processes that ended take too much memory"
+		failed=1
+	}
+	rm "$directory/ended100000" "$directory/ended200000"
+
 	"$BUILD/test/generate-recording" --events 300000 --live 100000 --stacks 10000 --depth 30 "$directory/live" >/dev/null
 	kibibytes=$(peak report "$directory/live")
 	echo "100000 live mappings and 10000 stacks of 30 frames: $kibibytes KiB"

@@ -255,6 +255,66 @@ START_TEST(thread_nothing_told_of_brings_its_process_back)
 }
 END_TEST
 
+START_TEST(what_is_let_go_leaves_no_space)
+{
+	struct process *first, *second;
+	uint64_t generation;
+
+	fork_task(200, 200, 100, 100, 0, 10);
+	fork_task(201, 201, 100, 100, 0, 10);
+	map(200, 10, 11);
+	exit_task(200, 200, 12);
+	exit_task(201, 201, 12);
+	first = processes_find(processes, 200);
+	second = processes_find(processes, 201);
+	ck_assert_ptr_ne(first->space, second->space);
+	space_exec(first->space);
+	generation = space_code_generation(first->space);
+	processes_let_go(processes, first);
+	processes_let_go(processes, second);
+	ck_assert_ptr_eq(first->space, second->space);
+	ck_assert_ptr_null(space_next(first->space, 0));
+	/* One that is back has a space of its own, of which as much is known as of the other one. */
+	thread_of(200, 205);
+	ck_assert(!first->ended);
+	ck_assert_ptr_ne(first->space, second->space);
+	ck_assert(space_is_described(first->space));
+	ck_assert_uint_ge(space_code_generation(first->space), generation);
+	map(200, 30, 13);
+	ck_assert_uint_eq(space_counts(first->space).mapped_bytes, PAGE);
+	ck_assert_ptr_null(space_next(second->space, 0));
+	thread_of(201, 206);
+	ck_assert(!space_is_described(second->space));
+}
+END_TEST
+
+START_TEST(a_space_that_others_name_is_not_let_go)
+{
+	struct process *child, *parent = processes_find(processes, 100);
+
+	/* Alive. */
+	processes_let_go(processes, parent);
+	thread_of(100, 100);
+	map(100, 10, 5);
+	/* The child owns it when the parent ends, and the parent names it still. */
+	fork_task(200, 200, 100, 100, CLONE_VM, 10);
+	child = processes_find(processes, 200);
+	exit_task(100, 100, 12);
+	processes_let_go(processes, parent);
+	ck_assert_ptr_eq(child->space, parent->space);
+	ck_assert_ptr_nonnull(space_find(child->space, 10 * PAGE));
+	exit_task(200, 200, 13);
+	processes_let_go(processes, child);
+	ck_assert_ptr_eq(child->space, parent->space);
+	ck_assert_ptr_nonnull(space_find(parent->space, 10 * PAGE));
+	/* Either of them may be back. */
+	thread_of(100, 105);
+	ck_assert_ptr_eq(child->space, parent->space);
+	map(100, 30, 14);
+	ck_assert_ptr_nonnull(space_find(child->space, 30 * PAGE));
+}
+END_TEST
+
 START_TEST(posix_spawn_maps_in_the_parent_until_the_child_execs)
 {
 	struct process *child, *parent = processes_find(processes, 100);
@@ -534,6 +594,8 @@ int main(void)
 	tcase_add_test(life, exec_from_a_thread_ends_the_others);
 	tcase_add_test(life, pid_used_again_is_another_process);
 	tcase_add_test(life, thread_nothing_told_of_brings_its_process_back);
+	tcase_add_test(life, what_is_let_go_leaves_no_space);
+	tcase_add_test(life, a_space_that_others_name_is_not_let_go);
 	tcase_add_test(life, posix_spawn_maps_in_the_parent_until_the_child_execs);
 	tcase_add_test(life, vfork_that_only_exits_leaves_the_space_alone);
 	tcase_add_test(life, clone_vm_shares_in_both_directions);
