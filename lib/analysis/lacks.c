@@ -160,23 +160,34 @@ static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct
 			 runtime->whole_stacks);
 }
 
-/* Where records of mappings may be lost a program without any is not known to be such a one. */
-static void find_unwatched_programs(const struct replay *replay, struct lacks *lacks)
+/*
+ * No more is known than that a program was executed and that the events of its thread ended before its first mapping.
+ * Where records were lost, that mapping may have been among them.
+ */
+static void find_unwatched_programs(const struct replay *replay, const struct mmt_completeness *completeness,
+				    struct lacks *lacks)
 {
-	const struct unwatched *unwatched = &replay->unwatched;
+	struct unwatched_count count = unwatched_count(&replay->unwatched);
+	bool lossy = completeness->lost_events || completeness->damaged || replay->lost_events;
+	const char *name;
 
-	if (!unwatched->count || replay->lost_events)
+	if (!count.programs)
 		return;
-	if (unwatched->count == 1)
-		add_lack(lacks,
-			 "what the program %s did is not in the recording: the kernel does not let threads be recorded "
-			 "that get the rights of another user (set-user-ID); record with --scope cpus",
-			 processes_name(replay->processes, unwatched->first_name));
+	name = processes_name(replay->processes, count.name);
+	if (count.programs == 1)
+		add_lack(
+		    lacks,
+		    "what the program %s did is not in the recording: %sit got the rights of another user or group "
+		    "(set-user-ID, set-group-ID), with which the kernel lets no thread be recorded (--scope cpus "
+		    "records it), or it ended before it was loaded",
+		    name, lossy ? "its records may be among those that were lost, or " : "");
 	else
-		add_lack(lacks,
-			 "what %" PRIu64 " programs (%s and others) did is not in the recording: the kernel does not let "
-			 "threads be recorded that get the rights of another user (set-user-ID); record with --scope cpus",
-			 unwatched->count, processes_name(replay->processes, unwatched->first_name));
+		add_lack(
+		    lacks,
+		    "what %" PRIu64 " programs (%s and others) did is not in the recording: %sthey got the rights "
+		    "of another user or group (set-user-ID, set-group-ID), with which the kernel lets no thread be "
+		    "recorded (--scope cpus records them), or they ended before they were loaded",
+		    count.programs, name, lossy ? "their records may be among those that were lost, or " : "");
 }
 
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
@@ -294,7 +305,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	if (replay->calls_without_entry)
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			 replay->calls_without_entry);
-	find_unwatched_programs(replay, &lacks);
+	find_unwatched_programs(replay, completeness, &lacks);
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);
 	find_poor_debug_information(replay, &lacks);

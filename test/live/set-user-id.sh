@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A program that gives its thread the rights of another user: the kernel ends the events of the thread, which is said; those
-# of CPUs go on.
+# A program that gives its thread the rights of another user or group: the kernel ends the events of the thread, which is
+# said; those of CPUs go on.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -27,6 +27,14 @@ grep -q 'note: what the program others-rights did is not in the recording' repor
 record_program cpus
 expect_json '.completeness.lacks | all(contains("others-rights") | not)'
 expect_true_report
+expect_workload_answer no
+
+# The rights of another group are enough.
+chgrp 1 others-rights && chmod 2755 others-rights || fail "no set-group-ID program"
+record_program threads
+expect_json '.completeness.lacks | map(select(contains("others-rights") and contains("set-group-ID"))) | length == 1'
+record_program cpus
+expect_json '.completeness.lacks | all(contains("others-rights") | not)'
 expect_workload_answer no
 
 # One that gives nobody any right is recorded in both ways.
