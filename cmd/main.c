@@ -11,6 +11,7 @@
 #include "help.h"
 #include "message.h"
 #include "pager.h"
+#include "stop-signals.h"
 #include "values.h"
 
 #define LARGE_BLOCK_BYTES (1 << 20)
@@ -103,19 +104,6 @@ static int run(int argc, char **argv)
 	return command->run(command, argc - 1, argv + 1);
 }
 
-static void pass_over(int number)
-{
-	(void)number;
-}
-
-/* No SIG_IGN, which other programs would inherit. */
-static void survive(int number)
-{
-	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
-
-	(void)sigaction(number, &action, NULL);
-}
-
 /* Tables that grow are moved by the kernel, not copied, and leave no holes behind: a report's memory is what it uses.
  */
 static void keep_memory_whole(void)
@@ -129,9 +117,9 @@ int main(int argc, char **argv)
 
 	keep_memory_whole();
 	/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. */
-	survive(SIGUSR1);
+	stop_signals_survive(SIGUSR1);
 	/* A file that may not grow is one that cannot be written: names need not be kept, other failures are told. */
-	survive(SIGXFSZ);
+	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
 	status = run(argc, argv);
 	/* Commands with much output have finished it already; this finds failures of the others. */

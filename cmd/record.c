@@ -178,24 +178,6 @@ static int exit_status(const struct mmt_record_options *options, const struct mm
 	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
 }
 
-static void ignore_signal(int number)
-{
-	(void)number;
-}
-
-/*
- * A file that reaches the limit of its size, or a pipe that nobody reads any more, is then a write that fails, as on a
- * full disk. A handler rather than
- * SIG_IGN, which the command would inherit.
- */
-static void survive_signal(int number)
-{
-	struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
-
-	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-		sigaction(number, &action, NULL);
-}
-
 /* Said, and the status a shell would give for a command it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
@@ -262,8 +244,8 @@ static int record(const struct command *command, struct record_arguments *argume
 		message(command, "cannot prepare for signals: %s", strerror(errno));
 		return EXIT_UNUSABLE;
 	}
-	survive_signal(SIGXFSZ);
-	survive_signal(SIGPIPE);
+	/* A pipe that nobody reads any more is then a write that fails, as on a full disk. */
+	stop_signals_survive(SIGPIPE);
 	error = mmt_record(options, &summary, &write_error);
 	clear_progress(&context);
 	free(command_line);

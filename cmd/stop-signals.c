@@ -68,6 +68,20 @@ int stop_signals_marks(void)
 	return sigaction(SIGUSR1, &action, NULL) == 0 ? ends[0] : -1;
 }
 
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+/* No SIG_IGN, which other programs would inherit. */
+void stop_signals_survive(int number)
+{
+	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART}, before;
+
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		(void)sigaction(number, &action, NULL);
+}
+
 int stop_signals_number(int stop_fd)
 {
 	char number = 0;

@@ -12,6 +12,12 @@ int stop_signals_catch(void);
 /* From now on SIGUSR1 puts its time into the returned descriptor, which does not block. -1 and errno on failure. */
 int stop_signals_marks(void);
 
+/*
+ * From now on the signal does nothing. One that was ignored stays so, for a command started later too, which has the
+ * default action otherwise.
+ */
+void stop_signals_survive(int number);
+
 /* The signal that made it so: the first. */
 int stop_signals_number(int stop_fd);
 
