@@ -73,7 +73,12 @@ void generating_program_open(struct generating_program *program, bool at_end)
 static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 {
 	const struct code_range *range = NULL;
+	size_t before = program->ranges.count;
 
+	if (!program->tidy_position) {
+		program->tidied = 0;
+		program->tidied_in_vain = false;
+	}
 	for (size_t i = 0; program->maps >= 0 && i < TIDY_STEP_RANGES; i++) {
 		uint64_t start = program->tidy_position, end;
 		enum mapped_kind kind;
@@ -88,11 +93,13 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 			return false;
 		program->tidy_position = end;
 	}
+	program->tidied += before > program->ranges.count ? before - program->ranges.count : 0;
 	program->tidy_ns = clock_now_ns() + TIDY_STEP_NS;
 	if (range)
 		return true;
 	/* Where it was worth the time it is done again as soon as there is need. */
 	program->tidy_position = 0;
+	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
 	if (program->ranges.count >= TIDY_FROM)
 		program->tidy_ns += TIDY_INTERVAL_NS;
 	return true;
@@ -106,7 +113,8 @@ bool generating_program_tidy(struct generating_program *program, int64_t *spent_
 	if (program->ended || program->ranges.count < TIDY_FROM)
 		return true;
 	now_ns = clock_now_ns();
-	if (now_ns < program->tidy_ns)
+	/* What a ring holds is told of at once: while that is more than there is room for, steps do not wait. */
+	if (now_ns < program->tidy_ns && (program->ranges.count < CODE_RANGES_MAX || program->tidied_in_vain))
 		return true;
 	begin_ns = clock_thread_ns();
 	if (!program->opened)

@@ -13,7 +13,8 @@
 
 #define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges it begins to look for room */
 #define TIDY_STEP_RANGES 256		    /* it looks at in one step: the rings fill meanwhile */
-#define TIDY_STEP_NS 1000000ULL		    /* from one step to the next, at least */
+#define TIDY_WORTH_RANGES 2048		    /* where fewer are gone of all, looking at once again is in vain */
+#define TIDY_STEP_NS 1000000ULL		    /* from one step to the next, at least, while there is room */
 #define TIDY_INTERVAL_NS 1000000000ULL	    /* after all were looked at and there is no more room than before */
 
 struct generating_program {
@@ -33,6 +34,8 @@ struct generating_program {
 	uint64_t position;	/* up to where they were read last */
 	uint64_t tidy_ns;	/* its ranges are not looked through before, to find room for others */
 	uint64_t tidy_position; /* up to where they were, this time */
+	size_t tidied;		/* so many were not there any more, this time */
+	bool tidied_in_vain;	/* they were all looked at, and that was hardly any */
 };
 
 void generating_program_init(struct generating_program *program, pid_t pid);

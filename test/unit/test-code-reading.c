@@ -232,6 +232,26 @@ START_TEST(room_is_looked_for_in_steps)
 }
 END_TEST
 
+/* Of a full ring many places are told of in no time: none is lost while there are not too many at once. */
+START_TEST(many_places_within_a_moment)
+{
+	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
+	uint8_t *code = mmap(NULL, 4 * stay * page_bytes, DATA, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ck_assert_ptr_ne(code, MAP_FAILED);
+	for (size_t i = 0; i < stay; i++) {
+		ck_assert_int_eq(mprotect(code + 4 * i * page_bytes, page_bytes, PROT_EXEC), 0);
+		note(getpid(), code + 4 * i * page_bytes, 1);
+	}
+	for (size_t i = 0; i < gone; i++) {
+		recorder.generated.spent_ns = 0;
+		note(getpid(), code + (4 * i + 2) * page_bytes, 1);
+	}
+	ck_assert(!recorder.generated.programs.items[0].ranges.cut);
+	ck_assert_uint_ge(recorder.generated.programs.items[0].ranges.count, stay);
+}
+END_TEST
+
 /* What could not be noted is said, unless a snapshot has brought it since. */
 START_TEST(too_many_places)
 {
@@ -495,6 +515,7 @@ int main(void)
 	tcase_add_test(tests, what_gives_way_to_nothing_else);
 	tcase_add_test(tests, looking_for_room_is_paid_for);
 	tcase_add_test(tests, room_is_looked_for_in_steps);
+	tcase_add_test(tests, many_places_within_a_moment);
 	tcase_add_test(tests, what_was_executed_before_gives_way);
 	tcase_add_test(tests, ended_programs_are_forgotten);
 	tcase_add_test(tests, ended_programs_that_are_known);
