@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -365,6 +366,7 @@ START_TEST(nothing_can_be_written)
 	struct name_cache_key key = make_key(7), other = make_key(8);
 	struct name_cache *cache = open_cache();
 	char path[TEMPORARY_PATH_SIZE + 160];
+	struct stat status;
 
 	keep(cache, &key, "content", 7);
 	name_cache_close(cache);
@@ -384,6 +386,11 @@ START_TEST(nothing_can_be_written)
 	ck_assert_int_eq(chmod(directory, 0500), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(12345), 0);
+	if (getuid() == 0 && stat(directory, &status) < 0 && errno == EACCES) {
+		ck_assert_int_eq(seteuid(0), 0);
+		puts("TMPDIR is below a directory of root alone: nothing_can_be_written is not tested");
+		return;
+	}
 	cache = open_cache();
 	ck_assert_ptr_nonnull(cache);
 	ck_assert(has(cache, &key, "content"));
