@@ -67,7 +67,13 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 
 	if (fd < 0)
 		return error_system(errno, "cannot open %s", directory);
-	if (fstat(fd, &status) < 0 || status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
+	if (fstat(fd, &status) < 0) {
+		struct mmt_error *error = error_system(errno, "cannot look at %s", directory);
+
+		close(fd);
+		return error;
+	}
+	if (status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
 		close(fd);
 		return error_create(MMT_ERROR_PERMISSION, "%s is not used: %s", directory,
 				    status.st_uid != owner ? NOT_ROOTS : "others than root can write there");
