@@ -86,8 +86,9 @@ struct mmt_error *compressor_frame_within(struct compressor *compressor, const v
 struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size, struct buffer *buffer)
 {
 	bool fits;
+	struct mmt_error *error = compressor_frame_within(compressor, data, size, SIZE_MAX, buffer, &fits);
 
-	return compressor_frame_within(compressor, data, size, SIZE_MAX, buffer, &fits);
+	return error || fits ? error : error_create(MMT_ERROR_SYSTEM, "zstd: a frame is larger than its bound");
 }
 
 struct mmt_error *decompressor_create(struct decompressor **decompressor_ret)
