@@ -41,6 +41,7 @@ struct section {
 struct lane {
 	struct buffer pending; /* whole records, not compressed yet */
 	size_t frame_bytes;    /* so many make a frame, for now */
+	bool joined;	       /* records of other lanes are among them */
 };
 
 struct writer {

@@ -260,6 +260,7 @@ static void clear_lane(struct writer *writer, struct lane *lane)
 {
 	size_t capacity = 0;
 
+	lane->joined = false;
 	writer->pending_bytes -= lane->pending.size;
 	buffer_clear(&lane->pending);
 	for (unsigned i = 0; i < WRITER_LANES; i++)
@@ -279,8 +280,8 @@ static struct mmt_error *emit_lane(struct writer *writer, struct lane *lane)
 	if (!size)
 		return NULL;
 	error = emit_records(writer, lane->pending.data, size);
-	/* What is not compressed is as well written in small pieces. */
-	if (!writer->plain)
+	/* What is not compressed is as well written in small pieces; of its own records others tell nothing. */
+	if (!writer->plain && !lane->joined)
 		lane->frame_bytes = writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
 	clear_lane(writer, lane);
 	return error;
@@ -302,6 +303,7 @@ static struct mmt_error *join_small_lanes(struct writer *writer)
 			first = lane;
 			continue;
 		}
+		first->joined = true;
 		buffer_put(&first->pending, lane->pending.data, size);
 		error = buffer_finish(&first->pending);
 		writer->pending_bytes += size;

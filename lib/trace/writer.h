@@ -57,11 +57,11 @@ struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 /*
  * Records lie in frames with others of their lane, in the order in which they come: next to one of the same event,
  * nothing of a record may be new but its time. Records of one event must not take turns between lanes. LANE_OTHERS:
- * what is not frequent.
+ * what is no sample, and whatever is written in the order of time.
  */
 enum { LANE_OTHERS, LANE_EVENTS, WRITER_LANES = 32 };
 
-/* Of the samples of an event with this number. */
+/* Of the samples of an event with this number; some share one where there are more than 31 events. */
 unsigned writer_event_lane(size_t number);
 
 /* Whole records, one or many, 8-aligned in size. Buffered; compressed into frames. */

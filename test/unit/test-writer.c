@@ -233,6 +233,41 @@ START_TEST(of_records_that_repeat_little_more_than_times_is_written)
 }
 END_TEST
 
+/* Little of several lanes, which share a frame that does not fit into a record. */
+START_TEST(joined_lanes_teach_no_frame_size)
+{
+	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
+	char path[TEMPORARY_PATH_SIZE];
+	uint64_t body[STACK_BYTES / 8], state = 1;
+	struct writer *writer;
+
+	temporary_name(path);
+	ck_assert_ptr_null(writer_create(path, &writer));
+	writer_replace(writer);
+	ck_assert_ptr_null(writer_start(writer));
+	writer->lanes[LANE_OTHERS].frame_bytes = FRAME_BYTES;
+	for (unsigned i = 0; i < 4 * (JOINED_BYTES / STACK_BYTES - 1); i++) {
+		for (size_t word = 0; word < STACK_BYTES / 8; word++)
+			body[word] = state = (state + 1) * 6364136223846793005ULL;
+		memcpy(body, &header, sizeof(header));
+		ck_assert_ptr_null(writer_append(writer, i % 4, body, sizeof(body)));
+	}
+	ck_assert_ptr_null(writer_end_round(writer));
+	ck_assert_uint_eq(writer->lanes[LANE_OTHERS].frame_bytes, FRAME_BYTES);
+	/* Its own teach it again. */
+	for (unsigned i = 0; i < 4 * JOINED_BYTES / STACK_BYTES; i++) {
+		for (size_t word = 0; word < STACK_BYTES / 8; word++)
+			body[word] = state = (state + 1) * 6364136223846793005ULL;
+		memcpy(body, &header, sizeof(header));
+		ck_assert_ptr_null(writer_append(writer, LANE_OTHERS, body, sizeof(body)));
+	}
+	ck_assert_ptr_null(writer_end_round(writer));
+	ck_assert_uint_lt(writer->lanes[LANE_OTHERS].frame_bytes, FRAME_BYTES);
+	ck_assert_ptr_null(writer_finish(writer));
+	writer_destroy(writer);
+}
+END_TEST
+
 /* What a killed recorder leaves has all rings up to the same time. */
 static void expect_whole_round(bool plain, size_t bytes)
 {
@@ -330,6 +365,7 @@ int main(void)
 	tcase_add_test(tests, stacks_that_do_not_repeat_are_in_small_frames);
 	tcase_add_test(tests, lanes_have_frames_of_their_own);
 	tcase_add_test(tests, of_records_that_repeat_little_more_than_times_is_written);
+	tcase_add_test(tests, joined_lanes_teach_no_frame_size);
 	tcase_add_test(tests, rounds_are_written_as_a_whole);
 	tcase_add_test(tests, hidden_parts_are_zero);
 	tcase_add_test(tests, hidden_parts_outside_are_refused);
