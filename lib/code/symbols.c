@@ -59,9 +59,30 @@ struct symbols {
 	size_t kept_count; /* of `known` */
 };
 
+/* Only by the build-id, which is compared. */
+static int find_by_build_id(Dwfl_Module *module, char **path_ret)
+{
+	const unsigned char *id;
+	GElf_Addr address;
+
+	if (dwfl_module_build_id(module, &id, &address) <= 0)
+		return -1;
+	return dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, path_ret);
+}
+
+/* libdwfl would look for a file that is named after the program in the working directory, too, where it can be anything:
+ * a file of another program, or a FIFO that is opened for ever. */
+static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
+		      const char *link, GElf_Word checksum, char **path_ret)
+{
+	if (!path || *path != '/')
+		return find_by_build_id(module, path_ret);
+	return dwfl_standard_find_debuginfo(module, user, name, base, path, link, checksum, path_ret);
+}
+
 static const Dwfl_Callbacks dwfl_callbacks = {
     .find_elf = dwfl_build_id_find_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = find_debug,
     .section_address = dwfl_offline_section_address,
 };
 
@@ -362,8 +383,8 @@ static bool has_same_addresses(const struct symbols *symbols)
 	return false;
 }
 
-/* The separate file, as libdwfl finds it; -1: none. Not by the module itself, which would keep it, to expand it in
- * memory. */
+/* The separate file with the program's build-id; -1: none, or only libdwfl finds it, by name or on a server. Not by the
+ * module itself, which would keep it, to expand it in memory. */
 static int find_separate(const struct symbols *symbols, char **path_ret)
 {
 	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
@@ -376,10 +397,8 @@ static int find_separate(const struct symbols *symbols, char **path_ret)
 	if (dwfl && bytes)
 		module = dwfl_report_offline_memory(dwfl, "", "", bytes, size);
 	if (module) {
-		void *user = NULL;
-
 		dwfl_report_end(dwfl, NULL, NULL);
-		fd = dwfl_standard_find_debuginfo(module, &user, "", 0, "", NULL, 0, path_ret);
+		fd = find_by_build_id(module, path_ret);
 	}
 	dwfl_end(dwfl);
 	return fd;

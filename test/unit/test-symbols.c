@@ -4,9 +4,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "code/program.h"
 #include "support/run-suite.h"
+#include "support/temporary.h"
 
 #define SYMBOLS 60000
 #define NAME_BYTES (8u << 20)
@@ -134,6 +137,35 @@ START_TEST(c_library_inside)
 }
 END_TEST
 
+/* What lies in the working directory is not looked at: to open a FIFO, even to read it, takes until somebody writes. */
+START_TEST(working_directory_has_no_names)
+{
+	struct program_file *file = calloc(1, sizeof(*file));
+	struct program_frame frames[PROGRAM_INLINE_MAX];
+	char directory[TEMPORARY_PATH_SIZE];
+	struct programs *programs = NULL;
+	struct program *program = NULL;
+
+	alarm(60); /* opened, a FIFO would take as long as the tests may */
+	temporary_directory(directory);
+	ck_assert_int_eq(chdir(directory), 0);
+	ck_assert_int_eq(mkfifo(".debug", 0600), 0);
+	ck_assert_int_eq(mkfifo("[vdso].debug", 0600), 0);
+	describe_file(file);
+	strcpy(file->strings + 1, "name");
+	file->symbols[1] = (Elf64_Sym){.st_name = 1,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				       .st_shndx = SECTION_CODE,
+				       .st_value = CODE_ADDRESS,
+				       .st_size = 16};
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_open_content(programs, "[vdso]", file, sizeof(*file), NULL, 0, &program));
+	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
+	ck_assert_str_eq(frames[0].function, "name");
+	programs_destroy(programs);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("symbols");
@@ -141,6 +173,7 @@ int main(void)
 
 	tcase_add_test(tests, long_names_that_overlap);
 	tcase_add_test(tests, c_library_inside);
+	tcase_add_test(tests, working_directory_has_no_names);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
