@@ -96,13 +96,30 @@ START_TEST(long_names_that_overlap)
 }
 END_TEST
 
+/* With one function, of 16 bytes. */
+static struct program *open_with_function(struct program_file *file, const char *path, const char *name,
+					  struct programs **programs_ret)
+{
+	struct program *program = NULL;
+
+	strcpy(file->strings + 1, name);
+	file->symbols[1] = (Elf64_Sym){.st_name = 1,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				       .st_shndx = SECTION_CODE,
+				       .st_value = CODE_ADDRESS,
+				       .st_size = 16};
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, programs_ret));
+	ck_assert_ptr_null(programs_open_content(*programs_ret, path, file, sizeof(*file), NULL, 0, &program));
+	return program;
+}
+
 /* What a function of a static program is that is called `name`: its code is a call and, if so, a system call. */
 static enum code_stub stub_of(const char *name, bool has_system_call)
 {
 	static const uint8_t call[] = {0xff, 0xd0}, exit_thread[] = {0xb8, 60, 0, 0, 0, 0x0f, 0x05};
 	struct program_file *file = calloc(1, sizeof(*file));
 	struct programs *programs = NULL;
-	struct program *program = NULL;
+	struct program *program;
 	enum code_stub stub;
 
 	describe_file(file);
@@ -111,14 +128,7 @@ static enum code_stub stub_of(const char *name, bool has_system_call)
 		memcpy(file->code + sizeof(call), exit_thread, sizeof(exit_thread));
 	/* That of the next function does not count. */
 	memcpy(file->code + 16, exit_thread, sizeof(exit_thread));
-	strcpy(file->strings + 1, name);
-	file->symbols[1] = (Elf64_Sym){.st_name = 1,
-				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-				       .st_shndx = SECTION_CODE,
-				       .st_value = CODE_ADDRESS,
-				       .st_size = 16};
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	ck_assert_ptr_null(programs_open_content(programs, "/static", file, sizeof(*file), NULL, 0, &program));
+	program = open_with_function(file, "/static", name, &programs);
 	stub = program_stub(program, CODE_ADDRESS + sizeof(call), true);
 	programs_destroy(programs);
 	return stub;
@@ -144,7 +154,7 @@ START_TEST(working_directory_has_no_names)
 	struct program_frame frames[PROGRAM_INLINE_MAX];
 	char directory[TEMPORARY_PATH_SIZE];
 	struct programs *programs = NULL;
-	struct program *program = NULL;
+	struct program *program;
 
 	alarm(60); /* opened, a FIFO would take as long as the tests may */
 	temporary_directory(directory);
@@ -152,14 +162,7 @@ START_TEST(working_directory_has_no_names)
 	ck_assert_int_eq(mkfifo(".debug", 0600), 0);
 	ck_assert_int_eq(mkfifo("[vdso].debug", 0600), 0);
 	describe_file(file);
-	strcpy(file->strings + 1, "name");
-	file->symbols[1] = (Elf64_Sym){.st_name = 1,
-				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-				       .st_shndx = SECTION_CODE,
-				       .st_value = CODE_ADDRESS,
-				       .st_size = 16};
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
-	ck_assert_ptr_null(programs_open_content(programs, "[vdso]", file, sizeof(*file), NULL, 0, &program));
+	program = open_with_function(file, "[vdso]", "name", &programs);
 	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
 	ck_assert_str_eq(frames[0].function, "name");
 	programs_destroy(programs);
