@@ -23,7 +23,7 @@ struct reading {
 	struct recorder *recorder;
 	pid_t pid;
 	enum snapshot_kind kind;
-	uint64_t begin_ns;	       /* what is read is of the program of this time, or of a later one */
+	uint64_t begin_ns;	       /* before the opening: what is read is of the program of this time, or later */
 	struct process_ranges *ranges; /* NULL but at the stop */
 	struct buffer record;
 	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
@@ -193,7 +193,7 @@ static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAM
 
 static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NAME_BYTES])
 {
-	struct mmt_error *error = append_part(reading, name, clock_now_ns(), SNAPSHOT_PART_BEGIN);
+	struct mmt_error *error = append_part(reading, name, reading->begin_ns, SNAPSHOT_PART_BEGIN);
 
 	if (!error)
 		error = read_maps(reading, fd);
@@ -222,7 +222,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;
 	if (process)
-		process->snapshot_ns = clock_now_ns();
+		process->snapshot_ns = reading.begin_ns;
 	if (kind == SNAPSHOT_STOP) {
 		reading.ranges = vector_append(&recorder->final_ranges);
 		if (!reading.ranges)
