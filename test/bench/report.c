@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What each step of a report costs, in ns of processor time for each event: bench-report RECORDING. Every line is a
- * pass that does all that the lines before it do, less what they cost; but symbolising is measured where it is done,
- * and rendering is a step of its own. For report-speed, which says the rest.
+ * pass that does all that the lines before it do, less what they cost, each the shortest of PASSES; but symbolising is
+ * measured where it is done, and rendering is a step of its own. For report-speed, which says the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <mmtrace/output.h>
@@ -19,7 +18,9 @@
 #include "trace/reader.h"
 #include "trace/records.h"
 
-static uint64_t events;
+#define PASSES 3
+
+static uint64_t events; /* samples */
 static double before;
 static bool leave_out_stacks;
 static double naming; /* processor time that code_view_names() has taken */
@@ -74,25 +75,33 @@ struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame,
 	return error;
 }
 
-static double read_file(const struct recording_file *file)
+static double read_file(const char *path)
 {
 	static uint8_t window[256 << 10];
-	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	struct recording_file *file;
+	double start;
 
+	require(recording_file_open(path, &file));
+	start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	for (uint64_t offset = file->data_offset; offset < file->data_end; offset += sizeof(window)) {
 		uint64_t left = file->data_end - offset;
 
 		require(recording_file_read(file, offset, window, left < sizeof(window) ? left : sizeof(window)));
 	}
-	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+	start = seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+	recording_file_close(file);
+	return start;
 }
 
-static double read_records(const struct recording_file *file)
+static double read_records(const char *path)
 {
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	struct recording_file *file;
 	struct records *records;
 	bool end = false;
 
+	events = 0;
+	require(recording_file_open(path, &file));
 	require(records_create(file, &records));
 	while (!end) {
 		struct mmt_error *damage;
@@ -103,21 +112,25 @@ static double read_records(const struct recording_file *file)
 		events += !end && record.header.type == PERF_RECORD_SAMPLE;
 	}
 	records_destroy(records);
+	recording_file_close(file);
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
-static double order_records(const struct recording_file *file)
+static double order_records(const char *path)
 {
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	struct recording_file *file;
 	struct layouts layouts;
 	struct feed *feed;
 
+	require(recording_file_open(path, &file));
 	require(layouts_create(file, &layouts));
 	require(feed_create(file, &layouts, NULL, FEED_WHOLE, &feed));
 	while (!feed_next(feed)->last)
 		;
 	feed_destroy(feed);
 	layouts_deinit(&layouts);
+	recording_file_close(file);
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
@@ -139,54 +152,89 @@ static double decode_events(const char *path)
 }
 
 /* All stacks are one row: none is named. */
-static double replay_events(const struct mmt_report_options *options)
+static double replay_events(const char *path)
 {
 	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	const struct replay_options replay_options = {.report = options};
+	struct mmt_report_options options;
+	struct replay_options replay_options = {.report = &options};
 	struct replay replay;
 
+	mmt_report_options_init(&options);
+	options.input = path;
+	leave_out_stacks = true;
 	require(replay_init(&replay, &replay_options));
 	require(replay_run(&replay));
 	replay_deinit(&replay);
+	leave_out_stacks = false;
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+}
+
+static struct mmt_report *create_report(const char *path)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	mmt_report_options_init(&options);
+	options.input = path;
+	require(mmt_report_create(&options, &report));
+	return report;
+}
+
+/* With all stacks in one row. */
+static double group_rows(const char *path)
+{
+	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+
+	leave_out_stacks = true;
+	mmt_report_destroy(create_report(path));
+	leave_out_stacks = false;
+	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+}
+
+/* Of the stacks that the report needs. */
+static double unwind_stacks(const char *path)
+{
+	double start = seconds(CLOCK_PROCESS_CPUTIME_ID), named = naming;
+
+	mmt_report_destroy(create_report(path));
+	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start - (naming - named);
+}
+
+static double shortest(double (*pass)(const char *path), const char *path)
+{
+	double least = pass(path);
+
+	for (int i = 1; i < PASSES; i++) {
+		double used = pass(path);
+
+		least = used < least ? used : least;
+	}
+	return least;
 }
 
 int main(int argc, char **argv)
 {
-	struct mmt_report_options options;
 	const struct mmt_text_options all = {0};
-	struct recording_file *file;
 	struct mmt_report *report;
 	double used, start, elapsed;
 	FILE *nowhere = fopen("/dev/null", "w");
-	struct rusage usage;
 
 	if (argc != 2 || !nowhere) {
 		fputs("Usage: bench-report RECORDING\n", stderr);
 		return 2;
 	}
-	mmt_report_options_init(&options);
-	options.input = argv[1];
-	require(recording_file_open(argv[1], &file));
-	(void)read_file(file); /* from the disk into memory */
-	used = read_file(file);
-	(void)read_records(file);
-	print_step("read", used);
-	events = 0;
-	print_step("decompress", read_records(file));
-	print_step("order", order_records(file));
-	print_step("decode", decode_events(argv[1]));
-	leave_out_stacks = true;
-	print_step("replay", replay_events(&options));
-	leave_out_stacks = false;
-	print_step("unwind", replay_events(&options));
+	(void)read_file(argv[1]); /* from the disk into memory */
+	(void)read_records(argv[1]);
+	print_step("read", shortest(read_file, argv[1]));
+	print_step("decompress", shortest(read_records, argv[1]));
+	print_step("order", shortest(order_records, argv[1]));
+	print_step("decode", shortest(decode_events, argv[1]));
+	print_step("replay", shortest(replay_events, argv[1]));
+	print_step("group", shortest(group_rows, argv[1]));
+	print_step("unwind", shortest(unwind_stacks, argv[1]));
+	naming = before = 0;
 	start = seconds(CLOCK_MONOTONIC);
-	used = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	require(mmt_report_create(&options, &report));
-	used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used;
-	before += naming;
-	print_step("group", used);
-	before = 0;
+	report = create_report(argv[1]);
 	print_step("symbolise", naming);
 	before = 0;
 	used = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -194,9 +242,7 @@ int main(int argc, char **argv)
 	print_step("render", seconds(CLOCK_PROCESS_CPUTIME_ID) - used);
 	elapsed = seconds(CLOCK_MONOTONIC) - start;
 	mmt_report_destroy(report);
-	recording_file_close(file);
 	fclose(nowhere);
-	getrusage(RUSAGE_SELF, &usage);
 	printf("  %-34s %8.1f ns/event: %.0f events/s, %.2f s for %llu\n", "elapsed, on two processors",
 	       elapsed * 1e9 / (double)events, (double)events / elapsed, elapsed, (unsigned long long)events);
 	return 0;
