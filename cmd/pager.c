@@ -56,6 +56,39 @@ static void __attribute__((noreturn)) run_pager(const char *program, int input)
 	_exit(EXIT_NOT_FOUND);
 }
 
+static void __attribute__((noreturn)) die_of(int number)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	signal(number, SIG_DFL);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(EXIT_SIGNAL + number);
+}
+
+/*
+ * Ctrl-C: nothing more comes. The pager, which got it too, has the terminal until its user ends it, so the shell must not
+ * have it back before. Of the threads only this one takes signals, and it stays here.
+ */
+static void end_with_pager(int number)
+{
+	close(STDOUT_FILENO);
+	while (pager.pid && waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	die_of(number);
+}
+
+static void take_interrupts(void)
+{
+	struct sigaction action = {.sa_handler = end_with_pager, .sa_flags = SA_RESTART}, before;
+
+	sigemptyset(&action.sa_mask);
+	if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		(void)sigaction(SIGINT, &action, NULL);
+}
+
 void pager_start(const struct command *command, bool wanted)
 {
 	const char *program = choose_pager();
@@ -74,9 +107,8 @@ void pager_start(const struct command *command, bool wanted)
 	if (child > 0 && dup2(ends[1], STDOUT_FILENO) >= 0) {
 		pager.pid = child;
 		pager.program = program;
-		/* Both belong to the pager now: it is what the user sees and ends. */
-		signal(SIGINT, SIG_IGN);
-		signal(SIGPIPE, SIG_IGN);
+		take_interrupts();
+		signal(SIGPIPE, SIG_IGN); /* who ends the pager has seen enough */
 	} else {
 		message(command, "cannot start the pager '%s': %s", program, strerror(errno));
 	}

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <mmtrace/output.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,31 @@
 #define AGAIN_NS (SECOND_NS / 5)	 /* and from one to the next */
 #define ESTIMATE_FROM_NS (SECOND_NS / 2) /* too short a time tells nothing */
 #define NAME_BYTES_MAX 40		 /* with the rest no line of 80 columns becomes full */
+
+#define WIPE "\r\033[K"
+
+static volatile sig_atomic_t line_stands;
+
+/* What the shell writes next shall not stand behind it. */
+static void wipe_and_die(int number)
+{
+	static const char wipe[] = WIPE;
+	ssize_t written = line_stands ? write(STDERR_FILENO, wipe, sizeof(wipe) - 1) : 0;
+
+	(void)written;
+	signal(number, SIG_DFL);
+	raise(number); /* taken when this returns */
+}
+
+/* Where nothing else is done about it. */
+static void wipe_at(int number)
+{
+	struct sigaction action = {.sa_handler = wipe_and_die}, before;
+
+	sigemptyset(&action.sa_mask);
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		(void)sigaction(number, &action, NULL);
+}
 
 static uint64_t now_ns(void)
 {
@@ -56,7 +83,8 @@ static void tell(void *context, uint64_t done, uint64_t total)
 		return;
 	progress->told_ns = now;
 	progress->shown = true;
-	fputs("\r\033[K", stderr);
+	line_stands = true;
+	fputs(WIPE, stderr);
 	write_line(progress, now - progress->start_ns, done, total, stderr);
 	fflush(stderr);
 }
@@ -84,14 +112,17 @@ const struct mmt_progress *progress_begin(struct progress *progress, const char 
 	    .watch = {.tell = tell, .context = progress}, .name = short_name(name), .start_ns = now_ns()};
 	if (!isatty(STDERR_FILENO) || !terminal || !strcmp(terminal, "dumb") || tcgetpgrp(STDERR_FILENO) != getpgrp())
 		return NULL;
+	wipe_at(SIGINT);
+	wipe_at(SIGTERM);
 	return &progress->watch;
 }
 
 void progress_end(struct progress *progress)
 {
-	if (!progress->shown)
-		return;
-	fputs("\r\033[K", stderr);
-	fflush(stderr);
+	if (progress->shown) {
+		fputs(WIPE, stderr);
+		fflush(stderr);
+	}
 	progress->shown = false;
+	line_stands = false;
 }

@@ -215,6 +215,7 @@ static int pack_recorded(const struct command *command, const struct mmt_record_
 	const struct pack_arguments pack = {
 	    .input = options->output, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
+	stop_signals_release(); /* what is there is whole: one who has no time may leave it so */
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
 	message(command, "%s is not packed: it holds the bytes of stacks", options->output);

@@ -36,10 +36,11 @@ static void handle_mark(int number)
 	errno = saved;
 }
 
+static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* A pipe and handlers rather than a signalfd: blocked signals would be inherited by the command that is recorded. */
 int stop_signals_catch(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, before;
 	int ends[2];
 
@@ -47,13 +48,23 @@ int stop_signals_catch(void)
 		return -1;
 	write_end = ends[1];
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (sigaction(numbers[i], NULL, &before) != 0)
+	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
+		if (sigaction(stop_numbers[i], NULL, &before) != 0)
 			return -1;
-		if (before.sa_handler != SIG_IGN && sigaction(numbers[i], &action, NULL) != 0)
+		if (before.sa_handler != SIG_IGN && sigaction(stop_numbers[i], &action, NULL) != 0)
 			return -1;
 	}
 	return ends[0];
+}
+
+void stop_signals_release(void)
+{
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
+		if (sigaction(stop_numbers[i], NULL, &before) == 0 && before.sa_handler == handle_signal)
+			signal(stop_numbers[i], SIG_DFL);
+	}
 }
 
 int stop_signals_marks(void)

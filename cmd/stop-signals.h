@@ -9,6 +9,9 @@
  */
 int stop_signals_catch(void);
 
+/* They end the process again. */
+void stop_signals_release(void);
+
 /* From now on SIGUSR1 puts its time into the returned descriptor, which does not block. -1 and errno on failure. */
 int stop_signals_marks(void);
 

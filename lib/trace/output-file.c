@@ -52,7 +52,38 @@ static struct mmt_error *check_old(const char *path)
 			    path, old);
 }
 
-static struct mmt_error *open_temporary(struct output_file *file)
+/* Where /proc is, through which alone everybody may give it a name later. */
+static bool open_nameless(struct output_file *file)
+{
+	CLEANUP(free) char *directory = strdup(file->path);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+
+	if (!directory)
+		return false;
+	if (slash)
+		slash[slash == directory] = '\0';
+	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return false;
+	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
+	file->nameless = access(file->link, F_OK) == 0;
+	if (!file->nameless) {
+		close(file->fd);
+		file->fd = -1;
+	}
+	return file->nameless;
+}
+
+/* A new file of that name, or the one that has none. */
+static bool take_temporary_name(struct output_file *file, const char *name)
+{
+	if (file->nameless)
+		return linkat(AT_FDCWD, file->link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+	file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return file->fd >= 0;
+}
+
+static struct mmt_error *make_temporary(struct output_file *file)
 {
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
 		CLEANUP(free) char *name = NULL;
@@ -61,9 +92,9 @@ static struct mmt_error *open_temporary(struct output_file *file)
 			name = NULL;
 			return &error_no_memory;
 		}
-		file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (file->fd >= 0) {
+		if (take_temporary_name(file, name)) {
 			file->temporary = TAKE(name);
+			file->nameless = false;
 			return NULL;
 		}
 		if (errno != EEXIST)
@@ -79,8 +110,8 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 	if (!error)
 		error = check_old(path);
-	if (!error)
-		error = open_temporary(&file);
+	if (!error && !open_nameless(&file))
+		error = make_temporary(&file);
 	if (error)
 		output_file_close(&file);
 	else
@@ -200,7 +231,7 @@ struct mmt_error *output_file_check(const struct output_file *file)
 	}
 	if (fstat(file->fd, &status) < 0)
 		return error_system(errno, "cannot look at %s", file->path);
-	if (status.st_nlink)
+	if (status.st_nlink || file->nameless)
 		return NULL;
 	return error_create(MMT_ERROR_SYSTEM, "%s was removed while it was written: nothing of it is left", file->path);
 }
@@ -240,6 +271,8 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 	struct mmt_error *error = file->stream ? NULL : check_target(file->path);
 	bool kept, linked = false;
 
+	if (!error && file->nameless)
+		error = make_temporary(file);
 	if (error || file->stream)
 		return error;
 	if (asprintf(&old, "%s.old", file->path) < 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A file that takes its name late: written beside its target, so that a failure leaves an earlier file alone, and so
- * that nothing is written through a link that somebody else has put there.
+ * that nothing is written through a link that somebody else has put there. Until then it has no name where the file
+ * system has such files, so that nothing is left of it however the process ends.
  */
 #ifndef TRACE_OUTPUT_FILE_H
 #define TRACE_OUTPUT_FILE_H
@@ -15,8 +16,10 @@
 
 struct output_file {
 	char *path;
-	char *temporary; /* NULL once the file has its name */
+	char *temporary; /* NULL once the file has its name, and while it has none */
 	int fd;
+	bool nameless; /* so far */
+	char link[32]; /* to it, then */
 	bool replaces; /* an existing file is not kept */
 	bool stream;   /* standard output: bytes go out in the order in which they are written, and stay */
 	int stop_fd;   /* of a stream: see output_file_limit_waiting() */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """in-terminal.py LOG KEYS COMMAND...: runs a command in a terminal of its own (120 columns) and keeps what it writes
-there, as it comes. KEYS "TEXT:KEY" presses KEY when TEXT has appeared; "": none. Ends with the command's status, 128 + n by
-signal; one that does not end is killed after two minutes."""
+there, as it comes. KEYS "TEXT:KEY" presses KEY when TEXT has appeared, "@SECONDS:KEY" when so much time has passed; several
+lines: one after the other, the next TEXT behind the last one; "": none. Ends with the command's status, 128 + n by signal;
+one that does not end is killed after two minutes."""
 import errno
 import os
 import fcntl
@@ -14,16 +15,30 @@ import termios
 import time
 
 log, keys, command = sys.argv[1], sys.argv[2], sys.argv[3:]
-text, key = keys.rsplit(":", 1) if keys else ("", "")
+keys = [line.rsplit(":", 1) for line in keys.split("\n") if line]
 child, terminal = pty.fork()
 if child == 0:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(command[0], command)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-output, pressed, end = b"", not keys, time.time() + 120
+output, seen, began = b"", 0, time.time()
 file = open(log, "wb", buffering=0)
-while time.time() < end:
-    if not select.select([terminal], [], [], 1)[0]:
+
+
+def find_key():
+    """Where the output ends that the next key waits for; -1: not yet."""
+    text = keys[0][0] if keys else ""
+    if text.startswith("@"):
+        return len(output) if time.time() - began >= float(text[1:]) else -1
+    place = output.find(text.encode(), seen)
+    return place + len(text) if keys and place >= 0 else -1
+
+
+while time.time() < began + 120:
+    while (place := find_key()) >= 0:
+        seen = place
+        os.write(terminal, keys.pop(0)[1].encode().decode("unicode_escape").encode())
+    if not select.select([terminal], [], [], 0.01 if keys and keys[0][0].startswith("@") else 1)[0]:
         continue
     try:
         data = os.read(terminal, 65536)
@@ -33,11 +48,9 @@ while time.time() < end:
         break
     if not data:
         break
-    output += data
+    if keys:
+        output += data
     file.write(data)
-    if not pressed and text.encode() in output:
-        pressed = True
-        os.write(terminal, key.encode().decode("unicode_escape").encode())
 else:
     os.kill(child, signal.SIGKILL)
 _, status = os.waitpid(child, 0)

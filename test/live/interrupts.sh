@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Ctrl-C at a terminal, while a recording is read, while names are looked up and while the result is written, with a pager and
+# without one: it ends by the signal, the terminal's line is clean, and nothing is left behind.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+export TERM=xterm MMTRACE DATA=$directory/large.data
+unset PAGER MMTRACE_PAGER LESS
+library=$(ls "$BUILD"/libmmtrace.so.*.*.*) || fail "no library to name functions of"
+"$BUILD/test/generate-recording" --events 60000 --live 20000 --stacks 1500 --program "$library" "$DATA" >/dev/null ||
+	fail "no recording was made"
+mkdir kept
+export TMPDIR=$directory/kept
+patient="python3 $support/patient-pager.py"
+
+in_terminal() { # KEYS COMMAND...: what it wrote is in `terminal`
+	local keys=$1
+	shift
+	: >terminal
+	python3 "$support/in-terminal.py" terminal "$keys" "$@"
+}
+
+# A shell at the terminal.
+cat >tell <<'END'
+#!/bin/bash
+trap : INT
+"$@"
+echo "status $?"
+END
+# Half of the recording, and then little more. Who feeds it does not hear Ctrl-C.
+cat >half-fed <<'END'
+#!/bin/bash
+trap : INT
+mkfifo feed
+{
+	trap "" INT
+	size=$(stat -c %s "$DATA")
+	head -c $((size / 2)) "$DATA"
+	for ((i = 0; i < 600; i++)); do
+		[ ! -v PATIENT ] || grep -q '<ready>' terminal || sleep 0.1
+	done
+	echo "half is read" >/dev/tty
+	for ((i = size / 2; i < size / 2 + 1000; i++)); do
+		tail -c "+$((i + 1))" "$DATA" | head -c 1 || exit
+		sleep 0.2 || exit
+	done
+} >feed &
+if [ -v BY_NAME ]; then "$@"; else "$@" <feed; fi
+echo "status $?"
+kill $!
+rm feed
+END
+chmod +x tell half-fed
+
+# expect_end STATUS WHAT: and nothing left.
+expect_end() {
+	grep -q "status $1" terminal || fail "$2: not status $1: $(tail -c 600 terminal | cat -v)"
+	[ -z "$(ls -A kept)" ] || fail "$2: files are left: $(ls -A kept)"
+	! compgen -G "$directory/*.new-*" || fail "$2: a file is left"
+}
+
+# In the middle of reading.
+for command in "report --no-pager -i -" "dump --no-pager -i -" "diff --no-pager $DATA -" "diff --no-pager - $DATA"; do
+	in_terminal 'half is read:\x03' ./half-fed "$MMTRACE" $command || fail "$command: it did not end"
+	expect_end 130 "$command, reading"
+	! grep -q '^unfreed\|^mapped\|^[0-9]*\.' terminal || fail "$command: a result after Ctrl-C: $(cat -v terminal)"
+done
+in_terminal 'reading standard input:\x03' ./half-fed "$MMTRACE" report -i - || fail "report: it did not end"
+expect_end 130 "report, with progress"
+grep -a -B1 'status 130' terminal | tr -d '\n\r' | grep -aqF $'^C\033[Kstatus' ||
+	fail "the line was not wiped out: $(cat -v terminal)"
+BY_NAME=1 in_terminal 'reading feed:\x03' ./half-fed "$MMTRACE" pack -o packed feed || fail "pack: it did not end"
+expect_end 130 "pack, reading"
+[ ! -e packed ] || fail "pack left half a file"
+PAGER='echo began; exec sleep 300' in_terminal 'half is read:\x03' ./half-fed "$MMTRACE" dump -i - || fail "dump: it did not end"
+expect_end 130 "dump with a pager, reading"
+PATIENT=1 PAGER=$patient in_terminal 'half is read:\x03
+<interrupted>:
+<first:q\n' ./half-fed "$MMTRACE" dump -i - || fail "dump: it did not end"
+expect_end 130 "dump with a pager that lives on, reading"
+grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
+
+# In the middle of output.
+in_terminal 'event=:\x03' ./tell "$MMTRACE" dump --no-pager "$DATA" || fail "dump: it did not end"
+expect_end 130 "dump, writing"
+PAGER='read -r line; echo "paged: $line"; exec sleep 300' in_terminal 'paged:\x03' ./tell "$MMTRACE" dump "$DATA" ||
+	fail "dump: it did not end"
+expect_end 130 "dump with a pager, writing"
+# The pager lives on, with what it has got, until its user ends it; then the shell has the terminal again.
+PAGER=$patient in_terminal '<first:\x03
+<interrupted>:a\n
+<all:q\n' ./tell "$MMTRACE" dump "$DATA" || fail "dump: it did not end"
+expect_end 130 "dump with a pager that lives on, writing"
+grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
+paged=$(sed -n 's/.*<all: \([0-9]*\)>.*/\1/p' terminal) size=$("$MMTRACE" dump --no-pager "$DATA" | wc -c)
+[ $((paged * 10)) -lt "$size" ] || fail "after Ctrl-C there came $paged bytes of $size"
+# When all is written, too: the shell is told, in a loop it is the end of that.
+for command in "report" "diff $DATA"; do
+	PAGER='cat >all; echo "paged: $(wc -l <all)"; exec sleep 300' in_terminal 'paged:\x03' ./tell "$MMTRACE" $command "$DATA" ||
+		fail "$command: it did not end"
+	expect_end 130 "$command with a pager"
+	PAGER=$patient in_terminal '<first:a\n
+<all:\x03
+<interrupted>:q\n' ./tell "$MMTRACE" $command "$DATA" || fail "$command: it did not end"
+	expect_end 130 "$command with a pager that lives on"
+	grep -A99 'pager ends' terminal | grep -q 'status 130' || fail "it ended before its pager: $(cat -v terminal)"
+done
+
+# At any moment, in the middle of looking names up, too: killed or done, never half, and what is kept of names stays right.
+"$MMTRACE" report --no-pager --no-cache -n 0 "$DATA" >right.txt 2>&1 || fail "report failed"
+"$MMTRACE" pack -q -o expected.data "$DATA" || fail "pack failed"
+sum=$(sha256sum <"$DATA")
+packed_sum=$(sha256sum <expected.data)
+
+# interrupt_anytime WHAT COMMAND...: at five moments of the time that it takes as a whole.
+interrupt_anytime() {
+	local what=$1 start took i killed=0
+	shift
+	rm -rf "$XDG_CACHE_HOME"
+	start=${EPOCHREALTIME/./}
+	prepare
+	in_terminal "" ./tell "$@" || fail "$what failed: $(cat -v terminal)"
+	expect_end 0 "$what"
+	took=$((${EPOCHREALTIME/./} - start))
+	for i in {1..5}; do
+		rm -rf "$XDG_CACHE_HOME"
+		prepare
+		in_terminal "@$(printf '%d.%06d' $((took * i / 6 / 1000000)) $((took * i / 6 % 1000000))):\\x03" ./tell "$@" ||
+			fail "$what: it did not end"
+		if grep -q 'status 130' terminal; then
+			((killed++))
+			expect_end 130 "$what"
+		else
+			expect_end 0 "$what"
+		fi
+		after
+	done
+	echo "$what: $killed of 5 were killed, of $((took / 1000)) ms"
+	[ "$killed" -gt 0 ] || fail "$what was never killed"
+}
+
+prepare() { :; }
+after() {
+	"$MMTRACE" report --no-pager -n 0 "$DATA" >after.txt 2>&1 || fail "report after Ctrl-C failed"
+	cmp right.txt after.txt || fail "after Ctrl-C the report is another one"
+}
+interrupt_anytime report "$MMTRACE" report --no-pager -n 0 "$DATA"
+after() { :; }
+interrupt_anytime diff "$MMTRACE" diff --no-pager "$DATA" "$DATA"
+prepare() { cp "$DATA" own.data; }
+after() {
+	local now
+	now=$(sha256sum <own.data)
+	[ "$now" = "$sum" ] || [ "$now" = "$packed_sum" ] || fail "a recording was left half packed"
+}
+interrupt_anytime pack "$MMTRACE" pack own.data
