@@ -98,9 +98,28 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
 }
 
-static bool is_missing_calls(const struct mmt_completeness *completeness)
+/* Whether calls are not in the recording that were made; says of whom. */
+static bool say_missing_calls(const struct command *command, const struct mmt_completeness *completeness)
 {
-	return completeness->missed_threads || completeness->missed_cpus || completeness->left_processes;
+	if (completeness->lost_events)
+		message(command,
+			"--check: %" PRIu64 " events were lost: what they changed is known from the maps at best",
+			completeness->lost_events);
+	if (completeness->missed_threads)
+		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
+			completeness->missed_threads);
+	if (completeness->missed_cpus)
+		message(command,
+			"--check: %" PRIu64
+			" CPUs came online while recording: calls made there at first, or all of them, are not in it",
+			completeness->missed_cpus);
+	if (completeness->left_processes)
+		message(command,
+			"--check: %" PRIu64 " processes left the control group: their calls then are not in the "
+			"recording",
+			completeness->left_processes);
+	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
+	       completeness->left_processes;
 }
 
 /* Exit status of --check; says what is wrong. */
@@ -129,20 +148,7 @@ static int check_report(const struct command *command, const struct mmt_report *
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
-	if (report->completeness.missed_threads)
-		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
-			report->completeness.missed_threads);
-	if (report->completeness.missed_cpus)
-		message(command,
-			"--check: %" PRIu64
-			" CPUs came online while recording: calls made there at first, or all of them, are not in it",
-			report->completeness.missed_cpus);
-	if (report->completeness.left_processes)
-		message(command,
-			"--check: %" PRIu64 " processes left the control group: their calls then are not in the "
-			"recording",
-			report->completeness.left_processes);
-	if (wrong || is_missing_calls(&report->completeness))
+	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
 	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }

@@ -11,6 +11,8 @@
  * With --processes N the program has so many children too, one after the other: each maps something, which nothing
  * tells the stack of, and exits. They are in the total alone.
  *
+ * With --lose N so many events of other processes, of which nothing is known but their number, were lost.
+ *
  * With --program FILE the stacks lie in the code of that program, wherever its functions are, and nothing else names
  * them.
  */
@@ -42,7 +44,7 @@
 #define ROUND_EVENTS 4000
 
 struct options {
-	uint64_t events, live, seed, processes;
+	uint64_t events, live, seed, processes, lost;
 	uint32_t stacks, depth, threads, dump_bytes;
 	bool bare_releases; /* without callchains, as mmtrace records them */
 	bool no_rounds;
@@ -406,6 +408,10 @@ static void generate(struct generator *generator)
 	}
 	write_round(generator);
 	write_children(generator);
+	if (options->lost) {
+		builder_lost(generator->builder, ++generator->now_ns, BUILDER_TRUTH_ID + CALL_MMAP, options->lost);
+		builder_lose(generator->builder, options->lost);
+	}
 	write_snapshot(generator, SNAPSHOT_STOP);
 	if (options->processes)
 		write_residency(generator);
@@ -437,13 +443,21 @@ static uint64_t number(const char *text, uint64_t minimum, uint64_t maximum)
 static struct options read_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-	    {"events", required_argument, NULL, 'e'},	  {"live", required_argument, NULL, 'l'},
-	    {"stacks", required_argument, NULL, 's'},	  {"depth", required_argument, NULL, 'd'},
-	    {"threads", required_argument, NULL, 't'},	  {"seed", required_argument, NULL, 'r'},
-	    {"dumps", required_argument, NULL, 'b'},	  {"perf-map", required_argument, NULL, 'm'},
-	    {"clock-jump", required_argument, NULL, 'j'}, {"bare-releases", no_argument, NULL, 'u'},
-	    {"no-rounds", no_argument, NULL, 'n'},	  {"program", required_argument, NULL, 'p'},
-	    {"processes", required_argument, NULL, 'c'},  {0},
+	    {"events", required_argument, NULL, 'e'},
+	    {"live", required_argument, NULL, 'l'},
+	    {"stacks", required_argument, NULL, 's'},
+	    {"depth", required_argument, NULL, 'd'},
+	    {"threads", required_argument, NULL, 't'},
+	    {"seed", required_argument, NULL, 'r'},
+	    {"dumps", required_argument, NULL, 'b'},
+	    {"perf-map", required_argument, NULL, 'm'},
+	    {"clock-jump", required_argument, NULL, 'j'},
+	    {"bare-releases", no_argument, NULL, 'u'},
+	    {"no-rounds", no_argument, NULL, 'n'},
+	    {"program", required_argument, NULL, 'p'},
+	    {"processes", required_argument, NULL, 'c'},
+	    {"lose", required_argument, NULL, 'o'},
+	    {0},
 	};
 	struct options options = {.events = 10000, .live = 1000, .stacks = 100, .depth = 16, .threads = 4};
 	int option;
@@ -489,6 +503,9 @@ static struct options read_options(int argc, char **argv)
 		case 'c':
 			options.processes = number(optarg, 1, 1 << 21);
 			break;
+		case 'o':
+			options.lost = number(optarg, 1, UINT32_MAX);
+			break;
 		default:
 			exit(2);
 		}
@@ -508,8 +525,8 @@ int main(int argc, char **argv)
 	if (!generator->options.path) {
 		fputs("Usage: generate-recording [--events N] [--live N] [--stacks N] [--depth N] [--threads N]\n"
 		      "                          [--seed N] [--dumps BYTES] [--bare-releases] [--no-rounds]\n"
-		      "                          [--clock-jump EVENTS] [--perf-map FILE] [--processes N] RECORDING "
-		      ">ACCOUNT\n",
+		      "                          [--clock-jump EVENTS] [--perf-map FILE] [--processes N] [--lose N]\n"
+		      "                          RECORDING >ACCOUNT\n",
 		      stderr);
 		return 2;
 	}
