@@ -49,23 +49,46 @@ static uint64_t enter(struct callchain_numbers *numbers, struct place *place, ui
 	return place->number;
 }
 
-uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count)
+uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+				uint64_t *hash_ret)
 {
-	struct place *place;
 	uint64_t hash;
 
 	if (!count || count > COUNT_MAX)
 		return 0;
-	hash = id_table_hash(&numbers->hashing, callchain, count * sizeof(*callchain));
+	*hash_ret = hash = id_table_hash(&numbers->hashing, callchain, count * sizeof(*callchain));
 	for (size_t i = 0; i < TRIES; i++) {
-		place = &numbers->places[(hash + i) & (PLACES - 1)];
+		const struct place *place = &numbers->places[(hash + i) & (PLACES - 1)];
+
 		if (!place->number)
-			return enter(numbers, place, hash, callchain, count);
+			return 0;
 		if (place->hash == hash && place->count == count &&
 		    !memcmp(place->callchain, callchain, count * sizeof(*callchain)))
 			return place->number;
 	}
+	return 0;
+}
+
+uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+			       uint64_t hash)
+{
 	/* The others stay for a while: which one goes follows from the newcomer. */
-	place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
+	struct place *place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
+
+	if (!count || count > COUNT_MAX)
+		return 0;
+	for (size_t i = TRIES; i-- > 0;) {
+		struct place *free_one = &numbers->places[(hash + i) & (PLACES - 1)];
+
+		if (!free_one->number)
+			place = free_one;
+	}
 	return enter(numbers, place, hash, callchain, count);
+}
+
+uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count)
+{
+	uint64_t hash = 0, number = callchain_numbers_find(numbers, callchain, count, &hash);
+
+	return number ? number : callchain_numbers_add(numbers, callchain, count, hash);
 }

@@ -20,4 +20,10 @@ void callchain_numbers_destroy(struct callchain_numbers *numbers);
 /* From 1; 0: no number for this one: it is empty or too long, or memory is short. */
 uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count);
 
+/* The same in two steps: 0 when it has none yet; then *hash_ret is for callchain_numbers_add(). */
+uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+				uint64_t *hash_ret);
+uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+			       uint64_t hash);
+
 #endif

@@ -21,14 +21,23 @@ bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struc
 	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
 }
 
-/* Only one that can stay where it is. */
-static bool take_callchain(const struct decoder *decoder, const uint8_t *data, uint64_t count, struct ahead_call *call)
+/* Only one that can stay where it is. Those that have a number could. */
+static bool take_callchain(const struct decoder *decoder, struct callchain_numbers *numbers, const uint8_t *data,
+			   uint64_t count, struct ahead_call *call)
 {
+	uint64_t hash = 0;
+
 	if (!count)
 		return true;
-	if (!decode_is_plain_callchain(data, count))
+	if (!decode_begins_plainly(data, count))
 		return false;
 	call->callchain = decode_plain_callchain(data, count, &call->callchain_count);
+	call->callchain_number = callchain_numbers_find(numbers, call->callchain, call->callchain_count, &hash);
+	if (!call->callchain_number) {
+		if (!decode_is_plain_callchain(data, count))
+			return false;
+		call->callchain_number = callchain_numbers_add(numbers, call->callchain, call->callchain_count, hash);
+	}
 	call->callchain_full = decode_is_full_callchain(decoder, call->callchain_count);
 	return true;
 }
@@ -42,25 +51,41 @@ static void take_stack(struct bytes *bytes, struct ahead_call *call)
 	call->bytes_wanted = stack.bytes_wanted;
 }
 
-static bool take_identity(const struct decoder *decoder, const struct order_item *item,
-			  const struct perf_event_header *header, struct ahead_call *call)
+/* The record was accepted as a sample of its attribute, which has these. */
+static bool take_identity(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
 {
-	struct record_identity identity;
+	const struct layout *layout = &decoder->layouts->items[item->attribute];
+	uint64_t task = layout_word(item->record, layout->sample_task);
 
-	layouts_read(decoder->layouts, header, item->record, item->attribute, &identity);
-	call->pid = identity.pid;
-	call->tid = identity.tid;
-	call->cpu = identity.cpu;
-	call->id = identity.id;
-	return identity.time_ns && identity.time_ns == item->time_ns;
+	call->pid = (int32_t)(uint32_t)task;
+	call->tid = (int32_t)(task >> 32);
+	call->cpu = -1;
+	if (layout->sample_cpu != LAYOUT_ABSENT)
+		call->cpu = (int32_t)(uint32_t)layout_word(item->record, layout->sample_cpu);
+	if (decoder->layouts->items[0].sample_id != LAYOUT_ABSENT)
+		call->id = layout_word(item->record, decoder->layouts->items[0].sample_id);
+	return item->time_ns && layout_word(item->record, layout->sample_time) == item->time_ns;
+}
+
+/* Of a call that takes effect when it returns. */
+static bool take_result(struct bytes *bytes, const struct decode_fields *fields, struct ahead_call *call)
+{
+	uint32_t size = bytes_u32(bytes);
+	const uint8_t *raw = bytes_take(bytes, size);
+
+	if (!raw || fields->result.offset + sizeof(uint64_t) > size)
+		return false;
+	call->result = (int64_t)decode_word(raw + fields->result.offset, 0);
+	return true;
 }
 
 /* False: not of the usual shape, or wrong. */
-static bool decode_body(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
+static bool decode_body(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
+			struct ahead_call *call)
 {
 	const struct decode_fields *fields = &decoder->fields[item->attribute];
 	uint64_t type = decoder->layouts->items[item->attribute].sample_type, chain_count = 0;
-	struct bytes bytes = bytes_over(item->record, item->size), raw;
+	struct bytes bytes = bytes_over(item->record, item->size);
 	const uint8_t *chain = NULL;
 
 	bytes_skip(&bytes, HEADER_BYTES + fields->before_body);
@@ -68,13 +93,10 @@ static bool decode_body(const struct decoder *decoder, const struct order_item *
 		chain_count = bytes_count(&bytes, bytes_u64(&bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
 		chain = bytes_take(&bytes, chain_count * sizeof(uint64_t));
 	}
-	raw = bytes_sub(&bytes, bytes_u32(&bytes));
-	bytes_skip(&raw, fields->result.offset);
-	call->result = (int64_t)bytes_u64(&raw);
-	if (bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_64)
+	if (!take_result(&bytes, fields, call) || bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_64)
 		return false;
 	call->registers = bytes_take(&bytes, fields->register_count * sizeof(uint64_t));
-	if (!call->registers || !bytes_ok(&raw))
+	if (!call->registers)
 		return false;
 	for (size_t i = 0; i < fields->arguments_known; i++)
 		call->arguments[i] = decode_word(call->registers, fields->argument_places[i]);
@@ -88,7 +110,7 @@ static bool decode_body(const struct decoder *decoder, const struct order_item *
 	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
 		call->registers = NULL;
 	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
-		return take_callchain(decoder, chain, chain_count, call);
+		return take_callchain(decoder, numbers, chain, chain_count, call);
 	/* Without a callchain only bytes tell more than registers do. */
 	if (!call->bytes)
 		call->registers = NULL;
@@ -106,11 +128,7 @@ static void decode_item(const struct decoder *decoder, struct callchain_numbers 
 	    !decoder->fields[item->attribute].usual)
 		return;
 	*call = (struct ahead_call){0};
-	if (!take_identity(decoder, item, &header, call) || !decode_body(decoder, item, call))
-		return;
-	if (call->callchain)
-		call->callchain_number = callchain_numbers_get(numbers, call->callchain, call->callchain_count);
-	call->ready = true;
+	call->ready = take_identity(decoder, item, call) && decode_body(decoder, numbers, item, call);
 }
 
 void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,

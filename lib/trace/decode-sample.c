@@ -28,8 +28,7 @@ bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 {
 	uint64_t largest = 0;
 
-	if (count < 2 || decode_word(data, 0) != (uint64_t)PERF_CONTEXT_USER || (uintptr_t)data % sizeof(uint64_t) ||
-	    __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+	if (!decode_begins_plainly(data, count))
 		return false;
 	for (uint64_t i = 1; i < count; i++) {
 		uint64_t address = decode_word(data, i);

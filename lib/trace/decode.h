@@ -69,6 +69,12 @@ static inline uint64_t decode_word(const uint8_t *words, size_t index)
 
 /* What samples have mostly: one marker, then user addresses. They may stay where they are. */
 bool decode_is_plain_callchain(const uint8_t *data, uint64_t count);
+/* The same, of one whose words behind the first are known to be addresses. */
+static inline bool decode_begins_plainly(const uint8_t *data, uint64_t count)
+{
+	return count >= 2 && decode_word(data, 0) == (uint64_t)PERF_CONTEXT_USER &&
+	       (uintptr_t)data % sizeof(uint64_t) == 0 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
 /* Its addresses. */
 static inline const uint64_t *decode_plain_callchain(const uint8_t *data, uint64_t count, uint32_t *count_ret)
 {

@@ -20,6 +20,7 @@ struct feed {
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
+	struct layouts_recent recent;
 	enum feed_end end;
 	bool drained; /* no more records to push */
 	struct order_unfinished unfinished;
@@ -42,12 +43,10 @@ static struct mmt_error *describe_short_record(const struct record *record)
 }
 
 /* A fork has its time in its body too, which counts where records have no trailer. */
-static uint64_t find_time(const struct record *record, const struct record_identity *identity)
+static uint64_t find_time(const struct record *record)
 {
 	struct bytes bytes;
 
-	if (identity->time_ns)
-		return identity->time_ns;
 	if (record->header.type != PERF_RECORD_FORK && record->header.type != PERF_RECORD_EXIT)
 		return 0;
 	bytes = bytes_over(record->data, record->header.size);
@@ -67,18 +66,18 @@ static struct mmt_error *stop_pushing(struct feed *feed, struct feed_batch *batc
 static struct mmt_error *push_record(struct feed *feed, const struct record *record, struct feed_batch *batch)
 {
 	struct order_item item = {.record = record->data, .block = record->block, .size = record->header.size};
-	struct record_identity identity;
+	struct record_place place;
 
 	if (record->header.type == RECORD_FINISHED_ROUND)
 		return order_end_round(feed->order);
-	if (!layouts_identify(feed->layouts, &record->header, record->data, &identity)) {
+	if (!layouts_find_place(feed->layouts, &feed->recent, &record->header, record->data, &place)) {
 		batch->damage = describe_short_record(record);
 		return stop_pushing(feed, batch);
 	}
 	/* Records without a time, which perf made up before it began, take their turn where they stand. */
-	item.time_ns = find_time(record, &identity);
-	item.attribute = identity.attribute;
-	return order_push(feed->order, &item, identity.stream);
+	item.time_ns = place.time_ns ? place.time_ns : find_time(record);
+	item.attribute = place.attribute;
+	return order_push(feed->order, &item, place.stream);
 }
 
 static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch)
@@ -94,6 +93,17 @@ static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch
 		return push_record(feed, &record, batch);
 	batch->damage = damage;
 	return stop_pushing(feed, batch);
+}
+
+/* Until some may go out, or a block may go back. */
+static struct mmt_error *read_records(struct feed *feed, struct feed_batch *batch)
+{
+	struct mmt_error *error;
+
+	do
+		error = read_record(feed, batch);
+	while (!error && !feed->drained && !order_has_releasable(feed->order) && !records_has_retired(feed->records));
+	return error;
 }
 
 static void add_blocks(struct record_block **list, struct record_block *more)
@@ -118,7 +128,7 @@ static void fill(struct feed *feed, struct feed_batch *batch)
 		if (!batch->count && feed->drained)
 			batch->last = true;
 		else if (!batch->count)
-			batch->error = read_record(feed, batch);
+			batch->error = read_records(feed, batch);
 		/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
 		add_blocks(&batch->done, records_retired(feed->records));
 	}

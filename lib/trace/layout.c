@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/layout.h"
 
-#include <endian.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "trace/format.h"
@@ -87,20 +85,12 @@ void layouts_deinit(struct layouts *layouts)
 	*layouts = (struct layouts){0};
 }
 
-static inline uint64_t read_u64(const uint8_t *bytes, size_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return le64toh(value);
-}
-
 /*
  * The id comes before the attribute is known: all attributes of a file have it in the same place, by IDENTIFIER or by
  * equal sample types. The first one tells. 0: none; false: the record is too short for it.
  */
-static bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
-		    uint64_t *id_ret)
+static inline bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+			   uint64_t *id_ret)
 {
 	const struct layout *first = &layouts->items[0];
 	bool sample = header->type == PERF_RECORD_SAMPLE;
@@ -117,20 +107,17 @@ static bool read_id(const struct layouts *layouts, const struct perf_event_heade
 	}
 	if (offset + sizeof(uint64_t) > header->size)
 		return false;
-	*id_ret = read_u64(record, offset);
+	*id_ret = layout_word(record, offset);
 	return true;
 }
 
-static void find_source(const struct layouts *layouts, struct record_identity *identity)
+/* Of an id that is not 0: index of its attribute, and of the stream in the upper half. */
+static uint64_t find_source(const struct layouts *layouts, uint64_t id)
 {
-	const uint64_t *source = identity->id ? map_get(&layouts->by_id, identity->id) : NULL;
+	const uint64_t *source = map_get(&layouts->by_id, id);
+	uint32_t attribute = layouts->count == 1 ? 0 : UINT32_MAX;
 
-	if (source) {
-		identity->attribute = (uint32_t)*source;
-		identity->stream = (uint32_t)(*source >> 32);
-	} else if (identity->id == 0 || layouts->count == 1) {
-		identity->attribute = 0;
-	}
+	return source ? *source : (uint64_t)UINT32_MAX << 32 | attribute;
 }
 
 static bool has_field(uint16_t place, size_t size)
@@ -146,23 +133,23 @@ static bool has_fields(const struct layout *layout, const struct perf_event_head
 	return layout->trailer_size == 0 || header->size >= HEADER_BYTES + layout->trailer_size;
 }
 
-static void read_fields(const uint8_t *start, uint16_t task_place, uint16_t time_place, uint16_t cpu_place,
-			struct record_identity *identity)
+static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16_t time_place, uint16_t cpu_place,
+			       struct record_identity *identity)
 {
 	if (task_place != LAYOUT_ABSENT) {
-		uint64_t task = read_u64(start, task_place);
+		uint64_t task = layout_word(start, task_place);
 
 		identity->pid = (int32_t)(uint32_t)task;
 		identity->tid = (int32_t)(task >> 32);
 	}
 	if (time_place != LAYOUT_ABSENT)
-		identity->time_ns = read_u64(start, time_place);
+		identity->time_ns = layout_word(start, time_place);
 	if (cpu_place != LAYOUT_ABSENT)
-		identity->cpu = (int32_t)(uint32_t)read_u64(start, cpu_place);
+		identity->cpu = (int32_t)(uint32_t)layout_word(start, cpu_place);
 }
 
-static void read_known(const struct layout *layout, const struct perf_event_header *header, const uint8_t *record,
-		       struct record_identity *identity)
+static inline void read_known(const struct layout *layout, const struct perf_event_header *header,
+			      const uint8_t *record, struct record_identity *identity)
 {
 	if (header->type == PERF_RECORD_SAMPLE)
 		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity);
@@ -171,21 +158,90 @@ static void read_known(const struct layout *layout, const struct perf_event_head
 			    layout->trailer_cpu, identity);
 }
 
+static uint64_t read_time(const struct layout *layout, const struct perf_event_header *header, const uint8_t *record)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		return layout->sample_time == LAYOUT_ABSENT ? 0 : layout_word(record, layout->sample_time);
+	if (!layout->trailer_size || layout->trailer_time == LAYOUT_ABSENT)
+		return 0;
+	return layout_word(record + header->size - layout->trailer_size, layout->trailer_time);
+}
+
+static uint16_t end_of(uint16_t place)
+{
+	return place == LAYOUT_ABSENT ? 0 : (uint16_t)(place + sizeof(uint64_t));
+}
+
+/* Samples without a time are too few to be kept in mind. */
+static void note_source(const struct layout *layout, uint64_t id, const struct record_place *place,
+			struct layouts_recent *recent)
+{
+	struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
+	uint16_t task = end_of(layout->sample_task), time = end_of(layout->sample_time),
+		 cpu = end_of(layout->sample_cpu);
+
+	if (!time)
+		return;
+	*source = (struct layouts_source){
+	    .id = id, .attribute = place->attribute, .stream = place->stream, .time = layout->sample_time};
+	source->size_least = task > time ? task : time;
+	source->size_least = cpu > source->size_least ? cpu : source->size_least;
+}
+
+static bool find_place(const struct layouts *layouts, struct layouts_recent *recent,
+		       const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
+{
+	const struct layout *layout;
+	uint64_t id, source;
+
+	*place_ret = (struct record_place){.attribute = UINT32_MAX, .stream = UINT32_MAX};
+	if (header->type >= RECORD_HEADER_ATTR)
+		return true;
+	if (!read_id(layouts, header, record, &id))
+		return false;
+	source = id ? find_source(layouts, id) : (uint64_t)UINT32_MAX << 32;
+	place_ret->attribute = (uint32_t)source;
+	place_ret->stream = (uint32_t)(source >> 32);
+	if (place_ret->attribute == UINT32_MAX)
+		return true;
+	layout = &layouts->items[place_ret->attribute];
+	if (!has_fields(layout, header))
+		return false;
+	place_ret->time_ns = read_time(layout, header, record);
+	if (id && header->type == PERF_RECORD_SAMPLE)
+		note_source(layout, id, place_ret, recent);
+	return true;
+}
+
+bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
+			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
+{
+	size_t id_place = layouts->items[0].sample_id;
+
+	if (header->type == PERF_RECORD_SAMPLE && id_place + sizeof(uint64_t) <= header->size) {
+		uint64_t id = layout_word(record, id_place);
+		const struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
+
+		if (id && source->id == id && header->size >= source->size_least) {
+			place_ret->attribute = source->attribute;
+			place_ret->stream = source->stream;
+			place_ret->time_ns = layout_word(record, source->time);
+			return true;
+		}
+	}
+	return find_place(layouts, recent, header, record, place_ret);
+}
+
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	*identity_ret =
-	    (struct record_identity){.attribute = UINT32_MAX, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
-	if (header->type >= RECORD_HEADER_ATTR)
-		return true;
-	if (!read_id(layouts, header, record, &identity_ret->id))
+	struct layouts_recent none = {0};
+	struct record_place place;
+
+	if (!find_place(layouts, &none, header, record, &place))
 		return false;
-	find_source(layouts, identity_ret);
-	if (identity_ret->attribute == UINT32_MAX)
-		return true;
-	if (!has_fields(&layouts->items[identity_ret->attribute], header))
-		return false;
-	read_known(&layouts->items[identity_ret->attribute], header, record, identity_ret);
+	layouts_read(layouts, header, record, place.attribute, identity_ret);
+	identity_ret->stream = place.stream;
 	return true;
 }
 

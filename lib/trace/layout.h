@@ -3,10 +3,12 @@
 #ifndef TRACE_LAYOUT_H
 #define TRACE_LAYOUT_H
 
+#include <endian.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/map.h"
@@ -49,6 +51,39 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 /* The same of a record that layouts_identify() has accepted, whose attribute it has told. */
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret);
+
+/* What puts a record into its place among the others. */
+struct record_place {
+	uint32_t attribute, stream; /* as above */
+	uint64_t time_ns;
+};
+
+#define LAYOUTS_RECENT 16 /* a power of two */
+
+/* Events of the kernel by their ids: what places a sample that is not shorter than `size_least`. */
+struct layouts_source {
+	uint64_t id; /* 0: none */
+	uint32_t attribute, stream;
+	uint16_t time, size_least;
+};
+
+/* Those whose records were looked at last. Zero initialisation makes an empty one. */
+struct layouts_recent {
+	struct layouts_source sources[LAYOUTS_RECENT];
+};
+
+/* As layouts_identify(), for who reads nearly all records one after the other. */
+bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
+			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret);
+
+/* Of a record that has been accepted, at a place that its layout has. */
+static inline uint64_t layout_word(const uint8_t *record, size_t place)
+{
+	uint64_t value;
+
+	memcpy(&value, record + place, sizeof(value));
+	return le64toh(value);
+}
 
 /* Bytes of a record without its trailer. */
 size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,

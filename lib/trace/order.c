@@ -27,6 +27,7 @@ struct order {
 	VECTOR(struct order_item) merged; /* room for merging */
 	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
 	size_t first, releasable;
+	size_t sorted;		    /* all before it are in order */
 	size_t round_start;	    /* the first that was pushed in this round */
 	struct moment youngest;	    /* of this round and those before */
 	struct moment round_before; /* the youngest when the last round ended */
@@ -111,11 +112,12 @@ static inline struct moment moment_of(const struct order_item *item)
 static bool find_runs(struct order *order)
 {
 	const struct order_item *items = order->items.items;
+	size_t start = order->sorted > order->first ? order->sorted : order->first + 1;
 
 	order->runs.count = 0;
 	if (!vector_push(&order->runs, order->first))
 		return false;
-	for (size_t i = order->first + 1; i < order->items.count; i++) {
+	for (size_t i = start; i < order->items.count; i++) {
 		if (is_before(&items[i], &items[i - 1]) && !vector_push(&order->runs, i))
 			return false;
 	}
@@ -192,6 +194,7 @@ static struct mmt_error *sort(struct order *order)
 	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
 						       order->items.count, sizeof(struct order_item)))
 		return &error_no_memory;
+	order->sorted = order->items.count;
 	if (order->runs.count == 2)
 		return NULL;
 	later = merge_later_runs(order);
@@ -218,6 +221,7 @@ static void compact(struct order *order)
 	memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
 	order->items.count = held;
 	order->releasable -= order->first;
+	order->sorted = order->sorted > order->first ? order->sorted - order->first : 0;
 	order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
 	order->first = 0;
 }
@@ -244,6 +248,8 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 	order->epoch++;
 	order->seam_ns = after_ns + (before_ns - after_ns) / 2;
 	order->seam_waits = SEAM_WAITS;
+	if (order->sorted > start)
+		order->sorted = start;
 	for (size_t i = start; i < order->items.count; i++) {
 		struct order_item *item = &order->items.items[i];
 
@@ -253,6 +259,13 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 		if (is_younger(moment_of(item), order->youngest))
 			order->youngest = moment_of(item);
 	}
+}
+
+/* As nearly all do: then its clock has not jumped. */
+static inline bool follows(const struct order *order, const struct stream *stream, uint64_t time_ns)
+{
+	return stream->last.epoch == order->epoch && stream->seen && time_ns >= stream->last.time_ns &&
+	       (time_ns >= order->floor.time_ns || order->floor.epoch != order->epoch);
 }
 
 /* The epoch of a record that comes now. */
@@ -283,7 +296,7 @@ static struct moment find_reached(const struct order_item *item, bool own)
 	return moment;
 }
 
-static void place_in_time(struct order *order, struct order_item *item, uint32_t number)
+static inline void place_in_time(struct order *order, struct order_item *item, uint32_t number)
 {
 	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
 	struct moment reached;
@@ -293,7 +306,8 @@ static void place_in_time(struct order *order, struct order_item *item, uint32_t
 		item->epoch = order->taken.epoch;
 		return;
 	}
-	item->epoch = find_epoch(order, item->time_ns, stream);
+	item->epoch =
+	    stream && follows(order, stream, item->time_ns) ? order->epoch : find_epoch(order, item->time_ns, stream);
 	if (stream)
 		*stream = (struct stream){.last = moment_of(item), .seen = true};
 	if (is_younger(moment_of(item), order->youngest))
@@ -310,15 +324,21 @@ static bool is_full(const struct order *order)
 	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
 }
 
+static bool reserve(struct order *order)
+{
+	return vector_reserve_bytes((void **)&order->items.items, &order->items.capacity, order->items.count + 1,
+				    sizeof(*order->items.items));
+}
+
 struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
 {
 	struct order_item *added;
 
 	if (order->first && order->first == order->releasable)
 		compact(order);
-	added = vector_append(&order->items);
-	if (!added)
+	if (order->items.count == order->items.capacity && !reserve(order))
 		return &error_no_memory;
+	added = &order->items.items[order->items.count++];
 	*added = *item;
 	place_in_time(order, added, stream);
 	if (!item->block->pending++) {
@@ -376,7 +396,7 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 		order->bytes -= items[i].size + ITEM_BYTES;
 		let_go(order, items[i].block, done);
 	}
-	order->items.count = order->releasable = kept;
+	order->items.count = order->releasable = order->sorted = kept;
 	return NULL;
 }
 
@@ -404,6 +424,11 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 	}
 	order->bytes -= taken + count * ITEM_BYTES;
 	return count;
+}
+
+bool order_has_releasable(const struct order *order)
+{
+	return order->first < order->releasable;
 }
 
 uint64_t order_violations(const struct order *order)

@@ -76,6 +76,9 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
 		  struct record_block **done);
 
+/* Whether order_take() would give any. */
+bool order_has_releasable(const struct order *order);
+
 /* Records taken with a time before one taken earlier; after a jump of the clock, since then. */
 uint64_t order_violations(const struct order *order);
 

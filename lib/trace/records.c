@@ -99,6 +99,11 @@ struct record_block *records_retired(struct records *records)
 	return TAKE(records->retired);
 }
 
+bool records_has_retired(const struct records *records)
+{
+	return records->retired;
+}
+
 void records_destroy(struct records *records)
 {
 	if (!records)
@@ -286,7 +291,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 }
 
 /* False: no whole record is left in the decompressed bytes. */
-static bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
+static inline bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
 	struct record_block *plain = records->plain;
 	size_t left = plain ? plain->content.size - records->plain_position : 0;
@@ -325,13 +330,12 @@ static void check_leftover(struct records *records, struct mmt_error **damage_re
 		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data end inside of a record");
 }
 
-struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
+/* The next one does not follow in what is decompressed already. */
+static struct mmt_error *go_on(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret)
 {
 	struct mmt_error *error = NULL;
 
-	*end_ret = false;
-	*damage_ret = NULL;
 	while (!error && !*damage_ret && !records->ended) {
 		if (next_inner(records, record_ret, damage_ret))
 			return NULL;
@@ -363,4 +367,14 @@ struct mmt_error *records_next(struct records *records, struct record *record_re
 	records->ended = true;
 	*end_ret = true;
 	return NULL;
+}
+
+struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
+			       struct mmt_error **damage_ret)
+{
+	*end_ret = false;
+	*damage_ret = NULL;
+	if (!records->ended && next_inner(records, record_ret, damage_ret))
+		return NULL;
+	return go_on(records, record_ret, end_ret, damage_ret);
 }

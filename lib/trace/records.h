@@ -32,6 +32,7 @@ void records_destroy(struct records *records);
 void records_share_blocks(struct records *records, struct record_blocks *blocks);
 /* A list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
+bool records_has_retired(const struct records *records);
 
 /*
  * The end is where the data end, where a file that was cut short ends, or at the first damage: then *damage_ret is an
