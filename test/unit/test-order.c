@@ -230,6 +230,30 @@ START_TEST(without_rounds_memory_is_bounded)
 }
 END_TEST
 
+/* What was sorted when the older half went out is sorted anew when a jump moves some of it behind the rest. */
+START_TEST(a_jump_moves_what_was_sorted)
+{
+	uint64_t now_ns = LATE_NS, jump_ns = 6 * ORDER_JUMP_NS;
+	struct record_block *done = NULL;
+	struct order_item item;
+
+	record_bytes = 4096;
+	do
+		push(now_ns += 1000000, 'x');
+	while (!pop());
+	while (pop())
+		;
+	push(now_ns - jump_ns, 'y');
+	end();
+	ck_assert_uint_eq(order_take(order, &item, 1, SIZE_MAX, &done), 1);
+	ck_assert_uint_gt(item.time_ns, now_ns - jump_ns / 2);
+	while (item.time_ns < now_ns)
+		ck_assert_uint_eq(order_take(order, &item, 1, SIZE_MAX, &done), 1);
+	ck_assert_uint_eq(pop(), 'y');
+	ck_assert_uint_eq(pop(), 'x');
+}
+END_TEST
+
 /* What waits from before a jump goes out before what comes after it, which is in order again. */
 START_TEST(order_begins_anew_when_the_clock_jumps_back)
 {
@@ -543,6 +567,7 @@ int main(void)
 	tcase_add_test(cases, runs_of_any_length_are_merged);
 	tcase_add_test(cases, rounds_of_any_number_of_runs_are_merged);
 	tcase_add_test(cases, without_rounds_memory_is_bounded);
+	tcase_add_test(cases, a_jump_moves_what_was_sorted);
 	tcase_add_test(cases, order_begins_anew_when_the_clock_jumps_back);
 	tcase_add_test(cases, a_jump_inside_a_round_keeps_the_order);
 	tcase_add_test(cases, a_jump_is_told_by_what_has_gone_out);
