@@ -136,17 +136,23 @@ static bool has_names(const char *section)
 	return false;
 }
 
+/* Of the others the copy has headers alone. */
+static bool is_kept(const struct expansion *expansion, const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NULL && section->sh_type != SHT_NOBITS &&
+	       (section == &expansion->sections[expansion->header.e_shstrndx] ||
+		has_names(section_name(expansion, section)));
+}
+
 /* What is written of the section, and how much of that was compressed; false: too much, or it cannot be read. */
 static bool measure_section(const struct expansion *expansion, const Elf64_Shdr *section, uint64_t *bytes,
 			    uint64_t *expanded)
 {
 	Elf64_Chdr compression = {.ch_size = section->sh_size};
 
-	if (section->sh_type == SHT_NULL || section->sh_type == SHT_NOBITS)
+	if (!is_kept(expansion, section))
 		return true;
 	if (is_compressed(section)) {
-		if (!has_names(section_name(expansion, section)))
-			return true;
 		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
 			return false;
 		*expanded += compression.ch_size;
@@ -157,8 +163,11 @@ static bool measure_section(const struct expansion *expansion, const Elf64_Shdr 
 	return *bytes <= EXPANDED_BYTES_MAX;
 }
 
-/* Other files with parts of it are found by the place of the file itself, which the expanded one has not: none with a
- * supplementary file, nor with what split units refer to. */
+/*
+ * Other files with parts of it are found by the place of the file itself, which the expanded one has not: none with a
+ * supplementary file, nor with what split units refer to. That is .debug_addr, which clang's DWARF 5 has without them
+ * too; but only the units, which are compressed, tell which it is.
+ */
 static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, uint64_t *bytes_ret)
 {
 	uint64_t bytes = 0, expanded = 0;
@@ -248,21 +257,18 @@ static bool align(struct expansion *expansion)
 static bool put_section(struct expansion *expansion, Elf64_Shdr *section)
 {
 	uint64_t place;
-	bool done = true;
+	bool done;
 
-	if (section->sh_type == SHT_NULL || section->sh_type == SHT_NOBITS)
+	if (!is_kept(expansion, section)) {
+		if (section->sh_type != SHT_NULL)
+			section->sh_type = SHT_NOBITS;
+		section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
 		return true;
+	}
 	if (!align(expansion))
 		return false;
 	place = expansion->written;
-	if (!is_compressed(section)) {
-		done = copy_section(expansion, section);
-	} else if (has_names(section_name(expansion, section))) {
-		done = expand_section(expansion, section);
-	} else {
-		section->sh_type = SHT_NOBITS;
-		section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
-	}
+	done = is_compressed(section) ? expand_section(expansion, section) : copy_section(expansion, section);
 	section->sh_offset = place;
 	return done;
 }

@@ -440,6 +440,8 @@ static void load_debug(struct symbols *symbols)
 		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
 	else
 		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
+	if (symbols->image) /* every unit was looked at */
+		debug_image_release(symbols->image);
 	symbols->debug_file = look_at(debug_path(symbols));
 }
 

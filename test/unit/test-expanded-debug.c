@@ -31,7 +31,7 @@ struct sample {
 	Elf *elf;
 	Dwarf *dwarf;
 	uint64_t start, end;  /* of .text */
-	uint64_t text_header; /* offset of its section's header */
+	uint64_t info_header; /* offset of the section's header */
 	uint64_t info_offset, info_size;
 	bool info_compressed, has_addresses;
 };
@@ -57,9 +57,9 @@ static bool look_at_sample(void)
 		if (!strcmp(name, ".text")) {
 			sample.start = header.sh_addr;
 			sample.end = header.sh_addr + header.sh_size;
-			sample.text_header =
-			    elf64_getehdr(sample.elf)->e_shoff + elf_ndxscn(section) * sizeof(Elf64_Shdr);
 		} else if (!strcmp(name, ".debug_info")) {
+			sample.info_header =
+			    elf64_getehdr(sample.elf)->e_shoff + elf_ndxscn(section) * sizeof(Elf64_Shdr);
 			sample.info_compressed = header.sh_flags & SHF_COMPRESSED;
 			sample.info_offset = header.sh_offset;
 			sample.info_size = header.sh_size;
@@ -302,6 +302,36 @@ static void note_writing(int number)
 }
 
 /* No file is begun for sections that claim what cannot come of their bytes, or more than the limit. */
+/* Code and data of large programs are not copied. */
+START_TEST(keeps_only_what_has_names)
+{
+	int fd = expanded_debug_create(sample.fd, 1);
+	size_t names, kept = 0;
+	Elf_Scn *section = NULL;
+	Elf *elf;
+
+	ck_assert_int_ge(fd, 0);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	ck_assert_ptr_nonnull(elf);
+	ck_assert_int_eq(elf_getshdrstrndx(elf, &names), 0);
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		ck_assert_ptr_nonnull(gelf_getshdr(section, &header));
+		name = elf_strptr(elf, names, header.sh_name);
+		ck_assert_ptr_nonnull(name);
+		if (header.sh_type == SHT_NOBITS)
+			continue;
+		ck_assert(!strncmp(name, ".debug_", 7) || !strcmp(name, ".shstrtab"));
+		kept++;
+	}
+	ck_assert_uint_ge(kept, 5); /* info, abbrev, line, str and the names of the sections */
+	elf_end(elf);
+	close(fd);
+}
+END_TEST
+
 START_TEST(claims_too_much)
 {
 	const uint64_t claims[] = {sample.info_size * 1100, (UINT64_C(8) << 30) + 1, UINT64_MAX};
@@ -312,13 +342,17 @@ START_TEST(claims_too_much)
 	none = before;
 	none.rlim_cur = 0;
 	for (size_t i = 0; i < 2 * sizeof(claims) / sizeof(*claims); i++) {
-		uint64_t place = i % 2 ? sample.text_header + offsetof(Elf64_Shdr, sh_size)
-				       : sample.info_offset + offsetof(Elf64_Chdr, ch_size);
+		uint64_t place = sample.info_offset + offsetof(Elf64_Chdr, ch_size);
+		/* flags, address, offset and size: as if it were not compressed */
+		const uint64_t plain[] = {0, 0, sample.info_offset, claims[i / 2]};
 		int fd, limited, expanded;
 
 		if (i == 1) /* of bytes as they are: that many may be */
 			continue;
-		fd = copy_changed(place, &claims[i / 2], sizeof(*claims), 0);
+		if (i % 2)
+			fd = copy_changed(sample.info_header + offsetof(Elf64_Shdr, sh_flags), plain, sizeof(plain), 0);
+		else
+			fd = copy_changed(place, &claims[i / 2], sizeof(*claims), 0);
 		limited = setrlimit(RLIMIT_FSIZE, &none); /* no assertion below it: they are written to a file */
 		expanded = expanded_debug_create(fd, 1);
 		limited |= setrlimit(RLIMIT_FSIZE, &before);
@@ -386,6 +420,7 @@ int main(void)
 	tcase_add_test(cases, nowhere_to_put_it);
 	tcase_add_test(cases, no_room_for_all_of_it);
 	tcase_add_test(cases, damaged);
+	tcase_add_test(cases, keeps_only_what_has_names);
 	tcase_add_test(cases, claims_too_much);
 	tcase_add_test(cases, leaves_half_of_what_is_free);
 	suite_add_tcase(suite, cases);
