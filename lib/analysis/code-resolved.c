@@ -115,7 +115,8 @@ const char *code_view_resolved_unusable(const struct code_view *view, size_t *po
 	const struct resolved_program *program;
 	const char *missing;
 
-	*missing_ret = NULL;
+	if (missing_ret)
+		*missing_ret = NULL;
 	if (*position >= stacks->programs.count)
 		return NULL;
 	program = &stacks->programs.items[(*position)++];
@@ -123,7 +124,8 @@ const char *code_view_resolved_unusable(const struct code_view *view, size_t *po
 			 ? (enum program_state)program->state
 			 : PROGRAM_BROKEN;
 	missing = resolved_stacks_text(stacks, program->missing);
-	*missing_ret = missing ? strdup(missing) : NULL;
+	if (missing_ret && missing)
+		*missing_ret = strdup(missing);
 	return resolved_stacks_text(stacks, program->path);
 }
 

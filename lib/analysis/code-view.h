@@ -77,7 +77,7 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 
 /* The next program file, counted on in *position from 0, that stacks led into but that could not be used, or
  * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_LACKING_NAMES the files that are missing, as a
- * text, NULL when that is not known. */
+ * text, NULL when that is not known. It may be NULL. */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret);
 

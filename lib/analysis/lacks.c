@@ -235,10 +235,8 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 	enum program_state state;
 	size_t position = 0, count = 0;
 	const char *path;
-	char *missing;
 
-	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
-		free(missing);
+	while ((path = code_view_unusable(replay->code, &position, &state, NULL))) {
 		if (state >= PROGRAM_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)

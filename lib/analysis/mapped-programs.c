@@ -363,14 +363,15 @@ static char *missing_part(const struct program *program)
 const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
 				     enum program_state *state_ret, char **missing_ret)
 {
-	*missing_ret = NULL;
+	if (missing_ret)
+		*missing_ret = NULL;
 	while (*position < mapped->image_states.count) {
 		size_t image = (*position)++;
 
 		*state_ret = mapped->image_states.items[image].to_tell;
 		if (is_first_with_poor_names(mapped, image))
 			*state_ret = names_state(mapped, image);
-		if (*state_ret == PROGRAM_LACKING_NAMES)
+		if (missing_ret && *state_ret == PROGRAM_LACKING_NAMES)
 			*missing_ret = missing_part(mapped->image_states.items[image].program);
 		if (*state_ret != PROGRAM_READABLE)
 			return mapped_programs_image_path(mapped, (uint32_t)image);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A recording that comes through a pipe becomes a file: what a report needs first (build-ids, perf maps) comes last,
- * and it may look for the ends of its window before it replays. The file has no name and lies in TMPDIR (/var/tmp); memory is bounded. perf's pipe format
- * is turned into that of files; a file that comes through a pipe stays as it is.
+ * and it may look for the ends of its window before it replays. The file has no name and lies in TMPDIR (/var/tmp);
+ * memory is bounded. perf's pipe format is turned into that of files; a file that comes through a pipe stays as it is.
  */
 #ifndef TRACE_PIPE_INPUT_H
 #define TRACE_PIPE_INPUT_H

@@ -193,6 +193,8 @@ START_TEST(each_path_is_told_once)
 		ck_assert_ptr_null(missing);
 		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state, &missing), "/gone/two.so");
 		ck_assert_ptr_null(mapped_programs_unusable(&mapped, &position, &state, &missing));
+		position = 0; /* nobody asks for what is missing */
+		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state, NULL), "/gone/one.so");
 	}
 }
 END_TEST
