@@ -20,7 +20,7 @@ struct display {
 		   .given = &(display)->limit_given),                                                                  \
 	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "leave out stacks with less than SIZE"),  \
 	    OPTION(0, "stacks", OTHER, &(display)->text.stack_frames, "N|all",                                         \
-		   "show at most N frames of a stack (default 32); all: every frame, runtime frames too",              \
+		   "show at most N frames of a stack (default 32); all or 0: every frame, runtime frames too",         \
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
 	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL,                                                    \
