@@ -255,8 +255,10 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION(0, "no-demangle", FLAG, &options->no_demangle, NULL, "show C++ and Rust names as the file has them"),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
 		   "show the instructions around the calls in this function (* and ? match any name)"),
-	    OPTION(0, "check", FLAG, &settings.check, NULL,
-		   "exit 1 when the result differs from the kernel's final maps, 2 when that cannot be checked"),
+	    OPTION(
+		0, "check", FLAG, &settings.check, NULL,
+		"exit 1 when the result differs from the kernel's final maps or calls are missing, 2 when it cannot be "
+		"checked"),
 	    OPTIONS_END,
 	};
 
