@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CHUNK_RANGES 64
+#define SEARCHED_TOGETHER 16
 #define FREE_START UINT64_MAX
 
 struct interval_chunk {
@@ -43,32 +44,44 @@ void intervals_deinit(struct intervals *intervals)
 	*intervals = (struct intervals){0};
 }
 
-/* How many of the ascending numbers are at or below `limit`; no branch depends on them, only on how many there are.
- * Three of them at a time, which do not wait for each other. */
-static inline size_t count_up_to(const uint64_t *numbers, size_t count, uint64_t limit)
+/* How many of SEARCHED_TOGETHER ascending numbers are at or below `limit`. No branch depends on them, and three of them
+ * at a time do not wait for each other. */
+static inline size_t count_together(const uint64_t *numbers, uint64_t limit)
 {
 	const uint64_t *base = numbers;
-	size_t passed = 0;
 
-	while (count > 3) {
-		size_t quarter = count / 4;
-		size_t quarters = (size_t)(base[quarter - 1] <= limit) + (base[2 * quarter - 1] <= limit) +
-				  (base[3 * quarter - 1] <= limit);
-
-		base += quarters * quarter;
-		count -= 3 * quarter;
-	}
-	for (size_t i = 0; i < count; i++)
-		passed += base[i] <= limit;
-	return (size_t)(base - numbers) + passed;
+	_Static_assert(SEARCHED_TOGETHER == 4 * 4, "two steps, each to a quarter");
+	base += 4 * (size_t)((base[3] <= limit) + (base[7] <= limit) + (base[11] <= limit));
+	base += (base[0] <= limit) + (base[1] <= limit) + (base[2] <= limit);
+	return (size_t)(base - numbers) + (*base <= limit);
 }
 
-/* The same in a chunk, whose search takes the same steps however many ranges it has. */
+/* The same in a chunk, which may have fewer. */
 static inline size_t count_in_chunk(const struct interval_chunk *chunk, uint64_t limit)
 {
-	size_t count = count_up_to(chunk->starts, CHUNK_RANGES, limit);
+	const uint64_t *starts = chunk->starts, *base = starts;
+	size_t count;
 
+	_Static_assert(CHUNK_RANGES == 4 * SEARCHED_TOGETHER, "one step more");
+	base += SEARCHED_TOGETHER * (size_t)((starts[15] <= limit) + (starts[31] <= limit) + (starts[47] <= limit));
+	count = (size_t)(base - starts) + count_together(base, limit);
 	return count < chunk->count ? count : chunk->count;
+}
+
+/* The same in the directory; behind it lie SEARCHED_TOGETHER numbers that read as FREE_START. */
+static inline size_t count_in_directory(const struct intervals *intervals, uint64_t limit)
+{
+	const uint64_t *base = intervals->starts;
+	size_t left = intervals->chunk_count, count;
+
+	while (left > SEARCHED_TOGETHER) {
+		size_t half = left / 2;
+
+		base += half & -(size_t)(base[half - 1] <= limit);
+		left -= half;
+	}
+	count = (size_t)(base - intervals->starts) + count_together(base, limit);
+	return count < intervals->chunk_count ? count : intervals->chunk_count;
 }
 
 /* Whether the last range that starts at or below `address` is where something was found last. */
@@ -88,17 +101,24 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 }
 
 /* The last range that starts at or below `address`; false: none. */
-static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
+static inline bool search_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
 {
 	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
+	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0, index;
 
-	if (!is_found_again(intervals, address)) {
-		size_t chunk = count_up_to(intervals->starts, intervals->chunk_count, address);
+	if (!chunk--)
+		return false;
+	index = count_in_chunk(intervals->chunks[chunk], address) - 1;
+	remembering->found = chunk * CHUNK_RANGES + index;
+	*place_ret = (struct place){chunk, index};
+	return true;
+}
 
-		if (!chunk--)
-			return false;
-		remembering->found = chunk * CHUNK_RANGES + count_in_chunk(intervals->chunks[chunk], address) - 1;
-	}
+/* The same for whoever has just looked there, or beside it. */
+static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
+{
+	if (!is_found_again(intervals, address))
+		return search_start(intervals, address, place_ret);
 	*place_ret = (struct place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 	return true;
 }
@@ -134,7 +154,7 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 
 	if (!intervals->count)
 		return NULL;
-	if (!find_start(intervals, address, &place))
+	if (!search_start(intervals, address, &place))
 		return intervals->chunks[0]->nodes[0];
 	node = node_at(intervals, place);
 	return node->interval.end > address ? node : node_behind(intervals, place);
@@ -163,15 +183,21 @@ bool intervals_meet(const struct intervals *intervals, uint64_t address, struct 
 	return *right_ret && (*right_ret)->interval.start == address;
 }
 
-/* Room for one more chunk in the directory, whose two halves have the same capacity. */
+/* Room for one more chunk in the directory. */
 static bool grow_directory(struct intervals *intervals)
 {
-	size_t needed = intervals->chunk_count + 1, chunks = intervals->chunk_capacity, starts = chunks;
+	size_t needed = intervals->chunk_count + 1, before = intervals->chunk_capacity;
+	size_t chunks = before, starts = before ? before + SEARCHED_TOGETHER : 0;
 
+	if (needed <= before)
+		return true;
 	if (!vector_reserve_bytes((void **)&intervals->chunks, &chunks, needed, sizeof(*intervals->chunks)) ||
-	    !vector_reserve_bytes((void **)&intervals->starts, &starts, needed, sizeof(*intervals->starts)))
+	    !vector_reserve_bytes((void **)&intervals->starts, &starts, chunks + SEARCHED_TOGETHER,
+				  sizeof(*intervals->starts)))
 		return false;
-	intervals->chunk_capacity = starts < chunks ? starts : chunks;
+	intervals->chunk_capacity = chunks;
+	for (size_t i = intervals->chunk_count; i < chunks + SEARCHED_TOGETHER; i++)
+		intervals->starts[i] = FREE_START;
 	return true;
 }
 
@@ -206,7 +232,7 @@ static void remove_chunk(struct intervals *intervals, size_t at)
 	free(intervals->chunks[at]);
 	memmove(intervals->chunks + at, intervals->chunks + at + 1, behind * sizeof(*intervals->chunks));
 	memmove(intervals->starts + at, intervals->starts + at + 1, behind * sizeof(*intervals->starts));
-	intervals->chunk_count--;
+	intervals->starts[--intervals->chunk_count] = FREE_START;
 }
 
 /* Ranges of `from`, from `first` on, to the end of `to`. */
