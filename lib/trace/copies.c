@@ -19,13 +19,6 @@ void copies_begin_epoch(struct copies *copies, uint16_t epoch)
 	*copies = (struct copies){.epoch = epoch};
 }
 
-/* Attributes are fewer than 2^12, processors than 2^20. */
-static uint64_t make_key(const struct record_identity *identity)
-{
-	return (uint64_t)(uint32_t)identity->tid << 32 | (uint64_t)(identity->attribute & 0xfff) << 20 |
-	       ((uint32_t)identity->cpu & 0xfffff);
-}
-
 static bool is_recent(uint64_t then_ns, uint64_t now_ns)
 {
 	return now_ns < then_ns || now_ns - then_ns <= WINDOW_NS;
@@ -58,7 +51,7 @@ static void sweep(struct copies *copies, uint64_t now_ns)
 /* NULL: none yet. */
 static struct copies_root *find_root(struct copies *copies, uint64_t key)
 {
-	uint32_t *recent = &copies->recent[(key >> 32 ^ key >> 20 ^ key) % COPIES_RECENT];
+	uint32_t *recent = &copies->recent[copies_recent_place(key)];
 	const uint64_t *place;
 
 	if (*recent && copies->roots.items[*recent - 1].key == key)
@@ -77,21 +70,20 @@ static bool is_older_than_birth(const struct copies *copies, const struct copies
 	return birth && root->time_ns < *birth;
 }
 
-bool copies_check(struct copies *copies, const struct record_identity *identity)
+bool copies_check_seldom(struct copies *copies, const struct copies_root *fresh)
 {
-	const struct copies_root fresh = {.key = make_key(identity), .id = identity->id, .time_ns = identity->time_ns};
-	struct copies_root *root = find_root(copies, fresh.key);
+	struct copies_root *root = find_root(copies, fresh->key);
 
-	if (root && root->id != identity->id && is_recent(root->time_ns, identity->time_ns) &&
-	    !is_older_than_birth(copies, root, identity->tid))
+	if (root && root->id != fresh->id && is_recent(root->time_ns, fresh->time_ns) &&
+	    !is_older_than_birth(copies, root, (int32_t)(fresh->key >> 32)))
 		return true;
 	if (root) {
-		*root = fresh;
+		*root = *fresh;
 		return false;
 	}
 	if (copies->roots.count >= SWEEP_MINIMUM && copies->roots.count >= copies->sweep_at)
-		sweep(copies, identity->time_ns);
-	(void)add_root(copies, &fresh);
+		sweep(copies, fresh->time_ns);
+	(void)add_root(copies, fresh);
 	return false;
 }
 

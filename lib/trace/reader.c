@@ -155,14 +155,15 @@ static struct mmt_error *describe_wrong_record(const struct perf_event_header *h
 			    record_type_name(header->type), what, place);
 }
 
-static bool is_copy(struct reader *reader, const struct record_identity *identity)
+static inline bool is_copy(struct reader *reader, uint32_t attribute, int32_t tid, int32_t cpu, uint64_t id,
+			   uint64_t time_ns)
 {
-	if (identity->attribute == UINT32_MAX || identity->id == 0 || identity->tid < 0 || identity->cpu < 0)
+	if (attribute == UINT32_MAX || id == 0 || tid < 0 || cpu < 0)
 		return false;
 	/* The parts of a snapshot have ids of their own. */
-	if (!reader->layouts.items[identity->attribute].may_come_twice || identity->id >= SNAPSHOT_ID_FIRST)
+	if (!reader->layouts.items[attribute].may_come_twice || id >= SNAPSHOT_ID_FIRST)
 		return false;
-	return copies_check(&reader->copies, identity);
+	return copies_check(&reader->copies, tid, attribute, cpu, id, time_ns);
 }
 
 /* In the file: of the record, or of the compressed record that holds it. */
@@ -184,15 +185,7 @@ static void number_event(struct reader *reader, const struct order_item *item, s
 static bool expand_item(struct reader *reader, const struct order_item *item, const struct ahead_call *call,
 			struct event *event)
 {
-	const struct record_identity identity = {.attribute = item->attribute,
-						 .stream = UINT32_MAX,
-						 .id = call->id,
-						 .time_ns = item->time_ns,
-						 .pid = call->pid,
-						 .tid = call->tid,
-						 .cpu = call->cpu};
-
-	if (is_copy(reader, &identity))
+	if (is_copy(reader, item->attribute, call->tid, call->cpu, call->id, item->time_ns))
 		return false;
 	decode_ahead_expand(reader->decoder, item, call, event);
 	number_event(reader, item, event);
@@ -208,7 +201,7 @@ static bool decode_item(struct reader *reader, const struct order_item *item, st
 
 	memcpy(&header, item->record, sizeof(header));
 	layouts_read(&reader->layouts, &header, item->record, item->attribute, &identity);
-	if (is_copy(reader, &identity))
+	if (is_copy(reader, identity.attribute, identity.tid, identity.cpu, identity.id, identity.time_ns))
 		return false;
 	if (!decoder_decode(reader->decoder, &header, item->record, &identity, event, &bytes)) {
 		note_damage(reader,
