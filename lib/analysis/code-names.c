@@ -44,7 +44,12 @@ struct copied_code *code_view_copied_code(struct code_view *view, uint32_t proce
 		return (struct copied_code *)(uintptr_t)*known;
 	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
 	copied = recorded ? share_copied_code(view, recorded) : NULL;
-	return map_put(&state->code_of_program, program_ns, (uint64_t)(uintptr_t)copied) ? copied : NULL;
+	if (!map_put(&state->code_of_program, program_ns, (uint64_t)(uintptr_t)copied))
+		return NULL;
+	state->last_code = copied;
+	state->last_code_ns = program_ns;
+	state->has_last_code = true;
+	return copied;
 }
 
 static const char *base_name(const char *path)

@@ -40,6 +40,9 @@ struct process_state {
 	bool looked_up;
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
 	struct map code_of_program;  /* by program_ns, once looked up: in copied_of_program, borrowed; 0: none */
+	struct copied_code *last_code; /* of those, looked up last: of the program that began at last_code_ns */
+	uint64_t last_code_ns;
+	bool has_last_code;
 	bool unnamed;		     /* has frames that a perf map would have named */
 	bool unchecked_frames;	     /* as in struct generated_code, like the next one */
 	bool stacks_end_there;

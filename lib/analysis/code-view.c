@@ -424,15 +424,19 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 }
 
 /* What is known of the bytes of generated code at this time. 0: nothing was asked of them yet. */
-static uint64_t go_to_time(struct code_view *view, const struct process *process, uint64_t time_ns)
+static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
 {
-	const struct process_state *state =
-	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
-	const uint64_t *code = state ? map_get(&state->code_of_program, process->program_ns) : NULL;
-	struct copied_code *copied = code ? (struct copied_code *)(uintptr_t)*code : NULL;
+	const uint64_t *code;
+	struct copied_code *copied;
 
-	if (!code)
-		return 0;
+	if (state->has_last_code && state->last_code_ns == process->program_ns) {
+		copied = state->last_code;
+	} else {
+		code = map_get(&state->code_of_program, process->program_ns);
+		if (!code)
+			return 0;
+		copied = (struct copied_code *)(uintptr_t)*code;
+	}
 	copied_code_go_to(copied, time_ns);
 	return copied_code_epoch(copied) + 1;
 }
@@ -441,11 +445,12 @@ static uint64_t go_to_time(struct code_view *view, const struct process *process
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
-	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns, 0,
-			  go_to_time(view, process, time_ns)};
+	const struct process_state *state =
+	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
+	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
+			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0,
+			  state ? go_to_time(state, process, time_ns) : 0};
 
-	if (process->index < view->processes.count && view->processes.items[process->index].jit_names)
-		key[3] = jit_names_epoch(view->processes.items[process->index].jit_names, time_ns);
 	if (is_last_generation(view, key)) {
 		*generation_ret = view->last_generation;
 		return NULL;
@@ -467,19 +472,40 @@ static const uint8_t *copied_stack(const struct event_stack *stack)
 	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
 }
 
+/* One that the memo does not know. */
+static struct mmt_error *unwind_anew(struct code_view *view, const struct process *process, uint32_t generation,
+				     uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
+{
+	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
+	struct unwind_callbacks callbacks = {.find = find_code,
+					     .find_stub = find_stub,
+					     .follows_call = follows_call,
+					     .context = &lookup,
+					     .places = view->places,
+					     .generation = generation + 1};
+	struct mmt_error *error = put_process(view, process);
+
+	if (error)
+		return error;
+	unwind(view->rules, input, &callbacks, &view->result);
+	if (!input->stack_size)
+		doubt_caller_of_leaf(&view->result);
+	error = put_stack(&lookup, process, stack_ret);
+	if (!error)
+		unwind_memo_put(view->memo, generation, input, &view->result, *stack_ret);
+	return error;
+}
+
 struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
 				   const struct event_stack *stack, uint32_t *stack_ret)
 {
-	struct lookup lookup = {.view = view, .process = process, .time_ns = stack->time_ns};
-	struct unwind_callbacks callbacks = {
-	    .find = find_code, .find_stub = find_stub, .follows_call = follows_call, .context = &lookup};
-	struct unwind_input input = {.registers = &stack->registers,
-				     .stack = copied_stack(stack),
-				     .stack_size = stack->bytes ? stack->byte_count : 0,
-				     .callchain = stack->callchain,
-				     .callchain_count = stack->callchain ? stack->callchain_count : 0,
-				     .callchain_number = stack->callchain_number,
-				     .callchain_full = stack->callchain_full};
+	const struct unwind_input input = {.registers = &stack->registers,
+					   .stack = copied_stack(stack),
+					   .stack_size = stack->bytes ? stack->byte_count : 0,
+					   .callchain = stack->callchain,
+					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
+					   .callchain_number = stack->callchain_number,
+					   .callchain_full = stack->callchain_full};
 	uint32_t generation;
 	struct mmt_error *error;
 
@@ -496,18 +522,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 		return error;
 	if (unwind_memo_get(view->memo, generation, &input, stack_ret))
 		return NULL;
-	error = put_process(view, process);
-	if (error)
-		return error;
-	callbacks.places = view->places;
-	callbacks.generation = generation + 1;
-	unwind(view->rules, &input, &callbacks, &view->result);
-	if (!input.stack_size)
-		doubt_caller_of_leaf(&view->result);
-	error = put_stack(&lookup, process, stack_ret);
-	if (!error)
-		unwind_memo_put(view->memo, generation, &input, &view->result, *stack_ret);
-	return error;
+	return unwind_anew(view, process, generation, stack->time_ns, &input, stack_ret);
 }
 
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,

@@ -41,6 +41,10 @@ struct numbered_callchain {
 	uint64_t number; /* 0: none */
 	uint32_t id;
 	uint32_t entry; /* found with it last, plus 1; 0: none yet */
+	/* What was found with nothing but the callchain, and so will be found again. */
+	uint64_t generation;
+	uint32_t value;
+	bool has_value, full; /* the second as in struct unwind_input */
 };
 
 struct unwind_memo {
@@ -219,13 +223,24 @@ static const struct entry *follow_way(const struct unwind_memo *memo, const stru
 	return node ? &memo->entries.items[*node] : NULL;
 }
 
+static bool is_callchain_alone(const struct unwind_input *input)
+{
+	return !input->stack && !input->stack_size && (!input->registers || !input->registers->known);
+}
+
 bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
 		     uint32_t *value_ret)
 {
 	struct numbered_callchain *numbered = find_numbered(memo, input);
+	bool alone = numbered && is_callchain_alone(input);
 	const struct entry *entry;
 	struct start start;
 
+	if (alone && numbered->has_value && numbered->number == input->callchain_number &&
+	    numbered->generation == generation && numbered->full == input->callchain_full) {
+		*value_ret = numbered->value;
+		return true;
+	}
 	if (!memo->rules || !describe_start(memo, generation, input, &start))
 		return false;
 	entry = numbered && numbered->entry ? &memo->entries.items[numbered->entry - 1] : NULL;
@@ -236,6 +251,12 @@ bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct
 	}
 	if (numbered)
 		numbered->entry = (uint32_t)(entry - memo->entries.items) + 1;
+	if (alone) {
+		numbered->has_value = true;
+		numbered->value = entry->value;
+		numbered->generation = generation;
+		numbered->full = input->callchain_full;
+	}
 	*value_ret = entry->value;
 	return true;
 }
@@ -339,6 +360,13 @@ static void fork_way(struct unwind_memo *memo, const struct descent *descent, si
 		(void)map_put(&memo->ways, descent->way, NODE_BRANCH | index);
 }
 
+/* They are read from the entries again. */
+static void forget_values(struct unwind_memo *memo)
+{
+	for (size_t i = 0; memo->numbered && i < NUMBERED_CALLCHAINS; i++)
+		memo->numbered[i].has_value = false;
+}
+
 /* Add a stack below what is there already. */
 static void insert(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
@@ -353,6 +381,7 @@ static void insert(struct unwind_memo *memo, const struct start *start, const st
 		return;
 	if (depth == entry->read_count && depth == result->read_count) {
 		entry->value = value; /* the stack that is there */
+		forget_values(memo);
 		return;
 	}
 	/* One that depends on less, or reads something else after the same values, cannot be: no function of them. */
