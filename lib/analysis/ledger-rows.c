@@ -137,14 +137,20 @@ void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *
 						  .row = row});
 }
 
-/* `change` of a birth whose stack is not told. */
-static void wait_for_row(struct ledger *ledger, struct birth *birth, struct row_change change)
+/* A change of a birth whose stack is not told. */
+static void wait_for_row(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes,
+			 uint64_t reserved)
 {
+	const struct row_change change = {.time_ns = ledger->now_ns,
+					  .trend_ns = trend_ns,
+					  .step_ns = ledger->now_ns,
+					  .bytes = bytes,
+					  .reserved = reserved,
+					  .previous = birth->last_change,
+					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
+
 	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
 		return;
-	change.time_ns = change.step_ns = ledger->now_ns;
-	change.previous = birth->last_change;
-	change.birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST;
 	birth->last_change = row_changes_add(&ledger->changes, &change);
 	ledger->out_of_memory |= !birth->last_change;
 	limit_changes(ledger);
@@ -152,12 +158,12 @@ static void wait_for_row(struct ledger *ledger, struct birth *birth, struct row_
 
 void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
 {
-	wait_for_row(ledger, birth, (struct row_change){.trend_ns = trend_ns, .bytes = bytes});
+	wait_for_row(ledger, birth, trend_ns, bytes, 0);
 }
 
 void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes)
 {
-	wait_for_row(ledger, birth, (struct row_change){.reserved = bytes});
+	wait_for_row(ledger, birth, 0, 0, bytes);
 }
 
 void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,

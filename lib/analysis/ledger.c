@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/ledger.h"
 
+#include <string.h>
+
 #include "analysis/ledger-accounts.h"
 #include "analysis/ledger-rows.h"
 #include "model/space.h"
@@ -38,7 +40,8 @@ void ledger_deinit(struct ledger *ledger)
 	map_deinit(&ledger->releases);
 }
 
-static struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
+/* NULL: out of memory. */
+static struct thread_account *add_thread(struct ledger *ledger, uint32_t thread)
 {
 	while (ledger->threads.count <= thread) {
 		if (!vector_append(&ledger->threads)) {
@@ -49,14 +52,30 @@ static struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
 	return &ledger->threads.items[thread];
 }
 
+static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
+{
+	return thread < ledger->threads.count ? &ledger->threads.items[thread] : add_thread(ledger, thread);
+}
+
 static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
 {
 	uint64_t key = (uint64_t)owner << 32 | releaser;
-	uint64_t *sum = map_get(&ledger->releases, key);
+	struct recent_release *recent = &ledger->recent_releases[(owner * 31 + releaser) % LEDGER_RECENT_RELEASES];
+	uint64_t *sum;
 
-	if (sum)
+	if (recent->sum && recent->key == key) {
+		*recent->sum += bytes;
+		return;
+	}
+	sum = map_get(&ledger->releases, key);
+	if (sum) {
 		*sum += bytes;
-	else if (!map_put(&ledger->releases, key, bytes))
+		*recent = (struct recent_release){.key = key, .sum = sum};
+		return;
+	}
+	/* The sums move. */
+	memset(ledger->recent_releases, 0, sizeof(ledger->recent_releases));
+	if (!map_put(&ledger->releases, key, bytes))
 		ledger->out_of_memory = true;
 }
 
@@ -122,7 +141,7 @@ static void forget_empty(struct ledger *ledger, struct birth *birth)
 		forget_birth(ledger, birth);
 }
 
-static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, uint32_t *number_ret)
+static struct mmt_error *add_birth(struct ledger *ledger, const struct birth *birth, uint32_t *number_ret)
 {
 	uint32_t index = (uint32_t)ledger->births.count;
 
@@ -130,7 +149,7 @@ static struct mmt_error *add_birth(struct ledger *ledger, struct birth birth, ui
 		index = ledger->free_births.items[--ledger->free_births.count];
 	else if (!vector_append(&ledger->births))
 		return &error_no_memory;
-	ledger->births.items[index] = birth;
+	ledger->births.items[index] = *birth;
 	*number_ret = index + BIRTH_FIRST;
 	return NULL;
 }
@@ -145,7 +164,7 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 				    .time_ns = ledger->now_ns,
 				    .in_use = true};
 
-	return add_birth(ledger, birth, birth_ret);
+	return add_birth(ledger, &birth, birth_ret);
 }
 
 /* `bytes` of a birth whose stack is not told. */
@@ -311,7 +330,7 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 		if (error)
 			return error;
 	}
-	error = add_birth(ledger, part, &number);
+	error = add_birth(ledger, &part, &number);
 	if (!error)
 		ledger->births.items[whole - BIRTH_FIRST].part = number;
 	return error;
@@ -407,7 +426,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 		if (birth.side == LEDGER_INSIDE)
 			error = ledger_account(ledger, stack, process, kind, &birth.account);
 		if (!error)
-			error = add_birth(ledger, birth, birth_ret);
+			error = add_birth(ledger, &birth, birth_ret);
 		return error || vector_push(&ledger->found, *birth_ret) ? error : &error_no_memory;
 	}
 	*birth_ret = ledger->found.items[place];

@@ -97,6 +97,13 @@ struct recent_account {
 	uint32_t number; /* of the account, plus 1; 0: none */
 };
 
+#define LEDGER_RECENT_RELEASES 128
+
+struct recent_release {
+	uint64_t key;
+	uint64_t *sum; /* NULL: none */
+};
+
 struct ledger_options {
 	uint64_t from_ns, births_to_ns;
 	uint64_t every_ns; /* 0: `steps` are not kept */
@@ -129,6 +136,7 @@ struct ledger {
 	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
 	VECTOR(struct thread_account) threads;	 /* by the caller's number */
 	struct map releases;			 /* owner << 32 | releaser -> bytes, where that is known */
+	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by what their keys are mixed to */
 	uint64_t now_ns;			 /* set by the caller before each change */
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* that of the last change, which most changes are in */

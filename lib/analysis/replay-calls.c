@@ -36,9 +36,16 @@ static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, ui
 	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
 }
 
+static struct mmt_error *fail(struct replay *replay, const struct failure *told, uint32_t stack)
+{
+	struct failure failure = *told;
+
+	failure.stack = stack;
+	return ledger_fail(&replay->ledger, &failure);
+}
+
 static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
 {
-	struct failure failure = outcome->failure;
 	struct mmt_error *error = outcome->unwound ? NULL : tell_stack(replay, outcome->sequence, stack);
 
 	if (!error && outcome->birth)
@@ -46,9 +53,8 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 	if (!error && outcome->commit)
 		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->commit_kind,
 					     stack);
-	failure.stack = stack;
-	if (!error && failure.count)
-		error = ledger_fail(&replay->ledger, &failure);
+	if (!error && outcome->failure.count)
+		error = fail(replay, &outcome->failure, stack);
 	return error;
 }
 
@@ -225,13 +231,11 @@ static uint64_t asked_bytes(const struct event *event)
 
 static struct failure describe_failure(const struct event *event, uint32_t process)
 {
-	bool failed = has_failed(event);
-
 	return (struct failure){.process = process,
 				.call = count_kinds[event->call.call],
 				.error = event->call.call == CALL_BRK ? ENOMEM : (int32_t)-event->call.result,
-				.count = failed,
-				.asked_bytes = failed ? asked_bytes(event) : 0,
+				.count = 1,
+				.asked_bytes = asked_bytes(event),
 				.first_ns = event->time_ns,
 				.last_ns = event->time_ns};
 }
@@ -388,7 +392,6 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct process *process = processes_at(replay->processes, thread->process);
 	struct outcome outcome = {.process = process->index,
 				  .holder = processes_holder(replay->processes, process),
-				  .failure = describe_failure(event, process->index),
 				  .sequence = event->sequence};
 	struct space_call call = {.kind = space_kinds[event->call.call],
 				  .result = event->call.result,
@@ -396,8 +399,11 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 				  .thread = event->tid,
 				  .witnesses = state->witnesses.items,
 				  .witness_count = state->witnesses.count};
-	struct mmt_error *error = open_commit(replay, state, event, process, &outcome, &call.commit);
+	struct mmt_error *error;
 
+	if (has_failed(event))
+		outcome.failure = describe_failure(event, process->index);
+	error = open_commit(replay, state, event, process, &outcome, &call.commit);
 	if (!error && !only_releases(event->call.call))
 		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.birth);
 	if (error)

@@ -265,25 +265,28 @@ void replay_deinit(struct replay *replay)
 	*replay = (struct replay){0};
 }
 
-static struct mmt_error *find_state(struct replay *replay, struct thread *thread, struct thread_state **state_ret)
+static struct mmt_error *make_state(struct replay *replay, struct thread *thread)
 {
 	struct replay_thread number = {.tid = thread->tid, .process = thread->process, .thread = thread};
-	struct thread_state *state = thread->context;
+	struct thread_state *state = calloc(1, sizeof(*state));
 
-	if (!state) {
-		state = calloc(1, sizeof(*state));
-		if (!state || !vector_push(&replay->thread_states, state)) {
-			free(state);
-			return &error_no_memory;
-		}
-		thread->context = state;
-		state->place = replay->thread_states.count - 1;
-		state->number = (uint32_t)replay->threads.count;
-		if (!vector_push(&replay->threads, number))
-			return &error_no_memory;
+	if (!state || !vector_push(&replay->thread_states, state)) {
+		free(state);
+		return &error_no_memory;
 	}
-	*state_ret = state;
-	return NULL;
+	thread->context = state;
+	state->place = replay->thread_states.count - 1;
+	state->number = (uint32_t)replay->threads.count;
+	return vector_push(&replay->threads, number) ? NULL : &error_no_memory;
+}
+
+static inline struct mmt_error *find_state(struct replay *replay, struct thread *thread,
+					   struct thread_state **state_ret)
+{
+	struct mmt_error *error = thread->context ? NULL : make_state(replay, thread);
+
+	*state_ret = thread->context;
+	return error;
 }
 
 /* The thread has ended: nothing is awaited of it any more. */
@@ -456,10 +459,13 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	struct thread_state *state;
 	struct thread *thread;
 	bool done;
-	struct mmt_error *error = replay_threadless(replay, event, &done);
+	struct mmt_error *error;
 
-	if (error || done)
-		return error;
+	if (event->kind != EVENT_CALL) {
+		error = replay_threadless(replay, event, &done);
+		if (error || done)
+			return error;
+	}
 	error = processes_thread(replay->processes, event->pid, event->tid, event->time_ns, &thread);
 	if (error || !thread)
 		return error;

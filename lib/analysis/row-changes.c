@@ -22,7 +22,9 @@ void row_changes_remove_first(struct row_changes *changes)
 	left = row_changes_count(changes);
 	if (left > changes->first)
 		return;
-	memmove(changes->items.items, changes->items.items + changes->first, left * sizeof(*changes->items.items));
+	if (left)
+		memmove(changes->items.items, changes->items.items + changes->first,
+			left * sizeof(*changes->items.items));
 	changes->done += changes->first;
 	changes->items.count = left;
 	changes->first = 0;

@@ -50,9 +50,9 @@ static bool same_bytes(const struct event_stack *left, const struct event_stack 
 	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
 }
 
-bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct losses *lost)
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost)
 {
-	return kept->present && kept->call == event->call.call && kept->result == event->call.result &&
+	return kept->call == event->call.call && kept->result == event->call.result &&
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
 	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
 	       same_bytes(&kept->stack, &event->call.stack) && !losses_since(lost, kept->cpu, kept->sequence);

@@ -57,12 +57,18 @@ struct thread_state {
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
+/* For kept_sample_is_of(). */
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost);
 /*
  * Whether the event is the other sample of the same call, taken by the same return and so on the same CPU. `lost`:
  * losses where the event comes from. Of two calls in a row that are alike in everything recorded one sample each may be
  * lost: where that is possible, it is not.
  */
-bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct losses *lost);
+static inline bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event,
+				     const struct losses *lost)
+{
+	return kept->present && kept_sample_is_of_present(kept, event, lost);
+}
 void kept_sample_deinit(struct kept_sample *kept);
 
 /* Nothing is remembered any more; `number` stays. */

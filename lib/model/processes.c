@@ -371,8 +371,15 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				   struct thread **thread_ret)
 {
-	struct mmt_error *error = settle_fork(processes);
+	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
+	struct mmt_error *error;
 
+	if (!processes->undecided && recent && recent->tid == tid && !recent->ended &&
+	    processes->all.items[recent->process]->pid == pid) {
+		*thread_ret = recent;
+		return NULL;
+	}
+	error = settle_fork(processes);
 	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
 }
 

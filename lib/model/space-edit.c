@@ -139,17 +139,21 @@ bool space_edit_put(struct space *space, const struct space_interval *interval)
 
 bool space_edit_bear(struct space *space, const struct space_interval *interval)
 {
-	struct space_interval named = *interval;
+	struct space_interval named;
 
-	if (named.start >= named.end)
+	if (interval->start >= interval->end)
 		return true;
-	named.repaired = named.birth == BIRTH_UNKNOWN;
-	if (named.repaired && space->observer.found)
-		named.birth = space->observer.found(space->observer.context, &named);
-	if (!space_edit_put(space, &named))
+	if (interval->repaired != (interval->birth == BIRTH_UNKNOWN) || interval->repaired) {
+		named = *interval;
+		named.repaired = named.birth == BIRTH_UNKNOWN;
+		if (named.repaired && space->observer.found)
+			named.birth = space->observer.found(space->observer.context, &named);
+		interval = &named;
+	}
+	if (!space_edit_put(space, interval))
 		return false;
 	if (space->observer.born)
-		space->observer.born(space->observer.context, &named);
+		space->observer.born(space->observer.context, interval);
 	return true;
 }
 
@@ -165,7 +169,7 @@ bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *
 	uint64_t position = start;
 
 	while (position < end && (node = intervals_within(&space->mapped, position, end))) {
-		struct space_interval piece;
+		const struct space_interval *piece;
 
 		if (node->interval.start < start) {
 			if (!split_at(space, start))
@@ -174,12 +178,12 @@ bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *
 		}
 		if (node->interval.end > end && !split_at(space, end))
 			return false;
-		piece = node->interval;
-		if (!vector_push(taken, piece))
+		if (!vector_push(taken, node->interval))
 			return false;
-		count_interval(space, &piece, false);
-		intervals_remove(&space->mapped, piece.start);
-		position = piece.end;
+		piece = &taken->items[taken->count - 1];
+		count_interval(space, piece, false);
+		intervals_remove(&space->mapped, piece->start);
+		position = piece->end;
 	}
 	return true;
 }
