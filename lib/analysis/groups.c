@@ -60,8 +60,7 @@ static void start_groups(struct grouping *grouping)
 			continue;
 		group->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
 		group->peak_ns = ledger->rows.items[i + 1].peak_ns;
-		ledger_trend(ledger, &ledger->rows.items[i + 1], grouping->report->to_ns, group->trend,
-			     MMT_TREND_POINTS);
+		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, group->trend, MMT_TREND_POINTS);
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++)
 		add_account(grouping, &ledger->accounts.items[i]);

@@ -28,7 +28,7 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	if (options->find_row)
 		error = options->find_row(options->context, account, &account->row);
 	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
-		if (!vector_append(&ledger->rows))
+		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
 			return &error_no_memory;
 	}
 	return error;

@@ -8,7 +8,7 @@
 static void double_buckets(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->rows.count; i++) {
-		uint64_t *change = ledger->rows.items[i].change;
+		uint64_t *change = ledger->trends.items[i].change;
 
 		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
 			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
@@ -17,11 +17,29 @@ static void double_buckets(struct ledger *ledger)
 	ledger->bucket_ns *= 2;
 }
 
-static void find_bucket(struct ledger *ledger, uint64_t time_ns)
+/* Time has left the latest bucket. */
+static void keep_latest_changes(struct ledger *ledger)
 {
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t elapsed = time_ns > start_ns ? time_ns - start_ns : 0;
+	for (size_t i = 0; i < ledger->rows.count; i++) {
+		struct row *row = &ledger->rows.items[i];
 
+		if (!row->latest_change)
+			continue;
+		ledger->trends.items[i].change[ledger->latest_bucket] += row->latest_change;
+		row->latest_change = 0;
+	}
+}
+
+static uint64_t elapsed_ns(const struct ledger *ledger, uint64_t time_ns)
+{
+	return time_ns > ledger->options.from_ns ? time_ns - ledger->options.from_ns : 0;
+}
+
+static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
+{
+	uint64_t start_ns = ledger->options.from_ns, elapsed = elapsed_ns(ledger, time_ns);
+
+	keep_latest_changes(ledger);
 	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
 		double_buckets(ledger);
 	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
@@ -29,11 +47,14 @@ static void find_bucket(struct ledger *ledger, uint64_t time_ns)
 	ledger->latest_end_ns = ledger->latest_start_ns + ledger->bucket_ns;
 }
 
-static void add_change(struct ledger *ledger, struct row *row, uint64_t time_ns, uint64_t bytes)
+static void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
 {
-	if (time_ns < ledger->latest_start_ns || time_ns >= ledger->latest_end_ns)
-		find_bucket(ledger, time_ns);
-	row->change[ledger->latest_bucket] += bytes;
+	if (time_ns >= ledger->latest_end_ns)
+		begin_bucket(ledger, time_ns);
+	if (time_ns >= ledger->latest_start_ns)
+		ledger->rows.items[row].latest_change += bytes;
+	else
+		ledger->trends.items[row].change[elapsed_ns(ledger, time_ns) / ledger->bucket_ns] += bytes;
 }
 
 static void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns, uint64_t bytes)
@@ -55,7 +76,7 @@ static void change_row(struct ledger *ledger, uint32_t number, const struct row_
 {
 	struct row *row = &ledger->rows.items[number];
 
-	add_change(ledger, row, change->trend_ns, change->bytes);
+	add_change(ledger, number, change->trend_ns, change->bytes);
 	if (ledger->options.every_ns)
 		add_step(ledger, &ledger->steps, number, change->step_ns, change->bytes);
 	row->unfreed_bytes += change->bytes;
@@ -166,19 +187,22 @@ void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uin
 	wait_for_row(ledger, birth, 0, 0, bytes);
 }
 
-void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,
-		  unsigned points)
+void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)
 {
 	uint64_t start_ns = ledger->options.from_ns;
 	uint64_t duration = end_ns > start_ns ? end_ns - start_ns : 0;
+	const uint64_t *change = ledger->trends.items[row].change;
+	uint64_t latest = ledger->rows.items[row].latest_change;
 	unsigned bucket = 0;
 	uint64_t unfreed = 0;
 
 	for (unsigned point = 0; point < points; point++) {
 		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
 
-		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until)
-			unfreed += row->change[bucket++];
+		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until) {
+			unfreed += change[bucket] + (bucket == ledger->latest_bucket ? latest : 0);
+			bucket++;
+		}
 		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
 	}
 }

@@ -27,6 +27,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
+	vector_deinit(&ledger->trends);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	row_changes_deinit(&ledger->changes);

@@ -72,6 +72,11 @@ struct account {
 struct row {
 	uint64_t unfreed_bytes;
 	uint64_t peak_bytes, peak_ns;
+	uint64_t latest_change; /* in the latest bucket, not yet in that of its trend; nearly all changes go here */
+};
+
+/* Of a row, apart from it: what every event changes stays small. */
+struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time since from_ns; modulo 2^64, so a decrease is a
 					    large number */
 };
@@ -122,6 +127,7 @@ struct ledger {
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
+	VECTOR(struct row_trend) trends; /* of the rows, by the same number */
 	struct steps_of_rows steps;	     /* since from_ns, each as long as every_ns */
 	struct steps_of_rows reserved_steps; /* what of the total is PROT_NONE: row LEDGER_ROW_TOTAL alone */
 	struct row_changes changes;	     /* of rows, behind the first whose row is not known */
@@ -139,7 +145,7 @@ struct ledger {
 	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by what their keys are mixed to */
 	uint64_t now_ns;			 /* set by the caller before each change */
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
-	unsigned latest_bucket;			 /* that of the last change, which most changes are in */
+	unsigned latest_bucket;			 /* the last with any change, which most changes are in */
 	uint64_t latest_start_ns, latest_end_ns; /* its bounds */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
@@ -212,7 +218,7 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t accou
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);
 
 /* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
-void ledger_trend(const struct ledger *ledger, const struct row *row, uint64_t end_ns, uint64_t *points_ret,
+void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret,
 		  unsigned points);
 
 #endif

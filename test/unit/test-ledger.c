@@ -131,7 +131,7 @@ START_TEST(trend_rises_steadily)
 
 	for (unsigned i = 0; i < seconds[_i]; i++)
 		map_bytes(1000 + i * second, 4096, 1);
-	ledger_trend(&ledger, &ledger.rows.items[1], 1000 + seconds[_i] * second, trend, 10);
+	ledger_trend(&ledger, 1, 1000 + seconds[_i] * second, trend, 10);
 	ck_assert_uint_eq(trend[9], seconds[_i] * 4096ULL);
 	for (unsigned i = 1; i < 10; i++)
 		ck_assert_uint_ge(trend[i], trend[i - 1]);
@@ -147,10 +147,26 @@ START_TEST(trend_falls_when_memory_is_released)
 
 	ledger.now_ns = 3000001000;
 	ledger_released(&ledger, birth, 4096, 0);
-	ledger_trend(&ledger, &ledger.rows.items[1], 4000001000, trend, 4);
+	ledger_trend(&ledger, 1, 4000001000, trend, 4);
 	ck_assert_uint_eq(trend[0], 4096);
 	ck_assert_uint_eq(trend[1], 4096);
 	ck_assert_uint_eq(trend[3], 0);
+}
+END_TEST
+
+/* What comes to a birth later counts from its call, whatever has happened in between. */
+START_TEST(trend_takes_changes_of_older_times)
+{
+	uint64_t trend[4];
+	uint32_t birth = map_bytes(1000, 4096, 1);
+
+	map_bytes(3000001000, 16384, 1);
+	ledger_born(&ledger, birth, 0, 8192);
+	map_bytes(3900001000, 65536, 1);
+	ledger_trend(&ledger, 1, 4000001000, trend, 4);
+	ck_assert_uint_eq(trend[0], 4096 + 8192);
+	ck_assert_uint_eq(trend[1], 4096 + 8192);
+	ck_assert_uint_eq(trend[3], 4096 + 8192 + 16384 + 65536);
 }
 END_TEST
 
@@ -679,6 +695,7 @@ int main(void)
 	tcase_add_test(tcase, births_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
+	tcase_add_test(tcase, trend_takes_changes_of_older_times);
 	tcase_add_loop_test(tcase, sums_agree_at_any_moment, 0, 8);
 	tcase_add_test(tcase, peaks_count_from_the_call_however_late_its_stack);
 	tcase_add_test(tcase, a_stack_that_never_seems_to_come);
