@@ -28,12 +28,45 @@ START_TEST(an_empty_one_is_not_searched)
 }
 END_TEST
 
+static void check_found(const struct intervals *intervals, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i <= count; i++) {
+		ck_assert_uint_eq(intervals_next(intervals, i * 8192 + 4095)->interval.start, i * 8192);
+		ck_assert_uint_eq(intervals_next(intervals, i * 8192 - 1)->interval.start, i * 8192);
+		ck_assert_uint_eq(intervals_before(intervals, i * 8192 + 1)->interval.start, i * 8192);
+	}
+	ck_assert_ptr_null(intervals_next(intervals, count * 8192 + 4096));
+	ck_assert_ptr_null(intervals_next(intervals, UINT64_MAX));
+}
+
+/* However many chunks there are, growing and shrinking. */
+START_TEST(each_is_found)
+{
+	struct intervals intervals = {0};
+	const uint64_t most = 6000;
+
+	for (uint64_t i = 1; i <= most; i++) {
+		insert(&intervals, i * 8192);
+		if (i % 97 == 0)
+			check_found(&intervals, 1, i);
+	}
+	check_found(&intervals, 1, most);
+	for (uint64_t i = 1; i < most; i++) {
+		intervals_remove(&intervals, i * 8192);
+		if (i % 97 == 0)
+			check_found(&intervals, i + 1, most);
+	}
+	intervals_deinit(&intervals);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("intervals");
 	TCase *cases = tcase_create("ranges");
 
 	tcase_add_test(cases, an_empty_one_is_not_searched);
+	tcase_add_test(cases, each_is_found);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

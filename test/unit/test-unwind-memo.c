@@ -300,6 +300,31 @@ START_TEST(test_numbered_callchains)
 }
 END_TEST
 
+/* With nothing but a number nothing else is looked at, but for the code and for whether the callchain is whole. */
+START_TEST(test_numbered_callchain_alone)
+{
+	const struct register_values *taken = input.registers;
+
+	input.registers = NULL;
+	input.stack = NULL;
+	input.stack_size = 0;
+	input.callchain_number = 7;
+	remember(1, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(recall(1, 3));
+		ck_assert(!recall(2, 3));
+		input.callchain_full = !input.callchain_full;
+		ck_assert(!recall(1, 3));
+		input.callchain_full = !input.callchain_full;
+		input.registers = taken;
+		ck_assert(!recall(1, 3));
+		input.registers = NULL;
+	}
+	remember(1, 4);
+	ck_assert(recall(1, 4));
+}
+END_TEST
+
 static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 {
 	TCase *tests = tcase_create(name);
@@ -313,6 +338,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(tests, test_bounded);
 	tcase_add_test(tests, test_no_registers);
 	tcase_add_test(tests, test_numbered_callchains);
+	tcase_add_test(tests, test_numbered_callchain_alone);
 	suite_add_tcase(suite, tests);
 }
 
