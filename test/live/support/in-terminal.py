@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """in-terminal.py LOG KEYS COMMAND...: runs a command in a terminal of its own (120 columns) and keeps what it writes
-there, as it comes. KEYS "TEXT:KEY" presses KEY when TEXT has appeared, "@SECONDS:KEY" when so much time has passed; several
+there, as it comes. KEYS "TEXT:KEY" presses KEY when TEXT has appeared, "@SECONDS:KEY" so long after the last one; several
 lines: one after the other, the next TEXT behind the last one; "": none. Ends with the command's status, 128 + n by signal;
 one that does not end is killed after two minutes."""
 import errno
@@ -21,7 +21,7 @@ if child == 0:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(command[0], command)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-output, seen, began = b"", 0, time.time()
+output, seen, began, pressed = b"", 0, time.time(), time.time()
 file = open(log, "wb", buffering=0)
 
 
@@ -29,14 +29,14 @@ def find_key():
     """Where the output ends that the next key waits for; -1: not yet."""
     text = keys[0][0] if keys else ""
     if text.startswith("@"):
-        return len(output) if time.time() - began >= float(text[1:]) else -1
+        return len(output) if time.time() - pressed >= float(text[1:]) else -1
     place = output.find(text.encode(), seen)
     return place + len(text) if keys and place >= 0 else -1
 
 
 while time.time() < began + 120:
     while (place := find_key()) >= 0:
-        seen = place
+        seen, pressed = place, time.time()
         os.write(terminal, keys.pop(0)[1].encode().decode("unicode_escape").encode())
     if not select.select([terminal], [], [], 0.01 if keys and keys[0][0].startswith("@") else 1)[0]:
         continue
