@@ -43,15 +43,18 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
 		double_buckets(ledger);
 	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
-	ledger->latest_start_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
-	ledger->latest_end_ns = ledger->latest_start_ns + ledger->bucket_ns;
+	ledger->latest_from_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
+	/* The last of all ends where numbers do: a bound that wraps around would end each bucket at once. */
+	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
+	if (ledger->latest_last_ns < ledger->latest_from_ns)
+		ledger->latest_last_ns = UINT64_MAX;
 }
 
 static void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
 {
-	if (time_ns >= ledger->latest_end_ns)
+	if (time_ns > ledger->latest_last_ns)
 		begin_bucket(ledger, time_ns);
-	if (time_ns >= ledger->latest_start_ns)
+	if (time_ns >= ledger->latest_from_ns)
 		ledger->rows.items[row].latest_change += bytes;
 	else
 		ledger->trends.items[row].change[elapsed_ns(ledger, time_ns) / ledger->bucket_ns] += bytes;

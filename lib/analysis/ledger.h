@@ -146,7 +146,7 @@ struct ledger {
 	uint64_t now_ns;			 /* set by the caller before each change */
 	uint64_t bucket_ns;			 /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* the last with any change, which most changes are in */
-	uint64_t latest_start_ns, latest_end_ns; /* its bounds */
+	uint64_t latest_from_ns, latest_last_ns; /* its bounds, both in it */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
 };
 

@@ -140,6 +140,25 @@ START_TEST(trend_rises_steadily)
 }
 END_TEST
 
+/* Times at the end of all numbers have a bucket too, which the next change finds open. */
+START_TEST(trend_reaches_the_last_time)
+{
+	const uint64_t last = UINT64_MAX - 1; /* the window is open below UINT64_MAX */
+	uint64_t trend[4], start_ns;
+
+	map_bytes(1000, 4096, 1);
+	map_bytes(last - 1, 8192, 1);
+	start_ns = ledger.latest_from_ns;
+	ck_assert_uint_ge(ledger.latest_last_ns, last - 1);
+	map_bytes(last, 16384, 1);
+	ck_assert_uint_eq(ledger.latest_from_ns, start_ns);
+	ck_assert_uint_eq(ledger.rows.items[1].latest_change, 8192 + 16384);
+	ledger_trend(&ledger, 1, last, trend, 4);
+	ck_assert_uint_eq(trend[0], 4096);
+	ck_assert_uint_eq(trend[3], 4096 + 8192 + 16384);
+}
+END_TEST
+
 START_TEST(trend_falls_when_memory_is_released)
 {
 	uint64_t trend[4];
@@ -694,6 +713,7 @@ int main(void)
 	tcase_add_test(tcase, same_stack_in_two_processes_is_two_accounts);
 	tcase_add_test(tcase, births_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
+	tcase_add_test(tcase, trend_reaches_the_last_time);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
 	tcase_add_test(tcase, trend_takes_changes_of_older_times);
 	tcase_add_loop_test(tcase, sums_agree_at_any_moment, 0, 8);
