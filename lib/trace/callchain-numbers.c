@@ -85,10 +85,3 @@ uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t
 	}
 	return enter(numbers, place, hash, callchain, count);
 }
-
-uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count)
-{
-	uint64_t hash = 0, number = callchain_numbers_find(numbers, callchain, count, &hash);
-
-	return number ? number : callchain_numbers_add(numbers, callchain, count, hash);
-}

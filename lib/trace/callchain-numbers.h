@@ -17,12 +17,11 @@ struct mmt_error *callchain_numbers_create(struct callchain_numbers **numbers_re
 /* Accepts NULL. */
 void callchain_numbers_destroy(struct callchain_numbers *numbers);
 
-/* From 1; 0: no number for this one: it is empty or too long, or memory is short. */
-uint64_t callchain_numbers_get(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count);
-
-/* The same in two steps: 0 when it has none yet; then *hash_ret is for callchain_numbers_add(). */
+/* Its number, from 1; 0: it has none yet, and *hash_ret is for callchain_numbers_add(); or it can have none. */
 uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
 				uint64_t *hash_ret);
+
+/* A number for one that has none; 0: it is empty or too long, or memory is short. */
 uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
 			       uint64_t hash);
 
