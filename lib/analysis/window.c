@@ -104,6 +104,11 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	if (!start_realtime_ns && (needs_realtime(&options->from) || needs_realtime(&options->to)))
 		return error_create(MMT_ERROR_INVALID, "the recording does not say at which time of day it began: give "
 						       "the time since its start (10s) instead");
+	if (end_ns < start_ns)
+		return error_create(MMT_ERROR_INVALID,
+				    "the recording has no parts: its clock went back, from @%" PRIu64 " at its start "
+				    "to @%" PRIu64 " at its end",
+				    start_ns, end_ns);
 	window.from_ns = resolve_moment(&span, &options->from, start_ns);
 	window.to_ns = resolve_moment(&span, &options->to, end_ns);
 	error = check_moment(&span, "from", window.from_ns);

@@ -41,6 +41,11 @@ if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 behind younger ones
 	echo "the report does not mention the jump of the clock"
 	failed=1
 fi
+if "$MMTRACE" report --at 1h "$directory/recording" >/dev/null 2>"$directory/said" ||
+	! grep -q ': the recording has no parts: its clock went back, ' "$directory/said"; then
+	echo "--at of a recording whose clock went back: $(cat "$directory/said")"
+	failed=1
+fi
 # Events that were lost may have been anybody's: what agrees with the final map is not sure to be whole.
 jumps=0
 check --events 10000 --live 100 --stacks 40 --seed 6

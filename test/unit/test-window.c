@@ -87,6 +87,22 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Its length is no number of seconds. */
+START_TEST(clock_that_went_back)
+{
+	static const struct mmt_report_options asked[] = {
+	    {.to = {MMT_MOMENT_SINCE_START, 9 * SECOND}}, {.from = {MMT_MOMENT_CLOCK, START}}, {.min_age_ns = SECOND}};
+	struct window window;
+	struct mmt_error *error = window_resolve(&asked[_i], END, START, REALTIME, &window);
+
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	ck_assert_str_eq(mmt_error_get_message(error), "the recording has no parts: its clock went back, from "
+						       "@65000000000 at its start to @5000000000 at its end");
+	mmt_error_destroy(error);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("window");
@@ -95,6 +111,7 @@ int main(void)
 	setenv("TZ", "UTC", 1);
 	tcase_add_loop_test(tcase, windows, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_loop_test(tcase, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
+	tcase_add_loop_test(tcase, clock_that_went_back, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
