@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,15 +266,22 @@ static bool keep_earlier(const struct output_file *file, const char *old, bool *
 	return *linked_ret || rename(file->path, old) == 0;
 }
 
-struct mmt_error *output_file_take_name(struct output_file *file)
+static void remove_temporary(struct output_file *file)
+{
+	if (file->temporary)
+		(void)unlink(file->temporary);
+	free(TAKE(file->temporary));
+}
+
+static struct mmt_error *take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;
-	struct mmt_error *error = file->stream ? NULL : check_target(file->path);
+	struct mmt_error *error = check_target(file->path);
 	bool kept, linked = false;
 
 	if (!error && file->nameless)
 		error = make_temporary(file);
-	if (error || file->stream)
+	if (error)
 		return error;
 	if (asprintf(&old, "%s.old", file->path) < 0) {
 		old = NULL;
@@ -294,13 +302,29 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 	return NULL;
 }
 
+struct mmt_error *output_file_take_name(struct output_file *file)
+{
+	struct mmt_error *error;
+	sigset_t all, before;
+	bool held;
+
+	if (file->stream)
+		return NULL;
+	sigfillset(&all);
+	held = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+	error = take_name(file);
+	if (error) /* whoever has waited may end the process */
+		remove_temporary(file);
+	if (held)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 void output_file_close(struct output_file *file)
 {
-	if (file->temporary)
-		unlink(file->temporary);
+	remove_temporary(file);
 	if (file->fd >= 0)
 		close(file->fd);
-	free(file->temporary);
 	free(file->path);
 	*file = (struct output_file){.fd = -1};
 }

@@ -53,7 +53,8 @@ struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_M
 /* Until it is on the disk. */
 struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;
 
-/* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. */
+/* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. Signals wait meanwhile. After an error
+ * the file has no name any more. */
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
 
 /* A file without a name is removed. */

@@ -74,6 +74,12 @@ grep -a -B1 'status 130' terminal | tr -d '\n\r' | grep -aqF $'^C\033[Kstatus' |
 BY_NAME=1 in_terminal 'reading feed:\x03' ./half-fed "$MMTRACE" pack -o packed feed || fail "pack: it did not end"
 expect_end 130 "pack, reading"
 [ ! -e packed ] || fail "pack left half a file"
+# When all is written, and has no name yet.
+cp "$DATA" whole.data
+in_terminal 'syncing:\x03' ./tell env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
+	"LD_PRELOAD=$workloads/libendless-sync.so" "$MMTRACE" pack whole.data || fail "pack: it did not end"
+expect_end 130 "pack, written"
+cmp whole.data "$DATA" || fail "pack changed the recording before it was done"
 PAGER='echo began; exec sleep 300' in_terminal 'half is read:\x03' ./half-fed "$MMTRACE" dump -i - || fail "dump: it did not end"
 expect_end 130 "dump with a pager, reading"
 PATIENT=1 PAGER=$patient in_terminal 'half is read:\x03

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/output-file.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/run-suite.h"
+#include "support/temporary.h"
+
+static bool no_nameless_files, no_proc;
+static unsigned renamings, signal_at, failure_at; /* counted from 1; 0: none */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_access(const char *path, int mode);
+int __wrap_rename(const char *from, const char *to);
+int __real_open(const char *path, int flags, ...);
+int __real_access(const char *path, int mode);
+int __real_rename(const char *from, const char *to);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode = 0;
+
+	if (flags & (O_CREAT | __O_TMPFILE)) {
+		va_start(arguments, flags);
+		mode = va_arg(arguments, mode_t);
+		va_end(arguments);
+	}
+	if (no_nameless_files && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_open(path, flags, mode);
+}
+
+int __wrap_access(const char *path, int mode)
+{
+	if (no_proc && !strncmp(path, "/proc/", 6)) {
+		errno = ENOENT;
+		return -1;
+	}
+	return __real_access(path, mode);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+	renamings++;
+	if (renamings == signal_at)
+		(void)kill(getpid(), SIGTERM);
+	if (renamings == failure_at) {
+		errno = EIO;
+		return -1;
+	}
+	return __real_rename(from, to);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 16];
+
+static void set_up(void)
+{
+	temporary_directory(directory);
+	snprintf(path, sizeof(path), "%s/file", directory);
+	no_nameless_files = no_proc = false;
+	renamings = signal_at = failure_at = 0;
+}
+
+static unsigned count_files(void)
+{
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+	unsigned count = 0;
+
+	ck_assert_ptr_nonnull(stream);
+	while ((entry = readdir(stream)))
+		count += entry->d_name[0] != '.';
+	closedir(stream);
+	return count;
+}
+
+static void put(const char *name, const char *content)
+{
+	FILE *stream = fopen(name, "w");
+
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_int_ge(fputs(content, stream), 0);
+	ck_assert_int_eq(fclose(stream), 0);
+}
+
+static bool holds(const char *suffix, const char *content)
+{
+	char name[sizeof(path) + 16], text[16] = "";
+	FILE *stream;
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	stream = fopen(name, "r");
+	if (!stream)
+		return false;
+	if (!fgets(text, sizeof(text), stream))
+		text[0] = '\0';
+	fclose(stream);
+	return !strcmp(text, content);
+}
+
+static void begin(struct output_file *file)
+{
+	ck_assert_ptr_null(output_file_open(path, file));
+	ck_assert_ptr_null(output_file_write(file, "new", 3, 0, NULL));
+	ck_assert_ptr_null(output_file_check(file));
+}
+
+/* 0: as it should be; 1: files without a name cannot be; 2: they cannot be given one. */
+static void lack(int what)
+{
+	no_nameless_files = what == 1;
+	no_proc = what == 2;
+}
+
+START_TEST(takes_its_name)
+{
+	struct output_file file;
+	struct stat status;
+
+	put(path, "old");
+	lack(_i);
+	(void)umask(0);
+	begin(&file);
+	ck_assert(holds("", "old"));
+	ck_assert_int_eq(file.nameless, _i == 0);
+	ck_assert_uint_eq(count_files(), _i ? 2 : 1);
+	ck_assert_ptr_null(output_file_take_name(&file));
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 2);
+	ck_assert(holds("", "new"));
+	ck_assert(holds(".old", "old"));
+	ck_assert_int_eq(lstat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode, S_IFREG | 0600);
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	struct output_file file;
+
+	put(path, "old");
+	lack(_i);
+	begin(&file);
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert(holds("", "old"));
+}
+END_TEST
+
+/* Who is killed leaves nothing, where that can be. */
+START_TEST(killed)
+{
+	struct output_file file;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		lack(_i);
+		begin(&file);
+		(void)raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	ck_assert_uint_eq(count_files(), _i ? 1 : 0);
+}
+END_TEST
+
+START_TEST(link_at_the_target)
+{
+	struct output_file file;
+	struct mmt_error *error;
+
+	lack(_i);
+	begin(&file);
+	ck_assert_int_eq(symlink("elsewhere", path), 0);
+	error = output_file_take_name(&file);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "symbolic link"));
+	mmt_error_destroy(error);
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 1);
+	error = output_file_open(path, &file);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+	ck_assert_uint_eq(count_files(), 1);
+}
+END_TEST
+
+/* The one that puts the new file there, when the earlier one has its other name already. */
+START_TEST(renaming_fails)
+{
+	struct output_file file;
+	struct mmt_error *error;
+
+	put(path, "old");
+	lack(_i);
+	begin(&file);
+	failure_at = 2;
+	error = output_file_take_name(&file);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+	ck_assert_uint_eq(count_files(), 1);
+	ck_assert(holds("", "old"));
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 1);
+}
+END_TEST
+
+/* A signal between the steps ends the process behind them: nothing lies around then, whether they succeed or not. */
+START_TEST(signal_meanwhile)
+{
+	bool fails = _i >= 2;
+	struct output_file file;
+	pid_t child;
+	int status;
+
+	put(path, "old");
+	child = fork();
+	if (child == 0) {
+		(void)signal(SIGTERM, SIG_DFL);
+		begin(&file);
+		signal_at = (unsigned)_i % 2 + 1;
+		failure_at = fails ? 2 : 0;
+		mmt_error_destroy(output_file_take_name(&file));
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	ck_assert_uint_eq(count_files(), fails ? 1 : 2);
+	ck_assert(holds("", fails ? "old" : "new"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("output file");
+	TCase *tests = tcase_create("output file");
+
+	tcase_add_checked_fixture(tests, set_up, NULL);
+	tcase_add_loop_test(tests, takes_its_name, 0, 3);
+	tcase_add_loop_test(tests, given_up, 0, 3);
+	tcase_add_loop_test(tests, killed, 0, 3);
+	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
+	tcase_add_loop_test(tests, renaming_fails, 0, 3);
+	tcase_add_loop_test(tests, signal_meanwhile, 0, 4);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
