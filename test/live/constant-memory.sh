@@ -21,13 +21,18 @@ echo >&3
 wait_until "the first calls to be written" has_grown_by 0 1000000
 sleep 2
 wait_until "some of the next calls to be written" has_grown_by 0 2000000
-before=$(memory_kib) size=$(stat -c %s "$recording")
-wait_until "many calls to be written" has_grown_by "$size" 4000000
-after=$(memory_kib)
+# Buffers become as large as the longest time that the recorder was kept from its work demands, whenever that comes. What
+# calls leave behind comes with all of them.
+for ((i = 0; i < 6; i++)); do
+	before=$(memory_kib) size=$(stat -c %s "$recording")
+	wait_until "many calls to be written" has_grown_by "$size" 4000000
+	after=$(memory_kib)
+	[ $((after - before)) -ge 256 ] || break
+done
 stop_recording
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 report_json
 calls=$(jq '[.events[]] | add' report.json)
-echo "$calls calls; recorder: $before KiB, then $after KiB"
+echo "$calls calls; recorder: $before KiB, then $after KiB, after growing in $i pieces"
 [ "$calls" -gt 150000 ] || fail "only $calls calls"
-[ $((after - before)) -lt 1024 ] || fail "the recorder grew from $before to $after KiB"
+[ $i -lt 6 ] || fail "the recorder grows all the time, at last from $before to $after KiB"
