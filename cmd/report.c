@@ -103,7 +103,9 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 {
 	if (completeness->lost_events)
 		message(command,
-			"--check: %" PRIu64 " events were lost: what they changed is known from the maps at best",
+			"--check: %" PRIu64
+			" events were lost: what they changed is known from the maps at best; record with "
+			"a larger --ring-size",
 			completeness->lost_events);
 	if (completeness->missed_threads)
 		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",

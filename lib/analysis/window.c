@@ -107,7 +107,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	if (end_ns < start_ns)
 		return error_create(MMT_ERROR_INVALID,
 				    "the recording has no parts: its clock went back, from @%" PRIu64 " at its start "
-				    "to @%" PRIu64 " at its end",
+				    "to @%" PRIu64 " at its end; leave the window out",
 				    start_ns, end_ns);
 	window.from_ns = resolve_moment(&span, &options->from, start_ns);
 	window.to_ns = resolve_moment(&span, &options->to, end_ns);

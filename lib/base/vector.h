@@ -18,17 +18,13 @@
 
 /* Pointer to a new zeroed last element, or NULL when out of memory. */
 #define vector_append(vector)                                                                                          \
-	(vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
-			      sizeof(*(vector)->items))                                                                \
+	(vector_has_room(vector)                                                                                       \
 	     ? (__typeof__((vector)->items))vector_zero(&(vector)->items[(vector)->count++], sizeof(*(vector)->items)) \
 	     : NULL)
 
 /* Append a copy of `value`; false when out of memory. */
 #define vector_push(vector, value)                                                                                     \
-	(vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
-			      sizeof(*(vector)->items))                                                                \
-	     ? ((vector)->items[(vector)->count++] = (value), true)                                                    \
-	     : false)
+	(vector_has_room(vector) ? ((vector)->items[(vector)->count++] = (value), true) : false)
 
 #define vector_deinit(vector)                                                                                          \
 	do {                                                                                                           \
@@ -41,7 +37,11 @@
 #define vector_trim(vector)                                                                                            \
 	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))
 
-/* Behind the macros. */
+/* Behind the macros. Most have room: what makes it is called by the others. */
+#define vector_has_room(vector)                                                                                        \
+	((vector)->count < (vector)->capacity ||                                                                       \
+	 vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count + 1,                     \
+			      sizeof(*(vector)->items)))
 void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
 void *vector_zero(void *element, size_t size);

@@ -115,18 +115,27 @@ static bool put_latest(struct processes *processes, const struct process *proces
 	return *page;
 }
 
+/* One that was looked for lately; NULL: nobody knows. */
+static inline struct thread *find_recent(const struct processes *processes, int32_t tid)
+{
+	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
+
+	return recent && recent->tid == tid && !recent->ended ? recent : NULL;
+}
+
 static struct thread *find_live(struct processes *processes, int32_t tid)
 {
-	struct thread **recent = &processes->recent[(uint32_t)tid % RECENT_THREADS];
+	struct thread *recent = find_recent(processes, tid);
 	const uint64_t *thread;
 
-	if (*recent && (*recent)->tid == tid && !(*recent)->ended)
-		return *recent;
+	if (recent)
+		return recent;
 	thread = map_get(&processes->live, (uint32_t)tid);
 	if (!thread)
 		return NULL;
-	*recent = (struct thread *)(uintptr_t)*thread;
-	return *recent;
+	recent = (struct thread *)(uintptr_t)*thread;
+	processes->recent[(uint32_t)tid % RECENT_THREADS] = recent;
+	return recent;
 }
 
 /* Give the process a space, and the space its observer: a copy of `origin`, or a new one. */
@@ -371,11 +380,10 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				   struct thread **thread_ret)
 {
-	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
+	struct thread *recent = processes->undecided ? NULL : find_recent(processes, tid);
 	struct mmt_error *error;
 
-	if (!processes->undecided && recent && recent->tid == tid && !recent->ended &&
-	    processes->all.items[recent->process]->pid == pid) {
+	if (recent && processes->all.items[recent->process]->pid == pid) {
 		*thread_ret = recent;
 		return NULL;
 	}

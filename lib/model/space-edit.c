@@ -143,7 +143,7 @@ bool space_edit_bear(struct space *space, const struct space_interval *interval)
 
 	if (interval->start >= interval->end)
 		return true;
-	if (interval->repaired != (interval->birth == BIRTH_UNKNOWN) || interval->repaired) {
+	if (interval->repaired || interval->birth == BIRTH_UNKNOWN) {
 		named = *interval;
 		named.repaired = named.birth == BIRTH_UNKNOWN;
 		if (named.repaired && space->observer.found)

@@ -93,9 +93,8 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
 {
 	return intervals_cut(&space->found.unsaid, start, end) && intervals_cut(&space->finding.unsaid, start, end) &&
-	       (!space->found.differing.count || excuse(space, &space->found.differing, &space->check, start, end)) &&
-	       (!space->finding.differing.count ||
-		excuse(space, &space->finding.differing, &space->snapshot.check, start, end));
+	       excuse(space, &space->found.differing, &space->check, start, end) &&
+	       excuse(space, &space->finding.differing, &space->snapshot.check, start, end);
 }
 
 static void correct_protection(void *context, struct space_interval *interval)

@@ -208,7 +208,7 @@ static bool find_place(const struct layouts *layouts, struct layouts_recent *rec
 	if (!has_fields(layout, header))
 		return false;
 	place_ret->time_ns = read_time(layout, header, record);
-	if (id && header->type == PERF_RECORD_SAMPLE)
+	if (recent && id && header->type == PERF_RECORD_SAMPLE)
 		note_source(layout, id, place_ret, recent);
 	return true;
 }
@@ -235,10 +235,9 @@ bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *re
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	struct layouts_recent none = {0};
 	struct record_place place;
 
-	if (!find_place(layouts, &none, header, record, &place))
+	if (!find_place(layouts, NULL, header, record, &place))
 		return false;
 	layouts_read(layouts, header, record, place.attribute, identity_ret);
 	identity_ret->stream = place.stream;

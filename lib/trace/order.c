@@ -261,15 +261,8 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 	}
 }
 
-/* As nearly all do: then its clock has not jumped. */
-static inline bool follows(const struct order *order, const struct stream *stream, uint64_t time_ns)
-{
-	return stream->last.epoch == order->epoch && stream->seen && time_ns >= stream->last.time_ns &&
-	       (time_ns >= order->floor.time_ns || order->floor.epoch != order->epoch);
-}
-
 /* The epoch of a record that comes now. */
-static uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
+static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
 {
 	bool joined = stream && stream->seen && stream->last.epoch == order->epoch;
 	uint64_t limit_ns = order->floor.epoch == order->epoch ? order->floor.time_ns : 0;
@@ -306,8 +299,7 @@ static inline void place_in_time(struct order *order, struct order_item *item, u
 		item->epoch = order->taken.epoch;
 		return;
 	}
-	item->epoch =
-	    stream && follows(order, stream, item->time_ns) ? order->epoch : find_epoch(order, item->time_ns, stream);
+	item->epoch = find_epoch(order, item->time_ns, stream);
 	if (stream)
 		*stream = (struct stream){.last = moment_of(item), .seen = true};
 	if (is_younger(moment_of(item), order->youngest))
@@ -324,22 +316,15 @@ static bool is_full(const struct order *order)
 	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
 }
 
-static bool reserve(struct order *order)
-{
-	return vector_reserve_bytes((void **)&order->items.items, &order->items.capacity, order->items.count + 1,
-				    sizeof(*order->items.items));
-}
-
 struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
 {
 	struct order_item *added;
 
 	if (order->first && order->first == order->releasable)
 		compact(order);
-	if (order->items.count == order->items.capacity && !reserve(order))
+	if (!vector_push(&order->items, *item))
 		return &error_no_memory;
-	added = &order->items.items[order->items.count++];
-	*added = *item;
+	added = &order->items.items[order->items.count - 1];
 	place_in_time(order, added, stream);
 	if (!item->block->pending++) {
 		item->block->counted = item->block->content.capacity;

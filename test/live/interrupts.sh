@@ -76,10 +76,18 @@ expect_end 130 "pack, reading"
 [ ! -e packed ] || fail "pack left half a file"
 # When all is written, and has no name yet.
 cp "$DATA" whole.data
-in_terminal 'syncing:\x03' ./tell env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" \
-	"LD_PRELOAD=$workloads/libendless-sync.so" "$MMTRACE" pack whole.data || fail "pack: it did not end"
+preload endless-sync
+in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" pack whole.data || fail "pack: it did not end"
 expect_end 130 "pack, written"
 cmp whole.data "$DATA" || fail "pack changed the recording before it was done"
+# What `record --pack` has recorded by then stays as it was.
+if "$workloads/perf-allowed" >/dev/null; then
+	in_terminal 'syncing:\x03' ./tell "${preload[@]}" "$MMTRACE" record --pack -o recorded.data -- \
+		env -u LD_PRELOAD true || fail "record --pack: it did not end"
+	expect_end 130 "record --pack, packed"
+	"$MMTRACE" report --no-pager -i recorded.data >recorded.txt || fail "what was recorded cannot be read"
+	"$MMTRACE" dump --no-pager -i recorded.data | grep -q stack-dump || fail "it was packed, or nothing was recorded"
+fi
 PAGER='echo began; exec sleep 300' in_terminal 'half is read:\x03' ./half-fed "$MMTRACE" dump -i - || fail "dump: it did not end"
 expect_end 130 "dump with a pager, reading"
 PATIENT=1 PAGER=$patient in_terminal 'half is read:\x03
@@ -120,9 +128,10 @@ done
 sum=$(sha256sum <"$DATA")
 packed_sum=$(sha256sum <expected.data)
 
-# interrupt_anytime WHAT COMMAND...: at five moments of the time that it takes as a whole.
+# interrupt_anytime WHAT COMMAND...: five times, later and later in the time that it takes as a whole. That is shorter than
+# the first time took when one was done before it was interrupted.
 interrupt_anytime() {
-	local what=$1 start took i killed=0
+	local what=$1 start took moment i killed=0
 	shift
 	rm -rf "$XDG_CACHE_HOME"
 	start=${EPOCHREALTIME/./}
@@ -133,14 +142,16 @@ interrupt_anytime() {
 	for i in {1..5}; do
 		rm -rf "$XDG_CACHE_HOME"
 		prepare
+		moment=$((took * (killed + 1) / 6))
 		in_terminal "begins:
-@$(printf '%d.%06d' $((took * i / 6 / 1000000)) $((took * i / 6 % 1000000))):\\x03" ./tell "$@" ||
+@$(printf '%d.%06d' $((moment / 1000000)) $((moment % 1000000))):\\x03" ./tell "$@" ||
 			fail "$what: it did not end: $(cat -v terminal)"
 		if grep -q 'status 130' terminal; then
 			((killed++))
 			expect_end 130 "$what"
 		else
 			expect_end 0 "$what"
+			took=$((took / 4))
 		fi
 		after
 	done

@@ -54,20 +54,11 @@ expect_names '["Old", null, "New"]'
 
 # record_chain COMMAND...: what it executes at last has a jitdump, and lives until the recorder has read all of it.
 record_chain() {
-	rm -f "$recording" "$directory/workload.in"
-	mkfifo "$directory/workload.in"
-	: >"$directory/workload.out"
-	env --default-signal=INT "$MMTRACE" record -o "$recording" -- "$@" "$workloads/jit-exec" +Last \
-		<"$directory/workload.in" >"$directory/workload.out" 2>"$directory/record.log" 3>&- &
-	recorder=$!
-	processes+=("$recorder")
-	exec 3>"$directory/workload.in"
+	begin_command -- "$@" "$workloads/jit-exec" +Last
 	printf '\n\n\n' >&3
 	wait_until "the workload to be done" workload_said 'done'
 	let_recorder_catch_up
-	exec 3>&-
-	wait "$recorder" || fail "record -- $1 ended with status $?: $(cat "$directory/record.log")"
-	report_json
+	end_command
 	rm -f jit-[0-9]*.dump
 	expect_true_report
 	expect_names '["Last"]'

@@ -14,6 +14,7 @@ began=@$(stat -c %.9Z "$directory")
 recording=$directory/mmtrace.data
 pid= recorder=
 processes=()
+preload=()
 
 # is_ours PROCESS: the number may be somebody else's by now. Ours are our children, and have our directory in their
 # environment.
@@ -226,6 +227,31 @@ begin_recording() {
 	recorder=$!
 	processes+=("$recorder")
 	wait_until "mmtrace record to attach" recorder_attached
+}
+
+# preload LIBRARY: of the workloads. "${preload[@]}" before a command loads it there, and into what that executes; the
+# sanitizers' own would be the first.
+preload() {
+	preload=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "LD_PRELOAD=$workloads/lib$1.so")
+}
+
+# begin_command [OPTION...] -- COMMAND...: recorded from its start, its stdin held by us; with what is to be preloaded.
+begin_command() {
+	rm -f "$recording" "$directory/workload.in"
+	mkfifo "$directory/workload.in"
+	: >"$directory/workload.out"
+	"${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" \
+		<"$directory/workload.in" >"$directory/workload.out" 2>"$directory/record.log" 3>&- &
+	recorder=$!
+	processes+=("$recorder")
+	exec 3>"$directory/workload.in"
+}
+
+# end_command: its stdin ends, and so does it.
+end_command() {
+	exec 3>&-
+	wait "$recorder" || fail "record of a command ended with status $?: $(cat "$directory/record.log")"
+	report_json
 }
 
 # child_of PROCESS: the number of its first child.
