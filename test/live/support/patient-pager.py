@@ -3,9 +3,18 @@
 Ctrl-C does not end it. Of the terminal a line "a": reads all that is left and says how much; "q": ends."""
 import os
 import signal
-import sys
+import threading
 
-signal.signal(signal.SIGINT, lambda *_: os.write(1, b"<interrupted>\n"))
+# Not a handler: one that is due when a read begins would run after it only.
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def tell_interrupts():
+    while signal.sigwait({signal.SIGINT}):
+        os.write(1, b"<interrupted>\n")
+
+
+threading.Thread(target=tell_interrupts, daemon=True).start()
 os.write(1, b"<ready>\n")
 os.write(1, b"<first: " + os.read(0, 40).split(b"\n")[0] + b">\n")
 keys = open("/dev/tty")
