@@ -43,15 +43,21 @@ def attach():
     peer.close()
 
 
-def catch(*_):
-    if mode == "attaches":
-        threading.Thread(target=attach, daemon=True).start()
+def attach_after_signal():
+    signals.recv(1)
+    attach()
 
 
 if mode == "attaches":
     bind(java_socket).close()
 name = "libjvm.so" if mode in ("java", "attaches") else "libcoreclr.so"
-signal.signal(signal.SIGQUIT, catch)
+signal.signal(signal.SIGQUIT, lambda *_: None)
+if mode == "attaches":
+    # Not in the handler: one that is due when a read begins would run after it only.
+    signals, caught = socket.socketpair()
+    caught.setblocking(False)
+    signal.set_wakeup_fd(caught.fileno())
+    threading.Thread(target=attach_after_signal, daemon=True).start()
 with open(name, "wb") as library:
     library.write(b"\x90" * 4096)
 with open(name, "rb") as library:
