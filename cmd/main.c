@@ -116,6 +116,7 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_memory_whole();
+	stop_signals_note_inherited();
 	/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. */
 	stop_signals_survive(SIGUSR1);
 	/* A file that may not grow is one that cannot be written: names need not be kept, other failures are told. */

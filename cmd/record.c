@@ -240,6 +240,8 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
 	options->mark_fd = stop_signals_marks();
+	options->command_ignores = stop_signals_ignored();
+	options->command_blocks = stop_signals_blocked();
 	if (options->stop_fd < 0 || options->mark_fd < 0) {
 		free(command_line);
 		message(command, "cannot prepare for signals: %s", strerror(errno));

@@ -10,6 +10,31 @@
 #include <unistd.h>
 
 static int write_end = -1, mark_end = -1;
+static sigset_t ignored, blocked;
+
+void stop_signals_note_inherited(void)
+{
+	struct sigaction action;
+
+	sigemptyset(&ignored);
+	for (int number = 1; number < NSIG; number++) {
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			sigaddset(&ignored, number);
+	}
+	sigprocmask(SIG_SETMASK, NULL, &blocked);
+	/* Who ignores this is not told how a child has ended. */
+	signal(SIGCHLD, SIG_DFL);
+}
+
+const sigset_t *stop_signals_ignored(void)
+{
+	return &ignored;
+}
+
+const sigset_t *stop_signals_blocked(void)
+{
+	return &blocked;
+}
 
 static void handle_signal(int number)
 {

@@ -2,10 +2,21 @@
 #ifndef CMD_STOP_SIGNALS_H
 #define CMD_STOP_SIGNALS_H
 
+#include <signal.h>
+
+/*
+ * Before anything else here: what a command that is started later shall find as if it were started without mmtrace.
+ * SIGCHLD is no longer ignored then.
+ */
+void stop_signals_note_inherited(void);
+
+/* The signals that were ignored and those that were blocked then. */
+const sigset_t *stop_signals_ignored(void);
+const sigset_t *stop_signals_blocked(void);
+
 /*
  * From now on SIGINT, SIGTERM and SIGHUP make the returned descriptor readable instead of ending the process; those
- * that were ignored stay ignored (nohup). A command started later has the default actions again. -1 and errno on
- * failure.
+ * that were ignored stay ignored (nohup). -1 and errno on failure.
  */
 int stop_signals_catch(void);
 
@@ -15,10 +26,7 @@ void stop_signals_release(void);
 /* From now on SIGUSR1 puts its time into the returned descriptor, which does not block. -1 and errno on failure. */
 int stop_signals_marks(void);
 
-/*
- * From now on the signal does nothing. One that was ignored stays so, for a command started later too, which has the
- * default action otherwise.
- */
+/* From now on the signal does nothing. */
 void stop_signals_survive(int number);
 
 /* The signal that made it so: the first. */

@@ -47,19 +47,29 @@ void command_deinit(struct command *command)
 	}
 }
 
+/* The recorder may catch or ignore signals that its caller did not, and block those that it waits for with a
+ * descriptor: not the command's business. Those that are caught get their default action by the exec. */
+static void set_signals(const struct command *command)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	for (int number = 1; command->ignores && number < NSIG; number++) {
+		if (sigismember(command->ignores, number) == 1)
+			signal(number, SIG_IGN);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, command->blocks ? command->blocks : &none, NULL);
+}
+
 /* In the child: wait for the word, then become the command. */
 _Noreturn static void run_child(const struct command *command, char *const *arguments, int go_pipe, int error_pipe)
 {
 	struct rlimit limit;
-	sigset_t none;
 	char word;
 	int errno_value;
 
-	/* The recorder may wait for signals with a descriptor, blocked, or ignore SIGPIPE: not the command's business.
-	 */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	set_signals(command);
 	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = command->descriptor_limit;
 		setrlimit(RLIMIT_NOFILE, &limit);

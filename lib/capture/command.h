@@ -3,6 +3,7 @@
 #ifndef CAPTURE_COMMAND_H
 #define CAPTURE_COMMAND_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,6 +18,9 @@ struct command {
 	int error_pipe;		   /* read end */
 	uint64_t descriptor_limit; /* soft limit for the command; 0: the recorder's */
 	bool output_to_stderr;	   /* its standard output is taken */
+	/* Signals beside those that the recorder ignores, of which SIGPIPE counts only if it is here; NULL: none. */
+	const sigset_t *ignores;
+	const sigset_t *blocks; /* NULL: none */
 	int status;		   /* wait status; -1: had not ended by itself */
 };
 
@@ -25,7 +29,7 @@ void command_init(struct command *command);
 /* Kills a command that was not let go. */
 void command_deinit(struct command *command);
 
-/* `arguments` must outlive the command. It starts with no signal blocked. */
+/* `arguments` must outlive the command. */
 struct mmt_error *command_start(struct command *command, char *const *arguments) MMT_MUST_CHECK;
 
 /* Let it run; returns when it has executed its program, or MMT_ERROR_COMMAND when that failed. */

@@ -168,6 +168,8 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	bool recorded = true;
 
 	recorder->command.output_to_stderr = strcmp(recorder->options->output, "-") == 0;
+	recorder->command.ignores = recorder->options->command_ignores;
+	recorder->command.blocks = recorder->options->command_blocks;
 	error = command_start(&recorder->command, recorder->options->command);
 	if (!error && recorder->cgroup >= 0)
 		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);

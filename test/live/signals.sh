@@ -82,6 +82,21 @@ expect_record 0 -q -- true
 echo line | "$MMTRACE" record -o "$recording" -- cat >"$directory/record.out" 2>/dev/null
 [ "$(cat "$directory/record.out")" = line ] || fail "the command does not get stdin"
 
+# It ignores and blocks the signals that it would without mmtrace: those of who starts it, and no others.
+for inherited in --default-signal --ignore-signal=PIPE,USR1,HUP,CHLD,XFSZ,RTMIN \
+	"--ignore-signal=INT,USR2 --block-signal=TERM,USR1,PIPE"; do
+	read -ra inherited <<<"--default-signal $inherited"
+	env "${inherited[@]}" grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status >"$directory/untraced"
+	env "${inherited[@]}" "$MMTRACE" record -o "$recording" -- grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status \
+		>"$directory/traced" 2>"$directory/record.log" || fail "no recording: $(cat "$directory/record.log")"
+	diff "$directory/untraced" "$directory/traced" >&2 || fail "other signals than without mmtrace: ${inherited[*]}"
+done
+
+# How it ended is known, however little who starts mmtrace wants to hear of its own children.
+env --ignore-signal=CHLD "$MMTRACE" record -o "$recording" -- sh -c 'exit 7' 2>"$directory/record.log"
+status=$?
+[ $status = 7 ] || fail "status $status of a command that ended with 7 while SIGCHLD was ignored: $(cat "$directory/record.log")"
+
 # More of it while it stops changes nothing.
 start_workload sleepers 100
 start_recording -p "$pid"
