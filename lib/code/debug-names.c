@@ -139,11 +139,22 @@ static bool is_wanted(struct debug_names *names, Dwarf_Die *unit, uint8_t type)
 	}
 }
 
+/* The part of a unit that is in another file; false: it is missing, or not to be had. */
+static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path, Dwarf_Die *part_ret)
+{
+	if (debug_part_of_unit_blocks(skeleton, path) ||
+	    dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
+	    dwarf_tag(part_ret) == DW_TAG_invalid)
+		return false;
+	/* No compiler lets it refer to still another one. */
+	return !debug_part_has_supplement(dwarf_cu_getdwarf(part_ret->cu));
+}
+
 /*
  * The ranges of all units are taken from the units themselves: many compilers write no .debug_aranges, which the
  * library's own search depends on.
  */
-struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_ret)
+struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret)
 {
 	struct debug_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
@@ -160,10 +171,10 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_re
 		return &error_no_memory;
 	}
 	look_at_sections(names, dwarf);
-	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, &unit.scopes))) {
+	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
 		if (!is_wanted(names, &unit.lines, type))
 			continue;
-		unit.lacks_part = type == DW_UT_skeleton && dwarf_tag(&unit.scopes) == DW_TAG_invalid;
+		unit.lacks_part = type == DW_UT_skeleton && !find_part(position, &unit.lines, path, &unit.scopes);
 		names->lacks_parts |= unit.lacks_part;
 		if (type != DW_UT_skeleton || unit.lacks_part)
 			unit.scopes = unit.lines;

@@ -12,8 +12,8 @@
 
 struct debug_names;
 
-/* Borrows `dwarf`. */
-struct mmt_error *debug_names_create(Dwarf *dwarf, struct debug_names **names_ret) MMT_MUST_CHECK;
+/* Borrows `dwarf`, which is read from `path`: parts of it may be beside that. */
+struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret) MMT_MUST_CHECK;
 void debug_names_destroy(struct debug_names *names);
 
 /* False: some files with parts of it (split DWARF, a supplementary file) are missing. */

@@ -11,6 +11,8 @@
 #include "base/radix-sort.h"
 #include "base/vector.h"
 #include "code/debug-names.h"
+#include "code/debug-parts.h"
+#include "code/debug-places.h"
 #include "code/expanded-debug.h"
 #include "code/known-names.h"
 #include "code/made-names.h"
@@ -59,23 +61,40 @@ struct symbols {
 	size_t kept_count; /* of `known` */
 };
 
-/* Only by the build-id, which is compared. */
-static int find_by_build_id(Dwfl_Module *module, char **path_ret)
+static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
 {
 	const unsigned char *id;
 	GElf_Addr address;
+	int size = dwfl_module_build_id(module, &id, &address);
 
-	if (dwfl_module_build_id(module, &id, &address) <= 0)
+	*blocks_ret = size > 0 && debug_place_of_id_blocks(id, (size_t)size);
+	return size > 0;
+}
+
+/* Only by the build-id, which is compared. */
+static int find_by_build_id(Dwfl_Module *module, char **path_ret)
+{
+	bool blocks;
+
+	if (!has_build_id(module, &blocks) || blocks)
 		return -1;
 	return dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, path_ret);
 }
 
-/* libdwfl would look for a file that is named after the program in the working directory, too, where it can be anything:
- * a file of another program, or a FIFO that is opened for ever. */
+/*
+ * libdwfl would look for a file that is named after the program in the working directory, too, where it can be one of
+ * another program. For the supplementary file `link` is its name; of its places the one that its build-id names is
+ * below a directory of root's, and not looked at before.
+ */
 static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
 		      const char *link, GElf_Word checksum, char **path_ret)
 {
-	if (!path || *path != '/')
+	bool blocks;
+
+	(void)has_build_id(module, &blocks);
+	if (blocks)
+		return -1;
+	if (!path || *path != '/' || debug_places_block(path, link))
 		return find_by_build_id(module, path_ret);
 	return dwfl_standard_find_debuginfo(module, user, name, base, path, link, checksum, path_ret);
 }
@@ -174,6 +193,16 @@ static const char *debug_path(const struct symbols *symbols)
 
 	if (!path)
 		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	return path ? path : "";
+}
+
+/* Of the file with the debug information, separate or not. */
+static const char *debug_origin(const struct symbols *symbols)
+{
+	const char *path = debug_path(symbols);
+
+	if (!*path)
+		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
 	return path ? path : "";
 }
 
@@ -436,8 +465,10 @@ static void load_debug(struct symbols *symbols)
 		dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
 	if (symbols->image)
 		dwarf = debug_image_dwarf(symbols->image);
-	if (dwarf)
-		mmt_error_destroy(debug_names_create(dwarf, &symbols->debug_names));
+	if (dwarf && debug_part_supplement_blocks(dwarf, debug_origin(symbols)))
+		symbols->debug_unreadable = true;
+	else if (dwarf)
+		mmt_error_destroy(debug_names_create(dwarf, debug_origin(symbols), &symbols->debug_names));
 	else
 		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
 	if (symbols->image) /* every unit was looked at */
