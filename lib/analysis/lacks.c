@@ -138,14 +138,17 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 		add_lack(lacks, "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }
 
-/* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
-static void find_skipped_frames(const struct replay *replay, int32_t pid, const struct runtime *runtime,
-				struct lacks *lacks)
+/* Whether there is an option that makes the runtime keep frame pointers, and it may not have been given. */
+static bool may_lack_frame_pointers(const struct replay *replay, const struct runtime *runtime)
 {
 	const char *command_line = replay->metadata->command_line;
 
-	if (!runtime || !runtime->frame_pointers || (command_line && strstr(command_line, runtime->frame_pointers)))
-		return;
+	return runtime && runtime->frame_pointers && !(command_line && strstr(command_line, runtime->frame_pointers));
+}
+
+/* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
+static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
+{
 	add_lack(lacks,
 		 "not known whether process %" PRId32
 		 " (%s) was started with %s: without it, callers of compiled methods are "
@@ -190,15 +193,37 @@ static void find_unwatched_programs(const struct replay *replay, const struct mm
 		    count.programs, name, lossy ? "their records may be among those that were lost, or " : "");
 }
 
+/* `frames_told`: the option for whole stacks is said already. */
+static void find_missing_names(const struct replay *replay, int32_t pid, const struct generated_code *code,
+			       bool frames_told, struct lacks *lacks)
+{
+	bool with_option = !frames_told && may_lack_frame_pointers(replay, code->runtime);
+
+	if (code->names.has_perf_map || code->names.has_jitdump)
+		add_lack(lacks, "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
+			 code->names.has_perf_map ? "perf map" : "jitdump");
+	else if (code->runtime)
+		add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s", pid,
+			 code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
+			 with_option ? code->runtime->frame_pointers : "",
+			 with_option ? ", without which stacks may end at its code" : "");
+	else
+		add_lack(lacks,
+			 "no names for generated code in process %" PRId32
+			 ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
+			 pid);
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
 		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
+		bool skipped = code.unchecked_frames && may_lack_frame_pointers(replay, code.runtime);
 
 		find_poor_names(pid, &code.names, lacks);
-		if (code.unchecked_frames)
-			find_skipped_frames(replay, pid, code.runtime, lacks);
+		if (skipped)
+			find_skipped_frames(pid, code.runtime, lacks);
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, lacks);
 		if (code.changed_too_often)
@@ -206,20 +231,8 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 				 "generated code of process %" PRId32
 				 " was replaced too often to be followed: callers of some of it may be missing",
 				 pid);
-		if (!code.unnamed)
-			continue;
-		if (code.names.has_perf_map || code.names.has_jitdump)
-			add_lack(lacks,
-				 "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
-				 code.names.has_perf_map ? "perf map" : "jitdump");
-		else if (code.runtime)
-			add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s", pid,
-				 code.runtime->label, code.runtime->advice);
-		else
-			add_lack(lacks,
-				 "no names for generated code in process %" PRId32
-				 ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
-				 pid);
+		if (code.unnamed)
+			find_missing_names(replay, pid, &code, skipped, lacks);
 	}
 }
 

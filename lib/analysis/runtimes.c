@@ -13,8 +13,7 @@ static const struct runtime runtimes[] = {
     {.name = "java",
      .label = "Java",
      .advice = "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
-	       "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit; and start it with -XX:+PreserveFramePointer, "
-	       "without which stacks may end at its code",
+	       "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
      .frame_pointers = "-XX:+PreserveFramePointer"},
     {.name = "node", .label = "Node", .advice = "start it with --perf-basic-prof --interpreted-frames-native-stack"},
     {.name = "python",
@@ -22,7 +21,7 @@ static const struct runtime runtimes[] = {
      .advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
     {.name = "mono",
      .label = "Mono",
-     .advice = "start it with --jitmap, and with MONO_DEBUG=disable_omit_fp in its environment",
+     .advice = "start it with --jitmap",
      .frame_pointers = "MONO_DEBUG=disable_omit_fp"},
     {.name = "php",
      .label = "PHP",

@@ -81,4 +81,5 @@ expect_java_by_instructions
 living_options=(--code none)
 record_living_stacks "${plain_java[@]}" Program $rounds wait
 expect_json 'any(.completeness.lacks[]; contains("was started with -XX:+PreserveFramePointer: without it"))'
+expect_json '[.completeness.lacks[] | select(contains("PreserveFramePointer"))] | length == 1'
 "$MMTRACE" report --no-pager -i "$recording" | tr '\n' ' ' | grep -q 'PreserveFramePointer' || fail "the text does not say so"
