@@ -547,7 +547,8 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
 	lines = line_tables_of_unit(names->lines, &die);
-	names->damaged |= !lines && dwarf_hasattr(&die, DW_AT_stmt_list);
+	names->limited |= line_tables_limited(names->lines);
+	names->damaged |= !lines && !line_tables_limited(names->lines) && dwarf_hasattr(&die, DW_AT_stmt_list);
 	describe_line(lines, address, &frames[0]);
 	count =
 	    find_scopes(names, unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);

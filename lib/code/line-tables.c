@@ -2,7 +2,9 @@
 #include "code/line-tables.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -30,6 +32,8 @@ struct line_tables {
 	Dwarf *dwarf;	      /* whose units they are; not ours */
 	Dwarf *reading;	      /* another one of the same file, from which tables are read; NULL: not open */
 	size_t held;	      /* lines in `reading` */
+	size_t entries_left;  /* rows and files that the file can still describe */
+	bool limited;	      /* it had more: no table is read any more */
 	struct map by_offset; /* of the table: units may share one */
 	VECTOR(struct unit_lines *) units;
 	struct intern names; /* of files: most units share most of theirs */
@@ -37,13 +41,41 @@ struct line_tables {
 	struct arena arena;
 };
 
+/* No row and no file takes less than a byte of it. Only a hostile file has tables that share bytes. */
+static size_t section_bytes(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t bytes = 0, texts;
+
+	if (elf_getshdrstrndx(elf, &texts))
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+		GElf_Shdr header;
+		const char *name;
+
+		if (gelf_getshdr(section, &header) && (name = elf_strptr(elf, texts, header.sh_name)) &&
+		    (!strcmp(name, ".debug_line") || !strcmp(name, ".zdebug_line")) &&
+		    (data = elf_getdata(section, NULL)))
+			bytes += data->d_size;
+	}
+	return bytes;
+}
+
 struct line_tables *line_tables_create(Dwarf *dwarf)
 {
 	struct line_tables *tables = calloc(1, sizeof(*tables));
 
-	if (tables)
+	if (tables) {
 		tables->dwarf = dwarf;
+		tables->entries_left = section_bytes(dwarf_getelf(dwarf));
+	}
 	return tables;
+}
+
+bool line_tables_limited(const struct line_tables *tables)
+{
+	return tables->limited;
 }
 
 static void unit_destroy(struct unit_lines *lines)
@@ -142,6 +174,15 @@ static bool add_line(Dwarf_Line *line, struct unit_lines *lines)
 	return add_row(lines, &row);
 }
 
+/* False: they are more than the file can have. */
+static bool take_entries(struct line_tables *tables, size_t rows, size_t files)
+{
+	tables->limited |= rows > tables->entries_left || files > tables->entries_left - rows;
+	if (!tables->limited)
+		tables->entries_left -= rows + files;
+	return !tables->limited;
+}
+
 /* False: out of memory. */
 static bool read_lines(struct line_tables *tables, Dwarf_Die *unit, struct unit_lines *lines)
 {
@@ -151,9 +192,13 @@ static bool read_lines(struct line_tables *tables, Dwarf_Die *unit, struct unit_
 
 	if (dwarf_getsrclines(unit, &table, &count))
 		return true;
-	lines->readable = true;
 	tables->held += count;
-	if (!dwarf_getsrcfiles(unit, &files, &file_count) && !add_files(tables, files, file_count, lines))
+	if (dwarf_getsrcfiles(unit, &files, &file_count))
+		file_count = 0;
+	if (!take_entries(tables, count, file_count))
+		return true;
+	lines->readable = true;
+	if (!add_files(tables, files, file_count, lines))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		if (!add_line(dwarf_onesrcline(table, i), lines))
@@ -203,7 +248,7 @@ const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_D
 	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attribute), &offset))
 		return NULL;
 	lines = lines_at(tables, offset, &is_new);
-	if (lines && is_new) {
+	if (lines && is_new && !tables->limited) {
 		/* Where it is not found again it is read, and kept, where it is. */
 		if (!find_unit(tables, unit, &die))
 			die = *unit;

@@ -18,9 +18,13 @@ struct line_tables *line_tables_create(Dwarf *dwarf);
 /* Accepts NULL. */
 void line_tables_destroy(struct line_tables *tables);
 
+/* Tables have more rows and files than the file has bytes for: those read from then on are left out. */
+bool line_tables_limited(const struct line_tables *tables);
+
 struct unit_lines;
 
-/* The table of `unit`, read when it is first asked for. NULL: there is none, or it cannot be read. */
+/* The table of `unit`, read when it is first asked for. NULL: there is none, it cannot be read, or it is left
+ * out. */
 const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_Die *unit);
 
 /* The line in which the code at `address` was written; false: not known. The file lives as long as the tables, NULL:
