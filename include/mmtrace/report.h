@@ -241,7 +241,7 @@ struct mmt_failure {
 	enum mmt_event_count call;
 	int error;              /* errno */
 	uint64_t count;
-	uint64_t asked_bytes;   /* sum of the lengths asked for */
+	uint64_t asked_bytes;   /* sum of the lengths asked for, UINT64_MAX when it is more */
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;

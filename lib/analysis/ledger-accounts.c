@@ -93,7 +93,9 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
 	sum = &ledger->failures.items[number];
 	sum->count += failure->count;
-	sum->asked_bytes += failure->asked_bytes;
+	/* Who asks for nearly all that a number can say may do so twice. */
+	if (__builtin_add_overflow(sum->asked_bytes, failure->asked_bytes, &sum->asked_bytes))
+		sum->asked_bytes = UINT64_MAX;
 	sum->last_ns = failure->last_ns;
 	return NULL;
 }

@@ -624,6 +624,10 @@ START_TEST(failures_are_counted_by_stack_and_error)
 	ck_assert_uint_eq(ledger.failures.count, 2);
 	ck_assert_uint_eq(ledger.failures.items[0].count, 2);
 	ck_assert_uint_eq(ledger.failures.items[0].asked_bytes, 8192);
+	other.asked_bytes = UINT64_MAX - 4095;
+	ck_assert_ptr_null(ledger_fail(&ledger, &other));
+	ck_assert_ptr_null(ledger_fail(&ledger, &other));
+	ck_assert_uint_eq(ledger.failures.items[1].asked_bytes, UINT64_MAX);
 	ck_assert_uint_eq(ledger.accounts.count, 0);
 }
 END_TEST
