@@ -232,16 +232,30 @@ static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_
 	}
 }
 
+/* What cannot be written is told before the work; of a recording that is not there, or no file, that is told. */
+static bool is_worth_a_file(const struct mmt_pack_options *options)
+{
+	struct stat status;
+
+	return options->output || (stat(options->input, &status) == 0 && S_ISREG(status.st_mode));
+}
+
+static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_options *options)
+{
+	return pack->writer ? NULL : writer_create(options->output ? options->output : options->input, &pack->writer);
+}
+
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
 {
 	const struct mmt_progress first = {.tell = tell_first, .context = pack};
-	struct mmt_error *error =
-	    pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
+	struct mmt_error *error = is_worth_a_file(options) ? create_output(pack, options) : NULL;
 
+	if (!error)
+		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
 		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
 	if (!error)
-		error = writer_create(options->output ? options->output : options->input, &pack->writer);
+		error = create_output(pack, options);
 	if (error)
 		return error;
 	pack->metadata = reader_metadata(pack->reader);

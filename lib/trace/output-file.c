@@ -53,6 +53,29 @@ static struct mmt_error *check_old(const char *path)
 			    path, old);
 }
 
+static char *temporary_name(const char *path, unsigned attempt)
+{
+	char *name;
+
+	return asprintf(&name, "%s.new-%d-%u", path, (int)getpid(), attempt) < 0 ? NULL : name;
+}
+
+/* The longest name that it will need, which may be a long recording later. */
+static struct mmt_error *check_length(const char *path)
+{
+	CLEANUP(free) char *longest = temporary_name(path, TEMPORARY_ATTEMPTS - 1);
+	struct stat status;
+
+	if (!longest)
+		return &error_no_memory;
+	if (lstat(longest, &status) == 0 || errno != ENAMETOOLONG)
+		return NULL;
+	return error_create(MMT_ERROR_INVALID,
+			    "cannot write %s: until it is whole it has a name with %zu characters more, which is too "
+			    "long; choose a shorter one with -o",
+			    path, strlen(longest) - strlen(path));
+}
+
 /* Where /proc is, through which alone everybody may give it a name later. */
 static bool open_nameless(struct output_file *file)
 {
@@ -87,12 +110,10 @@ static bool take_temporary_name(struct output_file *file, const char *name)
 static struct mmt_error *make_temporary(struct output_file *file)
 {
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
-		CLEANUP(free) char *name = NULL;
+		CLEANUP(free) char *name = temporary_name(file->path, attempt);
 
-		if (asprintf(&name, "%s.new-%d-%u", file->path, (int)getpid(), attempt) < 0) {
-			name = NULL;
+		if (!name)
 			return &error_no_memory;
-		}
 		if (take_temporary_name(file, name)) {
 			file->temporary = TAKE(name);
 			file->nameless = false;
@@ -111,6 +132,8 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 	if (!error)
 		error = check_old(path);
+	if (!error)
+		error = check_length(path);
 	if (!error && !open_nameless(&file))
 		error = make_temporary(&file);
 	if (error)

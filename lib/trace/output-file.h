@@ -28,7 +28,8 @@ struct output_file {
 	bool given_up; /* its reader takes nothing */
 };
 
-/* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device. */
+/* 0600. Errors: no such directory, no permission, the target is a link, a directory or a device, the name is
+   too long for what it needs until it is whole. */
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret) MMT_MUST_CHECK;
 
 /* Standard output, unless it is a terminal. */

@@ -19,6 +19,11 @@ for name in fifo.data /dev/null; do
 	expect_refusal 2 "$name: it is a special file" "$MMTRACE" record -o $name -- touch started
 done
 expect_refusal 2 'File name too long' "$MMTRACE" record -o "$(printf 'x%.0s' {1..300})" -- touch started
+# A name that could be, but has no room for what it is followed by until the file is whole; packing does not even begin.
+long=$(printf 'x%.0s' {1..250})
+expect_refusal 2 'choose a shorter one' "$MMTRACE" record -o "$long" -- touch started
+echo "no recording" >nothing.data
+expect_refusal 2 'choose a shorter one' "$MMTRACE" pack -o "$long" nothing.data
 mkdir twice.data.old
 echo earlier >twice.data
 expect_refusal 2 'twice.data.old: it is a directory' "$MMTRACE" record -o twice.data -- touch started

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -181,6 +182,31 @@ START_TEST(killed)
 }
 END_TEST
 
+/* Its name is free, but not the longer one that it takes before. Nothing is left to be written when that is told. */
+START_TEST(long_name)
+{
+	struct output_file file = {.fd = -1};
+	char name[NAME_MAX + 1], long_path[sizeof(directory) + sizeof(name)];
+	struct mmt_error *error;
+
+	lack(_i);
+	memset(name, 'n', sizeof(name));
+	name[NAME_MAX - 4] = '\0';
+	snprintf(long_path, sizeof(long_path), "%s/%s", directory, name);
+	error = output_file_open(long_path, &file);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "choose a shorter one"));
+	mmt_error_destroy(error);
+	ck_assert_uint_eq(count_files(), 0);
+	name[NAME_MAX - 40] = '\0';
+	snprintf(long_path, sizeof(long_path), "%s/%s", directory, name);
+	ck_assert_ptr_null(output_file_open(long_path, &file));
+	ck_assert_ptr_null(output_file_take_name(&file));
+	output_file_close(&file);
+	ck_assert_uint_eq(count_files(), 1);
+}
+END_TEST
+
 START_TEST(link_at_the_target)
 {
 	struct output_file file;
@@ -256,6 +282,7 @@ int main(void)
 	tcase_add_loop_test(tests, takes_its_name, 0, 3);
 	tcase_add_loop_test(tests, given_up, 0, 3);
 	tcase_add_loop_test(tests, killed, 0, 3);
+	tcase_add_loop_test(tests, long_name, 0, 3);
 	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
 	tcase_add_loop_test(tests, renaming_fails, 0, 3);
 	tcase_add_loop_test(tests, signal_meanwhile, 0, 4);
