@@ -6,6 +6,9 @@
 #include "analysis/jit-names.h"
 #include "code/perf-map.h"
 
+/* Of a program's own code there are seldom more frames than this; looking up again what was looked up once is fast. */
+#define KEPT_NAMES_MAX (1u << 15)
+
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 {
 	struct process_state *state = &view->processes.items[process];
@@ -80,28 +83,38 @@ static bool name_generated(struct code_view *view, const struct frame_key *key, 
 }
 
 /* One copy for all frames of the image. NULL: out of memory. */
-static const char *image_path(struct code_view *view, uint32_t image, struct arena *arena)
+static const char *image_path(struct code_view *view, uint32_t image)
 {
 	while (view->image_paths.count <= image) {
 		if (!vector_append(&view->image_paths))
 			return NULL;
 	}
 	if (!view->image_paths.items[image])
-		view->image_paths.items[image] = arena_string(arena, mapped_programs_image_path(&view->mapped, image));
+		view->image_paths.items[image] =
+		    arena_string(&view->arena, mapped_programs_image_path(&view->mapped, image));
 	return view->image_paths.items[image];
 }
 
-static size_t name_native(struct code_view *view, const struct frame_key *key,
+static size_t name_native(struct code_view *view, const struct frame_key *key, struct frame_names *names,
 			  struct program_frame functions[PROGRAM_INLINE_MAX])
 {
 	struct program *program = key->image == NO_IMAGE ? NULL : mapped_programs_open(&view->mapped, key->image);
+	bool before = key->is_return_address && !names->behind_no_call;
+	size_t count;
 
-	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
-
+	if (names->nameless) {
+		functions[0] = (struct program_frame){0};
+		return 1;
+	}
+	count = program ? program_names(program, key->address - before, functions) : 0;
 	/* No call was there to return behind: a signal's trampoline, or what a coroutine is made to return to. */
-	if (count && !functions[0].function && key->is_return_address &&
-	    program_follows_call(program, key->address) == 0)
+	if (count && !names->looked_up && !functions[0].function && before &&
+	    program_follows_call(program, key->address) == 0) {
+		names->behind_no_call = true;
 		count = program_names(program, key->address, functions);
+	}
+	names->looked_up = true;
+	names->nameless = count == 1 && !functions[0].raw_function && !functions[0].source_file;
 	return count;
 }
 
@@ -124,19 +137,19 @@ static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame
 static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, const struct frame_key *key,
 				    struct arena *arena, size_t *count_ret)
 {
-	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct program_frame functions[PROGRAM_INLINE_MAX];
 	uint64_t address = view->names.items[number].address;
 	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address, .code = number + 1};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {
-		frame.module_path = image_path(view, key->image, arena);
+		frame.module_path = image_path(view, key->image);
 		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
 	if (key->readable)
-		count = name_native(view, key, functions);
+		count = name_native(view, key, &view->names.items[number], functions);
 	if (count) {
 		*count_ret = count;
 		return copy_frames(arena, &frame, functions, count);
@@ -151,30 +164,42 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 	return copy_frames(arena, &frame, functions, 1);
 }
 
-static void note_unnamed(struct code_view *view, const struct frame_names *names)
+static void note_unnamed(struct code_view *view, uint32_t process, const struct mmt_frame *frames)
 {
-	if (names->frames->kind == MMT_FRAME_JIT && !names->frames->function)
-		view->processes.items[names->process].unnamed = true;
+	if (frames->kind == MMT_FRAME_JIT && !frames->function)
+		view->processes.items[process].unnamed = true;
 }
 
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+/* All lines of a jitdump are searched. */
+static bool is_slow_to_name(const struct code_view *view, const struct frame_key *key)
+{
+	const struct jit_names *names = key->generated ? view->processes.items[key->process].jit_names : NULL;
+
+	return names && jit_names_state(names).has_jitdump;
+}
+
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
 				  const struct mmt_frame **frames_ret, size_t *count_ret)
 {
 	struct frame_names *names = &view->names.items[frame];
+	struct frame_key key;
+	bool kept;
 
-	if (!names->frames) {
-		struct frame_key key;
-		size_t count;
-
-		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
-		names->frames = name_frame(view, frame, &key, arena, &count);
-		if (!names->frames)
-			return &error_no_memory;
-		names->count = (uint32_t)count;
-	}
-	note_unnamed(view, names);
 	*frames_ret = names->frames;
 	*count_ret = names->count;
+	if (!names->frames) {
+		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+		kept = !scratch || view->kept_names < KEPT_NAMES_MAX || is_slow_to_name(view, &key);
+		*frames_ret = name_frame(view, frame, &key, kept ? arena : scratch, count_ret);
+		if (!*frames_ret)
+			return &error_no_memory;
+		if (kept) {
+			names->frames = *frames_ret;
+			names->count = *count_ret & 0x1fffffff;
+			view->kept_names++;
+		}
+	}
+	note_unnamed(view, names->process, *frames_ret);
 	return NULL;
 }
 
@@ -184,7 +209,7 @@ void code_view_pass_over(struct code_view *view, uint32_t frame)
 	struct frame_key key;
 
 	if (names->frames) {
-		note_unnamed(view, names);
+		note_unnamed(view, names->process, names->frames);
 		return;
 	}
 	memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));

@@ -28,10 +28,13 @@ struct frame_key {
 };
 
 struct frame_names {
-	const struct mmt_frame *frames; /* NULL: not asked for yet */
+	const struct mmt_frame *frames; /* NULL: not asked for yet, or not kept */
 	uint64_t address;		/* in the process where the frame was first seen */
 	uint32_t process;		/* index */
-	uint32_t count;
+	uint32_t count : 29;		/* of the frames that are kept */
+	bool looked_up : 1;		/* before */
+	bool behind_no_call : 1;	/* a return address that is looked up as it is */
+	bool nameless : 1;		/* its program has no name for it */
 };
 
 struct process_state {
@@ -66,10 +69,11 @@ struct code_view {
 	bool has_last_generation;
 	struct intern frames;
 	VECTOR(struct frame_names) names;
+	size_t kept_names; /* how many of them have their frames */
 	VECTOR(const char *) image_paths; /* of frames that have been named; NULL: not yet */
 	struct stacks stacks;
 	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
-	struct arena arena;	     /* of the names in their table */
+	struct arena arena;	     /* of the names in their table, and of image_paths */
 	struct unwind_result result; /* scratch: too large for the C stack */
 };
 

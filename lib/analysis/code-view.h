@@ -51,11 +51,13 @@ size_t code_view_stack_count(const struct code_view *view);
 uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
 
 /*
- * Names of a frame: one or more, inlined functions first. Strings live in the view or in `arena`. The result is
- * remembered: *frames_ret lives as long as the arena.
+ * Names of a frame: one or more, inlined functions first. Strings live in the view or in the arenas. The result is
+ * remembered, in `arena`, which must be the same each time; but where `scratch` is given, those of the first frames
+ * alone: the others are in there, for there may be more frames than a report shows, and few of them are asked for often.
  */
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
 				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+
 /* A frame that nobody wants the name of: what is known of names that are lacking shall be the same. */
 void code_view_pass_over(struct code_view *view, uint32_t frame);
 

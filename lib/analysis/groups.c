@@ -40,21 +40,24 @@ static void add_account(struct grouping *grouping, const struct account *account
 }
 
 /* What the ledger and the rows know of each group. */
-static void start_groups(struct grouping *grouping)
+static struct mmt_error *start_groups(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
-		const struct row_description *description = &grouping->rows->items.items[i];
 		struct mmt_group *group = &grouping->groups[i];
+		struct row_description description;
+		struct mmt_error *error = rows_describe(grouping->rows, i, &description);
 
-		group->name = description->name;
-		group->frames = description->frames;
-		group->frame_count = description->frame_count;
-		group->hidden_frame_count = description->hidden_frame_count;
-		group->stack_end = description->stack_end;
-		group->pattern = description->pattern;
-		group->lost = description->lost;
+		if (error)
+			return error;
+		group->name = description.name;
+		group->frames = description.frames;
+		group->frame_count = description.frame_count;
+		group->hidden_frame_count = description.hidden_frame_count;
+		group->stack_end = description.stack_end;
+		group->pattern = description.pattern;
+		group->lost = description.lost;
 		group->smallest_bytes = UINT64_MAX;
 		if (i + 1 >= ledger->rows.count)
 			continue;
@@ -64,6 +67,7 @@ static void start_groups(struct grouping *grouping)
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++)
 		add_account(grouping, &ledger->accounts.items[i]);
+	return NULL;
 }
 
 static struct mmt_error *name_processes(struct grouping *grouping)
@@ -371,15 +375,15 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct 
 {
 	struct grouping grouping = {
 	    .replay = replay, .rows = rows, .arena = arena, .report = report, .row_count = rows->items.count};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	grouping.groups = arena_alloc(arena, grouping.row_count, sizeof(*grouping.groups));
 	grouping.sums.groups = grouping.groups;
 	grouping.sums.resident_known = arena_alloc(arena, grouping.row_count, sizeof(bool));
 	if (!grouping.groups || !grouping.sums.resident_known)
 		return &error_no_memory;
-	start_groups(&grouping);
-	if (report->by == MMT_BY_PROCESS)
+	error = start_groups(&grouping);
+	if (!error && report->by == MMT_BY_PROCESS)
 		error = name_processes(&grouping);
 	if (!error)
 		error = survivors_add(replay, rows, &grouping.sums);

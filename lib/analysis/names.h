@@ -8,10 +8,15 @@
 #include "base/map.h"
 #include "base/vector.h"
 
+/* The frame that the caller knows by this key, valid until the next call; NULL: out of memory. */
+typedef const struct mmt_frame *names_look_up(void *context, uint64_t key);
+
 struct names {
-	bool anywhere; /* set by the caller: addresses of what lies in no file tell nothing */
+	bool anywhere;		/* set by the caller: addresses of what lies in no file tell nothing */
+	names_look_up *look_up; /* set by the caller */
+	void *context;		/* of it */
 	struct id_table by_hash;
-	VECTOR(const struct mmt_frame *) frames; /* by number */
+	VECTOR(uint64_t) keys; /* by number: of the first frame that had it */
 	struct intern stacks;
 };
 
@@ -19,8 +24,9 @@ struct names {
 
 void names_deinit(struct names *names);
 
-/* Number of a frame, which must stay; frames of equal names have equal numbers. NAMES_NONE: out of memory. */
-uint32_t names_frame(struct names *names, const struct mmt_frame *frame);
+/* Number of a frame, which need not stay as long as `key` tells it; frames of equal names have equal numbers.
+ * NAMES_NONE: out of memory. */
+uint32_t names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
 
 /* Number of a sequence of frame numbers. */
 uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);

@@ -110,7 +110,7 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 					       .process = code_view_frame_process(code, number)};
 		const struct mmt_frame *names;
 		size_t count;
-		struct mmt_error *error = code_view_names(code, number, &stacks->arena, &names, &count);
+		struct mmt_error *error = code_view_names(code, number, &stacks->arena, NULL, &names, &count);
 
 		if (error)
 			return error;

@@ -11,9 +11,26 @@
 #include "analysis/patterns.h"
 #include "base/cleanup.h"
 
+/* A key is the frame's number and which of its names. */
+static const struct mmt_frame *look_up_frame(void *context, uint64_t key)
+{
+	struct rows *rows = context;
+	const struct mmt_frame *names;
+	struct mmt_error *error;
+	size_t count;
+
+	arena_reset(&rows->compared);
+	error = code_view_names(rows->code, (uint32_t)(key >> 32), rows->arena, &rows->compared, &names, &count);
+	mmt_error_destroy(error);
+	return error ? NULL : &names[(uint32_t)key];
+}
+
 void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
-	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
+	*rows = (struct rows){.options = options,
+			      .arena = arena,
+			      .lost_stack = UINT32_MAX,
+			      .names = {.look_up = look_up_frame, .context = rows}};
 }
 
 void rows_deinit(struct rows *rows)
@@ -26,6 +43,8 @@ void rows_deinit(struct rows *rows)
 	vector_deinit(&rows->numbered);
 	vector_deinit(&rows->frames);
 	vector_deinit(&rows->frame_names);
+	arena_deinit(&rows->scratch);
+	arena_deinit(&rows->compared);
 }
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid)
@@ -51,7 +70,7 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	}
 	if (!rows->numbered.items[frame]) {
 		for (size_t i = 0; i < count; i++) {
-			uint32_t name = names_frame(&rows->names, &names[i]);
+			uint32_t name = names_frame(&rows->names, &names[i], (uint64_t)frame << 32 | i);
 
 			if (name == NAMES_NONE || !vector_push(&rows->name_numbers, name))
 				return NULL;
@@ -61,13 +80,14 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
 }
 
-/* Into the scratch vectors. `by_name`: names are told apart by numbers, too. */
-static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name)
+/* Into the scratch vectors. `by_name`: names are told apart by numbers, too. `kept`: as long as the report. */
+static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name, bool kept)
 {
 	const struct mmt_frame *frames;
 	const uint32_t *names = NULL;
 	size_t count;
-	struct mmt_error *error = code_view_names(rows->code, frame, rows->arena, &frames, &count);
+	struct mmt_error *error =
+	    code_view_names(rows->code, frame, rows->arena, kept ? NULL : &rows->scratch, &frames, &count);
 
 	if (!error && by_name)
 		names = number_names(rows, frame, frames, count);
@@ -82,16 +102,22 @@ static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_n
 	return NULL;
 }
 
-/* Names of a stack into the scratch vectors. */
-static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
+static void begin_stack(struct rows *rows)
+{
+	rows->frames.count = 0;
+	rows->frame_names.count = 0;
+	arena_reset(&rows->scratch);
+}
+
+/* Names of a stack into the scratch vectors: `kept` as long as the report, or to be told apart. */
+static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool kept, enum mmt_stack_end *end_ret)
 {
 	size_t count;
 	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
 
-	rows->frames.count = 0;
-	rows->frame_names.count = 0;
+	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = name_frame(rows, numbers[i], true);
+		struct mmt_error *error = name_frame(rows, numbers[i], !kept, kept);
 
 		if (error)
 			return error;
@@ -105,15 +131,14 @@ static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_s
 	size_t count, origin = 0;
 	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
 
-	rows->frames.count = 0;
-	rows->frame_names.count = 0;
+	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *error = NULL;
 
 		if (patterns_are_decided(rows->frames.items, rows->frames.count, &origin))
 			code_view_pass_over(rows->code, numbers[i]);
 		else
-			error = name_frame(rows, numbers[i], false);
+			error = name_frame(rows, numbers[i], false, false);
 		if (error)
 			return error;
 	}
@@ -171,11 +196,25 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 	struct mmt_error *error;
 
 	*stack_ret = (struct row_description){0};
-	error = name_stack(rows, stack, &stack_ret->stack_end);
+	error = name_stack(rows, stack, true, &stack_ret->stack_end);
 	if (error)
 		return error;
 	stack_ret->hidden_frame_count = hide_frames(rows);
 	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
+}
+
+struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret)
+{
+	struct row_description stack;
+	struct mmt_error *error;
+
+	*row_ret = rows->items.items[row];
+	if (rows->options->by != MMT_BY_STACK && rows->options->by != MMT_BY_THREAD)
+		return NULL;
+	error = rows_name_stack(rows, row_ret->stack, &stack);
+	row_ret->frames = stack.frames;
+	row_ret->frame_count = stack.frame_count;
+	return error;
 }
 
 /* "function (module)", "module+0x1234", "[no stack]" */
@@ -256,17 +295,17 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
-/* `stack` says what is known of it, but not its frames. */
+/* `stack` says what is known of it. */
 static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account,
 					   const struct row_description *stack, uint32_t *row_ret)
 {
 	bool by_process = rows->options->by == MMT_BY_PROCESS;
 	struct row_description row = {.process = account->process};
 	uint32_t key[2] = {account->process, 0};
-	struct mmt_error *error;
 
 	if (!by_process) {
 		row = *stack;
+		row.stack = account->stack;
 		row.lost = account->stack == rows->lost_stack;
 		key[0] = names_stack(&rows->names, rows->frame_names.items, rows->frame_names.count);
 		key[1] = row.lost;
@@ -276,10 +315,7 @@ static struct mmt_error *find_numbered_row(struct rows *rows, const struct accou
 	*row_ret = intern_put(&rows->keys, key, sizeof(key));
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
-	if (*row_ret != rows->items.count)
-		return NULL;
-	error = by_process ? NULL : copy_frames(rows, &row.frames, &row.frame_count);
-	return error ? error : start_row(rows, &row);
+	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
 static uint64_t fact_key(const struct account *account)
@@ -326,7 +362,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	enum mmt_group_by by = rows->options->by;
 	struct row_description stack = {0};
-	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, &stack.stack_end)
+	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, false, &stack.stack_end)
 							  : name_near(rows, account->stack, &stack.stack_end);
 
 	if (error)

@@ -23,7 +23,8 @@
 
 struct row_description {
 	const char *name; /* NULL: a stack, or a process */
-	const struct mmt_frame *const *frames;
+	uint32_t stack;	  /* by stack: the first of those that are this row */
+	const struct mmt_frame *const *frames; /* only where it is described for the report, as is their number */
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
@@ -45,6 +46,8 @@ struct rows {
 	VECTOR(uint32_t) numbered;		 /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
+	struct arena scratch;			 /* names of that stack which nobody else has */
+	struct arena compared;			 /* those of one frame */
 };
 
 /* Borrows everything; the rest of the value starts out as zero. */
@@ -60,6 +63,12 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 /* What kind of memory an account's is, its stack taken into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
+
+/*
+ * A row as the report shows it, by its number - 1. Names of its stack are made only now: there may be many, and while
+ * events are read others need the memory.
+ */
+struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
 
 /* Name a stack; of the description only what concerns its frames is set. The list of them is in the arena. */
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;

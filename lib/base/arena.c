@@ -54,6 +54,19 @@ char *arena_string(struct arena *arena, const char *text)
 	return copy ? memcpy(copy, text, size) : NULL;
 }
 
+void arena_reset(struct arena *arena)
+{
+	struct arena rest = {0};
+
+	if (!arena->chunks)
+		return;
+	rest.chunks = arena->chunks->next;
+	arena_deinit(&rest);
+	arena->chunks->next = NULL;
+	memset(arena->chunks->bytes, 0, arena->chunks->used);
+	arena->chunks->used = 0;
+}
+
 void arena_deinit(struct arena *arena)
 {
 	while (arena->chunks) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Memory that is given back all at once. Pointers stay valid until arena_deinit(). Zero initialisation makes an empty
- * one. */
+/* Memory that is given back all at once. Pointers stay valid until then. Zero initialisation makes an empty one. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -17,6 +16,9 @@ void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 
 /* NULL when out of memory. */
 char *arena_string(struct arena *arena, const char *text);
+
+/* What was allocated is no longer valid; some of its memory is kept for what comes next. */
+void arena_reset(struct arena *arena);
 
 void arena_deinit(struct arena *arena);
 

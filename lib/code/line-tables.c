@@ -11,7 +11,7 @@
 #include "base/vector.h"
 
 /* libdw's memory is given back when it has read so many lines. */
-#define LINES_HELD_MAX (1u << 17)
+#define LINES_HELD_MAX (1u << 15)
 
 #define NO_FILE UINT32_MAX
 
@@ -211,8 +211,6 @@ static bool read_lines(struct line_tables *tables, Dwarf_Die *unit, struct unit_
 /* The same unit where its table may be read and forgotten. */
 static bool find_unit(struct line_tables *tables, Dwarf_Die *unit, Dwarf_Die *unit_ret)
 {
-	if (tables->held >= LINES_HELD_MAX)
-		close_reading(tables);
 	if (!tables->reading)
 		tables->reading = dwarf_begin_elf(dwarf_getelf(tables->dwarf), DWARF_C_READ, NULL);
 	return dwarf_offdie(tables->reading, dwarf_dieoffset(unit), unit_ret) && dwarf_tag(unit_ret) == dwarf_tag(unit);
@@ -254,6 +252,8 @@ const struct unit_lines *line_tables_of_unit(struct line_tables *tables, Dwarf_D
 			die = *unit;
 		if (!read_lines(tables, &die, lines))
 			lines->readable = false;
+		if (tables->held >= LINES_HELD_MAX)
+			close_reading(tables);
 	}
 	return lines && lines->readable ? lines : NULL;
 }

@@ -17,19 +17,30 @@
 #include "code/stubs.h"
 #include "code/symbols.h"
 
+/* Of answers of program_follows_call(), each in the one place that its address has. */
+#define CALLS_KEPT (1u << 17)
+#define CALL_ADDRESS_BITS 46 /* what lies beyond is not kept */
+#define CALL_PROGRAM_BITS 16
+
 #define CODE_BEFORE_BYTES 256 /* of a function whose start is not known */
 
 struct program {
 	struct programs *programs;
+	size_t number; /* from 1 */
 	char *path;
 	struct elf_file file;
 	struct cfi *cfi; /* NULL: not yet asked for */
 	struct symbols *symbols;
 	bool symbols_opened;
-	struct map calls;  /* address -> answer of program_follows_call() */
 	struct map places; /* address and whether it is a return address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
 	VECTOR(struct epilogue *) epilogues; /* that their rows belong to */
+};
+
+struct known_call {
+	uint64_t address : CALL_ADDRESS_BITS;
+	uint64_t program : CALL_PROGRAM_BITS; /* its number; 0: none */
+	uint64_t answer : 2;		      /* plus 1 */
 };
 
 struct programs {
@@ -41,6 +52,7 @@ struct programs {
 	struct name_cache *cache; /* NULL: none */
 	struct intern keys;	  /* path and build-id, or inode */
 	struct map by_key;	  /* id -> program */
+	struct known_call *calls; /* CALLS_KEPT; NULL: not yet asked for */
 	VECTOR(struct program *) items;
 };
 
@@ -69,7 +81,6 @@ static void program_destroy(struct program *program)
 	symbols_destroy(program->symbols);
 	cfi_destroy(program->cfi);
 	elf_file_close(&program->file);
-	map_deinit(&program->calls);
 	map_deinit(&program->places);
 	vector_deinit(&program->known_places);
 	for (size_t i = 0; i < program->epilogues.count; i++)
@@ -88,6 +99,7 @@ void programs_destroy(struct programs *programs)
 	vector_deinit(&programs->items);
 	intern_deinit(&programs->keys);
 	map_deinit(&programs->by_key);
+	free(programs->calls);
 	disassembly_destroy(programs->disassembly);
 	name_cache_close(programs->cache);
 	free(programs);
@@ -150,6 +162,7 @@ static struct mmt_error *add_program(struct programs *programs, const char *path
 		program_destroy(program);
 		return error;
 	}
+	program->number = programs->items.count;
 	*program_ret = program;
 	return NULL;
 }
@@ -427,18 +440,34 @@ int programs_ends_with_call(struct programs *programs, const uint8_t *code, size
 	return disassembly_ends_with_call(programs->disassembly, code + size - used, used);
 }
 
+/* Where the answer is, or goes; NULL: nowhere. */
+static struct known_call *find_call(const struct program *program, uint64_t address)
+{
+	struct programs *programs = program->programs;
+	uint64_t place = address ^ address / CALLS_KEPT ^ program->number << 8;
+
+	if (address >> CALL_ADDRESS_BITS || program->number >> CALL_PROGRAM_BITS)
+		return NULL;
+	if (!programs->calls)
+		programs->calls = calloc(CALLS_KEPT, sizeof(*programs->calls));
+	return programs->calls ? &programs->calls[place % CALLS_KEPT] : NULL;
+}
+
 int program_follows_call(struct program *program, uint64_t address)
 {
-	const uint64_t *known = map_get(&program->calls, address);
+	struct known_call *known = find_call(program, address);
 	const uint8_t *code = NULL;
 	size_t size;
 	int answer;
 
-	if (known)
-		return (int)*known - 1;
+	if (known && known->program == program->number && known->address == address)
+		return (int)known->answer - 1;
 	size = elf_file_code_before(&program->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
 	answer = size ? disassembly_ends_with_call(program->programs->disassembly, code, size) : -1;
-	(void)map_put(&program->calls, address, (uint64_t)(answer + 1));
+	if (known)
+		*known = (struct known_call){.address = address & ((1ULL << CALL_ADDRESS_BITS) - 1),
+					     .program = program->number & ((1ULL << CALL_PROGRAM_BITS) - 1),
+					     .answer = (uint64_t)(answer + 1) & 3};
 	return answer;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/reader.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,8 @@ static void end_feed(struct reader *reader)
 		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
 	feed_destroy(TAKE(reader->feed));
+	/* The allocator keeps for another thread what the feed's own has had. */
+	(void)malloc_trim(0);
 }
 
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every line of TESTLIST gives the same when the recordings are packed and their program is gone.
+# Every line of TESTLIST gives the same when the recordings are packed and their program is gone; and so does a recording
+# of so many frames that a report does not keep the names of all, as it does of a packed one.
 source "$SOURCE/test/golden/replay.bash" || exit 2
 
 failed=0
@@ -27,4 +28,19 @@ rm "$program_directory/leak-static"
 count=0
 for_each_golden compare
 [ $count -gt 20 ] || failed=1
+
+"$BUILD/test/generate-recording" --events 120000 --live 2000 --stacks 60000 --depth 2 --program "$MMTRACE" \
+	"$directory/many" >/dev/null
+"$MMTRACE" pack -q -o "$directory/many-packed" "$directory/many"
+for input in many many-packed; do
+	"$MMTRACE" report --json --no-cache "$directory/$input" | jq .groups >"$directory/$input.json"
+done
+groups=$(jq length "$directory/many.json")
+names='[.kind, .module, .function, .source_file, .source_line, .inlined, if .function then null else .module_offset end]'
+different=$(jq "[.[] | [.frames[] | $names]] | unique | length" "$directory/many.json")
+echo "60000 stacks in $groups groups, $different of them with names of their own"
+[ "$groups" -gt 1000 ] && [ "$groups" = "$different" ] && cmp "$directory/many.json" "$directory/many-packed.json" || {
+	echo "FAILED: many frames" >&2
+	failed=1
+}
 exit $failed

@@ -19,14 +19,14 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define GENERATED_FROM 15     /* of the shared callers: far from the call */
 
 /* The linker puts it before the library's own. */
-uint32_t __real_names_frame(struct names *names, const struct mmt_frame *frame);
-uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame);
+uint32_t __real_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
+uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
 
 /* The same. */
 struct mmt_error *__real_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret);
+					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret);
 struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret);
+					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret);
 
 /* And these. */
 size_t __real_origin_find(const struct mmt_frame *const *frames, size_t frame_count);
@@ -34,7 +34,7 @@ size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_co
 bool __real_origin_is_c_library(const struct mmt_frame *frame);
 bool __wrap_origin_is_c_library(const struct mmt_frame *frame);
 
-static uint64_t frames_named, names_asked, looks;
+static uint64_t frames_named, names_asked, names_transient, looks;
 
 /* Its own looks are calls within one file, which are not told. */
 size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count)
@@ -52,16 +52,28 @@ bool __wrap_origin_is_c_library(const struct mmt_frame *frame)
 }
 
 struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret)
+					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret)
 {
+	struct mmt_error *error = __real_code_view_names(view, frame, arena, scratch, frames_ret, count_ret);
+
 	names_asked++;
-	return __real_code_view_names(view, frame, arena, frames_ret, count_ret);
+	if (!error && scratch) {
+		struct arena scratched = {0};
+		const struct mmt_frame *again;
+		size_t count;
+
+		/* One that is kept is the same the next time. */
+		error = __real_code_view_names(view, frame, arena, &scratched, &again, &count);
+		names_transient += again != *frames_ret;
+		arena_deinit(&scratched);
+	}
+	return error;
 }
 
-uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame)
+uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key)
 {
 	frames_named++;
-	return __real_names_frame(names, frame);
+	return __real_names_frame(names, frame, key);
 }
 
 /* As many stacks, each with a caller of its own above the ones that they share, map memory twice. */
@@ -152,6 +164,53 @@ START_TEST(rows_that_are_no_stacks_name_what_they_need)
 }
 END_TEST
 
+#define DISTINCT 40000 /* frames: more than have their names kept while events are read */
+#define LONG 100       /* stacks of so many */
+
+/* Frames without a name: each is told by its place, whether it is among those whose names are kept or not. */
+START_TEST(more_frames_than_are_kept)
+{
+	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
+	uint64_t callchain[LONG];
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	builder_comm(builder, 1000, PID, PID, "many");
+	for (uint64_t i = 0; i < 2 * DISTINCT / LONG; i++) {
+		for (uint64_t j = 0; j < LONG; j++)
+			callchain[j] = CALLER + (i % (DISTINCT / LONG) * LONG + j) * 16;
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = 2000 + i,
+							     .pid = PID,
+							     .tid = PID,
+							     .arguments = {0, MEBIBYTE, 3, 0x22, UINT64_MAX, 0},
+							     .result = (int64_t)(ADDRESS + i * 2 * MEBIBYTE),
+							     .instruction_pointer = callchain[0],
+							     .callchain = callchain,
+							     .callchain_count = LONG});
+	}
+	builder_round(builder);
+	builder_finish(builder, 10000);
+	mmt_report_options_init(&options);
+	names_asked = names_transient = 0;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->group_count, DISTINCT / LONG);
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+
+		ck_assert_uint_eq(group->unfreed_bytes, 2 * MEBIBYTE);
+		ck_assert_uint_eq(group->frame_count, LONG);
+		for (size_t j = 0; j < LONG; j++) {
+			ck_assert_uint_eq(group->frames[j]->address, CALLER + (i * LONG + j) * 16);
+			ck_assert_ptr_null(group->frames[j]->function);
+		}
+	}
+	mmt_report_destroy(report);
+	/* The others are asked for once, to tell the row, before they are made for the report. */
+	ck_assert_uint_eq(names_transient, DISTINCT - 32768);
+}
+END_TEST
+
 #define DEEP 1000
 
 /* Who maps memory is looked for once, however far away. */
@@ -204,6 +263,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_test(tcase, frames_are_named_once);
+	tcase_add_test(tcase, more_frames_than_are_kept);
 	tcase_add_test(tcase, rows_that_are_no_stacks_name_what_they_need);
 	tcase_add_test(tcase, deep_stacks_of_the_library_are_looked_through_once);
 	suite_add_tcase(suite, tcase);
