@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/text-explanations.h"
 
+#define INDENT 2 /* of their further lines */
+
 static void put_line(struct text *text, const char *line)
 {
-	text_put(text, TEXT_FAINT, line);
+	text_put_sentence(text, TEXT_FAINT, line, INDENT);
 	text_end_line(text);
 }
 

@@ -9,6 +9,7 @@
 #include "output/text-sections.h"
 
 #define PROCESSES_NAMED 4
+#define NOTE_INDENT 8 /* below its first word */
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
 {
@@ -211,7 +212,7 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 		text_checks(text, report);
 	for (size_t i = 0; i < report->completeness.lack_count; i++) {
 		text_put(text, TEXT_STRONG, "  note: ");
-		text_put_name(text, TEXT_PLAIN, report->completeness.lacks[i], 0);
+		text_put_sentence(text, TEXT_PLAIN, report->completeness.lacks[i], NOTE_INDENT);
 		text_end_line(text);
 	}
 }

@@ -134,7 +134,7 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 static void put_line(struct text *text, const char *line)
 {
 	text_pad_to(text, STACK_INDENT);
-	text_put(text, TEXT_FAINT, line);
+	text_put_sentence(text, TEXT_FAINT, line, STACK_INDENT);
 	text_end_line(text);
 }
 

@@ -103,6 +103,43 @@ void text_put_name(struct text *text, enum text_style style, const char *name, u
 	end_style(text, style);
 }
 
+/* A space or a new line, whichever suits what follows. The style ends with the line: pagers expect that. */
+static void separate_words(struct text *text, enum text_style style, unsigned columns, unsigned indent)
+{
+	unsigned width = text->options->width;
+
+	if (!width || text->column <= indent || text->column + 1 + columns <= width) {
+		putc(' ', text->stream);
+		text->column++;
+		return;
+	}
+	end_style(text, style);
+	text_end_line(text);
+	text_pad_to(text, indent);
+	begin_style(text, style);
+}
+
+void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent)
+{
+	const char *end;
+
+	begin_style(text, style);
+	for (const char *word = sentence; *word; word = end + (*end == ' ')) {
+		struct escape_piece piece;
+		unsigned columns = 0;
+
+		end = strchrnul(word, ' ');
+		for (const char *at = word; at < end && escape_next(&at, text->escape, &piece);)
+			columns += piece.columns;
+		if (word != sentence)
+			separate_words(text, style, columns, indent);
+		while (word < end && escape_next(&word, text->escape, &piece))
+			fwrite(piece.text, 1, piece.size, text->stream);
+		text->column += columns;
+	}
+	end_style(text, style);
+}
+
 void text_put_process(struct text *text, const struct mmt_process *process)
 {
 	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);

@@ -40,6 +40,8 @@ void text_put_wide(struct text *text, const char *characters);
 
 /* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
+/* A sentence, perhaps with names from a recording; its further lines, when it has no room in one, have this indent. */
+void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
 /* "name (pid 12)" */
 void text_put_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
