@@ -224,7 +224,7 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 	return true;
 }
 
-bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
+bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end)
 {
 	return intervals_cut(&space->unknown, start, end) && space_doubt_settle(space, start, end) &&
 	       space_snapshot_touch(space, start, end);
