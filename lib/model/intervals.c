@@ -84,42 +84,50 @@ static inline size_t count_in_directory(const struct intervals *intervals, uint6
 	return count < intervals->chunk_count ? count : intervals->chunk_count;
 }
 
-/* Whether the last range that starts at or below `address` is where something was found last. */
-static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
-{
-	size_t at = intervals->found / CHUNK_RANGES, index = intervals->found % CHUNK_RANGES;
-	const struct interval_chunk *chunk;
-
-	if (at >= intervals->chunk_count)
-		return false;
-	chunk = intervals->chunks[at];
-	if (index >= chunk->count || chunk->starts[index] > address)
-		return false;
-	if (index + 1 < chunk->count)
-		return chunk->starts[index + 1] > address;
-	return at + 1 == intervals->chunk_count || intervals->starts[at + 1] > address;
-}
-
-/* The last range that starts at or below `address`; false: none. */
-static inline bool search_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
+static inline void remember(const struct intervals *intervals, struct place place)
 {
 	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
-	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0, index;
+
+	remembering->found = place.chunk * CHUNK_RANGES + place.index;
+}
+
+static inline struct place remembered(const struct intervals *intervals)
+{
+	return (struct place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
+}
+
+/* Whether the last range that starts at or below `address` is where something was found last. Of the last in a chunk
+ * that is not said. */
+static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
+{
+	struct place place = remembered(intervals);
+	const struct interval_chunk *chunk;
+
+	if (place.chunk >= intervals->chunk_count)
+		return false;
+	chunk = intervals->chunks[place.chunk];
+	return place.index + 1 < chunk->count && chunk->starts[place.index] <= address &&
+	       chunk->starts[place.index + 1] > address;
+}
+
+/* False: there is no place to remember. */
+static __attribute__((noinline)) bool search_start(const struct intervals *intervals, uint64_t address)
+{
+	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0;
 
 	if (!chunk--)
 		return false;
-	index = count_in_chunk(intervals->chunks[chunk], address) - 1;
-	remembering->found = chunk * CHUNK_RANGES + index;
-	*place_ret = (struct place){chunk, index};
+	remember(intervals, (struct place){chunk, count_in_chunk(intervals->chunks[chunk], address) - 1});
 	return true;
 }
 
-/* The same for whoever has just looked there, or beside it. */
+/* The last range that starts at or below `address`; false: none. Mostly it is where something was found just now, or
+ * beside it. */
 static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
 {
-	if (!is_found_again(intervals, address))
-		return search_start(intervals, address, place_ret);
-	*place_ret = (struct place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
+	if (!is_found_again(intervals, address) && !search_start(intervals, address))
+		return false;
+	*place_ret = remembered(intervals);
 	return true;
 }
 
@@ -154,7 +162,7 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 
 	if (!intervals->count)
 		return NULL;
-	if (!search_start(intervals, address, &place))
+	if (!find_start(intervals, address, &place))
 		return intervals->chunks[0]->nodes[0];
 	node = node_at(intervals, place);
 	return node->interval.end > address ? node : node_behind(intervals, place);
@@ -403,6 +411,9 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	free_starts(chunk, chunk->count + 1);
 	intervals->count--;
 	put_spare(intervals, node);
+	/* What is mapped next often takes the place of what was released. */
+	if (place.index)
+		remember(intervals, (struct place){place.chunk, place.index - 1});
 	shrink(intervals, place.chunk);
 }
 
