@@ -393,12 +393,17 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct outcome outcome = {.process = process->index,
 				  .holder = processes_holder(replay->processes, process),
 				  .sequence = event->sequence};
-	struct space_call call = {.kind = space_kinds[event->call.call],
-				  .result = event->call.result,
-				  .time_ns = event->time_ns,
-				  .thread = event->tid,
-				  .witnesses = state->witnesses.items,
-				  .witness_count = state->witnesses.count};
+	const uint64_t *arguments = event->call.arguments;
+	struct space_call call = {
+	    .kind = space_kinds[event->call.call],
+	    .arguments = {arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]},
+	    .result = event->call.result,
+	    .time_ns = event->time_ns,
+	    .thread = event->tid,
+	    .birth = BIRTH_BEFORE,
+	    .commit = COMMIT_NONE,
+	    .witnesses = state->witnesses.items,
+	    .witness_count = state->witnesses.count};
 	struct mmt_error *error;
 
 	if (has_failed(event))
@@ -408,7 +413,6 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.birth);
 	if (error)
 		return error;
-	memcpy(call.arguments, event->call.arguments, sizeof(call.arguments));
 	replay->applying_thread = state->number;
 	error = space_apply(process->space, &call);
 	replay_witnesses_forget(replay, state);

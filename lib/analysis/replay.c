@@ -9,6 +9,7 @@
 #include "analysis/replay-calls.h"
 #include "analysis/replay-witnesses.h"
 #include "analysis/thread-state.h"
+#include "base/seldom.h"
 
 #define PAGE_BYTES_DEFAULT 4096
 
@@ -265,7 +266,7 @@ void replay_deinit(struct replay *replay)
 	*replay = (struct replay){0};
 }
 
-static struct mmt_error *make_state(struct replay *replay, struct thread *thread)
+static SELDOM struct mmt_error *make_state(struct replay *replay, struct thread *thread)
 {
 	struct replay_thread number = {.tid = thread->tid, .process = thread->process, .thread = thread};
 	struct thread_state *state = calloc(1, sizeof(*state));
@@ -424,7 +425,7 @@ static struct mmt_error *replay_lost(struct replay *replay, const struct event *
 	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
+static SELDOM struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
 	switch (event->kind) {
@@ -472,9 +473,9 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	error = find_state(replay, thread, &state);
 	if (error)
 		return error;
-	switch (event->kind) {
-	case EVENT_CALL:
+	if (event->kind == EVENT_CALL)
 		return replay_calls_exit(replay, state, event);
+	switch (event->kind) {
 	case EVENT_CALL_ENTER:
 		return kept_sample_set(&state->enter, event);
 	case EVENT_STACK_DUMP:
@@ -595,7 +596,7 @@ static struct mmt_error *next_event(struct replay *replay, struct event *event, 
 	return NULL;
 }
 
-static void tell_progress(const struct replay *replay, const struct event *event)
+static SELDOM void tell_progress(const struct replay *replay, const struct event *event)
 {
 	if (replay->progress)
 		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));

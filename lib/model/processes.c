@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/seldom.h"
 #include "base/vector.h"
 
 #define RECENT_THREADS 64
@@ -377,18 +378,23 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	return add_thread(processes, process, tid, thread_ret);
 }
 
+static SELDOM struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+						struct thread **thread_ret)
+{
+	struct mmt_error *error = settle_fork(processes);
+
+	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
+}
+
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				   struct thread **thread_ret)
 {
 	struct thread *recent = processes->undecided ? NULL : find_recent(processes, tid);
-	struct mmt_error *error;
 
-	if (recent && processes->all.items[recent->process]->pid == pid) {
-		*thread_ret = recent;
-		return NULL;
-	}
-	error = settle_fork(processes);
-	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
+	if (!recent || processes->all.items[recent->process]->pid != pid)
+		return settle_and_find(processes, pid, tid, time_ns, thread_ret);
+	*thread_ret = recent;
+	return NULL;
 }
 
 static struct mmt_error *exec_process(struct processes *processes, struct process *process, uint64_t time_ns)

@@ -101,13 +101,14 @@ static uint8_t huge_page_bits(uint64_t flags)
 	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
 }
 
-static struct space_attributes mmap_attributes(struct space *space, const struct space_call *call,
-					       const struct range *range)
+static void describe_mmap(struct space *space, const struct space_call *call, const struct range *range,
+			  struct space_attributes *attributes_ret)
 {
 	const struct space_witness *witness = space_calls_witness(space, call, range);
 	uint64_t flags = call->arguments[3];
 	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
-	struct space_attributes attributes = {
+
+	*attributes_ret = (struct space_attributes){
 	    .protection = space_calls_protection(space, call->arguments[2]),
 	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
 	    .growsdown = flags & MAP_GROWSDOWN,
@@ -115,17 +116,15 @@ static struct space_attributes mmap_attributes(struct space *space, const struct
 	    .noreserve = flags & MAP_NORESERVE,
 	    .thread_stack = flags & MAP_STACK,
 	};
-
 	if (witness) {
 		space_calls_learn(space, call->arguments[2], &witness->attributes);
-		space_calls_take_witness(&attributes, witness, range->start);
+		space_calls_take_witness(attributes_ret, witness, range->start);
 	} else if (!(flags & MAP_ANONYMOUS)) {
-		attributes.inode = SPACE_INODE_UNKNOWN;
-		attributes.file_offset = call->arguments[5];
-	} else if (attributes.shared || attributes.hugetlb) {
-		attributes.inode = SPACE_INODE_UNKNOWN;
+		attributes_ret->inode = SPACE_INODE_UNKNOWN;
+		attributes_ret->file_offset = call->arguments[5];
+	} else if (attributes_ret->shared || attributes_ret->hugetlb) {
+		attributes_ret->inode = SPACE_INODE_UNKNOWN;
 	}
-	return attributes;
 }
 
 static uint64_t round_up(uint64_t bytes, unsigned int shift)
@@ -208,7 +207,7 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	if (!space_calls_range(space, (uint64_t)call->result, mmap_length(call), &range))
 		return true;
 	huge = learn_huge_pages(space, call, &range);
-	attributes = mmap_attributes(space, call, &range);
+	describe_mmap(space, call, &range, &attributes);
 	if (huge)
 		attributes.hugetlb = huge;
 	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/seldom.h"
 #include "trace/copies.h"
 #include "trace/decode.h"
 #include "trace/feed.h"
@@ -194,7 +195,7 @@ static bool expand_item(struct reader *reader, const struct order_item *item, co
 }
 
 /* False: the record is a copy, or damaged; nothing to hand out. */
-static bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
+static SELDOM bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
 {
 	struct record_identity identity;
 	struct perf_event_header header;
@@ -216,7 +217,7 @@ static bool decode_item(struct reader *reader, const struct order_item *item, st
 	return true;
 }
 
-static struct mmt_error *take_batch(struct reader *reader)
+static SELDOM struct mmt_error *take_batch(struct reader *reader)
 {
 	reader->batch = feed_next(reader->feed);
 	reader->position = 0;
@@ -258,7 +259,7 @@ static bool take_item(struct reader *reader, struct event *event)
 }
 
 /* What comes after the last event needs the memory more. */
-static void end_feed(struct reader *reader)
+static SELDOM void end_feed(struct reader *reader)
 {
 	reader->out_of_order = reader_out_of_order(reader);
 	if (reader->batch)
