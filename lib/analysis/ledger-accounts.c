@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/ledger-accounts.h"
 
+#include "base/seldom.h"
+
 #define ONLY_ROW 1
 
 struct account_key {
@@ -61,21 +63,39 @@ static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uin
 	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
 }
 
-struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-				 uint32_t *number_ret)
+/* Not the latest of its stack. */
+static SELDOM struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+					     uint32_t *number_ret)
 {
 	struct recent_account *recent =
 	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
 	struct mmt_error *error;
 
-	if (recent->number && recent->stack == stack && recent->process == process && recent->kind == kind) {
-		*number_ret = recent->number - 1;
-		return NULL;
-	}
-	error = make_account(ledger, stack, process, kind, number_ret);
-	if (!error)
+	*number_ret = recent->number - 1;
+	if (!recent->number || recent->stack != stack || recent->process != process || recent->kind != kind) {
+		error = make_account(ledger, stack, process, kind, number_ret);
+		if (error)
+			return error;
 		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
-	return error;
+	}
+	while (ledger->accounts_of_stacks.count <= stack) {
+		if (!vector_append(&ledger->accounts_of_stacks))
+			return &error_no_memory;
+	}
+	ledger->accounts_of_stacks.items[stack] = *number_ret + 1;
+	return NULL;
+}
+
+struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				 uint32_t *number_ret)
+{
+	uint32_t latest = stack < ledger->accounts_of_stacks.count ? ledger->accounts_of_stacks.items[stack] : 0;
+	const struct account *account = latest ? &ledger->accounts.items[latest - 1] : NULL;
+
+	if (!account || account->process != process || account->kind != kind)
+		return find_account(ledger, stack, process, kind, number_ret);
+	*number_ret = latest - 1;
+	return NULL;
 }
 
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)

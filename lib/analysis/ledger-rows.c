@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/seldom.h"
 #include "model/space.h"
 
 static void double_buckets(struct ledger *ledger)
@@ -50,7 +51,7 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 		ledger->latest_last_ns = UINT64_MAX;
 }
 
-static void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+static SELDOM void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
 {
 	if (time_ns > ledger->latest_last_ns)
 		begin_bucket(ledger, time_ns);
@@ -60,7 +61,16 @@ static void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, ui
 		ledger->trends.items[row].change[elapsed_ns(ledger, time_ns) / ledger->bucket_ns] += bytes;
 }
 
-static void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns, uint64_t bytes)
+static inline void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	if (time_ns >= ledger->latest_from_ns && time_ns <= ledger->latest_last_ns)
+		ledger->rows.items[row].latest_change += bytes;
+	else
+		add_elsewhere(ledger, row, time_ns, bytes);
+}
+
+static SELDOM void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
+			    uint64_t bytes)
 {
 	uint64_t start_ns = ledger->options.from_ns;
 	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
@@ -75,7 +85,7 @@ void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, 
 		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, time_ns, bytes);
 }
 
-static void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
+static inline void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
 {
 	struct row *row = &ledger->rows.items[number];
 
@@ -114,6 +124,14 @@ static void make_changes(struct ledger *ledger)
 
 void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row)
 {
+	struct row_change only;
+
+	if (birth->last_change && row_changes_take_only(&ledger->changes, &only)) {
+		birth->last_change = 0;
+		only.row = row;
+		make_change(ledger, &only);
+		return;
+	}
 	row_changes_tell(&ledger->changes, birth->last_change, row);
 	birth->last_change = 0;
 	make_changes(ledger);

@@ -25,6 +25,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->free_births);
 	vector_deinit(&ledger->early_releases);
 	vector_deinit(&ledger->accounts);
+	vector_deinit(&ledger->accounts_of_stacks);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
 	vector_deinit(&ledger->trends);

@@ -125,6 +125,7 @@ struct ledger {
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
+	VECTOR(uint32_t) accounts_of_stacks; /* by stack: the latest of its accounts, plus 1; 0: none */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
 	VECTOR(struct row_trend) trends; /* of the rows, by the same number */

@@ -50,4 +50,15 @@ static inline size_t row_changes_count(const struct row_changes *changes)
 	return changes->items.count - changes->first;
 }
 
+/* Of a call whose stack is known at once there is no other change. False: there are others, or none. */
+static inline bool row_changes_take_only(struct row_changes *changes, struct row_change *change_ret)
+{
+	if (row_changes_count(changes) != 1)
+		return false;
+	*change_ret = changes->items.items[changes->first];
+	changes->done += changes->items.count;
+	changes->items.count = changes->first = 0;
+	return true;
+}
+
 #endif
