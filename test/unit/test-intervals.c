@@ -60,6 +60,25 @@ START_TEST(each_is_found)
 }
 END_TEST
 
+/* What is mapped where something was released is found there again, without a search. */
+START_TEST(the_place_of_what_was_removed_is_known)
+{
+	struct intervals intervals = {0};
+	size_t found;
+
+	for (uint64_t i = 1; i <= 20; i++)
+		insert(&intervals, i * 8192);
+	for (uint64_t i = 2; i < 20; i++) {
+		intervals_remove(&intervals, i * 8192);
+		found = intervals.found;
+		ck_assert_uint_eq(intervals_next(&intervals, i * 8192)->interval.start, (i + 1) * 8192);
+		ck_assert_uint_eq(intervals.found, found);
+		insert(&intervals, i * 8192);
+	}
+	intervals_deinit(&intervals);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("intervals");
@@ -67,6 +86,7 @@ int main(void)
 
 	tcase_add_test(cases, an_empty_one_is_not_searched);
 	tcase_add_test(cases, each_is_found);
+	tcase_add_test(cases, the_place_of_what_was_removed_is_known);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }
