@@ -435,6 +435,12 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	return NULL;
 }
 
+void ledger_fetch(const struct ledger *ledger, uint32_t birth)
+{
+	if (birth >= BIRTH_FIRST && birth - BIRTH_FIRST < ledger->births.count)
+		__builtin_prefetch(&ledger->births.items[birth - BIRTH_FIRST]);
+}
+
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth)
 {
 	return find_birth(ledger, birth);

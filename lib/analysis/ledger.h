@@ -215,6 +215,9 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 /* The account with this number, if it belongs to a row; else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
+/* For a birth that is asked for soon: bring it into the processor's caches. */
+void ledger_fetch(const struct ledger *ledger, uint32_t birth);
+
 /* NULL: not a birth in use. */
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);
 

@@ -12,6 +12,8 @@
 #include "trace/calls.h"
 
 #define EARLY_SAMPLES_MAX 20000
+#define FETCH_PLACE_AHEAD 6
+#define FETCH_INTERVAL_AHEAD 3
 
 /* The truth sample's callchain with the dump's registers and bytes, where there is a dump. */
 static struct event_stack join_stacks(const struct event_stack *truth, const struct event_stack *dump)
@@ -386,6 +388,19 @@ static bool only_releases(enum call call)
 	return call == CALL_MUNMAP || call == CALL_SHMDT;
 }
 
+/* What the next calls of the same process ask for, in a space where each would wait for memory several times. */
+static void look_ahead(const struct replay *replay, const struct process *process)
+{
+	struct reader_ahead ahead;
+
+	if (reader_look_ahead(replay->reader, FETCH_PLACE_AHEAD, &ahead) && ahead.pid == process->pid)
+		space_fetch_place(process->space, ahead.address);
+	if (reader_look_ahead(replay->reader, FETCH_INTERVAL_AHEAD, &ahead) && ahead.pid == process->pid)
+		space_fetch_interval(process->space, ahead.address);
+	if (reader_look_ahead(replay->reader, 1, &ahead) && ahead.pid == process->pid)
+		ledger_fetch(&replay->ledger, space_find_ahead(process->space, ahead.address));
+}
+
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
 {
 	const struct replay_thread *thread = &replay->threads.items[state->number];
@@ -422,6 +437,8 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 		error = look_at_birth(replay, call.birth, &outcome);
 	if (!error && replay->watch.call)
 		replay->watch.call(replay->watch.context, replay, process, event);
+	if (space_is_large(process->space))
+		look_ahead(replay, process);
 	return error ? error : settle_or_wait(replay, state, event, &outcome);
 }
 

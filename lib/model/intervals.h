@@ -33,8 +33,8 @@ struct intervals {
 	size_t chunk_count, chunk_capacity;
 	struct interval_slab *slabs; /* which all nodes lie in */
 	struct interval_node *spare; /* those that are not in use */
-	size_t found; /* place where something was found last: mostly the next is looked for there too; one number,
-			 which is read at once */
+	size_t found; /* place where something was found last, or before what was removed: mostly the next is looked for
+			 there too; one number, which is read at once */
 };
 
 void intervals_deinit(struct intervals *intervals);
@@ -49,6 +49,11 @@ static inline struct interval_node *intervals_within(const struct intervals *int
 
 	return node && node->interval.start < end ? node : NULL;
 }
+
+/* For a search that comes: bring what it will look at into the processor's caches, first the place and, once that is
+ * there, the range. */
+void intervals_fetch_place(const struct intervals *intervals, uint64_t address);
+void intervals_fetch(const struct intervals *intervals, uint64_t address);
 
 /* The highest range that starts below `address`; NULL: none. */
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address);

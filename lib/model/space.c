@@ -9,6 +9,8 @@
 #include "model/space-guards.h"
 #include "model/space-repair.h"
 
+#define LARGE_INTERVALS 8192
+
 struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret)
 {
 	const struct space_interval everything = {.end = UINT64_MAX};
@@ -247,6 +249,28 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 uint64_t space_code_generation(const struct space *space)
 {
 	return space->code_generation;
+}
+
+bool space_is_large(const struct space *space)
+{
+	return space->mapped.count >= LARGE_INTERVALS;
+}
+
+void space_fetch_place(const struct space *space, uint64_t address)
+{
+	intervals_fetch_place(&space->mapped, address);
+}
+
+void space_fetch_interval(const struct space *space, uint64_t address)
+{
+	intervals_fetch(&space->mapped, address);
+}
+
+uint32_t space_find_ahead(const struct space *space, uint64_t address)
+{
+	const struct interval_node *node = intervals_next(&space->mapped, address);
+
+	return node ? node->interval.birth : (uint32_t)BIRTH_BEFORE;
 }
 
 static const char *find_disorder(const struct intervals *intervals, uint64_t page_bytes)

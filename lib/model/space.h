@@ -175,6 +175,16 @@ void space_lost(struct space *space);
  * has the same. */
 void space_count_losses(struct space *space, const uint64_t *losses);
 
+/*
+ * A space with so many intervals that they are not in the processor's caches: what a coming call asks for is brought
+ * there while others are applied, first the place, then the interval. It is found at last, just before that call, and
+ * its birth returned (BIRTH_BEFORE: none). Nothing changes but how long the call takes.
+ */
+bool space_is_large(const struct space *space);
+void space_fetch_place(const struct space *space, uint64_t address);
+void space_fetch_interval(const struct space *space, uint64_t address);
+uint32_t space_find_ahead(const struct space *space, uint64_t address);
+
 /* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 

@@ -270,6 +270,20 @@ static SELDOM void end_feed(struct reader *reader)
 	(void)malloc_trim(0);
 }
 
+bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret)
+{
+	const struct feed_batch *batch = reader->batch;
+	size_t position = reader->position - 1 + events;
+	const struct ahead_call *call;
+
+	if (!batch || !batch->calls || position >= batch->count || !batch->calls[position].ready ||
+	    reader->metadata.values.attributes[batch->items[position].attribute].call == CALL_MMAP)
+		return false;
+	call = &batch->calls[position];
+	*ahead_ret = (struct reader_ahead){.pid = call->pid, .address = call->arguments[0]};
+	return true;
+}
+
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	*end_ret = false;

@@ -85,6 +85,16 @@ const struct reader_metadata *reader_metadata(const struct reader *reader);
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
 /*
+ * Where the call is that comes so many events behind the one handed out last: what it releases or changes. False: that is
+ * not known yet, or it only makes a new mapping.
+ */
+struct reader_ahead {
+	int32_t pid;
+	uint64_t address;
+};
+bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret);
+
+/*
  * NULL, or one line about undecodable bytes: the first among the events, "record at offset 4711 (MMAP2): ends too early
  * at byte 40", else a section that is done without, "residency section: version 0 at byte 4". Valid until the next call
  * of reader_next().

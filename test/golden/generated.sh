@@ -35,6 +35,7 @@ check --events 30000 --live 700 --stacks 90 --seed 1
 check --events 10000 --live 50 --stacks 1000 --depth 30 --threads 9 --bare-releases --seed 2
 check --events 10000 --live 300 --stacks 60 --dumps 512 --seed 3
 check --events 10000 --live 10 --stacks 1 --depth 2 --threads 1 --no-rounds --seed 4
+check --events 40000 --live 10000 --stacks 3000 --seed 8
 jumps=1
 check --events 30000 --live 500 --stacks 40 --clock-jump 13000 --seed 5
 if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 behind younger ones: the clock jumped, or records came late$'; then

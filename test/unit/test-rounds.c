@@ -64,6 +64,58 @@ START_TEST(a_round_without_a_drain_goes_on)
 }
 END_TEST
 
+#define AHEAD_EVENTS 3
+#define MANY_CALLS 120000
+#define SPREAD 0x9e3779b97f4a7c15ULL
+#define ADDRESSES 0x7ffffffff000ULL
+
+/* What is told of the calls ahead is what comes: nothing of those that only map. */
+START_TEST(what_comes_next_is_known)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct reader_ahead ahead[AHEAD_EVENTS + 1] = {0};
+	bool known[AHEAD_EVENTS + 1] = {0}, end = false;
+	uint64_t seen = 0, told = 0;
+	struct reader *reader;
+	struct event event;
+
+	for (uint64_t i = 1; i <= MANY_CALLS; i++) {
+		const uint64_t callers[] = {i * SPREAD & ADDRESSES, i};
+		const struct builder_call call = {.call = i % 3 ? CALL_MUNMAP : CALL_MMAP,
+						  .time_ns = i * 1000,
+						  .pid = PID + (int32_t)(i % 7),
+						  .tid = PID + (int32_t)(i % 7),
+						  .arguments = {callers[0], 4096},
+						  .callchain = callers,
+						  .callchain_count = 2};
+
+		builder_call(builder, &call);
+	}
+	builder_round(builder);
+	builder_finish(builder, (MANY_CALLS + 1) * 1000);
+	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert(!reader_look_ahead(reader, 1, &ahead[0]));
+	for (;; seen++) {
+		size_t place = seen % (AHEAD_EVENTS + 1), next = (seen + AHEAD_EVENTS) % (AHEAD_EVENTS + 1);
+
+		ck_assert_ptr_null(reader_next(reader, &event, &end));
+		if (end)
+			break;
+		if (known[place]) {
+			ck_assert_int_eq(event.call.call, CALL_MUNMAP);
+			ck_assert_int_eq(event.pid, ahead[place].pid);
+			ck_assert_uint_eq(event.call.arguments[0], ahead[place].address);
+		}
+		known[next] = reader_look_ahead(reader, AHEAD_EVENTS, &ahead[next]);
+		told += known[next];
+	}
+	ck_assert_uint_eq(seen, MANY_CALLS);
+	ck_assert_uint_gt(told, MANY_CALLS / 3);
+	ck_assert(!reader_look_ahead(reader, 1, &ahead[0]));
+	reader_close(reader);
+}
+END_TEST
+
 /* A recording of calls 10, 20 and, in its second round, 15 and 30 milliseconds after the clock began. */
 static struct recording_builder *begin_second_round(void)
 {
@@ -178,6 +230,7 @@ int main(void)
 	TCase *tests = tcase_create("rounds");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
+	tcase_add_test(tests, what_comes_next_is_known);
 	tcase_add_test(tests, a_round_without_a_drain_goes_on);
 	tcase_add_loop_test(tests, an_unfinished_round_is_left_out, 0, 2);
 	tcase_add_test(tests, what_the_recorder_says_waits_for_the_next_drain);

@@ -40,6 +40,38 @@ START_TEST(mmap_is_born_and_munmap_releases)
 }
 END_TEST
 
+#define MANY_MAPPINGS 300
+
+/* Whoever knows what comes may say so at any time: only the births are told. */
+START_TEST(what_is_found_ahead_changes_nothing)
+{
+	uint32_t first = driver.birth + 1;
+
+	ck_assert_uint_eq(space_find_ahead(driver.space, 0), BIRTH_BEFORE);
+	space_fetch_place(driver.space, PAGE);
+	space_fetch_interval(driver.space, PAGE);
+	for (uint64_t i = 0; i < MANY_MAPPINGS; i++) {
+		space_fetch_place(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
+		space_fetch_interval(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
+		(void)space_find_ahead(driver.space, (i * 7919 % MANY_MAPPINGS) * 10 * PAGE);
+		first = i ? first : driver_map(&driver, 10, 4, RW, 0);
+		if (i)
+			driver_map(&driver, (i + 1) * 10, 4, RW, 0);
+	}
+	for (uint64_t i = 0; i < MANY_MAPPINGS; i++) {
+		uint64_t page = (i * 7919 % MANY_MAPPINGS + 1) * 10;
+
+		ck_assert_uint_eq(space_find_ahead(driver.space, page * PAGE),
+				  first + (uint32_t)(i * 7919 % MANY_MAPPINGS));
+		driver_unmap(&driver, page, 4);
+		space_fetch_place(driver.space, UINT64_MAX);
+		space_fetch_interval(driver.space, UINT64_MAX);
+		ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, (MANY_MAPPINGS - 1 - i) * 4 * PAGE);
+	}
+	ck_assert_str_eq(driver_show(&driver), "");
+}
+END_TEST
+
 START_TEST(munmap_splits_head_middle_and_tail)
 {
 	driver_map(&driver, 10, 10, RW, 0);
@@ -813,6 +845,7 @@ int main(void)
 
 	tcase_add_checked_fixture(calls, setup, teardown);
 	tcase_add_test(calls, mmap_is_born_and_munmap_releases);
+	tcase_add_test(calls, what_is_found_ahead_changes_nothing);
 	tcase_add_test(calls, munmap_splits_head_middle_and_tail);
 	tcase_add_test(calls, munmap_crosses_mappings_and_holes);
 	tcase_add_test(calls, fixed_mapping_replaces);
