@@ -45,7 +45,7 @@ const char *value_count(const char *text, size_t *count_ret)
 	uint64_t value = 0;
 
 	if (!parse_digits(&text, &value) || *text || value > SIZE_MAX)
-		return "a whole number";
+		return "a number such as 0 or 20";
 	*count_ret = (size_t)value;
 	return NULL;
 }
@@ -248,7 +248,7 @@ static bool add_pid(struct value_pids *pids, pid_t pid)
 
 const char *value_pids(const char *text, struct value_pids *pids)
 {
-	static const char *const expected = "process IDs such as 123 or 123,456";
+	static const char *const expected = "IDs of processes or threads such as 123 or 123,456";
 	uint64_t value = 0;
 
 	for (;;) {

@@ -38,6 +38,9 @@ refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmt
 refuse 2 " pack: a recording is packed in a file: standard input has none" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true
+refuse 2 " record: --tid: 'abc' is not IDs of processes or threads such as 123 or 123,456" record -t abc
+refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data
+refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 20" report --limit 99999999999999999999 leak.data
 refuse 2 " record: nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command" record
 refuse 2 " record: give either -p PID or a command, not both (at 'true')" record -p 1 -- true
 refuse 2 " record: give one of -p (or -t), -a and --cgroup" record -t 1 -a
