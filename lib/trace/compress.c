@@ -149,8 +149,13 @@ size_t compress_expect_content(const void *data, size_t size, size_t maximum)
 	return (size_t)content;
 }
 
-/* One frame that says how much it holds takes one call. False: nothing was done, the stream will tell why. */
-static bool feed_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
+bool decompressor_is_inside(const struct decompressor *decompressor)
+{
+	return decompressor->inside;
+}
+
+/* In one call, where the stream takes several. */
+bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {
 	const void *frame = skip_empty_frames(data, &size);
 	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
@@ -177,7 +182,7 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 	ZSTD_inBuffer input = {.src = data, .size = size};
 	bool full = false; /* the last output was filled up: the stream may hold more although the input is used up */
 
-	if (!decompressor->inside && feed_frame(decompressor, data, size, buffer))
+	if (!decompressor->inside && decompressor_frame(decompressor, data, size, buffer))
 		return NULL;
 	while (input.pos < input.size || full) {
 		size_t before = buffer->size, step = choose_step(buffer), result;

@@ -2,6 +2,7 @@
 #include "trace/feed.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -182,6 +183,15 @@ static void *run(void *context)
 	return NULL;
 }
 
+/* Where one processor is all there is nobody waits while another works. */
+static bool has_processors(void)
+{
+	cpu_set_t set;
+
+	/* What are too many for the set are more than one. */
+	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
+}
+
 /* Signals are for the threads of the program. */
 static void start_thread(struct feed *feed)
 {
@@ -190,6 +200,8 @@ static void start_thread(struct feed *feed)
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
+	if (has_processors())
+		records_let_help(feed->records);
 	feed->threaded = pthread_create(&feed->thread, NULL, run, feed) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -263,6 +275,20 @@ static void recycle(struct feed *feed, struct feed_batch *batch)
 	mmt_error_destroy(TAKE(batch->damage));
 }
 
+/* With the lock held. Who waits decompresses some of what the thread will come to. */
+static void wait_for_batch(struct feed *feed)
+{
+	while (feed->filled == feed->used) {
+		bool helped;
+
+		pthread_mutex_unlock(&feed->lock);
+		helped = records_help(feed->records);
+		pthread_mutex_lock(&feed->lock);
+		if (!helped && feed->filled == feed->used)
+			pthread_cond_wait(&feed->change, &feed->lock);
+	}
+}
+
 struct feed_batch *feed_next(struct feed *feed)
 {
 	struct feed_batch *batch = &feed->batches[feed->used % BATCHES];
@@ -278,8 +304,7 @@ struct feed_batch *feed_next(struct feed *feed)
 	feed->looking = true;
 	if (feed->threaded) {
 		pthread_cond_signal(&feed->change);
-		while (feed->filled == feed->used)
-			pthread_cond_wait(&feed->change, &feed->lock);
+		wait_for_batch(feed);
 	}
 	pthread_mutex_unlock(&feed->lock);
 	batch = &feed->batches[feed->used % BATCHES];

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "trace/compress.h"
+#include "trace/frames-ahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
 #define WINDOW_BYTES (256u << 10) /* of the file in memory, at most; larger than any record */
@@ -18,6 +19,7 @@ struct records {
 	struct record_block *window;	    /* of the file; NULL: none yet */
 	uint64_t offset;		    /* of the next record in the file */
 	struct decompressor *decompressor;
+	struct frames_ahead *ahead; /* NULL: nobody helps */
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
 	size_t plain_position;
@@ -94,6 +96,16 @@ void records_share_blocks(struct records *records, struct record_blocks *blocks)
 	records->blocks = blocks;
 }
 
+void records_let_help(struct records *records)
+{
+	mmt_error_destroy(frames_ahead_create(records->file, records->blocks, &records->ahead));
+}
+
+bool records_help(struct records *records)
+{
+	return records->ahead && frames_ahead_help(records->ahead);
+}
+
 struct record_block *records_retired(struct records *records)
 {
 	return TAKE(records->retired);
@@ -108,6 +120,7 @@ void records_destroy(struct records *records)
 {
 	if (!records)
 		return;
+	frames_ahead_destroy(records->ahead);
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
 	if (records->own) {
@@ -240,6 +253,15 @@ static void skip_payload(struct records *records, const struct record *record, s
 		    describe_damage(record->offset, record->header.type, "its payload reaches beyond the data");
 }
 
+static void set_plain(struct records *records, const struct record *record, struct record_block *plain)
+{
+	plain->offset = record->offset;
+	plain->compressed = true;
+	leave_block(records, records->plain);
+	records->plain = plain;
+	records->plain_position = 0;
+}
+
 /* Behind what is left of the record before, whose beginning the last one held. */
 static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
 {
@@ -248,35 +270,42 @@ static struct mmt_error *begin_plain(struct records *records, const struct recor
 
 	if (!plain)
 		return &error_no_memory;
-	plain->offset = record->offset;
-	plain->compressed = true;
 	if (before)
 		buffer_put(&plain->content, before->content.data + records->plain_position,
 			   before->content.size - records->plain_position);
-	leave_block(records, before);
-	records->plain = plain;
-	records->plain_position = 0;
+	set_plain(records, record, plain);
 	return buffer_finish(&plain->content);
+}
+
+/* False: not that the frame could stand alone. */
+static bool take_from_ahead(struct records *records, const struct record *record)
+{
+	struct record_block *ready = frames_ahead_take(records->ahead, record->offset, records->offset);
+
+	if (!ready)
+		return false;
+	if (decompressor_is_inside(records->decompressor) ||
+	    (records->plain && records->plain_position < records->plain->content.size)) {
+		record_blocks_give_back(records->blocks, ready);
+		return false;
+	}
+	set_plain(records, record, ready);
+	return true;
 }
 
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
-	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
-	size_t size = bytes_left(&bytes);
 	const uint8_t *data;
 	struct mmt_error *error;
+	size_t size;
 
-	if (record->header.type == RECORD_COMPRESSED2) {
-		uint64_t given = bytes_u64(&bytes);
-
-		if (!bytes_ok(&bytes) || given > bytes_left(&bytes)) {
-			records->ended = true;
-			*damage_ret = describe_damage(record->offset, record->header.type, "impossible size inside");
-			return NULL;
-		}
-		size = given;
+	if (!frames_ahead_find_stream(record->data, record->header.size, &data, &size)) {
+		records->ended = true;
+		*damage_ret = describe_damage(record->offset, record->header.type, "impossible size inside");
+		return NULL;
 	}
-	data = bytes_take(&bytes, size);
+	if (take_from_ahead(records, record))
+		return NULL;
 	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
 	if (error)
 		return error;

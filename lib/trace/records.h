@@ -30,6 +30,11 @@ void records_destroy(struct records *records);
  * whoever's who made them so, others go to records_retired().
  */
 void records_share_blocks(struct records *records, struct record_blocks *blocks);
+/* From now on another thread may help, also while records_next() is at work; with shared blocks. Without memory for it
+ * nobody can. */
+void records_let_help(struct records *records);
+/* From that thread: decompress some of what comes next. False: there is nothing to do now. */
+bool records_help(struct records *records);
 /* A list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
 bool records_has_retired(const struct records *records);
