@@ -63,7 +63,7 @@ static void handle_mark(int number)
 
 static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A pipe and handlers rather than a signalfd: blocked signals would be inherited by the command that is recorded. */
+/* A pipe and handlers rather than a signalfd: its signals are blocked, which whatever is executed would inherit. */
 int stop_signals_catch(void)
 {
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, before;

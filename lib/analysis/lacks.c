@@ -151,9 +151,9 @@ static void find_skipped_frames(int32_t pid, const struct runtime *runtime, stru
 {
 	add_lack(lacks,
 		 "not known whether process %" PRId32
-		 " (%s) was started with %s: without it, callers of compiled methods are "
+		 " (%s) was started with %s%s: without it, callers of compiled methods are "
 		 "missing from its stacks",
-		 pid, runtime->label, runtime->frame_pointers);
+		 pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
 }
 
 static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
@@ -203,9 +203,10 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 		add_lack(lacks, "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
 			 code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (code->runtime)
-		add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s", pid,
+		add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
 			 code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
 			 with_option ? code->runtime->frame_pointers : "",
+			 with_option && code->runtime->in_environment ? " in its environment" : "",
 			 with_option ? ", without which stacks may end at its code" : "");
 	else
 		add_lack(lacks,

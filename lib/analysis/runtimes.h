@@ -11,6 +11,7 @@ struct runtime {
 	const char *label;	    /* for people: ".NET" */
 	const char *advice;	    /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
 	const char *frame_pointers; /* option without which its code keeps none; NULL: it does, or none makes it */
+	bool in_environment;	    /* that option is a variable */
 	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
 	const char *whole_stacks;   /* what would lead beyond its code, or why nothing does; NULL: its code is no end */
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is on the way of each event and has hardly ever to be done: apart from that way, it does not slow it down by what
- * it needs to be called. */
+/* Not inlined: the common way saves no registers for what is seldom done. */
 #ifndef BASE_SELDOM_H
 #define BASE_SELDOM_H
 

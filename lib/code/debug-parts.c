@@ -70,7 +70,8 @@ bool debug_part_of_unit_blocks(Dwarf_Die *skeleton, const char *path)
 {
 	const char *name = part_name(skeleton);
 
-	return name && debug_places_of_part_block(path, text_attribute(skeleton, DW_AT_comp_dir), name);
+	return debug_place_of_parts_blocks(path) ||
+	       (name && debug_places_of_part_block(path, text_attribute(skeleton, DW_AT_comp_dir), name));
 }
 
 bool debug_part_has_supplement(Dwarf *dwarf)

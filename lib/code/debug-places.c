@@ -89,7 +89,14 @@ static bool beside_blocks(const char *file, const char *directory, const char *n
 	if (!slash)
 		return false;
 	return place_blocks("%.*s/%s", length, file, name) ||
-	       (directory && place_blocks("%.*s/%s/%s", length, file, directory, name)) || place_blocks("%s.dwp", file);
+	       (directory && place_blocks("%.*s/%s/%s", length, file, directory, name));
+}
+
+bool debug_place_of_parts_blocks(const char *file)
+{
+	CLEANUP(free) char *resolved = realpath(file, NULL);
+
+	return place_blocks("%s.dwp", resolved ? resolved : file);
 }
 
 bool debug_places_of_part_block(const char *file, const char *directory, const char *name)

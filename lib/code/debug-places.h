@@ -20,6 +20,9 @@ bool debug_places_block(const char *program, const char *link);
 /* The place of a file with this build-id. */
 bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size);
 
+/* The place of a file with all that was split off from `file`, whatever its units say. */
+bool debug_place_of_parts_blocks(const char *file);
+
 /* The places of a file that is named `name` in `file`, whose compiler stood in `directory` (NULL: not known). */
 bool debug_places_of_part_block(const char *file, const char *directory, const char *name);
 

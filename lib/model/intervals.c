@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/seldom.h"
+
 #define CHUNK_RANGES 64
 #define SEARCHED_TOGETHER 16
 #define FREE_START UINT64_MAX
@@ -112,7 +114,7 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 }
 
 /* False: there is no place to remember. */
-static __attribute__((noinline)) bool search_start(const struct intervals *intervals, uint64_t address)
+static SELDOM bool search_start(const struct intervals *intervals, uint64_t address)
 {
 	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0;
 

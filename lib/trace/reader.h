@@ -84,14 +84,15 @@ const struct reader_metadata *reader_metadata(const struct reader *reader);
  */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
-/*
- * Where the call is that comes so many events behind the one handed out last: what it releases or changes. False: that is
- * not known yet, or it only makes a new mapping.
- */
 struct reader_ahead {
 	int32_t pid;
 	uint64_t address;
 };
+
+/*
+ * Where the call is whose record comes so many behind the one handed out last: what it releases or changes, but for those
+ * that are told something else than an address. False: that is not known yet, or it only makes a new mapping.
+ */
 bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret);
 
 /*

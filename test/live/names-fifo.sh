@@ -38,7 +38,7 @@ done
 id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
 if [ -d /usr/lib/debug ] && unshare -m true 2>/dev/null; then
 	with_debug=(unshare -m bash -c "mount --bind '$directory/debug' /usr/lib/debug && exec \"\$@\"" -)
-	for fifo in "debug$directory/program.debug" "debug$directory/program" "debug${directory#/*}/program.debug" \
+	for fifo in "debug$directory/program.debug" "debug$directory/program" "debug/${directory#/*/}/program.debug" \
 		debug/program.debug "debug/.build-id/${id:0:2}/${id:2}.debug"; do
 		expect_passed_over "$fifo" "${with_debug[@]}"
 	done
