@@ -15,8 +15,9 @@
 #include "trace/records.h"
 
 #define FRAMES 60
-#define IN_FRAME 500 /* records */
-#define TURNS 8	     /* of help at other times */
+#define IN_FRAME 500	   /* records */
+#define TURNS 8		   /* of help at other times */
+#define BLOCK_RECORDS 4096 /* of 32 bytes, in a block of zstd's at most */
 
 static struct buffer content;
 static struct compressor *compressor;
@@ -261,16 +262,22 @@ START_TEST(one_frame_over_several_records_is_the_readers)
 }
 END_TEST
 
-/* A whole frame within another that has not ended is damage, however good it is itself. */
+/* A whole frame within another that has not ended is damage, however good it is itself. Of the other there are blocks
+ * enough that whole records come out, and nothing is left over. */
 START_TEST(a_frame_inside_another_is_damage)
 {
 	struct buffer plain, frame;
+	size_t size;
 
-	put_frames(FRAMES / 2);
 	buffer_init(&plain, LIMIT_FRAME_BYTES);
-	put_numbers(&plain, IN_FRAME);
+	for (uint64_t i = 0; i < 4 * BLOCK_RECORDS; i++) {
+		const uint64_t body[] = {i, 0, i % 3 ? 0 : i * 0x9e3779b97f4a7c15ULL};
+
+		put_record(&plain, PERF_RECORD_LOST, body, sizeof(body));
+	}
 	compress(&plain, &frame);
-	put_record(&content, RECORD_COMPRESSED, frame.data, frame.size / 2);
+	size = frame.size < UINT16_MAX ? frame.size - 8 : UINT16_MAX - 8;
+	put_record(&content, RECORD_COMPRESSED, frame.data, size);
 	buffer_deinit(&frame);
 	buffer_deinit(&plain);
 	put_frames(FRAMES / 2);
