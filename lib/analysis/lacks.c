@@ -17,7 +17,7 @@
 struct lacks {
 	struct arena *arena;
 	const char **items;
-	size_t count;
+	size_t count, maximum, left_out;
 	bool out_of_memory;
 };
 
@@ -27,8 +27,10 @@ __attribute__((format(printf, 2, 3))) static void add_lack(struct lacks *lacks, 
 	va_list arguments;
 	int length;
 
-	if (lacks->count == LACKS_MAX)
+	if (lacks->count == lacks->maximum) {
+		lacks->left_out++;
 		return;
+	}
 	va_start(arguments, format);
 	length = vasprintf(&text, format, arguments);
 	va_end(arguments);
@@ -302,7 +304,8 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
 				 struct mmt_completeness *completeness)
 {
-	struct lacks lacks = {.arena = arena, .items = arena_alloc(arena, LACKS_MAX, sizeof(*lacks.items))};
+	struct lacks lacks = {
+	    .arena = arena, .items = arena_alloc(arena, LACKS_MAX + 1, sizeof(*lacks.items)), .maximum = LACKS_MAX};
 
 	if (!lacks.items)
 		return &error_no_memory;
@@ -321,6 +324,10 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);
 	find_poor_debug_information(replay, &lacks);
+	if (lacks.left_out) {
+		lacks.maximum++;
+		add_lack(&lacks, "%zu more such notes are left out", lacks.left_out);
+	}
 	completeness->lacks = lacks.items;
 	completeness->lack_count = lacks.count;
 	return lacks.out_of_memory ? &error_no_memory : NULL;

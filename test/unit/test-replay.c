@@ -151,6 +151,38 @@ static void expect_unwatched(const char *name, uint64_t several, bool doubtful)
 	mmt_report_destroy(report);
 }
 
+/* Generated code without a name in each of 40 processes, for each of which there is a note. */
+START_TEST(notes_that_are_left_out_are_counted)
+{
+	const struct event_mapping code = {.start = ADDRESS,
+					   .length = MEBIBYTE,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "//anon"};
+	const uint64_t caller = ADDRESS + 0x1000;
+	struct mmt_report *report;
+
+	for (int32_t pid = ALONE; pid < ALONE + 40; pid++) {
+		builder_comm(builder, 1000, pid, pid, "generates");
+		builder_snapshot(builder, SNAPSHOT_START, 1000, pid, &code, 1);
+		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+							     .time_ns = 2000,
+							     .pid = pid,
+							     .tid = pid,
+							     .arguments = {0, MEBIBYTE, PROT_READ,
+									   MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0},
+							     .result = 2 * ADDRESS,
+							     .callchain = &caller,
+							     .callchain_count = 1});
+	}
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->completeness.lack_count, 33);
+	ck_assert_ptr_nonnull(strstr(report->completeness.lacks[31], "no names for generated code in process"));
+	ck_assert_str_eq(report->completeness.lacks[32], "8 more such notes are left out");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* An exec and an end without the program's own mapping: the kernel has taken the events away. */
 START_TEST(programs_that_cannot_be_watched_are_told)
 {
@@ -687,6 +719,7 @@ int main(void)
 	tcase_add_test(halves, race_that_cannot_be_told_is_counted);
 	tcase_add_test(halves, race_whose_release_comes_is_none);
 	tcase_add_test(halves, pages_that_stay_unknown_are_counted);
+	tcase_add_test(halves, notes_that_are_left_out_are_counted);
 	tcase_add_test(halves, programs_that_cannot_be_watched_are_told);
 	tcase_add_test(halves, programs_that_cannot_be_watched_are_counted);
 	tcase_add_test(halves, programs_that_are_watched_are_not_told);
