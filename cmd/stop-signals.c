@@ -10,30 +10,33 @@
 #include <unistd.h>
 
 static int write_end = -1, mark_end = -1;
-static sigset_t ignored, blocked;
+static int ignored[NSIG], blocked[NSIG];
 
 void stop_signals_note_inherited(void)
 {
+	size_t ignored_count = 0, blocked_count = 0;
 	struct sigaction action;
+	sigset_t mask;
 
-	sigemptyset(&ignored);
+	sigprocmask(SIG_SETMASK, NULL, &mask);
 	for (int number = 1; number < NSIG; number++) {
 		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-			sigaddset(&ignored, number);
+			ignored[ignored_count++] = number;
+		if (sigismember(&mask, number) == 1)
+			blocked[blocked_count++] = number;
 	}
-	sigprocmask(SIG_SETMASK, NULL, &blocked);
 	/* Who ignores this is not told how a child has ended. */
 	signal(SIGCHLD, SIG_DFL);
 }
 
-const sigset_t *stop_signals_ignored(void)
+const int *stop_signals_ignored(void)
 {
-	return &ignored;
+	return ignored;
 }
 
-const sigset_t *stop_signals_blocked(void)
+const int *stop_signals_blocked(void)
 {
-	return &blocked;
+	return blocked;
 }
 
 static void handle_signal(int number)

@@ -2,17 +2,15 @@
 #ifndef CMD_STOP_SIGNALS_H
 #define CMD_STOP_SIGNALS_H
 
-#include <signal.h>
-
 /*
  * Before anything else here: what a command that is started later shall find as if it were started without mmtrace.
  * SIGCHLD is no longer ignored then.
  */
 void stop_signals_note_inherited(void);
 
-/* The signals that were ignored and those that were blocked then. */
-const sigset_t *stop_signals_ignored(void);
-const sigset_t *stop_signals_blocked(void);
+/* The numbers of the signals that were ignored and of those that were blocked then, with a 0 behind. */
+const int *stop_signals_ignored(void);
+const int *stop_signals_blocked(void);
 
 /*
  * From now on SIGINT, SIGTERM and SIGHUP make the returned descriptor readable instead of ending the process; those

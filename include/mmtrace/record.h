@@ -3,7 +3,6 @@
 #ifndef MMTRACE_RECORD_H
 #define MMTRACE_RECORD_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,9 +76,10 @@ struct mmt_record_options {
 	const char *cgroup; /* every process in it and below it: its directory, or its path under the mount; or NULL */
 	enum mmt_record_scope scope;
 	char *const *command; /* a NULL-terminated argument vector */
-	/* The signals that the command ignores, beside those that the caller does (of these SIGPIPE only if it is named
-	   here), and those that it blocks: for a caller that has changed what it was started with. NULL: none. */
-	const sigset_t *command_ignores, *command_blocks;
+	/* Numbers of the signals that the command ignores, beside those that the caller does (of these SIGPIPE only if it
+	   is named here), and of those that it blocks, each list with a 0 behind: for a caller that has changed what it
+	   was started with. NULL: none. */
+	const int *command_ignores, *command_blocks;
 	/* Path of the recording; an existing file becomes OUTPUT.old. "-": standard output, in perf's pipe format; that
 	   of the command is then standard error. The caller takes care of SIGPIPE. */
 	const char *output;

@@ -51,15 +51,15 @@ void command_deinit(struct command *command)
  * descriptor: not the command's business. Those that are caught get their default action by the exec. */
 static void set_signals(const struct command *command)
 {
-	sigset_t none;
+	sigset_t blocked;
 
 	signal(SIGPIPE, SIG_DFL);
-	for (int number = 1; command->ignores && number < NSIG; number++) {
-		if (sigismember(command->ignores, number) == 1)
-			signal(number, SIG_IGN);
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, command->blocks ? command->blocks : &none, NULL);
+	for (const int *number = command->ignores; number && *number; number++)
+		signal(*number, SIG_IGN);
+	sigemptyset(&blocked);
+	for (const int *number = command->blocks; number && *number; number++)
+		sigaddset(&blocked, *number);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
 /* In the child: wait for the word, then become the command. */

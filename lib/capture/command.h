@@ -3,7 +3,6 @@
 #ifndef CAPTURE_COMMAND_H
 #define CAPTURE_COMMAND_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,9 +17,9 @@ struct command {
 	int error_pipe;		   /* read end */
 	uint64_t descriptor_limit; /* soft limit for the command; 0: the recorder's */
 	bool output_to_stderr;	   /* its standard output is taken */
-	/* Signals beside those that the recorder ignores, of which SIGPIPE counts only if it is here; NULL: none. */
-	const sigset_t *ignores;
-	const sigset_t *blocks; /* NULL: none */
+	/* Numbers with a 0 behind; NULL: none. Beside what the recorder ignores, of which SIGPIPE counts only if it is here. */
+	const int *ignores;
+	const int *blocks;
 	int status;		   /* wait status; -1: had not ended by itself */
 };
 

@@ -48,9 +48,18 @@ first_data = next(i for i, kind in enumerate(kinds) if kind in (81, 68) or kind 
 assert kinds.index(64) == 0 and kinds.index(66) < first_data and 80 not in kinds[first_data:] and 81 in kinds
 PYTHON
 
-# A reader that ends: so does the recording, with status 1; the command is not killed by the pipe.
+# A reader that ends when recording has begun: so does the recording, with status 1; the command is not killed by the pipe.
 start_workload leak-anon
-{ timeout 60 "$MMTRACE" record -o - -p "$pid" 2>record.log 3>&-; echo $? >status; } | head -c 1000 >/dev/null
+: >record.log
+{ timeout 60 "$MMTRACE" record -v -o - -p "$pid" 2>record.log 3>&-; echo $? >status; } | python3 -c '
+import os, time
+os.set_blocking(0, False)
+while "mmtrace: recording" not in open("record.log").read():
+    try:
+        if not os.read(0, 65536):
+            break
+    except BlockingIOError:
+        time.sleep(0.01)'
 [ "$(cat status)" = 1 ] || fail "the reader ended, and the status is $(cat status): $(cat record.log)"
 grep -q 'cannot write standard output: Broken pipe' record.log && ! grep -q 'kept' record.log ||
 	fail "no word of the closed pipe, or more: $(cat record.log)"
