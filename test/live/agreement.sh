@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: gdb:gdb libc6-dbg perf:linux-perf g++:g++ rustc:rustc go:golang-go musl-gcc:musl-tools python3:python3
 # Function by function, inlined ones included, every stack is the one that gdb shows for the same call, or, of musl, the one that
 # the calls themselves have made. All programs, beside perf: test/agreement.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: python3:python3
 # Asking a runtime for names: whatever it answers, or does not, the recorder goes on, says so, and ends when it is told.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Locks: dotnet-program
+# Packages: javac:default-jdk-headless
 # Runtimes that were started without a perf map name their code when they are asked to, and are as before afterwards.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

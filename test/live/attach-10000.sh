@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # A process of 10,000 threads is attached to without a descriptor for each of them; what its threads, new and old, and its
 # children do is in the recording.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # A process with 60,000 mappings that changes them as fast as it can is attached to and left at any moment: the model has
 # what the kernel has, and pages that nobody has seen are counted.
 # With events of its threads, and with events on CPUs.

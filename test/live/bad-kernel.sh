@@ -5,6 +5,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
+need_own_mounts
 export MMTRACE directory
 "$MMTRACE" record -q -o mmtrace.data -- true || fail "record -- true ended with status $?"
 before=$(sha256sum <mmtrace.data)

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: strace:strace
 # Places that cannot be written to.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
@@ -51,6 +52,7 @@ rm limited.data
 
 # A full disk ends the recording; what was written is a recording.
 export MMTRACE workloads directory disk_kib=$((head / 1024 + 240))
+need_own_mounts
 unshare -m bash -c '
 	mkdir full && mount -t tmpfs -o size=${disk_kib}k tmpfs full || exit 99
 	"$MMTRACE" record -o full/mmtrace.data -- "$workloads/noleak" --exit 400000 >workload.out 2>record.log

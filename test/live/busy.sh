@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
 # Attached to and left in full flight: the model agrees with the kernel, and the stacks of calls made before the first
 # snapshot are as whole as the others.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

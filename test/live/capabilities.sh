@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # A user who is not root records with the three capabilities that the manual names, and with none less.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 # Mounting tracefs takes more than those: in a mount namespace of our own.
 [ -e /sys/kernel/tracing/events ] || [ -n "${TRACEFS_IS_OURS-}" ] || {
+	need_own_mounts
 	rm -rf "$directory"
 	TRACEFS_IS_OURS=1 exec unshare --mount bash "$0"
 }

@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
+# Locks: dotnet-program
 # The real input: a .NET program that leaks through P/Invoke, attached to while it waits.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2

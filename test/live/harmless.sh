@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
+# Packages: strace:strace
 # What a target and its system are after a recording, they were before: state and files of the process, mounts, tracefs. The
 # recorder sends no signal, traces nobody, writes into nobody's memory, and makes or changes no file but its own.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

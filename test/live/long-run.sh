@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: perf:linux-perf python3:python3
 # What long recordings need: a limit of size, a word on how it goes, marks, the resident size over time.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

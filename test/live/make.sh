@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # record -- make -j: hundreds of short processes, each of which executes a program. Everyone is in the report with every call
 # it made, by whichever way the events are opened.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

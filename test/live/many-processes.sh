@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # Tens of thousands of processes that come and go: the recorder keeps nothing of those that are gone.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: libdebuginfod1 python3:python3
 # Where the names of a program may stand: its own tables, DWARF of several kinds, separate files, a debuginfod server; and
 # that a file which is not the recorded one gives none.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: perf:linux-perf
 # A file of plain perf record: right bytes, and a word on what it lacks.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
+need_own_mounts
 command -v perf >/dev/null || skip "no perf is installed"
 export BUILD directory
 unshare -m bash -c '

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: perf:linux-perf
 # perf is the oracle for the file: perf script reads it without a word and shows the same samples as mmtrace dump.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

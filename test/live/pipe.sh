@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: perf:linux-perf
 # Recordings that come through a pipe: a file of ours, perf's own pipe format, cut short, and with no room to keep them.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
@@ -54,6 +55,7 @@ jq -e '(.completeness.incomplete | not) and any(.groups[]; .unfreed_count == 10 
 same "record -o -" own.pipe
 
 command -v perf >/dev/null || exit 0
+need_own_mounts
 in_tracefs='[ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; exec "$@"'
 for options in "" -z; do
 	# What the workload says must not come into the pipe.

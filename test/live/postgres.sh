@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: postgresql
 # A database server of many processes under its own benchmark, attached to in full flight: its sessions are children that
 # come and go, and share memory that is counted once.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
@@ -7,7 +8,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 [ -x "$programs/postgres" ] && [ -x "$programs/initdb" ] && [ -x "$programs/pgbench" ] ||
-	skip "postgresql is not installed; test/setup test installs it"
+	skip "postgresql is not installed"
 [ "$(id -u)" = 0 ] && id postgres >/dev/null 2>&1 || skip "the server wants a user of its own, which only root can become"
 
 as_server="setpriv --reuid postgres --regid postgres --clear-groups --"

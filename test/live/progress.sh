@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: python3:python3
 # What somebody at a terminal sees while a report takes its time, what is left of it, and that Ctrl-C ends it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: redis-tools
 # A program that nobody here wrote: a database server under its own benchmark, with children that save while it works,
 # attached to in full flight.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 for tool in redis-check-rdb redis-cli redis-benchmark; do
-	command -v $tool >/dev/null || skip "$tool is not installed; test/setup test installs it"
+	command -v $tool >/dev/null || skip "$tool is not installed"
 done
 # The server is the same program by another name; without its own package nothing is started at boot.
 ln -s "$(command -v redis-check-rdb)" redis-server

@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Locks: dotnet-program
+# Packages: javac:default-jdk-headless node:nodejs
 # Managed runtimes under load: 0 bytes off, attached to or started, and what they map has the classes it should have.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

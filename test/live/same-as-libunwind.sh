@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Locks: dotnet-program
+# Packages: g++:g++
 # libunwind finds the same frames in the registers and stack bytes of a recording: of a C++ program, to the entry of its
 # threads, and of the native part of .NET's stacks, to generated code.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

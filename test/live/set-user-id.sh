@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # A program that gives its thread the rights of another user or group: the kernel ends the events of the thread, which is
 # said; those of CPUs go on.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: erlc:erlang-base
 # Stacks of Erlang: the runtime's own are whole. Compiled Erlang code runs on stacks of its own, in the heaps of its
 # processes: the instructions behind the call tell so, with frame pointers and without, and a stack that comes there ends
 # on another stack.

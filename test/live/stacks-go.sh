@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: go:golang-go
 # Stacks of Go: goroutines are whole down to the function that begins them; the runtime maps on stacks of its own, and
 # what ran before it changed to one is not there, which the ending says.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

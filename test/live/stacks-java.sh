@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: javac:default-jdk-headless
 # Whole stacks of Java with -XX:+PreserveFramePointer: interpreted, compiled by either compiler, called back by JNI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/stacks.bash" || exit 2

@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Locks: dotnet-program
+# Packages: javac:default-jdk-headless node:nodejs
 # Runtimes that were started without a perf map: the report says which runtime it is and what would give names.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

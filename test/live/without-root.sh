@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
 # A user without any right records own processes, when root has run `mmtrace setup`; `mmtrace check` tells what is missing.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
@@ -9,6 +10,7 @@ need_perf
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid leaves users nothing"
 # /run is this test's own; tracefs, where it is mounted, is root's alone.
 [ -n "${RUN_IS_OURS-}" ] || {
+	need_own_mounts
 	cd / && rm -rf "$directory"
 	RUN_IS_OURS=1 exec unshare --mount bash "$0"
 }

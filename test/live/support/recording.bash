@@ -105,6 +105,11 @@ need_perf() {
 	reason=$("$workloads/perf-allowed") || skip "$reason"
 }
 
+# In a plain chroot, where / is not a mount point, the kernel refuses to make its mounts private.
+need_own_mounts() {
+	unshare --mount true 2>/dev/null || skip "this test needs mounts of its own, and a mount namespace cannot be set up here"
+}
+
 # wait_until WHAT COMMAND...: until the command succeeds, two minutes at most. One that knows that it never will says why
 # in `given_up`.
 wait_until() {
