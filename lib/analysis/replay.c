@@ -183,14 +183,16 @@ static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_
 
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
-	struct processes_options spaces = {
-	    .page_bytes = PAGE_BYTES_DEFAULT, .losses = &replay->losses, .observe = observe, .context = replay};
+	const struct kernel_rules rules = kernel_rules_of(replay->metadata->kernel);
+	struct processes_options spaces = {.page_bytes = PAGE_BYTES_DEFAULT,
+					   .rules = &rules,
+					   .losses = &replay->losses,
+					   .observe = observe,
+					   .context = replay};
 	struct ledger_options accounts = {.find_row = options->find_row, .context = options->context};
 	bool locks = false;
 	struct mmt_error *error;
 
-	/* "6.1.0-31-amd64" */
-	(void)sscanf(replay->metadata->kernel, "%4u.%4u", &spaces.kernel_major, &spaces.kernel_minor);
 	if (replay->metadata->ours) {
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;

@@ -16,6 +16,7 @@
 
 struct processes {
 	struct processes_options options;
+	struct kernel_rules rules;
 	VECTOR(struct process *) all;		  /* by index */
 	VECTOR(struct thread *) threads;	  /* every one ever made */
 	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its last process, plus 1 */
@@ -28,6 +29,13 @@ struct processes {
 	struct intern names;		/* 0 is "" */
 };
 
+static struct mmt_error *create_space(const struct processes *processes, struct space **space_ret)
+{
+	const struct space_options options = {.page_bytes = processes->options.page_bytes, .rules = &processes->rules};
+
+	return space_create(&options, space_ret);
+}
+
 struct mmt_error *processes_create(const struct processes_options *options, struct processes **processes_ret)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
@@ -37,7 +45,9 @@ struct mmt_error *processes_create(const struct processes_options *options, stru
 		return &error_no_memory;
 	}
 	processes->options = *options;
-	if (space_create(NULL, options->page_bytes, &processes->let_go)) {
+	processes->rules = options->rules ? *options->rules : kernel_rules_newest();
+	processes->options.rules = &processes->rules;
+	if (create_space(processes, &processes->let_go)) {
 		processes_destroy(processes);
 		return &error_no_memory;
 	}
@@ -147,11 +157,9 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	struct space *space;
 	struct mmt_error *error;
 
-	error = origin ? space_fork(origin, &space) : space_create(NULL, options->page_bytes, &space);
+	error = origin ? space_fork(origin, &space) : create_space(processes, &space);
 	if (error)
 		return error;
-	if (!origin && options->kernel_major)
-		space_set_kernel(space, options->kernel_major, options->kernel_minor);
 	if (!origin && options->losses)
 		space_count_losses(space, options->losses);
 	process->space = space;

@@ -46,7 +46,7 @@ struct processes;
 /* `observe` gives the observer for each new space; may be NULL. */
 struct processes_options {
 	uint64_t page_bytes;
-	unsigned kernel_major, kernel_minor; /* 0: not known */
+	const struct kernel_rules *rules; /* as of space_create() */
 	const uint64_t *losses; /* for space_count_losses(); may be NULL */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;

@@ -47,8 +47,12 @@ bool space_shm_detach(struct space *space, const struct space_call *call);
 bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		    void (*change)(void *context, struct space_interval *interval), void *context);
 
-/* Before a moved piece is put where it starts: it joins the part of the attachment that lies beside. */
-void space_shm_join(const struct space *space, struct space_interval *piece);
+/*
+ * Before a moved piece is put where it starts: it joins the part of the attachment that lies beside. *part:
+ * SPACE_PART_NONE at first; kernels that do not merge all move one mapping at a time, whose pieces share this number.
+ */
+#define SPACE_PART_NONE UINT32_MAX
+void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);
 bool space_rings_setup(struct space *space, const struct space_call *call);
 bool space_rings_destroy(struct space *space, const struct space_call *call);
 

@@ -14,11 +14,6 @@
 /* vm.max_map_count is 65,530 unless somebody changed it: with fewer mappings that limit is not what was met. */
 #define MAPPINGS_NEAR_LIMIT 60000
 
-/* Kernels since which this is so. */
-#define LOOKS_FOR_SOURCE_FIRST SPACE_KERNEL(5, 16)
-#define SEES_SOURCE_SEALED_LATE SPACE_KERNEL(6, 12)
-#define MOVES_SEVERAL SPACE_KERNEL(6, 17)
-
 static const struct failed_move nothing = {.certain = true};
 
 static uint64_t source_end(const struct remap *remap)
@@ -134,6 +129,19 @@ static struct failed_move fail_moving(const struct space *space, const struct sp
 	return failed;
 }
 
+/* A sealed tail stays, but the target has been cleared by then. The source's start and the target come before that. */
+static struct failed_move fail_at_sealed_tail(const struct space *space, const struct remap *remap)
+{
+	const struct range target = {remap->target, remap->target + remap->new_bytes};
+	const struct range tail = {remap->source + remap->new_bytes, source_end(remap)};
+	const struct space_interval *interval = space_find(space, remap->source);
+
+	if (tail.start >= tail.end || (interval && interval->attributes.sealed) || is_sealed(space, &target) ||
+	    !is_sealed(space, &tail))
+		return nothing;
+	return (struct failed_move){.cleared = target, .certain = true};
+}
+
 /* The tail goes after the target has been cleared. */
 static struct failed_move fail_shortening(const struct space *space, const struct space_call *call,
 					  const struct remap *remap)
@@ -145,10 +153,7 @@ static struct failed_move fail_shortening(const struct space *space, const struc
 
 	switch (call->result) {
 	case -EPERM:
-		if ((interval && interval->attributes.sealed) || is_sealed(space, &failed.cleared) ||
-		    !is_sealed(space, &tail))
-			return nothing;
-		return failed;
+		return fail_at_sealed_tail(space, remap);
 	case -EINVAL:
 		if (!interval || !is_dead_ring(space, &interval->attributes))
 			return nothing;
@@ -203,12 +208,12 @@ static struct failed_move fail_in_old_order(const struct space *space, const str
 
 	if (call->result == -ENOMEM && space->mapped.count >= MAPPINGS_NEAR_LIMIT)
 		return (struct failed_move){0};
-	if (call->result == -EFAULT && !source && space->kernel >= LOOKS_FOR_SOURCE_FIRST)
+	if (call->result == -EFAULT && !source && space->rules.mremap_finds_source_first)
 		return nothing;
 	if (call->result == -EINVAL && source && is_wrong_for_huge_pages(remap, source))
 		return nothing;
-	if (call->result == -EPERM && (is_sealed(space, &failed.cleared) || space->kernel < SEES_SOURCE_SEALED_LATE))
-		return nothing;
+	if (call->result == -EPERM)
+		return space->rules.mremap_sees_sealed_tail_late ? fail_at_sealed_tail(space, remap) : nothing;
 	if (remap->old_bytes > remap->new_bytes)
 		failed.shortened = (struct range){remap->source + remap->new_bytes, source_end(remap)};
 	return failed;
@@ -232,7 +237,7 @@ bool space_mremap_may_change(const struct space_call *call, const struct remap *
 struct failed_move space_mremap_failed(const struct space *space, const struct space_call *call,
 				       const struct remap *remap)
 {
-	if (space->kernel && space->kernel < MOVES_SEVERAL)
+	if (!space->rules.mremap_moves_several)
 		return fail_in_old_order(space, call, remap);
 	if (!remap->old_bytes)
 		return fail_duplicating(space, call, remap);

@@ -114,6 +114,8 @@ static bool clear_target(struct space *space, const struct space_call *call, con
 
 static bool put_pieces(struct space *space, const struct remap *remap, const pieces *list, bool tell)
 {
+	uint32_t part = SPACE_PART_NONE;
+
 	for (size_t i = 0; i < list->count; i++) {
 		struct space_interval piece = list->items[i];
 
@@ -123,7 +125,7 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		if (piece.attributes.ring)
 			space_rings_move(space, &piece);
 		if (piece.attributes.shm)
-			space_shm_join(space, &piece);
+			space_shm_join(space, &piece, &part);
 		if (!space_edit_touch(space, piece.start, piece.end) ||
 		    !(tell ? space_edit_bear(space, &piece) : space_edit_put(space, &piece)))
 			return false;
@@ -163,14 +165,17 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 {
 	const struct space_interval *source = space_find(space, remap->source);
 	const struct range range = {remap->target, remap->target + remap->new_bytes};
-	struct space_attributes attributes = {.unknown = true};
+	struct space_interval view = {.start = range.start, .end = range.end, .attributes.unknown = true};
+	uint32_t part = SPACE_PART_NONE;
 
 	if (source)
-		attributes = space_edit_advance(&source->attributes, remap->source - source->start);
+		view.attributes = space_edit_advance(&source->attributes, remap->source - source->start);
 	if (remap->fixed ? !space_edit_release(space, range.start, range.end, call)
-			 : !space_guards_place(space, call, range.start, range.end, &attributes))
+			 : !space_guards_place(space, call, range.start, range.end, &view.attributes))
 		return false;
-	return space_calls_bear(space, call, &range, &attributes);
+	if (view.attributes.shm)
+		space_shm_join(space, &view, &part);
+	return space_calls_bear(space, call, &range, &view.attributes);
 }
 
 /*

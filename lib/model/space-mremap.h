@@ -14,7 +14,7 @@ struct remap {
 };
 
 /*
- * What a move to a given place has done before it failed. Since 6.17 (see space_set_kernel()) several mappings are
+ * What a move to a given place has done before it failed. Since 6.17 (see kernel-rules.h) several mappings are
  * moved one after the other, up to the first that cannot be; and the kernel makes room for each before it finds that
  * out.
  */

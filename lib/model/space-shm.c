@@ -103,7 +103,8 @@ struct cut {
 	struct space_interval first, last;
 };
 
-/* A part of a mapping that is changed goes to the neighbour that is like it then, or becomes a mapping of its own. */
+/* A part of a mapping that is changed goes to the neighbour that is like it then, where the kernel does that, or
+ * becomes a mapping of its own. */
 static bool part_mapping(struct space *space, const struct cut *cut)
 {
 	const struct space_interval *previous = space_find(space, cut->changed.start - 1);
@@ -113,9 +114,9 @@ static bool part_mapping(struct space *space, const struct cut *cut)
 
 	if (at_start && at_end)
 		return true;
-	if (at_start && adjoin(previous, &cut->first))
+	if (at_start && space->rules.shm_merging >= SHM_MERGES_INTO_PREVIOUS && adjoin(previous, &cut->first))
 		number = previous->attributes.part;
-	else if (at_end && adjoin(&cut->last, next))
+	else if (at_end && space->rules.shm_merging >= SHM_MERGES_INTO_BOTH && adjoin(&cut->last, next))
 		number = next->attributes.part;
 	else
 		number = ++space->parts;
@@ -154,15 +155,23 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 	return true;
 }
 
-void space_shm_join(const struct space *space, struct space_interval *piece)
+void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part)
 {
 	const struct space_interval *previous = space_find(space, piece->start - 1),
 				    *next = space_find(space, piece->end);
 
-	if (adjoin(previous, piece))
-		piece->attributes.part = previous->attributes.part;
-	else if (adjoin(piece, next))
-		piece->attributes.part = next->attributes.part;
+	if (space->rules.shm_merging == SHM_MERGES_INTO_BOTH) {
+		if (adjoin(previous, piece))
+			piece->attributes.part = previous->attributes.part;
+		else if (adjoin(piece, next))
+			piece->attributes.part = next->attributes.part;
+		return;
+	}
+	if (*part == SPACE_PART_NONE && space->rules.shm_merging == SHM_MERGES_INTO_PREVIOUS && adjoin(previous, piece))
+		*part = previous->attributes.part;
+	if (*part == SPACE_PART_NONE)
+		*part = ++space->parts;
+	piece->attributes.part = *part;
 }
 
 /* What is sealed stays, and the call succeeds all the same. */

@@ -34,8 +34,6 @@ struct ring {
 
 #define RINGS_MAXIMUM 1024
 
-#define SPACE_KERNEL(major, minor) ((uint32_t)(major) << 16 | (minor))
-
 /* See space-repair.h: ranges where the model is not what the kernel's maps say, and when they were first read so. */
 struct findings {
 	struct intervals differing;
@@ -67,7 +65,7 @@ struct space {
 	bool break_known;
 	uint64_t program_break; /* page aligned */
 	bool read_implies_exec; /* the process's personality, learnt from witnesses */
-	uint32_t kernel;	/* SPACE_KERNEL(); 0: not known */
+	struct kernel_rules rules;
 
 	VECTOR(struct ring) rings; /* from old to new */
 	uint32_t parts;		   /* how many parts of attachments were numbered */

@@ -11,16 +11,17 @@
 
 #define LARGE_INTERVALS 8192
 
-struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes, struct space **space_ret)
+struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)
 {
 	const struct space_interval everything = {.end = UINT64_MAX};
 	struct space *space = calloc(1, sizeof(*space));
 
 	if (!space)
 		return &error_no_memory;
-	if (observer)
-		space->observer = *observer;
-	space->page_bytes = page_bytes;
+	if (options->observer)
+		space->observer = *options->observer;
+	space->page_bytes = options->page_bytes;
+	space->rules = options->rules ? *options->rules : kernel_rules_newest();
 	space->repair_ns = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);
@@ -54,11 +55,6 @@ void space_destroy(struct space *space)
 	free(space);
 }
 
-void space_set_kernel(struct space *space, unsigned major, unsigned minor)
-{
-	space->kernel = SPACE_KERNEL(major, minor);
-}
-
 void space_set_observer(struct space *space, const struct space_observer *observer)
 {
 	struct interval_node *node;
@@ -75,7 +71,6 @@ static bool copy_space(const struct space *space, struct space *copy)
 {
 	struct interval_node *node;
 
-	copy->kernel = space->kernel;
 	copy->losses = space->losses;
 	copy->common_losses = space->common_losses;
 	copy->losses_at_exec = space->losses_at_exec;
@@ -107,8 +102,9 @@ static bool copy_space(const struct space *space, struct space *copy)
 
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
 {
+	const struct space_options options = {.page_bytes = space->page_bytes, .rules = &space->rules};
 	struct space *copy;
-	struct mmt_error *error = space_create(NULL, space->page_bytes, &copy);
+	struct mmt_error *error = space_create(&options, &copy);
 
 	if (error)
 		return error;

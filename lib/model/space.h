@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/kernel-rules.h"
 
 /* Births that are no call's. */
 enum {
@@ -146,14 +147,14 @@ struct space_check {
 
 struct space;
 
-/* `observer` may be NULL; copied. A new space is unknown everywhere: see space_exec(). page_bytes: a power of two.
- */
-struct mmt_error *space_create(const struct space_observer *observer, uint64_t page_bytes,
-			       struct space **space_ret) MMT_MUST_CHECK;
+struct space_options {
+	const struct space_observer *observer; /* may be NULL; copied */
+	uint64_t page_bytes;		       /* a power of two */
+	const struct kernel_rules *rules;      /* of the kernel that made the calls; NULL: the newest's; copied */
+};
 
-/* Which kernel made the calls (6, 17): it was not always the same that failed ones have changed. Without it the newest
- * is meant. */
-void space_set_kernel(struct space *space, unsigned major, unsigned minor);
+/* A new space is unknown everywhere: see space_exec(). */
+struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
 /* Take another observer (NULL: none), who is told every byte of the space as born. For the result of space_fork(). */
 void space_set_observer(struct space *space, const struct space_observer *observer);

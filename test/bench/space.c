@@ -129,7 +129,7 @@ static void run(uint64_t mappings)
 	struct timespec since;
 	double born, pair, protect, move, found, line;
 
-	require(space_create(NULL, PAGE, &bench.space));
+	require(space_create(&(struct space_options){.page_bytes = PAGE}, &bench.space));
 	space_exec(bench.space);
 	clock_gettime(CLOCK_MONOTONIC, &since);
 	for (uint64_t i = 0; i < mappings; i++)

@@ -229,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t now_ns = 1000000;
 	uint32_t birth = BIRTH_FIRST;
 
-	mmt_error_destroy(space_create(&observer, PAGE, &space));
+	mmt_error_destroy(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
 	while (bytes_left(&input)) {
 		mmt_error_destroy(step(space, &input, &now_ns, &birth));
 		require_valid(space);

@@ -573,7 +573,7 @@ START_TEST(late_commits_take_no_memory)
 	size_t sweeps = 0;
 
 	ledger.now_ns = 2000;
-	ck_assert_ptr_null(space_create(NULL, 4096, &held));
+	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = 4096}, &held));
 	space_exec(held);
 	ck_assert_ptr_null(space_apply(held, &map));
 	for (uint64_t i = 0; i < 1000000; i++) {

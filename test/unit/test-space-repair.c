@@ -358,7 +358,7 @@ START_TEST(losses_are_counted_for_all_spaces)
 	witness_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw b, 20-24 rw u");
 	space_destroy(driver.space);
-	ck_assert_ptr_null(space_create(NULL, PAGE, &driver.space));
+	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = PAGE}, &driver.space));
 }
 END_TEST
 
@@ -376,7 +376,7 @@ START_TEST(found_bytes_have_the_number_they_are_given)
 	const struct space_interval *interval;
 	struct space *space, *copy;
 
-	ck_assert_ptr_null(space_create(&observer, PAGE, &space));
+	ck_assert_ptr_null(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
 	space_exec(space);
 	space_lost(space);
 	ck_assert_ptr_null(space_witness(
@@ -464,7 +464,7 @@ START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
 	expect_model_of_the_kernel("10-13 rw b, 13-15 rw #6");
 	ck_assert_uint_eq(repaired(), 0);
 	space_destroy(driver.space);
-	ck_assert_ptr_null(space_create(NULL, PAGE, &driver.space));
+	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = PAGE}, &driver.space));
 }
 END_TEST
 

@@ -175,30 +175,17 @@ END_TEST
 
 START_TEST(mremap_fixed_moves_several_mappings_at_once)
 {
-	int64_t result;
-
 	map(10, 2, RW);
 	map(14, 2, PROT_READ);
 	map(17, 1, PROT_NONE);
 	map(30, 8, PROT_READ | PROT_EXEC);
-	result = child_call(&child, SPACE_MREMAP, at(10), 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
-	/* Before 6.17 it is refused. */
-	ck_assert(result == (int64_t)at(30) || result == -EFAULT);
-	child_compare(&child, ++step);
+	/* Before 6.17 it is refused, when there is room for it. */
+	remap(child_rules().mremap_moves_several ? (int64_t)at(30) : -EFAULT, 10, 8, 8, MREMAP_MAYMOVE | MREMAP_FIXED,
+	      30);
+	ck_assert_int_eq(space_find(child.space, at(37)) != NULL, child_rules().mremap_moves_several);
+	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
 }
 END_TEST
-
-/* Before 6.17 no kernel moves several mappings. */
-static bool moves_several(void)
-{
-	int64_t result;
-
-	map(0, 1, RW);
-	map(2, 1, RW);
-	result = child_call(&child, SPACE_MREMAP, at(0), 3 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(4), 0);
-	unmap(0, 8);
-	return result >= 0;
-}
 
 static void move_several(int64_t expected, uint64_t page, uint64_t pages, int more_flags, uint64_t target_page)
 {
@@ -210,7 +197,7 @@ START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 {
 	int64_t zero = child_syscall(&child, SYS_open, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0, 0, 0, 0);
 
-	if (!moves_several())
+	if (!child_rules().mremap_moves_several)
 		return;
 	map(10, 2, RW);
 	expect((int64_t)at(14), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(14), 0, 0, 0, 0);
@@ -233,7 +220,7 @@ END_TEST
 
 START_TEST(move_of_several_stops_at_a_seal)
 {
-	if (!moves_several())
+	if (!child_rules().mremap_moves_several)
 		return;
 	map(10, 2, RW);
 	map(14, 2, PROT_READ);
@@ -265,14 +252,16 @@ START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 	map(50, 20, PROT_READ);
 	expect((int64_t)at(12), SPACE_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
 	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
-	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(55), 0);
-	ck_assert_ptr_nonnull(space_find(child.space, at(55)));
+	/* Before 6.17 there is room for it by the time that it is refused. */
+	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(60), 0);
+	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, child_rules().mremap_moves_several);
 	expect(0, SPACE_IO_DESTROY, at(12), 0, 0, 0, 0, 0);
 	/* The first page is left, and where it was to go there is room now. */
 	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(55), 0);
 	ck_assert_ptr_null(space_find(child.space, at(55)));
 	ck_assert_ptr_nonnull(space_find(child.space, context));
-	if (!moves_several())
+	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
+	if (!child_rules().mremap_moves_several)
 		return;
 	result = (int64_t)(context - PAGE);
 	expect(result, SPACE_MMAP, context - PAGE, PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
@@ -516,8 +505,46 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 	protect(0, 56, 4, RW);
 	protect(0, 60, 1, RW);
 	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
-	ck_assert_ptr_null(space_find(child.space, at(59)));
+	ck_assert_int_eq(space_find(child.space, at(59)) != NULL, child_rules().shm_merging == SHM_NEVER_MERGES);
 	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
+	/* The same to the other side. */
+	expect((int64_t)at(90), SPACE_SHMAT, segment, at(90), 0, 0, 0, 0);
+	remap((int64_t)at(90), 90, 5, 11, MREMAP_MAYMOVE, 90);
+	protect(0, 90, 4, PROT_READ);
+	protect(0, 91, 3, RW);
+	protect(0, 90, 1, RW);
+	expect(0, SPACE_SHMDT, at(90), 0, 0, 0, 0, 0);
+	ck_assert_int_eq(space_find(child.space, at(91)) != NULL, child_rules().shm_merging == SHM_MERGES_INTO_BOTH);
+	ck_assert_ptr_nonnull(space_find(child.space, at(94)));
+}
+END_TEST
+
+/* What is moved or made beside a piece that it continues is one mapping with it, or not. */
+START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
+{
+	uint64_t segment = (uint64_t)child.shared_memory[0];
+	enum shm_merging merging = child_rules().shm_merging;
+
+	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
+	remap((int64_t)at(40), 16, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	remap((int64_t)at(16), 40, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 16);
+	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	ck_assert_int_eq(space_find(child.space, at(20)) != NULL, merging == SHM_NEVER_MERGES);
+	/* The lower part, of two births. */
+	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
+	remap((int64_t)at(80), 50, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 80);
+	remap((int64_t)at(50), 80, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 50);
+	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, merging != SHM_MERGES_INTO_BOTH);
+	ck_assert_ptr_null(space_find(child.space, at(55)));
+	/* Two views, one beside the other. */
+	expect((int64_t)at(90), SPACE_SHMAT, segment, at(90), 0, 0, 0, 0);
+	remap((int64_t)at(110), 90, 0, 3, MREMAP_MAYMOVE | MREMAP_FIXED, 110);
+	remap((int64_t)at(113), 93, 0, 8, MREMAP_MAYMOVE | MREMAP_FIXED, 113);
+	expect(0, SPACE_SHMDT, at(110), 0, 0, 0, 0, 0);
+	ck_assert_int_eq(space_find(child.space, at(120)) != NULL, merging == SHM_NEVER_MERGES);
 }
 END_TEST
 
@@ -598,7 +625,9 @@ START_TEST(sealed_mappings_refuse_and_stay)
 	protect(-EPERM, 12, 1, PROT_READ);
 	protect(-EPERM, 10, 6, PROT_READ);
 	remap(-EPERM, 12, 2, 1, 0, 0);
+	map(40, 2, RW);
 	remap(-EPERM, 12, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	remap(-EPERM, 12, 2, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	expect(-EPERM, SPACE_MMAP, at(11), 2 * PAGE, RW, PRIVATE | MAP_FIXED, UINT64_MAX, 0);
 }
 END_TEST
@@ -701,6 +730,7 @@ int main(void)
 	tcase_add_test(rules, shmdt_stops_at_what_ends_beyond_the_segment);
 	tcase_add_test(rules, shmdt_leaves_sealed_pages);
 	tcase_add_test(rules, shmdt_takes_the_first_piece_as_the_kernel_split_it);
+	tcase_add_test(rules, shmdt_takes_what_was_moved_back_as_the_kernel_merged_it);
 	tcase_add_test(rules, private_mapping_of_dev_zero_has_no_certain_offset);
 	tcase_add_test(rules, io_destroy_of_a_sealed_ring_leaves_it);
 	tcase_add_test(rules, remap_file_pages_changes_offsets);

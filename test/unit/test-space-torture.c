@@ -15,7 +15,7 @@ static struct space *space;
 
 static void setup(void)
 {
-	ck_assert_ptr_null(space_create(NULL, PAGE, &space));
+	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = PAGE}, &space));
 	space_exec(space);
 }
 

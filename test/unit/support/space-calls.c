@@ -45,18 +45,32 @@ static void on_released(void *context, const struct space_interval *interval, ui
 		told->last_thread = by->thread;
 }
 
-void driver_init_unknown(struct driver *driver)
+static void init(struct driver *driver, const struct kernel_rules *rules)
 {
 	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .birth = BIRTH_FIRST - 1};
 	const struct space_observer observer = {
 	    .born = on_born, .released = on_released, .protected = on_protected, .context = &driver->told};
+	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = rules};
 
-	ck_assert_ptr_null(space_create(&observer, PAGE, &driver->space));
+	ck_assert_ptr_null(space_create(&options, &driver->space));
+}
+
+void driver_init_unknown(struct driver *driver)
+{
+	init(driver, NULL);
 }
 
 void driver_init(struct driver *driver)
 {
 	driver_init_unknown(driver);
+	space_exec(driver->space);
+}
+
+void driver_init_on(struct driver *driver, const char *release)
+{
+	const struct kernel_rules rules = kernel_rules_of(release);
+
+	init(driver, &rules);
 	space_exec(driver->space);
 }
 

@@ -29,6 +29,8 @@ struct driver {
 
 /* A space that knows it is empty. */
 void driver_init(struct driver *driver);
+/* The same on a kernel of that release. */
+void driver_init_on(struct driver *driver, const char *release);
 /* One about which nothing is known. */
 void driver_init_unknown(struct driver *driver);
 /* Fails the test unless the space is valid and its bytes are those born and not released. */

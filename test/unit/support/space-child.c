@@ -17,6 +17,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,8 +144,18 @@ static void open_files(struct child *child)
 	child->shared_memory[1] = shmget(IPC_PRIVATE, 3 * PAGE - 100, IPC_CREAT | 0600);
 }
 
+struct kernel_rules child_rules(void)
+{
+	struct utsname name;
+
+	ck_assert_int_eq(uname(&name), 0);
+	return kernel_rules_of(name.release);
+}
+
 void child_start(struct child *child)
 {
+	const struct kernel_rules rules = child_rules();
+	const struct space_options options = {.page_bytes = PAGE, .rules = &rules};
 	int requests[2], answers[2];
 
 	memset(child, 0, sizeof(*child));
@@ -164,7 +175,7 @@ void child_start(struct child *child)
 	close(answers[1]);
 	child->requests = requests[1];
 	child->answers = answers[0];
-	ck_assert_ptr_null(space_create(NULL, PAGE, &child->space));
+	ck_assert_ptr_null(space_create(&options, &child->space));
 	child_syscall(child, SYS_getpid, 0, 0, 0, 0, 0, 0);
 	take_snapshot(child, SPACE_SNAPSHOT_DEFINE);
 	ck_assert_uint_eq(space_counts(child->space).mapped_bytes, 0);

@@ -22,6 +22,9 @@ struct child {
 	char last[256]; /* the last calls, for messages */
 };
 
+/* Of the kernel that runs. */
+struct kernel_rules child_rules(void);
+
 /* The space is defined from the child's maps. */
 void child_start(struct child *child);
 /* Ends with one CHECK snapshot that must find no difference. */
