@@ -98,7 +98,7 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
 }
 
-/* Whether calls are not in the recording that were made; says of whom. */
+/* Whether something is not in the recording that happened; says of whom. */
 static bool say_missing_calls(const struct command *command, const struct mmt_completeness *completeness)
 {
 	if (completeness->lost_events)
@@ -120,8 +120,10 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 			"--check: %" PRIu64 " processes left the control group: their calls then are not in the "
 			"recording",
 			completeness->left_processes);
+	if (completeness->damaged)
+		message(command, "--check: the recording is damaged: what could not be read is in no figure");
 	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
-	       completeness->left_processes;
+	       completeness->left_processes || completeness->damaged;
 }
 
 /* Exit status of --check; says what is wrong. */

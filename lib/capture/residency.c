@@ -61,13 +61,18 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 }
 
+/* Two reads of the kernel's maps overlap where mappings were merged between them: what was looked at before is not
+ * counted twice. */
 static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
 				    uint64_t start, uint64_t end)
 {
-	struct resident_run run = {start, end};
 	size_t count = residency->runs.count;
+	uint64_t previous_end = count ? residency->runs.items[count - 1].end : 0;
+	struct resident_run run = {start > previous_end ? start : previous_end, end};
 
-	if (count && residency->runs.items[count - 1].end == start) {
+	if (run.start >= run.end)
+		return NULL;
+	if (count && previous_end == run.start) {
 		residency->runs.items[count - 1].end = end;
 		return NULL;
 	}

@@ -40,6 +40,33 @@ START_TEST(pages_that_were_written_are_there)
 }
 END_TEST
 
+/* Mappings that merge between two reads of the maps make the second range begin within the first. */
+START_TEST(overlapping_ranges_give_each_page_once)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)memory;
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
+	memory[page] = memory[2 * page] = memory[3 * page] = memory[6 * page] = 1;
+	ck_assert(residency_open(&reader, getpid()));
+	reader.scan = _i == 0;
+	ck_assert_ptr_null(residency_read(&reader, start, start + 3 * page, &residency));
+	memory[0] = 1;
+	ck_assert_ptr_null(residency_read(&reader, start, start + 8 * page, &residency));
+	ck_assert_uint_eq(residency.runs.count, 2);
+	ck_assert_uint_eq(residency.runs.items[0].start, start + page);
+	ck_assert_uint_eq(residency.runs.items[0].end, start + 4 * page);
+	ck_assert_uint_eq(residency.runs.items[1].start, start + 6 * page);
+	ck_assert_uint_eq(residency.runs.items[1].end, start + 7 * page);
+	deinit(&reader, &residency);
+	munmap(memory, 8 * page);
+}
+END_TEST
+
 /* Page by page it is not read without end, and what was read does not pass for all. */
 START_TEST(it_gives_up_on_a_huge_address_space)
 {
@@ -117,6 +144,7 @@ int main(void)
 	TCase *cases = tcase_create("pages");
 
 	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
+	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
 	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
 	tcase_add_test(cases, steps_are_large_where_little_is_there);
 	suite_add_tcase(suite, cases);

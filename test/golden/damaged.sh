@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A damaged section is done without, and the check does not pass: figures are missing.
+source "$SOURCE/test/golden/replay.bash" || exit 2
+
+failed=0
+copy=$directory/copy.data
+cp "$recordings/more.data" "$copy" && chmod u+w "$copy" || exit 2
+"$MMTRACE" report --check --no-pager "$copy" >"$directory/out" 2>&1 || {
+	echo "FAILED: the sound recording: status $?" >&2
+	failed=1
+}
+# The last section but those that say where the others are is residency.
+printf '\377\377\377\377' | dd of="$copy" bs=1 seek=$(($(stat -c %s "$copy") - 78)) conv=notrunc status=none || exit 2
+status=0
+"$MMTRACE" report --check --no-pager "$copy" >"$directory/out" 2>"$directory/err" || status=$?
+if [ $status != 1 ] || ! grep -q '^DAMAGED: residency section: ' "$directory/out" ||
+	! grep -q ': --check: the recording is damaged: ' "$directory/err"; then
+	echo "FAILED: status $status: $(head -1 "$directory/out") $(cat "$directory/err")" >&2
+	failed=1
+fi
+exit $failed
