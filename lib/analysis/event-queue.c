@@ -167,6 +167,7 @@ bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const 
 	bool is_first = place == queue->first;
 
 	moved.time_ns = place->event.time_ns;
+	moved.call.returned_ns = event->time_ns;
 	gather_attached(queue, place);
 	if (is_first) {
 		queue->passing = moved;

@@ -414,6 +414,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	    .arguments = {arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]},
 	    .result = event->call.result,
 	    .time_ns = event->time_ns,
+	    .returned_ns = event->call.returned_ns,
 	    .thread = event->tid,
 	    .birth = BIRTH_BEFORE,
 	    .commit = COMMIT_NONE,

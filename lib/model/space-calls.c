@@ -462,6 +462,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 	bool done = true;
 
 	space->now_ns = call->time_ns;
+	space->returned_ns = call->returned_ns;
 	if (!space_repair_late(space, call->time_ns))
 		return &error_no_memory;
 	space_guards_expire(space, call->time_ns);
@@ -474,6 +475,6 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 			done = add_missing(space, witness);
 	}
 	done = done && apply(space, call) && space_guards_note(space, call);
-	space->now_ns = 0;
+	space->now_ns = space->returned_ns = 0;
 	return done ? NULL : &error_no_memory;
 }

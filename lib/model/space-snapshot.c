@@ -10,6 +10,7 @@
 
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
+#define IN_FLIGHT_MIN 64
 
 /* One stretch of a line: NULL attributes say that nothing is mapped there. */
 struct stretch {
@@ -18,9 +19,55 @@ struct stretch {
 	const struct space_attributes *attributes; /* of `start` */
 };
 
+/* No line that is still to come was read before these had returned. */
+static void forget_returned(struct space *space)
+{
+	struct changed_range *items = space->in_flight.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < space->in_flight.count; i++) {
+		if (items[i].returned_ns > space->now_ns)
+			items[kept++] = items[i];
+	}
+	space->in_flight.count = kept;
+	space->in_flight_limit = IN_FLIGHT_MIN + 2 * kept;
+}
+
+static bool note_in_flight(struct space *space, uint64_t start, uint64_t end)
+{
+	struct changed_range changed = {{start, end}, space->returned_ns};
+
+	if (space->returned_ns <= space->now_ns || start >= end)
+		return true;
+	if (space->in_flight.count >= space->in_flight_limit)
+		forget_returned(space);
+	return vector_push(&space->in_flight, changed);
+}
+
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	return !space->now_ns || space_repair_excuse(space, start, end);
+	return !space->now_ns || (note_in_flight(space, start, end) && space_repair_excuse(space, start, end));
+}
+
+/* How far from `position` on, to `end` at most, a line read at `time_ns` is of one kind: whether a call that had its
+ * lock by then, and returned later, has changed the pages. */
+static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint64_t position, uint64_t end,
+			       bool *in_flight_ret)
+{
+	*in_flight_ret = false;
+	for (size_t i = 0; i < space->in_flight.count; i++) {
+		const struct changed_range *changed = &space->in_flight.items[i];
+
+		if (changed->returned_ns <= time_ns || changed->range.end <= position || changed->range.start >= end)
+			continue;
+		if (changed->range.start > position) {
+			end = changed->range.start;
+			continue;
+		}
+		*in_flight_ret = true;
+		return changed->range.end < end ? changed->range.end : end;
+	}
+	return end;
 }
 
 /* Attributes of the model's interval at `address`, which lies within it. */
@@ -70,7 +117,7 @@ static bool agrees(const struct space_interval *interval, const struct stretch *
 	return space_edit_agree(&model, &told);
 }
 
-static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
+static bool mark(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
 	struct space_attributes told;
 
@@ -78,6 +125,21 @@ static bool differ(struct space *space, const struct stretch *stretch, uint64_t 
 		return space_repair_mark(space, start, end, NULL, stretch->time_ns, wrong);
 	told = space_edit_advance(stretch->attributes, start - stretch->start);
 	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
+}
+
+/* Where a call was in flight the line may be older than the model: it proves nothing, and nothing is repaired. */
+static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
+{
+	for (uint64_t position = start, stop; position < end; position = stop) {
+		bool in_flight;
+
+		stop = find_in_flight(space, stretch->time_ns, position, end, &in_flight);
+		if (in_flight && wrong)
+			space->snapshot.check.undecided_bytes += stop - position;
+		else if (!in_flight && !mark(space, stretch, position, stop, wrong))
+			return false;
+	}
+	return true;
 }
 
 /* Put what the kernel has and the model has not: [start, end) is free. */
@@ -148,6 +210,25 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 			done = define_held(space, stretch, &node->interval, position, stop);
 		}
 		if (!done)
+			return false;
+	}
+	return true;
+}
+
+/* What a call in flight has changed stays as the model has it. */
+static bool define_settled(struct space *space, const struct stretch *stretch)
+{
+	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
+		struct stretch part = {.time_ns = stretch->time_ns, .start = position};
+		struct space_attributes told;
+		bool in_flight;
+
+		stop = part.end = find_in_flight(space, stretch->time_ns, position, stretch->end, &in_flight);
+		if (stretch->attributes) {
+			told = space_edit_advance(stretch->attributes, position - stretch->start);
+			part.attributes = &told;
+		}
+		if (!in_flight && !define_stretch(space, &part))
 			return false;
 	}
 	return true;
@@ -225,7 +306,7 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 		return true;
 	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
 		return check_stretch(space, stretch);
-	return define_stretch(space, stretch);
+	return define_settled(space, stretch);
 }
 
 /* The read at work has ended, or been given up. */

@@ -43,6 +43,7 @@ static void release_everything(struct space *space)
 	intervals_deinit(&space->unknown);
 	space_doubt_forget(space);
 	space_repair_forget(space);
+	vector_deinit(&space->in_flight);
 }
 
 void space_destroy(struct space *space)

@@ -98,6 +98,7 @@ struct space_call {
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
+	uint64_t returned_ns; /* when time_ns is the time of its lock; else 0. A line read in between may show either state */
 	int32_t thread;
 	uint32_t birth;	 /* number for what this call creates; >= BIRTH_FIRST */
 	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
@@ -203,7 +204,8 @@ struct mmt_error *space_witness_ring(struct space *space, const struct space_wit
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
  * delivered it; a line also tells that nothing lies between it and the line before. It may begin before that one's end
  * when the mapping has changed since the read before. Lines and calls come in the order of their times, so a line may
- * already have the effect of calls that come after it: those in flight when it was read.
+ * already have the effect of calls that come after it: those in flight when it was read. Nor need it have the effect of
+ * a call before it that returned later: Linux 6.17 and later read maps without the lock that calls hold.
  *
  * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with birth `birth`
  * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec). What a move in flight has moved before the reading is put back for

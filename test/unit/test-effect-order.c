@@ -17,6 +17,7 @@
 static struct effect_order *order;
 static char out[8192]; /* "name@time ..." of everything that came out; a number names an event */
 static size_t out_length;
+static uint64_t returned_ns; /* of the last call that came out */
 
 static void create(void)
 {
@@ -48,6 +49,7 @@ static void take(void)
 
 	while (effect_order_next(order, &event)) {
 		ck_assert_uint_lt(out_length, sizeof(out) - 64);
+		returned_ns = event.kind == EVENT_CALL ? event.call.returned_ns : 0;
 		out_length +=
 		    (size_t)snprintf(out + out_length, sizeof(out) - out_length, "%s%s%d@%llu", out_length ? " " : "",
 				     name(&event), (int)event.file_offset, (unsigned long long)event.time_ns);
@@ -159,7 +161,9 @@ START_TEST(a_call_takes_effect_at_its_lock)
 	expect("");
 	call(1, 120, 10);
 	expect("call1@100");
+	ck_assert_uint_eq(returned_ns, 120);
 	call(2, 130, 10); /* took none, or before the recording began */
+	ck_assert_uint_eq(returned_ns, 0);
 	expect("call2@130");
 	end("");
 }

@@ -362,6 +362,78 @@ START_TEST(call_long_after_the_line_is_no_excuse)
 }
 END_TEST
 
+/* Its thread took its lock, was preempted and returned after the read: maps are read without that lock. */
+START_TEST(call_that_holds_its_lock_while_a_line_is_read)
+{
+	uint32_t released, replaced, kept;
+
+	released = driver_map(&driver, 10, 4, RW, 0);
+	replaced = driver_map(&driver, 20, 4, RW, 0);
+	kept = driver_map(&driver, 30, 4, RW, 0);
+	driver.in_flight_ns = 50000;
+	driver_unmap(&driver, 10, 4);
+	driver_protect(&driver, 21, 2, PROT_READ);
+	driver_remap(&driver, 30, 4, 4, MREMAP_MAYMOVE, 40);
+	driver.in_flight_ns = 0;
+	driver_map(&driver, 50, 1, RW, 0);
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 10, 4, anonymous);
+	driver_line(&driver, 20, 4, anonymous);
+	driver_line(&driver, 30, 4, anonymous);
+	driver_line(&driver, 60, 1, anonymous); /* what no call explains is wrong all the same, as is that 50 is missing */
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 2 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, (4 + 2 + 4 + 4) * PAGE);
+	space_finish(driver.space);
+	ck_assert_str_eq(driver_show(&driver), "20-21 rw #4, 21-23 r #4, 23-24 rw #4, 40-44 rw #5, 60-61 rw u");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 2 * PAGE);
+	ck_assert_uint_eq(released, 3);
+	ck_assert_uint_eq(replaced, 4);
+	ck_assert_uint_eq(kept, 5);
+}
+END_TEST
+
+/* A first reading that is older than the calls in flight does not undo them. */
+START_TEST(first_snapshot_while_calls_hold_their_locks)
+{
+	driver.in_flight_ns = 50000;
+	driver_unmap(&driver, 11, 2);
+	driver_map(&driver, 20, 4, RW, MAP_FIXED);
+	driver_remap(&driver, 30, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
+	driver.in_flight_ns = 0;
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 4, anonymous);
+	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
+	driver_line(&driver, 30, 2, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 -? b");
+	driver.now_ns += 100000;
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 10, 1, anonymous);
+	driver_line(&driver, 13, 1, anonymous);
+	driver_line(&driver, 20, 4, anonymous);
+	driver_line(&driver, 40, 2, anonymous);
+	end();
+	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 rw b");
+	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+}
+END_TEST
+
+/* They are forgotten when they have returned. */
+START_TEST(calls_that_have_returned_excuse_nothing)
+{
+	for (int i = 0; i < 200; i++) {
+		driver.in_flight_ns = 500;
+		driver_map(&driver, 1000 + 2 * i, 1, RW, 0);
+	}
+	driver.in_flight_ns = 0;
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 200 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 0);
+}
+END_TEST
+
 START_TEST(stack_grows_unseen)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
@@ -458,6 +530,9 @@ int main(void)
 	tcase_add_test(known, check_is_page_wise);
 	tcase_add_test(known, call_after_the_line_makes_a_difference_undecided);
 	tcase_add_test(known, call_long_after_the_line_is_no_excuse);
+	tcase_add_test(known, call_that_holds_its_lock_while_a_line_is_read);
+	tcase_add_test(attached, first_snapshot_while_calls_hold_their_locks);
+	tcase_add_test(known, calls_that_have_returned_excuse_nothing);
 	tcase_add_test(known, stack_grows_unseen);
 	tcase_add_test(attached, line_that_begins_before_the_last_one_ended);
 	tcase_add_test(attached, heap_line_tells_the_break);

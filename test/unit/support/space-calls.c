@@ -92,7 +92,9 @@ void driver_call(struct driver *driver, enum space_call_kind kind, int64_t resul
 	const struct space_call call = {.kind = kind,
 					.arguments = {a0, a1, a2, a3, a4, a5},
 					.result = result,
-					.time_ns = driver->now_ns += 1000,
+					.time_ns = driver->now_ns + 1000,
+					.returned_ns =
+					    driver->in_flight_ns ? driver->now_ns + 1000 + driver->in_flight_ns : 0,
 					.thread = driver->thread,
 					.birth = ++driver->birth,
 					.commit = driver->birth,
@@ -100,6 +102,7 @@ void driver_call(struct driver *driver, enum space_call_kind kind, int64_t resul
 					.witness_count = driver->witness_count};
 	const char *why = "";
 
+	driver->now_ns = call.time_ns;
 	ck_assert_ptr_null(space_apply(driver->space, &call));
 	driver->witness_count = 0;
 	ck_assert_msg(space_valid(driver->space, &why), "%s", why);

@@ -21,6 +21,7 @@ struct driver {
 	struct space *space;
 	struct told told;
 	uint64_t now_ns;
+	uint64_t in_flight_ns; /* the next calls return so much later; 0: their time is that of their exit */
 	int32_t thread;
 	uint32_t birth; /* of the last call */
 	struct space_witness witnesses[4];
