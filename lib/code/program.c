@@ -408,6 +408,19 @@ static const struct cfi_row *deduce_row(struct program *program, uint64_t addres
 	return NULL;
 }
 
+/* Go's functions are called package.function; what a program of it has in C keeps no frame pointers by itself. */
+static bool is_go_function(struct program *program, uint64_t address)
+{
+	const char *name;
+
+	if (!program->file.is_go)
+		return false;
+	open_symbols(program);
+	name = program->symbols ? symbols_function(program->symbols, address) : NULL;
+	return name && strchr(name, '.') && !strstr(name, ".part.") && !strstr(name, ".constprop.") &&
+	       !strstr(name, ".isra.") && !strstr(name, ".cold");
+}
+
 struct code_place program_place(struct program *program, uint64_t address, bool is_return_address)
 {
 	uint64_t key = address << 1 | is_return_address;
@@ -421,6 +434,7 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 		place.row = deduce_row(program, address, is_return_address);
 	if (is_return_address)
 		place.stub = stub_by_code(program, address);
+	place.frame_pointer = is_go_function(program, address - is_return_address);
 	if (place.stub == CODE_STUB_NONE && program->file.is_go)
 		place.stub = program_stub(program, address, is_return_address);
 	if (vector_push(&program->known_places, place))

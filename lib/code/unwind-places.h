@@ -15,7 +15,7 @@ struct unwind_known_place {
 	uint64_t address;
 	const struct cfi_row *row;
 	uint32_t generation; /* 0: nothing is known */
-	bool is_return_address;
+	bool is_return_address, frame_pointer;
 	uint8_t kind, stub;  /* enum code_kind, enum code_stub */
 	int8_t follows_call; /* or UNWIND_CALL_NOT_ASKED */
 };

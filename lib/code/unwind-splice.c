@@ -64,6 +64,44 @@ static bool continue_by_place(struct unwind_state *state, struct continuation *c
 	return true;
 }
 
+/*
+ * Whether the function at `place` has a frame record of its own, so that the kernel reads its return address. Code
+ * without call frame information is taken to keep them, as everywhere in the unwinder.
+ */
+static bool keeps_frame_pointer(const struct unwind_state *state, const struct code_place *place)
+{
+	const struct cfi_row *row = place->row;
+
+	if (!row || row->deduced || place->frame_pointer || !state->rules->return_address_pushed)
+		return true;
+	return (row->cfa_kind == CFI_CFA_REGISTER || row->cfa_kind == CFI_CFA_LOAD) &&
+	       row->cfa_register == state->rules->frame_pointer;
+}
+
+/* A function that calls itself leaves the same return address several times. */
+static bool is_only_one(const struct unwind_state *state, uint64_t address)
+{
+	size_t frames = 0, entries = 0;
+
+	for (size_t i = 1; i < state->result->frame_count; i++)
+		frames += state->result->frames[i].address == address;
+	for (size_t i = 1; i < state->input->callchain_count; i++)
+		entries += state->input->callchain[i] == address;
+	return frames == 1 && entries == 1;
+}
+
+/*
+ * Whether the entry behind `address` in the callchain is its caller. Where the function keeps no frame pointer, the
+ * kernel came to its address by chance, or by the frame of another function.
+ */
+static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
+{
+	struct code_place place = {0};
+
+	unwind_find(state, address, true, &place);
+	return keeps_frame_pointer(state, &place) && is_only_one(state, address);
+}
+
 /* By equal return addresses, from our outermost frame inwards. */
 static void continue_by_address(struct unwind_state *state, struct continuation *continuation_ret)
 {
@@ -72,10 +110,12 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 
 	for (size_t frame = result->frame_count; frame-- > 1;) {
 		for (size_t i = 1; i < input->callchain_count; i++) {
+			bool is_last = frame == result->frame_count - 1;
+
 			if (result->frames[frame].address != input->callchain[i])
 				continue;
-			*continuation_ret =
-			    (struct continuation){.next = i + 1, .exact = frame == result->frame_count - 1};
+			*continuation_ret = (struct continuation){
+			    .next = i + 1, .exact = is_last && leads_to_caller(state, input->callchain[i])};
 			return;
 		}
 	}
@@ -122,9 +162,11 @@ void unwind_splice(struct unwind_state *state)
 	const struct unwind_input *input = state->input;
 	struct unwind_result *result = state->result;
 	struct continuation continuation;
+	bool exact;
 
 	if (!continue_by_place(state, &continuation))
 		continue_by_address(state, &continuation);
+	exact = continuation.exact;
 	for (size_t i = continuation.next; i < input->callchain_count; i++) {
 		uint64_t address = input->callchain[i];
 		struct code_place place;
@@ -135,13 +177,15 @@ void unwind_splice(struct unwind_state *state)
 		 * addresses. */
 		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
 			return;
-		frame.doubtful =
-		    follows_no_call(state, &place, address) || (i == continuation.next && !continuation.exact);
+		frame.doubtful = !exact || follows_no_call(state, &place, address);
 		if (!unwind_push(result, &frame)) {
 			result->end = UNWIND_END_DEPTH_LIMIT;
 			return;
 		}
 		result->spliced = true;
+		exact = keeps_frame_pointer(state, &place);
+		if (!exact && find_stub(state, &place, address, true) == CODE_STUB_THREAD_START)
+			break;
 	}
 	if (result->spliced)
 		result->end = end_of_callchain(state);

@@ -64,10 +64,12 @@ enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, b
 						     .is_return_address = is_return_address,
 						     .kind = (uint8_t)kind,
 						     .stub = (uint8_t)place_ret->stub,
+						     .frame_pointer = place_ret->frame_pointer,
 						     .follows_call = UNWIND_CALL_NOT_ASKED};
 		return kind;
 	}
-	*place_ret = (struct code_place){.row = known->row, .stub = (enum code_stub)known->stub};
+	*place_ret = (struct code_place){
+	    .row = known->row, .stub = (enum code_stub)known->stub, .frame_pointer = known->frame_pointer};
 	return (enum code_kind)known->kind;
 }
 

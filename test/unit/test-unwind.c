@@ -63,6 +63,8 @@ static struct cfi_row *row_of(uint64_t page)
 	return &rows[(page - PLAIN) >> 12];
 }
 
+static bool plain_keeps_frame_pointer;
+
 /* Rows are as good finished as not. */
 static bool rows_are_finished;
 
@@ -86,6 +88,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		place_ret->stub = CODE_STUB_STACK_SWITCH;
 	if (page == PYTHON)
 		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+	place_ret->frame_pointer = page == PLAIN && plain_keeps_frame_pointer;
 	if (page == JIT || page == JIT_NO_CALL || page == PYTHON)
 		return CODE_OTHER;
 	if (page < PLAIN - 0x1000 || page > LAST)
@@ -143,6 +146,7 @@ static void set_up(void)
 	memset(rows, 0, sizeof(rows));
 	memset(words, 0, sizeof(words));
 	memset(chain, 0, sizeof(chain));
+	plain_keeps_frame_pointer = false;
 	set_row(PLAIN, RSP, 16);
 	set_row(FRAMED, RBP, 16);
 	add_rule(FRAMED, RBP, CFI_RULE_OFFSET, 0, -16);
@@ -491,16 +495,16 @@ START_TEST(test_chain_on_from_an_alternate_stack)
 {
 	/* The kernel followed the frame pointer onto the thread's own stack. */
 	interrupt(FRAMED + 4);
-	CHAIN(FRAMED, TRAMPOLINE + 2, PLAIN + 2, ENTRY + 2);
+	CHAIN(FRAMED, TRAMPOLINE + 2, FRAMED + 2, ENTRY + 2);
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, FRAMED + 4, PLAIN + 2, ENTRY + 2);
+	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, FRAMED + 4, FRAMED + 2, ENTRY + 2);
 	ck_assert(result.spliced);
 	ck_assert(!result.frames[3].doubtful);
 
 	/* The function that was interrupted has no frame: its caller may be missing. */
 	interrupt(LEAF);
 	run();
-	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, PLAIN + 2, ENTRY + 2);
+	EXPECT(UNWIND_END_ENTRY, FRAMED, TRAMPOLINE + 2, LEAF, FRAMED + 2, ENTRY + 2);
 	ck_assert(result.frames[3].doubtful);
 	ck_assert(!result.frames[4].doubtful);
 }
@@ -718,6 +722,64 @@ START_TEST(test_splice_by_address)
 	run();
 	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 2, JIT + 2);
 	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+/* The frame pointer leads beyond the copy: the kernel came to the last address by chance, or by another frame. */
+START_TEST(test_splice_behind_a_function_without_frame_pointer_is_doubtful)
+{
+	start_at(LEAF, 0);
+	registers.known &= ~(1ULL << RBP);
+	words[0] = PLAIN + 2;
+	words[2] = PLAIN + 4;
+	input.stack_size = 24;
+	CHAIN(LEAF, PLAIN + 4, FRAMED + 2, JIT + 2);
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, PLAIN + 4, FRAMED + 2, JIT + 2);
+	ck_assert(!result.frames[2].doubtful);
+	ck_assert(result.frames[3].doubtful);
+	ck_assert(!result.frames[4].doubtful);
+	words[2] = FRAMED + 4;
+	CHAIN(LEAF, FRAMED + 4, FRAMED + 2, JIT + 2);
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, PLAIN + 2, FRAMED + 4, FRAMED + 2, JIT + 2);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+START_TEST(test_splice_at_one_of_several_equal_addresses_is_doubtful)
+{
+	start_at(LEAF, 0);
+	registers.known &= ~(1ULL << RBP);
+	words[0] = FRAMED + 2;
+	input.stack_size = 8;
+	CHAIN(LEAF, FRAMED + 2, FRAMED + 2, JIT + 2);
+	run();
+	EXPECT(UNWIND_END_CALLCHAIN, LEAF, FRAMED + 2, FRAMED + 2, JIT + 2);
+	ck_assert(result.frames[2].doubtful);
+	ck_assert(!result.frames[3].doubtful);
+}
+END_TEST
+
+START_TEST(test_chain_through_a_function_without_frame_pointer_is_doubtful)
+{
+	start_at(LEAF, place(20));
+	words[0] = JIT + 2;
+	input.stack_size = 16;
+	CHAIN(LEAF, FRAMED + 2, PLAIN + 2, ENTRY + 2);
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, PLAIN + 2, ENTRY + 2);
+	ck_assert(!result.frames[3].doubtful);
+	ck_assert(result.frames[4].doubtful);
+	/* What calls the first function of a thread keeps none, and what the kernel reads next is anything. */
+	CHAIN(LEAF, FRAMED + 2, THREAD_START + 2, JIT + 4);
+	run();
+	EXPECT(UNWIND_END_ENTRY, LEAF, JIT + 2, FRAMED + 2, THREAD_START + 2);
+	/* Go keeps one, although its rows count from the stack pointer. */
+	plain_keeps_frame_pointer = true;
+	CHAIN(LEAF, FRAMED + 2, PLAIN + 2, ENTRY + 2);
+	run();
+	ck_assert(!result.frames[4].doubtful);
 }
 END_TEST
 
@@ -1095,6 +1157,9 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_splice_across_a_gap_is_doubtful);
 	tcase_add_test(by_hand, test_beginning_in_the_chain_is_no_guess);
 	tcase_add_test(by_hand, test_splice_by_address);
+	tcase_add_test(by_hand, test_splice_behind_a_function_without_frame_pointer_is_doubtful);
+	tcase_add_test(by_hand, test_splice_at_one_of_several_equal_addresses_is_doubtful);
+	tcase_add_test(by_hand, test_chain_through_a_function_without_frame_pointer_is_doubtful);
 	tcase_add_test(by_hand, test_chain_to_an_entry_known_by_name);
 	tcase_add_test(by_hand, test_thread_known_by_what_its_entry_calls);
 	tcase_add_test(by_hand, test_chain_of_a_register_that_is_no_frame_pointer);
