@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/vector.h"
 #include "code/debug-parts.h"
+#include "code/debug-scopes.h"
 #include "code/line-tables.h"
 
 /* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
@@ -49,6 +50,7 @@ struct debug_names {
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	Dwarf *dwarf;
 	struct line_tables *lines;
+	struct debug_scopes *scopes;
 	uint64_t bytes_read;  /* about */
 	uint64_t ranges_left; /* that the file can still describe */
 	bool lacks_parts;
@@ -166,7 +168,8 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debu
 		return &error_no_memory;
 	names->dwarf = dwarf;
 	names->lines = line_tables_create(dwarf);
-	if (!names->lines) {
+	names->scopes = debug_scopes_create();
+	if (!names->lines || !names->scopes) {
 		debug_names_destroy(names);
 		return &error_no_memory;
 	}
@@ -226,7 +229,7 @@ char *debug_names_missing(const struct debug_names *names, size_t *others_ret)
 
 uint64_t debug_names_bytes_read(const struct debug_names *names)
 {
-	return names->bytes_read;
+	return names->bytes_read + debug_scopes_bytes_read(names->scopes);
 }
 
 bool debug_names_expected(Elf *elf)
@@ -255,6 +258,7 @@ void debug_names_destroy(struct debug_names *names)
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
 	line_tables_destroy(names->lines);
+	debug_scopes_destroy(names->scopes);
 	free(names);
 }
 
@@ -518,14 +522,18 @@ static void describe_call(const struct unit *unit, const struct unit_lines *line
 
 static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 {
-	Dwarf_Addr entry;
+	Dwarf_Addr base, entry, end;
 
 	frame->linkage_name = text_attribute(die, DW_AT_linkage_name);
 	if (!frame->linkage_name)
 		frame->linkage_name = text_attribute(die, DW_AT_MIPS_linkage_name);
 	frame->name = dwarf_diename(die);
+	frame->function = *die;
 	frame->inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
-	if (!frame->inlined && !dwarf_entrypc(die, &entry))
+	if (frame->inlined)
+		return;
+	/* Some compilers tell no entry of a function in several pieces: the first one has it. */
+	if (!dwarf_entrypc(die, &entry) || dwarf_ranges(die, 0, &base, &entry, &end) > 0)
 		frame->entry = entry;
 }
 
@@ -562,4 +570,11 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 		describe_call(unit, lines, scope, &frames[i + 1]);
 	}
 	return frames[0].source_line > 0;
+}
+
+const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame)
+{
+	Dwarf_Die function = frame->function;
+
+	return frame->name && !frame->linkage_name ? debug_scopes_name(names->scopes, &function) : NULL;
 }

@@ -46,6 +46,7 @@ struct debug_frame {
 	uint32_t source_line;
 	uint64_t entry; /* of the function, 0 unknown */
 	bool inlined;
+	Dwarf_Die function; /* where there is a name */
 };
 
 #define DEBUG_NAMES_INLINE_MAX 64
@@ -53,5 +54,9 @@ struct debug_frame {
 /* Innermost first, the function and DEBUG_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
  * `address` (of the Dwarf). */
 size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+
+/* The name with namespaces and classes of a function that was found; NULL: it has none, or the linkage name is to be
+ * used. */
+const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame);
 
 #endif

@@ -20,7 +20,7 @@
 #include "base/vector.h"
 
 #define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
-#define VERSION 3		    /* 2: without the times of the last change of any kind */
+#define VERSION 4		    /* 2: without the times of the last change of any kind; 3: without C++ scopes */
 #define CHECKSUM_OFFSET (8 + 4 + 4)
 #define CHECKED_FROM (CHECKSUM_OFFSET + 8)
 #define HEADER_BYTES (CHECKED_FROM + 20 + 4 + 7 * 8)

@@ -567,21 +567,63 @@ static void set_function(struct symbols *symbols, const char *raw, const char *f
 	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
 }
 
+/* The one of which the table has that it begins there; NULL: none. */
+static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t start)
+{
+	size_t next = symbols_up_to(symbols, start);
+	const struct symbol *symbol = next ? &symbols->table.items[next - 1] : NULL;
+
+	return symbol && symbol->start == start ? symbol : NULL;
+}
+
+/* Whether a mangled name is that of the function: the linker may have given another function the same code. */
+static bool is_mangled_name_of(const char *mangled, const char *function)
+{
+	char piece[COMPARED_LENGTH_MAX];
+	int length;
+
+	if (mangled[0] != '_' || mangled[1] != 'Z')
+		return false;
+	if (!strncmp(function, "operator", strlen("operator")))
+		return true;
+	function += *function == '~';
+	length = (int)strcspn(function, "<");
+	return snprintf(piece, sizeof(piece), "%d%.*s", length, length, function) < (int)sizeof(piece) &&
+	       strstr(mangled, piece);
+}
+
+/* By the symbol of a function whose debug information has no linkage name, without what the compiler adds to the name
+ * of a copy (".constprop.0"). */
+static bool set_mangled_function(struct symbols *symbols, const struct debug_frame *debug, const struct symbol *symbol,
+				 struct program_frame *frame)
+{
+	const char *clone;
+
+	if (!symbol || debug->linkage_name || !is_mangled_name_of(symbol->name, debug->name))
+		return false;
+	set_function(symbols, symbol->name, NULL, frame);
+	clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ") : NULL;
+	if (clone)
+		frame->function = made_names_without_version(&symbols->made, frame->function, clone);
+	return frame->function != NULL;
+}
+
 static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct program_frame *frame)
 {
 	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
+	const struct symbol *symbol =
+	    debug->entry ? symbol_at(symbols, debug->entry + symbols->debug_bias - symbols->bias) : NULL;
 
+	if (set_mangled_function(symbols, debug, symbol, frame))
+		return;
 	/* An exported function may be known to its programmer's users by another name than in its source: mmap, not
 	 * __mmap64. */
-	if (!is_plain_name(raw) && debug->entry) {
-		uint64_t entry = debug->entry + symbols->debug_bias - symbols->bias;
-		size_t next = symbols_up_to(symbols, entry);
-		const struct symbol *alias = next ? &symbols->table.items[next - 1] : NULL;
-
-		if (alias && alias->start == entry && alias->rank == 0)
-			raw = alias->name;
+	if (!is_plain_name(raw) && symbol && symbol->rank == 0) {
+		set_function(symbols, symbol->name, NULL, frame);
+		return;
 	}
-	set_function(symbols, raw, raw == debug->linkage_name ? debug->name : NULL, frame);
+	set_function(symbols, raw,
+		     debug->linkage_name ? debug->name : debug_names_qualified(symbols->debug_names, debug), frame);
 }
 
 static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)

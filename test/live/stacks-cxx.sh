@@ -31,5 +31,31 @@ expect_cxx_stack "mmap<...<malloc<...<leaks::leak_new()<$thrown<$thrown<$thrown<
 build_program g++ -std=c++20 "${stack_options[@]}" -o coroutine "$stack_sources/coroutine.cc" stage.o
 record_stacks ./coroutine --exit 100
 expect_whole_stacks 300
-expect_stack 100 'mmap<leak_mmap*<...<start_task*<main<...<_start'
-expect_stack 200 'mmap<leak_mmap*<...<resume_elsewhere*<main<...<_start'
+expect_stack 100 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::start_task(unsigned long)<main<...<_start'
+expect_stack 200 'mmap<(anonymous namespace)::leak_mmap()<...<(anonymous namespace)::resume_elsewhere*<main<...<_start'
+
+# Functions without a linkage name, with debug information as without: the symbol, or the entries around theirs, have their
+# namespaces and classes.
+expect_scopes() {
+	record_stacks ./scopes --exit $rounds
+	expect_whole_stacks $((7 * rounds))
+	expect_stack $rounds "mmap<first::(anonymous namespace)::cache::grow(int)<first::run()<main<...<_start"
+	expect_stack $rounds "mmap<second::(anonymous namespace)::pool::grow(int)<second::run()<main<...<_start"
+	expect_stack $rounds "mmap<second::help()<second::run()<main<...<_start"
+	expect_stack $rounds "mmap</^second::run\(\)::.*::operator\(\)\(\) const$/<second::run()<main<...<_start"
+}
+# expect_inlined FUNCTION CALLER: an inlined function, a regular expression, is shown with its class.
+expect_inlined() {
+	expect_json "[.groups[] | select([.frames[] | select(.inlined) | .function] | any(test(\"$1\"))) |
+		select(any(.frames[]; .function == \"$2\" and (.inlined | not))) | .allocated_count] | add == $rounds"
+}
+for compiler in g++ clang++; do
+	command -v $compiler >/dev/null || continue
+	build_program $compiler "${stack_options[@]}" -o scopes "$stack_sources/scopes.cc" stage.o
+	expect_scopes
+	expect_inlined '^first::\\(anonymous namespace\\)::cache::stretch' 'first::run()'
+	expect_inlined '^second::\\(anonymous namespace\\)::pool::stretch' 'second::run()'
+	expect_inlined '^second::run.*::.*::operator\\(\\)' 'second::run()'
+	strip -g scopes
+	expect_scopes
+done
