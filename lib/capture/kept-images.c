@@ -10,21 +10,23 @@
 #include "base/cleanup.h"
 #include "capture/build-id-notes.h"
 #include "capture/known-processes.h"
+#include "capture/recorder.h"
 #include "capture/regular-file.h"
 #include "trace/compress.h"
 #include "trace/format.h"
 
 #define PIECE_BYTES (1u << 20)
+#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries: its header fits, too */
 
 static const char deleted_suffix[] = " (deleted)";
 
 void kept_images_deinit(struct kept_images *kept)
 {
-	for (size_t i = 0; i < kept->fds.count; i++) {
-		if (kept->fds.items[i] >= 0)
-			close(kept->fds.items[i]);
+	for (size_t i = 0; i < kept->files.count; i++) {
+		if (kept->files.items[i].fd >= 0)
+			close(kept->files.items[i].fd);
 	}
-	vector_deinit(&kept->fds);
+	vector_deinit(&kept->files);
 	image_copies_deinit(&kept->index);
 	free(TAKE(kept->left_out));
 }
@@ -67,95 +69,178 @@ static bool path_provides(const struct image_copy *image, const struct stat *sta
 /* The same file under another path: once is enough. */
 static bool is_kept(const struct kept_images *kept, const struct image_copy *image)
 {
-	for (size_t i = 0; i < kept->fds.count; i++) {
+	for (size_t i = 0; i < kept->files.count; i++) {
 		const struct image_copy *other = &kept->index.images.items[i];
 
-		if (kept->fds.items[i] >= 0 && other->inode == image->inode &&
+		if (kept->files.items[i].fd >= 0 && other->inode == image->inode &&
 		    other->device_major == image->device_major && other->device_minor == image->device_minor)
 			return true;
 	}
 	return false;
 }
 
-static bool is_wanted(struct kept_images *kept, enum mmt_images which, const struct image_copy *image, int fd)
+/* The bytes to copy; 0: the file is not wanted. */
+static uint64_t measure_wanted(const struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+			       int fd)
 {
 	struct stat status;
 
 	if (fd < 0 || which == MMT_IMAGES_NONE || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
 	    status.st_size <= 0 || !is_program(fd) || is_kept(kept, image))
-		return false;
+		return 0;
 	if (which == MMT_IMAGES_MISSING && path_provides(image, &status))
-		return false;
-	if ((uint64_t)status.st_size <= IMAGES_BYTES_MAX - kept->bytes) {
-		kept->bytes += (uint64_t)status.st_size;
-		return true;
-	}
+		return 0;
+	return (uint64_t)status.st_size;
+}
+
+static void leave_out(struct kept_images *kept, const char *path)
+{
 	kept->left_out_count++;
 	if (!kept->left_out)
-		kept->left_out = strdup(image->path);
-	return false;
+		kept->left_out = strdup(path);
+}
+
+static struct kept_file *find_largest(const struct kept_images *kept)
+{
+	struct kept_file *largest = NULL;
+
+	for (size_t i = 0; i < kept->files.count; i++) {
+		struct kept_file *file = &kept->files.items[i];
+
+		if (file->fd >= 0 && (!largest || file->bytes > largest->bytes))
+			largest = file;
+	}
+	return largest;
+}
+
+/* A larger file makes room by itself: all files together had room with it. */
+static bool make_room(struct kept_images *kept, uint64_t bytes)
+{
+	struct kept_file *largest;
+
+	if (bytes <= IMAGES_BYTES_MAX - kept->bytes)
+		return true;
+	largest = find_largest(kept);
+	if (!largest || largest->bytes <= bytes)
+		return false;
+	leave_out(kept, kept->index.images.items[largest - kept->files.items].path);
+	kept->bytes -= largest->bytes;
+	close(largest->fd);
+	*largest = (struct kept_file){.fd = -1};
+	return true;
+}
+
+/* Takes `fd`. */
+static struct kept_file choose_file(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+				    int fd)
+{
+	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, image, fd)};
+
+	if (file.bytes && make_room(kept, file.bytes)) {
+		file.fd = known_processes_spare(fd);
+		return file;
+	}
+	if (file.bytes)
+		leave_out(kept, image->path);
+	if (fd >= 0)
+		close(fd);
+	return (struct kept_file){.fd = -1};
 }
 
 struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
 				  int fd)
 {
+	uint64_t entry_bytes = image_copies_entry_bytes(image);
 	struct image_copy copy = *image;
+	struct kept_file file;
 
-	if (fd >= 0 && !is_wanted(kept, which, image, fd)) {
-		close(fd);
-		fd = -1;
+	if (kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes) {
+		leave_out(kept, image->path);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
 	}
-	fd = known_processes_spare(fd);
+	file = choose_file(kept, which, image, fd);
 	copy.path = strdup(image->path);
-	if (copy.path && vector_push(&kept->fds, fd)) {
-		if (vector_push(&kept->index.images, copy))
+	if (copy.path && vector_push(&kept->files, file)) {
+		if (vector_push(&kept->index.images, copy)) {
+			kept->index_bytes += entry_bytes;
+			kept->bytes += file.fd >= 0 ? file.bytes : 0;
 			return NULL;
-		kept->fds.count--;
+		}
+		kept->files.count--;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (file.fd >= 0)
+		close(file.fd);
 	free(copy.path);
 	return &error_no_memory;
 }
 
-/* In frames of a piece each. False: the file could not be read; nothing is added. */
-static struct mmt_error *add_copy(struct compressor *compressor, int fd, struct buffer *buffer, uint64_t *size_ret)
+static bool is_interrupted(const struct recorder *recorder)
 {
-	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	struct mmt_error *error = piece ? NULL : &error_no_memory;
-	size_t start = buffer->size;
-	uint64_t size = 0;
-	ssize_t count = 0;
-
-	while (!error && size < IMAGES_BYTES_MAX && (count = pread(fd, piece, PIECE_BYTES, (off_t)size)) > 0) {
-		error = compressor_frame(compressor, piece, (size_t)count, buffer);
-		size += (uint64_t)count;
-	}
-	if (count < 0)
-		size = 0;
-	if (!size && !error)
-		buffer->size = start;
-	*size_ret = size;
-	return error;
+	return recorder_stop_requests(recorder) > recorder->stop_requests;
 }
 
-struct mmt_error *kept_images_encode(struct kept_images *kept, struct buffer *buffer)
+/* In frames of a piece each. The size is 0 where nothing is left of the file. */
+static bool add_pieces(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		       struct buffer *buffer, uint64_t *size_ret)
 {
-	CLEANUP(free) size_t *places = calloc(kept->fds.count + 1, sizeof(*places));
+	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
+	uint64_t size = 0;
+	ssize_t count = 1;
+
+	while (piece && count > 0 && size < file->bytes && !is_interrupted(recorder)) {
+		uint64_t left = file->bytes - size;
+		struct mmt_error *error;
+
+		count = pread(file->fd, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)size);
+		if (count <= 0)
+			break;
+		error = compressor_frame(compressor, piece, (size_t)count, buffer);
+		if (error) {
+			mmt_error_destroy(error);
+			return false;
+		}
+		size += (uint64_t)count;
+	}
+	*size_ret = size;
+	return size && count >= 0 && !is_interrupted(recorder);
+}
+
+/* All that there is of the file, or nothing. */
+static bool add_copy(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		     struct buffer *buffer, uint64_t *size_ret)
+{
+	size_t start = buffer->size;
+
+	if (add_pieces(recorder, compressor, file, buffer, size_ret))
+		return true;
+	buffer->size = start;
+	return false;
+}
+
+struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept, struct buffer *buffer)
+{
+	CLEANUP(free) size_t *places = calloc(kept->files.count + 1, sizeof(*places));
 	struct compressor *compressor = NULL;
 	struct mmt_error *error = places ? compressor_create(&compressor) : &error_no_memory;
 
-	if (!error)
+	if (!error) {
 		image_copies_encode_index(&kept->index, buffer, places);
-	for (size_t i = 0; !error && i < kept->fds.count; i++) {
+		error = buffer_finish(buffer);
+	}
+	for (size_t i = 0; !error && i < kept->files.count; i++) {
 		size_t offset = buffer->size;
-		uint64_t size;
+		uint64_t size = 0;
 
-		if (kept->fds.items[i] < 0)
+		if (kept->files.items[i].fd < 0)
 			continue;
-		error = add_copy(compressor, kept->fds.items[i], buffer, &size);
-		if (!error && size)
+		if (add_copy(recorder, compressor, &kept->files.items[i], buffer, &size))
 			image_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
+		else if (is_interrupted(recorder))
+			kept->interrupted++;
+		else
+			kept->failed++;
 	}
 	compressor_destroy(compressor);
 	return error;

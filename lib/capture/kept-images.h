@@ -17,22 +17,38 @@
 #include "base/vector.h"
 #include "trace/image-copies.h"
 
+struct recorder;
+
+struct kept_file {
+	int fd;		/* -1: not copied */
+	uint64_t bytes; /* its size when it was first seen: as many are copied at most, however large it has grown */
+};
+
 struct kept_images {
 	struct image_copies index;
-	VECTOR(int) fds; /* by image; -1: not copied */
-	uint64_t bytes;	 /* of those to be copied */
-	char *left_out;	 /* the first that there was no room for; owned */
+	VECTOR(struct kept_file) files; /* by image */
+	uint64_t bytes;			/* of those to be copied */
+	uint64_t index_bytes;
+	char *left_out; /* the first file that there was no room for; owned */
 	uint64_t left_out_count;
+	size_t interrupted, failed; /* files that were not copied for these reasons */
 };
 
 /* Accepts a value that is zero. */
 void kept_images_deinit(struct kept_images *kept);
 
-/* An image, copied; `fd` is its file, or -1, and is taken. */
+/*
+ * An image, copied; `fd` is its file, or -1, and is taken. Where the files together are too large, the largest is left
+ * out, so that one program's files do not displace those of all others.
+ */
 struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
 				  int fd) MMT_MUST_CHECK;
 
-/* The section: index and copies. Files that cannot be read any more are left without. */
-struct mmt_error *kept_images_encode(struct kept_images *kept, struct buffer *buffer) MMT_MUST_CHECK;
+/*
+ * The section: index and copies. A file that cannot be read or compressed is left out, and so are all that have not been
+ * copied yet when the user asks the recorder once more to stop.
+ */
+struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept,
+				     struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

@@ -123,19 +123,34 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 
+static void warn_of_images(const struct recorder *recorder)
+{
+	static const char consequence[] = "their frames may lack names";
+	const struct kept_images *kept = &recorder->images;
+
+	if (kept->left_out_count)
+		recorder_message(recorder, true,
+				 "%llu %s not copied, %s%s: the copies in a recording may have %u MiB, and the largest "
+				 "files are left out; %s when the files are gone",
+				 (unsigned long long)kept->left_out_count,
+				 kept->left_out_count == 1 ? "program file is" : "program files are",
+				 kept->left_out ? kept->left_out : "?", kept->left_out_count == 1 ? "" : " and others",
+				 IMAGES_BYTES_MAX >> 20, consequence);
+	if (kept->interrupted)
+		recorder_message(recorder, true, "%zu %s not copied because of the second request to stop; %s",
+				 kept->interrupted, kept->interrupted == 1 ? "program file was" : "program files were",
+				 consequence);
+	if (kept->failed)
+		recorder_message(recorder, true, "%zu %s could not be read or compressed, and %s not copied; %s",
+				 kept->failed, kept->failed == 1 ? "program file" : "program files",
+				 kept->failed == 1 ? "was" : "were", consequence);
+}
+
 static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error;
+	struct mmt_error *error = kept_images_encode(recorder, &recorder->images, buffer);
 
-	if (recorder->images.left_out)
-		recorder_message(recorder, true,
-				 "%llu %s not copied, %s%s: all programs that a recording holds may have %u MiB; their "
-				 "frames may lack names when the file is gone",
-				 (unsigned long long)recorder->images.left_out_count,
-				 recorder->images.left_out_count == 1 ? "program is" : "programs are",
-				 recorder->images.left_out, recorder->images.left_out_count == 1 ? "" : " and others",
-				 IMAGES_BYTES_MAX >> 20);
-	error = kept_images_encode(&recorder->images, buffer);
+	warn_of_images(recorder);
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
 }
 

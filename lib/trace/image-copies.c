@@ -24,6 +24,11 @@ void image_copies_deinit(struct image_copies *copies)
 	copies->file = NULL;
 }
 
+uint64_t image_copies_entry_bytes(const struct image_copy *image)
+{
+	return ENTRY_BYTES_MIN + strlen(image->path);
+}
+
 void image_copies_encode_index(const struct image_copies *copies, struct buffer *buffer, size_t *places)
 {
 	size_t start = buffer->size;

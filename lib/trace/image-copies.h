@@ -31,6 +31,9 @@ struct image_copies {
 
 void image_copies_deinit(struct image_copies *copies);
 
+/* What an image takes in the index. */
+uint64_t image_copies_entry_bytes(const struct image_copy *image);
+
 /*
  * The section begins with the index; the copies are appended to the same buffer, and told to the index once they are
  * there: image `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element

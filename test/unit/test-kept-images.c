@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which program files are copied into a recording, and how much of them. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/recorder.h"
+#include "support/run-suite.h"
+#include "support/temporary.h"
+
+#define MIB (1u << 20)
+
+static struct mmt_record_options options;
+static struct recorder recorder;
+static struct kept_images kept;
+static struct recording_file file;
+static struct image_copies copies;
+static int stop_ends[2];
+static uint64_t next_inode;
+
+static void set_up(void)
+{
+	ck_assert_int_eq(pipe(stop_ends), 0);
+	mmt_record_options_init(&options);
+	options.stop_fd = stop_ends[0];
+	recorder = (struct recorder){.options = &options};
+	kept = (struct kept_images){0};
+	copies = (struct image_copies){0};
+	file = (struct recording_file){.path = (char *)"test", .fd = fileno(tmpfile())};
+	next_inode = 1;
+}
+
+static void tear_down(void)
+{
+	image_copies_deinit(&copies);
+	kept_images_deinit(&kept);
+	close(stop_ends[0]);
+	close(stop_ends[1]);
+}
+
+/* A sparse ELF file, by its number; what changes its size later is the second descriptor. */
+static int add_file(uint64_t size)
+{
+	char path[TEMPORARY_PATH_SIZE];
+	struct image_copy image = {.inode = next_inode++, .path = path};
+	int fd, writing;
+
+	temporary_name(path);
+	writing = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_ge(writing, 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(writing, "\177ELF", 4), 4);
+	ck_assert_int_eq(ftruncate(writing, (off_t)size), 0);
+	unlink(path);
+	ck_assert_ptr_null(kept_images_add(&kept, MMT_IMAGES_MISSING, &image, fd));
+	return writing;
+}
+
+/* What a report reads of the section. */
+static void encode_and_load(void)
+{
+	struct buffer buffer;
+
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	ck_assert_ptr_null(kept_images_encode(&recorder, &kept, &buffer));
+	ck_assert_int_eq(pwrite(file.fd, buffer.data, buffer.size, 0), (ssize_t)buffer.size);
+	file.size = buffer.size;
+	file.sections[FEATURE_MMTRACE_IMAGES] = (struct file_section){.size = buffer.size, .present = true};
+	buffer_deinit(&buffer);
+	ck_assert_ptr_null(image_copies_load(&file, &copies));
+}
+
+START_TEST(a_growing_file_is_copied_as_it_was)
+{
+	int first = add_file(4096), second = add_file(8192);
+	uint8_t *data;
+
+	ck_assert_int_eq(ftruncate(first, 300ll * MIB), 0);
+	encode_and_load();
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_uint_eq(copies.images.items[0].size, 4096);
+	ck_assert_uint_eq(copies.images.items[1].size, 8192);
+	ck_assert_ptr_null(image_copies_extract(&copies, &copies.images.items[0], &data));
+	ck_assert_mem_eq(data, "\177ELF", 4);
+	free(data);
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(a_shrinking_file_is_copied_as_far_as_it_is_there)
+{
+	int first = add_file(2 * MIB), second = add_file(4096);
+
+	ck_assert_int_eq(ftruncate(first, 5000), 0);
+	ck_assert_int_eq(ftruncate(second, 0), 0);
+	encode_and_load();
+	ck_assert_uint_eq(copies.images.items[0].size, 5000);
+	ck_assert_uint_eq(copies.images.items[1].size, 0);
+	ck_assert_uint_eq(kept.failed, 1);
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(the_largest_file_gives_way)
+{
+	const unsigned sizes_mib[] = {100, 120, 30, 110, 200};
+	const unsigned copied_mib[] = {100, 0, 30, 110, 0};
+
+	for (size_t i = 0; i < 5; i++)
+		close(add_file((uint64_t)sizes_mib[i] * MIB));
+	ck_assert_uint_eq(kept.bytes, 240ull * MIB);
+	ck_assert_uint_eq(kept.left_out_count, 2);
+	encode_and_load();
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_uint_eq(copies.images.items[i].size, (uint64_t)copied_mib[i] * MIB);
+}
+END_TEST
+
+START_TEST(a_second_request_to_stop_leaves_out_the_rest)
+{
+	close(add_file(4096));
+	close(add_file(4096));
+	recorder.stop_requests = 1;
+	ck_assert_int_eq(write(stop_ends[1], "12", 2), 2);
+	encode_and_load();
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_uint_eq(copies.images.items[0].size, 0);
+	ck_assert_uint_eq(copies.images.items[1].size, 0);
+	ck_assert_uint_eq(kept.interrupted, 2);
+}
+END_TEST
+
+START_TEST(the_request_that_ended_the_recording_leaves_out_nothing)
+{
+	close(add_file(4096));
+	recorder.stop_requests = 1;
+	ck_assert_int_eq(write(stop_ends[1], "1", 1), 1);
+	encode_and_load();
+	ck_assert_uint_eq(copies.images.items[0].size, 4096);
+	ck_assert_uint_eq(kept.interrupted, 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *images = tcase_create("images");
+	Suite *suite = suite_create("kept-images");
+
+	tcase_add_checked_fixture(images, set_up, tear_down);
+	tcase_add_test(images, a_growing_file_is_copied_as_it_was);
+	tcase_add_test(images, a_shrinking_file_is_copied_as_far_as_it_is_there);
+	tcase_add_test(images, the_largest_file_gives_way);
+	tcase_add_test(images, a_second_request_to_stop_leaves_out_the_rest);
+	tcase_add_test(images, the_request_that_ended_the_recording_leaves_out_nothing);
+	suite_add_tcase(suite, images);
+	return run_suite(suite);
+}
