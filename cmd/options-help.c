@@ -7,7 +7,7 @@
 #define HELP_COLUMN 32
 #define HELP_WIDTH 100
 
-static const struct option_entry help_entry = {.letter = 'h', .name = "help", .help = "show this list"};
+const struct option_entry options_help_entry = {.letter = 'h', .name = "help", .help = "show this list"};
 
 /* Words from `column` on, wrapped and indented to it; the cursor stands there. */
 static void put_wrapped(const char *words, int column)
@@ -63,7 +63,7 @@ int options_help(const struct command *command, const struct option_entry *table
 	printf("\nOptions:\n");
 	for (; table->name; table++)
 		put_entry(table);
-	put_entry(&help_entry);
+	put_entry(&options_help_entry);
 	printf("\nThe manual: mmtrace help %s\n", command->name);
 	return EXIT_OK;
 }
@@ -81,6 +81,6 @@ int options_list(const struct option_entry *table)
 {
 	for (; table->name; table++)
 		list_entry(table);
-	list_entry(&help_entry);
+	list_entry(&options_help_entry);
 	return EXIT_OK;
 }

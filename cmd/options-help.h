@@ -5,6 +5,8 @@
 
 #include "options.h"
 
+extern const struct option_entry options_help_entry; /* of --help */
+
 int options_help(const struct command *command, const struct option_entry *table);
 
 /* One line an option: "--pid -p PID[,PID...]"; "-" stands for no letter or no argument. */

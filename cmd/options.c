@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "completion.h"
 #include "message.h"
 #include "options-help.h"
 
-#define OPTIONS_MAX 64
 #define VALUE_HELP 0x1000
 #define VALUE_LIST 0x1001
+#define VALUE_COMPLETION 0x1002
 #define VALUE_FIRST 0x2000 /* plus the place in the table */
 
 struct tables {
@@ -39,6 +40,7 @@ static void build_tables(const struct option_entry *table, enum options_order or
 	*letter++ = 'h';
 	add_name(tables, &count, "help", false, VALUE_HELP);
 	add_name(tables, &count, "list-options", false, VALUE_LIST);
+	add_name(tables, &count, "list-completion", true, VALUE_COMPLETION); /* see completion_print() */
 	for (int i = 0; table[i].name; i++) {
 		bool argument = table[i].kind != OPTION_FLAG;
 
@@ -141,8 +143,9 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 {
 	const struct option_entry *entry = find_entry(table, optopt);
 
-	if (problem == ':' && entry)
-		return message_usage(command, "option %s needs %s", argv[optind - 1], entry->argument);
+	if (problem == ':')
+		return message_usage(command, "option %s needs %s", argv[optind - 1],
+				     entry ? entry->argument : COMPLETION_ARGUMENT);
 	if (optopt >= VALUE_HELP)
 		return message_usage(command, "option %s takes no value", argv[optind - 1]);
 	if (optopt)
@@ -169,6 +172,8 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 			return options_help(command, table);
 		if (value == VALUE_LIST)
 			return options_list(table);
+		if (value == VALUE_COMPLETION)
+			return completion_print_command(command, table, optarg);
 		entry = find_entry(table, value);
 		expected = read_value(entry, optarg);
 		if (expected)

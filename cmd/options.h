@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Options of a command as a table: it drives parsing, --help and --list-options. Both of the last, and -h, are
- * understood by every command without being in its table.
+ * Options of a command as a table: it drives parsing, --help, --list-options and the completion of shells. --help, -h
+ * and --list-options are understood by every command without being in its table.
  */
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H
@@ -10,6 +10,8 @@
 
 #include "cmd.h"
 #include "values.h"
+
+#define OPTIONS_MAX 64 /* of a command */
 
 enum option_kind {
 	OPTION_FLAG,	 /* bool: true when given */
@@ -28,9 +30,11 @@ struct option_entry {
 	const char *alias; /* another spelling, not listed; may be NULL */
 	enum option_kind kind;
 	void *value;
-	const char *argument; /* "FILE"; NULL for flags */
+	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
+	   words of "one|two"; with "[,...]" behind, lists of them. */
+	const char *argument;
 	const char *help;
-	const char *const *choices;			     /* NULL-terminated */
+	const char *const *choices; /* NULL-terminated; OPTION_OTHER: words whose list the value is, for completion */
 	const char *(*parse)(const char *text, void *value); /* NULL, or what the text should have been */
 	bool *given;					     /* set when the option was used; may be NULL */
 };

@@ -224,6 +224,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	struct mmt_report_options *options = &settings.options;
 	struct value_pids pids = {0};
 	struct value_words hide = {0};
+	const char *class_words[MMT_CLASS_KINDS + 1];
 	const char *input = NULL;
 	char *cache;
 	int first = 0, status;
@@ -234,7 +235,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		   "what a row stands for (default stack)", .choices = by_choices),
 	    OPTION(0, "class", OTHER, &options->classes, "CLASS[,CLASS...]",
 		   "only such memory: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve",
-		   .parse = parse_classes),
+		   .choices = class_words, .parse = parse_classes),
 	    OPTION(0, "from", OTHER, &options->from, "TIME",
 		   "only what was mapped from here on: 10s (after the start), -10s (before the end), 10:12:03",
 		   .parse = parse_moment),
@@ -267,6 +268,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	};
 
 	mmt_report_options_init(options);
+	value_class_words(class_words);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)

@@ -231,6 +231,13 @@ const char *value_classes(const char *text, uint32_t *classes_ret)
 	}
 }
 
+void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1])
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		words_ret[kind] = mmt_class_name((enum mmt_class)kind);
+	words_ret[MMT_CLASS_KINDS] = NULL;
+}
+
 static bool add_pid(struct value_pids *pids, pid_t pid)
 {
 	pid_t *items;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Option table, --help and manual page of each command name the same options; so do command table, help and completion.
+# Option table, --help and manual page of each command name the same options; so do command table and help.
 set -u
 cd "${SOURCE:?}" || exit 1
 : "${MMTRACE:?}"
@@ -56,11 +56,15 @@ for command in $commands; do
 	list=$(listed "$command")
 	[[ -n $list ]] || { echo "$command: no options listed" >&2; failed=1; }
 	same "$command: --list-options and --help" "$list" "$(helped "$command")"
-	[[ $command == help ]] && continue
+	[[ $command == help ]] && continue # in mmtrace.1
 	same "$command: --list-options and mmtrace-$command.1" "$list" "$(documented "$command")"
 	same "$command: values in --list-options and mmtrace-$command.1" "$(with_value_listed "$command")" \
 		"$(with_value_documented "$command")"
 done
+
+same "help: --list-options and mmtrace.1" "--completion -
+--help -h" "$(listed help)"
+grep -qE '^\.Nm Cm help Fl Fl completion' man/mmtrace.1 || { echo "mmtrace.1: no help --completion" >&2; failed=1; }
 
 # tested COMMAND LONG LETTER: whether a test names it: by its name, or by its letter after the command.
 tested()
@@ -72,7 +76,7 @@ tested()
 	[[ $3 != - ]] && grep -rqE -- "$command ([^|;&]* )?$3([ =0-9]|$)" "${tests[@]}"
 }
 
-tests=(test/live test/golden/TESTLIST test/golden/*.sh test/unit)
+tests=(test/live test/golden/TESTLIST test/golden/*.sh test/unit test/lint/completion.sh)
 for command in $commands; do
 	while read -r name letter; do
 		[[ $name == --help ]] || tested "$command" "$name" "$letter" && continue
@@ -85,24 +89,5 @@ same "commands of --help and files of cmd/" "$(sort <<<"$commands")" \
 	"$(sed -nE 's/^int cmd_([a-z]+)\(.*/\1/p' cmd/cmd.h | sort)"
 same "commands of --help and of mmtrace.1" "$(sort <<<"$commands")" \
 	"$(sed -nE '/^\.Sh DESCRIPTION/,/^\.Ss/s/^\.It Cm ([a-z]+)$/\1/p' man/mmtrace.1 | sort)"
-same "commands of --help and of the completion" "$(sort <<<"$commands")" \
-	"$(sed -nE 's/.*commands="([a-z ]+)"$/\1/p' cmd/mmtrace.bash-completion | tr ' ' '\n' | sort)"
-bash -n cmd/mmtrace.bash-completion || failed=1
-
-# The completion itself, where a word is to be completed.
-completed()
-{
-	(
-		source cmd/mmtrace.bash-completion
-		COMP_WORDS=("$MMTRACE" "$@")
-		COMP_CWORD=$#
-		_mmtrace
-		printf '%s\n' "${COMPREPLY[@]}" | sort
-	)
-}
-
-same "completion of 'mmtrace rec'" "record" "$(completed rec)"
-same "completion of 'mmtrace report --'" "$(listed report | cut -d' ' -f1)" "$(completed report --)"
-same "completion of 'mmtrace record -g d'" "dwarf" "$(completed record -g d)"
 
 exit $failed

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The completion scripts in cmd/completion/ are what the tool generates, and each works in its shell where that is installed.
+set -u
+cd "${SOURCE:?}" || exit 1
+: "${MMTRACE:?}"
+
+failed=0
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
+unset FPATH XDG_CONFIG_HOME XDG_DATA_HOME
+export HOME=$directory
+
+complain()
+{
+	echo "$1" >&2
+	failed=1
+}
+
+check_script()
+{
+	"$MMTRACE" help --completion "$1" >"$directory/$2" || complain "help --completion $1: status $?"
+	diff "cmd/completion/$2" "$directory/$2" >"$directory/difference" && return
+	cat "$directory/difference" >&2
+	complain "update it: mmtrace help --completion $1 >cmd/completion/$2"
+}
+
+check_script bash mmtrace.bash
+check_script zsh _mmtrace
+check_script fish mmtrace.fish
+
+# What each shell offers at the end of a command line, one a line.
+offered_bash()
+{
+	bash --norc -c '
+		source "$1" || exit 2
+		read -ra COMP_WORDS <<<"${2//=/ = }"
+		[[ $2 != *" " ]] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_mmtrace
+		((${#COMPREPLY[@]} == 0)) || printf "%s\n" "${COMPREPLY[@]}"
+	' - "$directory/mmtrace.bash" "$1"
+}
+
+offered_zsh()
+{
+	zsh -f test/lint/complete.zsh "$directory" "$1" | sed '/^$/d'
+}
+
+offered_fish()
+{
+	fish --no-config -c "source $directory/mmtrace.fish; complete -C '$1'" | cut -f1
+}
+
+# offers LINE WORD...: exactly these; of lists and paths the last part counts, as shells show or leave out what is before it.
+offers()
+{
+	local line=$1 offered expected
+	shift
+	offered=$("offered_$shell" "$line" | sed 's/^--[a-z]*=//; s/.*[,/]//' | sort)
+	expected=$(printf '%s\n' "$@" | sort)
+	[[ $offered == "$expected" ]] || complain "$shell offers for '$line':
+$(diff <(echo "$expected") <(echo "$offered"))"
+}
+
+mapfile -t commands < <("$MMTRACE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+((${#commands[@]} > 0)) || complain "no commands in --help"
+echo >"$directory/some.data"
+mkdir "$directory/subdirectory"
+for shell in bash zsh fish; do
+	command -v $shell >/dev/null || { echo "$shell is not installed"; continue; }
+	"$shell" -n "cmd/completion/$(case $shell in zsh) echo _mmtrace ;; *) echo mmtrace.$shell ;; esac)" ||
+		complain "$shell cannot read its script"
+	offers 'mmtrace rec' record
+	offers 'mmtrace help ' "${commands[@]}"
+	for command in "${commands[@]}"; do
+		mapfile -t options < <("$MMTRACE" "$command" --list-options | cut -d' ' -f1)
+		offers "mmtrace $command --" "${options[@]}"
+	done
+	offers 'mmtrace check ' ''
+	offers 'mmtrace record -g d' dwarf
+	offers 'mmtrace report --sort=a' age allocated
+	offers 'mmtrace report --class h' heap hugetlb
+	offers 'mmtrace report --class anon,s' shm
+	offers 'mmtrace report --from ' ''
+	offers "mmtrace report $directory/so" some.data
+	offers "mmtrace record -o $directory/so" some.data
+	offers 'mmtrace help --completion z' zsh
+	"offered_$shell" "mmtrace record --pid $$" | grep -qx $$ || complain "$shell does not offer process $$"
+	"offered_$shell" "mmtrace record --tid $$" | grep -qx $$ || complain "$shell does not offer thread $$"
+	"offered_$shell" "mmtrace record prin" |
+		grep -qx printf || complain "$shell offers no programs to record"
+done
+
+exit $failed
