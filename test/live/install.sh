@@ -9,22 +9,39 @@ DESTDIR=$root cmake --install "$BUILD" >"$directory/install.log" 2>&1 || fail "i
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$BUILD/CMakeCache.txt")
 installed=$root$prefix
 
-for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,record,report,version}.h share/man/man1/mmtrace.1 \
-	share/man/man1/mmtrace-{record,report,diff,dump,check,setup}.1 share/man/man5/mmtrace-file.5 \
-	share/man/man7/mmtrace-internals.7 share/bash-completion/completions/mmtrace; do
+for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,pack,progress,record,report,version}.h \
+	share/man/man1/mmtrace.1 share/man/man1/mmtrace-{record,report,diff,dump,pack,check,setup}.1 \
+	share/man/man5/mmtrace-file.5 share/man/man7/mmtrace-internals.7 share/bash-completion/completions/mmtrace \
+	share/zsh/site-functions/_mmtrace share/fish/vendor_completions.d/mmtrace.fish; do
 	[ -s "$installed/$file" ] || fail "$file is not installed"
 done
 "$installed/bin/mmtrace" --version | grep -q '^mmtrace [0-9]' || fail "the installed tool does not say its version"
+ldd "$installed/bin/mmtrace" | grep libmmtrace && fail "the installed tool needs the shared library"
+grep -qx "prefix=$prefix" "$(find "$root" -name mmtrace.pc)" || fail "mmtrace.pc: $(cat "$(find "$root" -name mmtrace.pc)")"
 
-PKG_CONFIG_LIBDIR=$(dirname "$(find "$root" -name mmtrace.pc)"):$(pkg-config --variable pc_path pkg-config)
+# Another prefix than the one configured.
+other=$directory/other
+DESTDIR= cmake --install "$BUILD" --prefix "$other" >"$directory/install.log" 2>&1 ||
+	fail "install --prefix: $(cat "$directory/install.log")"
+PKG_CONFIG_LIBDIR=$(dirname "$(find "$other" -name mmtrace.pc)"):$(pkg-config --variable pc_path pkg-config)
 export PKG_CONFIG_LIBDIR
-libraries=$root$(pkg-config --variable=libdir mmtrace)
+libraries=$(pkg-config --variable=libdir mmtrace)
+[ -e "$libraries/libmmtrace.so" ] || fail "mmtrace.pc names $libraries, where the library is not"
+[ -e "$(pkg-config --variable=includedir mmtrace)/mmtrace/record.h" ] || fail "mmtrace.pc: $(pkg-config --cflags mmtrace)"
+
+# Where nothing was built, there is nothing to install, and the message says what to do.
+cmake -S "$SOURCE" -B "$directory/empty" -DMMTRACE_TESTS=OFF >configure.log 2>&1 || fail "configure: $(cat configure.log)"
+cmake --install "$directory/empty" --prefix "$directory/none" >install.log 2>&1 && fail "installed what was not built"
+grep -qF "cmake --build $directory/empty" install.log || fail "no word of what to do first: $(cat install.log)"
+[ ! -e "$directory/none" ] || fail "installed some of it: $(find "$directory/none")"
+
 cat >program.c <<'END'
 #include <stdio.h>
 #include <mmtrace/diff.h>
 #include <mmtrace/error.h>
 #include <mmtrace/machine.h>
 #include <mmtrace/output.h>
+#include <mmtrace/pack.h>
 #include <mmtrace/record.h>
 #include <mmtrace/report.h>
 #include <mmtrace/version.h>
@@ -50,19 +67,27 @@ grep -q '^MMTRACE_SANITIZE:BOOL=ON' "$BUILD/CMakeCache.txt" && sanitizers=(-fsan
 build() {
 	local name=$1
 	shift
-	gcc -std=c11 -Wall -Wextra -pedantic -Werror "${sanitizers[@]}" -I"$installed/include" -o "$name" program.c \
-		-L"$libraries" "$@" >build.log 2>&1 || fail "$name does not build: $(cat build.log)"
+	gcc -std=c11 -Wall -Wextra -pedantic -Werror "${sanitizers[@]}" $(pkg-config --cflags mmtrace) -o "$name" program.c \
+		"$@" >build.log 2>&1 || fail "$name does not build: $(cat build.log)"
 }
 
+programs=(shared static)
 build shared $(pkg-config --libs mmtrace)
-build static -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')
+build static -L"$libraries" -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')
 ldd static | grep -q libmmtrace && fail "the static program needs the shared library"
-for program in shared static; do
+# Sanitizers do not work without shared libraries.
+if [ ${#sanitizers[@]} = 0 ]; then
+	programs+=(all-static)
+	build all-static -static $(pkg-config --static --libs mmtrace)
+fi
+for program in "${programs[@]}"; do
 	LD_LIBRARY_PATH=$libraries "./$program" >out 2>&1 || fail "$program ended with status $?: $(cat out)"
 	grep -q '^[0-9.]*: .*/nonexistent' out || fail "$program: $(cat out)"
 done
 unexpected=$(nm -D --defined-only "$libraries/libmmtrace.so" | awk '$3 !~ /^mmt_/ { print $3 }')
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "exported without our prefix: $unexpected"
+unexpected=$(nm -g --defined-only "$libraries/libmmtrace.a" | awk 'NF == 3 && $3 !~ /^mmt_/ { print $3 }')
+[ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "libmmtrace.a has names without our prefix: $unexpected"
 # Code that is compiled where it is linked is for one version of one compiler.
 sections=$(readelf -SW "$libraries/libmmtrace.a") || fail "readelf cannot read libmmtrace.a"
 grep -qF .text <<<"$sections" || fail "libmmtrace.a has no code"
