@@ -13,11 +13,11 @@ complain()
 	failed=1
 }
 
-for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace-file.5 mmtrace-internals.7; do
+for page in mmtrace.1 mmtrace-record.1 mmtrace-report.1 mmtrace-diff.1 mmtrace-dump.1 mmtrace.3 mmtrace-file.5 mmtrace-internals.7; do
 	[[ -f man/$page ]] || complain "man/$page is missing"
 done
 
-for page in man/*.[157]; do
+for page in man/*.[1357]; do
 	problems=$(mandoc -T lint -W warning "$page") || complain "$problems"
 	[[ $page == *.1 ]] || continue
 	for section in 'SYNOPSIS' 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'EXAMPLES' 'SEE ALSO'; do
@@ -25,10 +25,21 @@ for page in man/*.[157]; do
 	done
 done
 
+# mmtrace(3) shows a program that is compiled and run by test/live/example.sh.
+example=test/example/record-and-report.c
+difference=$(diff "$example" <(sed -n '/^\.Bd -literal$/,/^\.Ed$/p' man/mmtrace.3 |
+	sed -e '1d;$d' -e 's/\\e/\\/g' -e "s/\\\\(aq/'/g")) || complain "$example (<) and man/mmtrace.3 (>):
+$difference"
+
+# It names every public header.
+for header in include/mmtrace/*.h; do
+	grep -qF "Pa ${header#include/}" man/mmtrace.3 || complain "man/mmtrace.3 does not name ${header#include/}"
+done
+
 while IFS=: read -r page reference; do
 	read -r _ name section _ <<<"$reference"
 	[[ $name == mmtrace* ]] || continue
 	[[ -f man/$name.$section ]] || complain "$page: refers to $name($section), which is no page"
-done < <(grep -oE '\.Xr mmtrace[a-z-]* [0-9]' man/*.[157])
+done < <(grep -oE '\.Xr mmtrace[a-z-]* [0-9]' man/*.[1357])
 
 exit $failed
