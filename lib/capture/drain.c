@@ -11,6 +11,7 @@
 #include "capture/clock.h"
 #include "capture/notes.h"
 #include "capture/proc.h"
+#include "capture/program-strings.h"
 #include "trace/calls.h"
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
@@ -33,8 +34,10 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, const void *rec
 	}
 	if (attribute->sample_type & PERF_SAMPLE_RAW)
 		bytes_skip(&bytes, bytes_u32(&bytes));
-	if (attribute->sample_type & PERF_SAMPLE_REGS_USER && bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_NONE)
+	if (attribute->sample_type & PERF_SAMPLE_REGS_USER && bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_NONE) {
+		sample_ret->registers_offset = size - bytes_left(&bytes);
 		bytes_skip(&bytes, 8 * (size_t)__builtin_popcountll(attribute->sample_regs_user));
+	}
 	if (attribute->sample_type & PERF_SAMPLE_STACK_USER) {
 		uint64_t stack_bytes = bytes_count(&bytes, bytes_u64(&bytes), 1, LIMIT_STACK_BYTES);
 		size_t offset = size - bytes_left(&bytes);
@@ -72,13 +75,36 @@ static enum mmt_event_count count_kind(enum call call)
 	}
 }
 
-/* Bytes beyond those copied are what the ring held before: they must not get into the file. */
-static struct hidden_part find_old_content(const struct drain_sample *sample, size_t size)
+/* Zero: the sample has none. */
+static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
+				   const struct drain_sample *sample)
 {
-	if (sample->copied_bytes == sample->stack_bytes)
-		return (struct hidden_part){.offset = size};
-	return (struct hidden_part){.offset = sample->stack_offset + sample->copied_bytes,
-				    .bytes = sample->stack_bytes - sample->copied_bytes};
+	uint64_t value = 0;
+	unsigned bit = 0;
+
+	while (bit < architecture->perf_register_count &&
+	       architecture->perf_to_dwarf[bit] != (int)architecture->stack_pointer)
+		bit++;
+	if (sample->registers_offset && bit < architecture->perf_register_count && (sampled >> bit & 1))
+		memcpy(&value,
+		       record + sample->registers_offset +
+			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
+		       sizeof(value));
+	return value;
+}
+
+/*
+ * Two kinds of bytes must not get into the file: those beyond the bytes copied, which are what the ring held before,
+ * and the arguments and the environment of a program, which are above all frames.
+ */
+static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
+				      const uint8_t *record, const struct drain_sample *sample)
+{
+	const uint8_t *stack = record + sample->stack_offset;
+	uint64_t address = read_stack_pointer(recorder->architecture, attribute->sample_regs_user, record, sample);
+	size_t kept = program_strings_find(stack, sample->copied_bytes, address);
+
+	return (struct hidden_part){.offset = sample->stack_offset + kept, .bytes = sample->stack_bytes - kept};
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
@@ -186,7 +212,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct drain_sample sample;
-	struct hidden_part hidden;
+	struct hidden_part hidden = {.offset = size};
 	struct mmt_error *error;
 	const uint64_t *index;
 	uint64_t id, time_ns;
@@ -219,7 +245,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (recorder->executing)
 		note_call(recorder, pid, time_ns);
 	count_sample(recorder, event, &sample);
-	hidden = find_old_content(&sample, size);
+	if (sample.stack_bytes)
+		hidden = find_hidden(recorder, &event->attribute, record, &sample);
 	recorder_append_read(recorder, writer_event_lane(*index), name_event(recorder, record, size), size, &hidden,
 			     time_ns);
 	return NULL;

@@ -16,17 +16,18 @@ struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
 /* Between the pieces of long work: as above, when a ring is filling; a pause for the targets, when one is due. */
 struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* From the beginning of a file, `size` bytes at most, in pieces; *size_ret: how many there were. What cannot be read ends
- * it as the end of the file does. The recorder's processes may be elsewhere in memory afterwards. */
+/* From the beginning of a file, `size` bytes at most, in pieces; *size_ret: how many there were. What cannot be read
+ * ends it as the end of the file does. The recorder's processes may be elsewhere in memory afterwards. */
 struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
 				      size_t *size_ret) MMT_MUST_CHECK;
 
 /* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
 struct drain_sample {
 	uint64_t callchain_count;
-	size_t stack_offset;   /* into the record */
-	uint64_t stack_bytes;  /* reserved in the record; 0: none */
-	uint64_t copied_bytes; /* of them really copied */
+	size_t registers_offset; /* into the record; 0: none */
+	size_t stack_offset;	 /* into the record */
+	uint64_t stack_bytes;	 /* reserved in the record; 0: none */
+	uint64_t copied_bytes;	 /* of them really copied */
 };
 
 /* False: the record is not laid out as the attribute says. */

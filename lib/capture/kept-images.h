@@ -45,8 +45,8 @@ struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images whic
 				  int fd) MMT_MUST_CHECK;
 
 /*
- * The section: index and copies. A file that cannot be read or compressed is left out, and so are all that have not been
- * copied yet when the user asks the recorder once more to stop.
+ * The section: index and copies. A file that cannot be read or compressed is left out, and so are all that have not
+ * been copied yet when the user asks the recorder once more to stop.
  */
 struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept,
 				     struct buffer *buffer) MMT_MUST_CHECK;

@@ -69,12 +69,14 @@ START_TEST(sample_layout)
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 8);
 	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	ck_assert_uint_eq(sample.callchain_count, 2);
+	ck_assert_uint_eq(buffer.data[sample.registers_offset + 8], 1);
 	ck_assert_uint_eq(sample.stack_bytes, 16);
 	ck_assert_uint_eq(sample.copied_bytes, 8);
 	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
 	buffer_deinit(&buffer);
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_NONE, 16);
 	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	ck_assert_uint_eq(sample.registers_offset, 0);
 	ck_assert_uint_eq(sample.copied_bytes, 16);
 	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
 	buffer_deinit(&buffer);
