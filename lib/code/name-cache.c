@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "code/own-directory.h"
 
 #define MAGIC 0x73656d616e746d6dull /* "mmtnames" */
 #define VERSION 4		    /* 2: without the times of the last change of any kind; 3: without C++ scopes */
@@ -80,38 +81,6 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *id_ret)
 	return 0;
 }
 
-/* ---- the directory ---- */
-
-static bool is_own(int fd, mode_t kind, struct stat *status_ret)
-{
-	return !fstat(fd, status_ret) && (status_ret->st_mode & S_IFMT) == kind && status_ret->st_uid == geteuid() &&
-	       !(status_ret->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-static int open_directory(const char *path)
-{
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* `levels`: how many directories may be made. Never in somebody else's: what root made there would be in the way. */
-static int make_directory(const char *path, int levels)
-{
-	CLEANUP(free) char *parent = strdup(path);
-	CLEANUP(close) int fd = -1;
-	char *slash = parent ? strrchr(parent, '/') : NULL;
-	struct stat status;
-
-	if (!slash || slash == parent || !slash[1])
-		return -1;
-	*slash = '\0';
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT && levels > 1)
-		fd = make_directory(parent, levels - 1);
-	if (fd < 0 || !is_own(fd, S_IFDIR, &status) || (mkdirat(fd, slash + 1, 0700) && errno != EEXIST))
-		return -1;
-	return open_directory(path);
-}
-
 struct name_cache *name_cache_open(const char *directory, uint64_t limit)
 {
 	struct name_cache *cache = calloc(1, sizeof(*cache));
@@ -120,10 +89,8 @@ struct name_cache *name_cache_open(const char *directory, uint64_t limit)
 	if (!cache)
 		return NULL;
 	cache->limit = limit;
-	cache->directory = open_directory(directory);
-	if (cache->directory < 0 && errno == ENOENT)
-		cache->directory = make_directory(directory, 2);
-	if (cache->directory >= 0 && is_own(cache->directory, S_IFDIR, &status) &&
+	cache->directory = own_directory_open(directory, 2);
+	if (cache->directory >= 0 && own_directory_is_own(cache->directory, S_IFDIR, &status) &&
 	    dl_iterate_phdr(look_at_object, cache->writer))
 		return cache;
 	name_cache_close(cache);
@@ -227,7 +194,7 @@ const uint8_t *name_cache_read(struct name_cache *cache, const struct name_cache
 		return NULL;
 	file_name(key, name);
 	fd = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || !is_own(fd, S_IFREG, &status) || status.st_size < HEADER_BYTES ||
+	if (fd < 0 || !own_directory_is_own(fd, S_IFREG, &status) || status.st_size < HEADER_BYTES ||
 	    status.st_size > NAME_CACHE_FILE_BYTES)
 		return NULL;
 	*data_ret = read_whole(fd, (size_t)status.st_size);

@@ -226,6 +226,53 @@ START_TEST(makes_no_directory_where_others_may_write)
 }
 END_TEST
 
+/* Each of these belongs to this user, as what they lead to does, or to another one. */
+START_TEST(follows_own_links_only)
+{
+	char link[TEMPORARY_PATH_SIZE + 32], target[TEMPORARY_PATH_SIZE + 32];
+	struct name_cache *cache;
+
+	snprintf(link, sizeof(link), "%s/link", base);
+	snprintf(target, sizeof(target), "%s/target", base);
+	snprintf(directory, sizeof(directory), "%s/link/names", base);
+	ck_assert_int_eq(mkdir(target, 0700), 0);
+	for (unsigned i = 0; i < 2; i++) { /* absolute, and relative */
+		ck_assert_int_eq(symlink(i ? "./target/..//target" : target, link), 0);
+		cache = open_cache();
+		ck_assert_ptr_nonnull(cache);
+		name_cache_close(cache);
+		ck_assert_int_eq(rmdir(directory), 0);
+		if (geteuid() == 0) {
+			ck_assert_int_eq(lchown(link, 12345, (gid_t)-1), 0);
+			ck_assert_ptr_null(open_cache());
+			ck_assert_int_eq(access(directory, F_OK), -1);
+		}
+		ck_assert_int_eq(unlink(link), 0);
+	}
+	ck_assert_int_eq(symlink(link, link), 0);
+	ck_assert_ptr_null(open_cache());
+}
+END_TEST
+
+START_TEST(crosses_no_directory_of_another_user)
+{
+	char inner[TEMPORARY_PATH_SIZE + 64];
+
+	if (geteuid() != 0)
+		return;
+	snprintf(directory, sizeof(directory), "%s/theirs", base);
+	snprintf(inner, sizeof(inner), "%s/ours", directory);
+	ck_assert_int_eq(mkdir(directory, 0755), 0);
+	ck_assert_int_eq(mkdir(inner, 0700), 0);
+	ck_assert_int_eq(chown(directory, 12345, (gid_t)-1), 0);
+	snprintf(directory, sizeof(directory), "%s/theirs/ours/names", base);
+	ck_assert_ptr_null(open_cache());
+	snprintf(directory, sizeof(directory), "%s/theirs/../above/names", base);
+	ck_assert_ptr_null(open_cache());
+	ck_assert_int_eq(access(directory, F_OK), -1);
+}
+END_TEST
+
 static void use_at(const char *name, time_t when)
 {
 	struct timespec times[] = {{.tv_sec = when}, {.tv_sec = when}};
@@ -516,6 +563,8 @@ int main(void)
 	tcase_add_test(files, damaged_files_are_not_there);
 	tcase_add_test(files, believes_only_what_nobody_else_may_write);
 	tcase_add_test(files, makes_no_directory_where_others_may_write);
+	tcase_add_test(files, follows_own_links_only);
+	tcase_add_test(files, crosses_no_directory_of_another_user);
 	tcase_add_test(files, stays_below_its_limit);
 	tcase_add_test(files, small_files_are_not_many);
 	tcase_add_test(files, one_too_large_removes_no_other);
