@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "support/report-file.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "support/marks.h"
 #include "support/temporary.h"
 
 static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32], old_path[TEMPORARY_PATH_SIZE + 64];

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_RUN_SUITE_H
 #define SUPPORT_RUN_SUITE_H
 
-#include <check.h>
+#include "support/marks.h"
 
 /* Takes the suite; gives the exit status of the program. */
 int run_suite(Suite *suite);

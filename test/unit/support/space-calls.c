@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "support/space-calls.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "support/marks.h"
 
 static unsigned int slot(uint32_t birth)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "support/temporary.h"
 
-#include <check.h>
 #include <err.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "support/marks.h"
 
 static char base[TEMPORARY_PATH_SIZE - 32];
 
