@@ -359,7 +359,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(
 		0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
 		"check against the kernel's maps every TIME, also for processes that end by themselves, and note the "
-		"resident size; 0: never",
+		"resident size; 0: only those of commands, less and less often",
 		.parse = parse_interval),
 	    OPTION(0, "images", CHOICE, &arguments->images, "missing|all|none",
 		   "which program files are copied into the recording: missing are those of containers",

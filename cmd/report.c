@@ -75,15 +75,25 @@ static const char *process_name(const struct mmt_process *process)
 	return process->name ? process->name : "";
 }
 
-/* Processes that ended by themselves have no final map; where others live on, their bytes are in no figure. */
-static bool must_be_checked(const struct mmt_report *report, const struct mmt_process *process)
+/* Processes that ended by themselves may have no map; where others were checked, most of them are short-lived children.
+ */
+static bool is_worth_a_word(const struct mmt_process *process, bool any_checked)
 {
-	if (!process->ended)
-		return true;
+	return !process->checked && (!process->ended || !any_checked);
+}
+
+static void say_unchecked(const struct command *command, const struct mmt_process *process)
+{
+	message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s", process->pid, process_name(process),
+		process->ended ? "it ended before its maps could be read" : "no final map of the kernel");
+}
+
+static bool is_any_checked(const struct mmt_report *report)
+{
 	for (size_t i = 0; i < report->process_count; i++)
 		if (report->processes[i].checked)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 static void say_wrong(const struct command *command, const struct mmt_process *process)
@@ -129,7 +139,8 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 /* Exit status of --check; says what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
-	size_t unchecked = 0, wrong = 0;
+	bool any_checked = is_any_checked(report);
+	size_t unchecked = 0, alive = 0, wrong = 0;
 
 	if (!report->process_count) {
 		message(command, "--check: the recording names no process");
@@ -145,16 +156,16 @@ static int check_report(const struct command *command, const struct mmt_report *
 		if (process->checked) {
 			if ((process->wrong_bytes || process->repaired_bytes) && ++wrong <= CHECK_LINES)
 				say_wrong(command, process);
-		} else if (must_be_checked(report, process) && ++unchecked <= CHECK_LINES) {
-			message(command, "--check: pid %" PRId32 " (%s) cannot be checked: no final map of the kernel",
-				process->pid, process_name(process));
+		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {
+			say_unchecked(command, process);
 		}
+		alive += !process->ended;
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
 	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
-	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
+	return alive && !any_checked ? EXIT_UNUSABLE : EXIT_OK;
 }
 
 static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,

@@ -97,7 +97,8 @@ struct mmt_record_options {
 	bool lean;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
-	/* Read the mappings of every process so often, for checks on the way, and its resident size; 0: never. */
+	/* Read the mappings of every process so often, for checks on the way, and its resident size; 0: mappings alone,
+	   of a command and its children, less and less often: after a tenth of the time since the start. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;

@@ -207,6 +207,8 @@ struct mmt_process {
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
 	uint64_t checked_ns;            /* when these were read */
+	uint64_t check_age_ns;          /* how long what was checked went on: to its end, its exec, or the recording's end */
+	bool checked_before_exec;       /* the maps are those of the program before its last exec */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */

@@ -14,6 +14,8 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 
+#define EXEC_NS 100000000ULL /* so long before the record of an exec the old memory may have gone */
+
 /* The public value and what it borrows from. */
 struct report {
 	struct mmt_report result;
@@ -92,11 +94,29 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	return MMT_UNKNOWN;
 }
 
-static void describe_check(const struct report *report, struct space_check check, struct mmt_process *described)
+/* When the program that was checked came to its end. */
+static uint64_t end_of_checked(const struct report *report, const struct process *process,
+			       const struct space_check *check)
 {
+	if (check->earlier_program)
+		return process->program_ns;
+	return process->ended ? process->ended_ns : report->replay.last_ns;
+}
+
+static void describe_check(const struct report *report, const struct process *process, struct space_check check,
+			   struct mmt_process *described)
+{
+	uint64_t end_ns = end_of_checked(report, process, &check);
+	uint64_t age_ns = end_ns > check.time_ns ? end_ns - check.time_ns : 0;
+
 	if (!check.done || report->replay.window.ends_early)
 		return;
+	/* These may have been on their way out, or those of the new program. */
+	if (check.earlier_program && check.wrong_bytes && age_ns < EXEC_NS)
+		return;
 	described->checked = true;
+	described->checked_before_exec = check.earlier_program;
+	described->check_age_ns = age_ns;
 	described->checked_ns = check.time_ns;
 	described->checked_mappings = check.mappings;
 	described->wrong_bytes = check.wrong_bytes;
@@ -133,7 +153,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 		return NULL;
 	described->unknown_bytes = holdings.facts.unknown_bytes;
 	described->repaired_bytes = holdings.facts.repaired_bytes;
-	describe_check(report, holdings.facts.check, described);
+	describe_check(report, process, holdings.facts.check, described);
 	report->result.completeness.ambiguous_events += holdings.facts.ambiguous;
 	report->result.completeness.repaired_bytes += holdings.facts.repaired_bytes;
 	return NULL;
@@ -145,7 +165,7 @@ static void share_check(const struct report *report, const struct process *proce
 	struct space_check check = space_check_result(process->space);
 
 	if (process->borrows_space && check.time_ns < process->ended_ns)
-		describe_check(report, check, described);
+		describe_check(report, process, check, described);
 }
 
 static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)

@@ -28,6 +28,10 @@
 #define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
+#define LAST_ATTEMPTS 5		      /* at the final maps of a process that executes programs meanwhile */
+#define CHECK_INTERVAL_NS 20000000ULL /* from one check of a command to the next, at least */
+#define CHECK_AGE_SHARE 10	      /* ... and one part of so many of the time it has run */
+#define CHECK_COST_SHARE 50	      /* ... and so many times what the last one took */
 #define ROUND_BYTES (6u << 20) /* a round ends after so much, which one frame of 8 MiB holds as a rule, or a second */
 
 /* It has executed another one, by now or long ago. */
@@ -67,7 +71,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 		return NULL;
 	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
 	/* May add processes, which moves them. */
-	error = snapshot_take(recorder, process->pid, kind);
+	error = snapshot_take(recorder, process->pid, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
 		time_budget_spend(&recorder->children_budget, clock_now_ns() - begin_ns);
 	return error;
@@ -191,7 +195,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		/* Its first snapshot, which defines what later ones check, comes first. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL);
+		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, NULL);
 		if (!error)
 			error = drain_rings(recorder);
 		if (!error)
@@ -262,12 +266,42 @@ static bool is_large_enough(const struct recorder *recorder)
 	return recorder->options->max_bytes && writer_bytes(recorder->writer) >= recorder->options->max_bytes;
 }
 
-/* From now, so that snapshots that take longer than the interval leave room for other work. */
-static uint64_t next_snapshot_ns(const struct recorder *recorder)
+/*
+ * A command that ends by itself can only be checked against maps that were read before. Nobody knows when that will be:
+ * what is read is never older than a tenth of the time the command has run, which takes few readings of one that runs
+ * for days.
+ */
+static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
+{
+	uint64_t interval_ns = (now_ns - recorder->start_ns) / CHECK_AGE_SHARE;
+
+	if (interval_ns < CHECK_INTERVAL_NS)
+		interval_ns = CHECK_INTERVAL_NS;
+	return interval_ns < cost_ns * CHECK_COST_SHARE ? cost_ns * CHECK_COST_SHARE : interval_ns;
+}
+
+/* From now, so that snapshots that take longer than the interval leave room for other work. They began at `began_ns`.
+ */
+static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
+	if (!interval_ns && recorder->options->command)
+		interval_ns = check_interval_ns(recorder, now_ns, now_ns - began_ns);
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
+}
+
+static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
+{
+	uint64_t began_ns = clock_now_ns();
+	struct mmt_error *error = NULL;
+
+	if (recorder->options->snapshot_interval_ns)
+		error = notes_read_resident(recorder);
+	if (!error)
+		error = take_interval_snapshots(recorder);
+	*snapshot_ns = next_snapshot_ns(recorder, began_ns);
+	return error;
 }
 
 struct mmt_error *loop_run(struct recorder *recorder)
@@ -276,7 +310,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct waiting waiting = {0};
 	uint64_t end_ns = recorder_end_ns(recorder);
 	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
-	uint64_t snapshot_ns = next_snapshot_ns(recorder);
+	uint64_t snapshot_ns = next_snapshot_ns(recorder, safe_ns);
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
@@ -292,12 +326,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = drain_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
-		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
-			error = notes_read_resident(recorder);
-			if (!error)
-				error = take_interval_snapshots(recorder);
-			snapshot_ns = next_snapshot_ns(recorder);
-		}
+		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
+			error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
 		if (!error)
 			error = generated_code_read(recorder);
@@ -325,18 +355,30 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	return error;
 }
 
+/* Of one that executes a program meanwhile, once more. */
+static void take_last_snapshot(struct recorder *recorder, size_t index)
+{
+	bool complete = false;
+
+	for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
+		const struct known_process *processes = recorder->processes.items.items;
+
+		if (processes[index].snapshot_wanted)
+			recorder_keep_failure(recorder, serve_process(recorder, index));
+		/* Draining, it may have added processes, which moves them. */
+		processes = recorder->processes.items.items;
+		if (processes[index].ended || proc_is_ending(processes[index].pid))
+			return;
+		recorder_keep_failure(recorder,
+				      snapshot_take(recorder, processes[index].pid, SNAPSHOT_STOP, &complete));
+	}
+}
+
 /* Every process that still lives, children too. */
 static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
-		const struct known_process *processes = recorder->processes.items.items;
-
-		if (processes[i].snapshot_wanted)
-			recorder_keep_failure(recorder, serve_process(recorder, i));
-		/* Draining, it may have added processes, which moves them. */
-		processes = recorder->processes.items.items;
-		if (!processes[i].ended)
-			recorder_keep_failure(recorder, snapshot_take(recorder, processes[i].pid, SNAPSHOT_STOP));
+		take_last_snapshot(recorder, i);
 		recorder_keep_failure(recorder, keep_written(recorder));
 	}
 }

@@ -244,7 +244,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 		error = start_writing(recorder);
 	if (error)
 		return error;
-	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC);
+	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC, NULL);
 }
 
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
@@ -258,10 +258,10 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct k
 	/* May add processes, which moves them. */
 	error = snapshot_name_threads(recorder, pid);
 	if (!error)
-		error = snapshot_take(recorder, pid, kind);
+		error = snapshot_take(recorder, pid, kind, NULL);
 	/* What moved from where the first reading had not been to where it had: known from a second one. */
 	if (!error && kind == SNAPSHOT_START)
-		error = snapshot_take(recorder, pid, kind);
+		error = snapshot_take(recorder, pid, kind, NULL);
 	return error;
 }
 

@@ -30,6 +30,7 @@ struct reading {
 	size_t line_length;
 	uint64_t line_ns; /* of the read with its beginning */
 	uint64_t read_ns; /* of the latest read */
+	bool ended;	  /* nothing is missing */
 	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
 };
 
@@ -170,15 +171,30 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	}
 }
 
-/* Memory goes before the process: its maps just end, or are empty. A snapshot that may be cut gets no end. */
-static bool still_has_memory(pid_t pid)
+/* Memory goes before the process, and with exec: its maps just end, or are empty. A snapshot that may be cut gets no
+ * end. The descriptor stays that of the memory it was opened for. */
+static bool still_has_memory(int fd)
 {
-	char path[64], byte;
-	CLEANUP(close) int fd = -1;
+	char byte;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && read(fd, &byte, 1) == 1;
+	return pread(fd, &byte, 1, 0) == 1;
+}
+
+/* A check of a program that exec has begun, and that no snapshot has described yet, would find wrong what the kernel's
+ * loader has unmapped without an event. */
+static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
+{
+	struct recorder *recorder = reading->recorder;
+	struct known_process *process;
+	struct mmt_error *error = NULL;
+
+	*exec_ret = false;
+	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
+		return NULL;
+	error = drain_rings(recorder);
+	process = known_processes_find(&recorder->processes, reading->pid);
+	*exec_ret = process && process->snapshot_wanted;
+	return error;
 }
 
 /* With the name that the process has after `time_ns`, as lines have what was read after their time; or else with the
@@ -194,6 +210,7 @@ static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAM
 static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NAME_BYTES])
 {
 	struct mmt_error *error = append_part(reading, name, reading->begin_ns, SNAPSHOT_PART_BEGIN);
+	bool exec = false;
 
 	if (!error)
 		error = read_maps(reading, fd);
@@ -202,12 +219,30 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 				 "the mappings of process %d cannot be read whole: /proc/%d/maps has a line of unknown "
 				 "form",
 				 reading->pid, reading->pid);
-	if (!error && !reading->unreadable && still_has_memory(reading->pid))
-		error = append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
-	return error;
+	if (!error)
+		error = look_for_exec(reading, &exec);
+	if (error || reading->unreadable || exec || !still_has_memory(fd))
+		return error;
+	reading->ended = true;
+	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 }
 
-struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind)
+/* Of the process that is read: those of an earlier attempt are forgotten. False: out of memory. */
+static bool begin_ranges(struct reading *reading)
+{
+	struct recorder *recorder = reading->recorder;
+	size_t count = recorder->final_ranges.count;
+
+	if (count && recorder->final_ranges.items[count - 1].pid == reading->pid)
+		vector_deinit(&recorder->final_ranges.items[count - 1].ranges);
+	else if (!vector_append(&recorder->final_ranges))
+		return false;
+	reading->ranges = &recorder->final_ranges.items[recorder->final_ranges.count - 1];
+	reading->ranges->pid = reading->pid;
+	return true;
+}
+
+struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
 {
 	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
 	struct known_process *process = known_processes_find(&recorder->processes, pid);
@@ -215,24 +250,27 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error;
 
+	if (complete_ret)
+		*complete_ret = false;
 	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	/* Of one that is ending it would be a part; and its end may lie before the recording: then it is not in it. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;
-	if (process)
+	/* A check describes nothing: it does not stand for the snapshot that an exec asks for. */
+	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
 	if (kind == SNAPSHOT_STOP) {
-		reading.ranges = vector_append(&recorder->final_ranges);
-		if (!reading.ranges)
+		if (!begin_ranges(&reading))
 			return &error_no_memory;
-		reading.ranges->pid = pid;
 		generated_code_begin_snapshot(recorder, pid);
 	}
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);
+	if (complete_ret)
+		*complete_ret = reading.ended;
 	return error;
 }
 

@@ -91,11 +91,11 @@ struct space {
 	uint64_t repair_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
 	uint64_t repaired_ns;		/* when something was repaired last */
 	struct space_check check;
-	uint64_t now_ns;	   /* time of the call being applied; 0: none is */
-	uint64_t returned_ns;	   /* of that call, where now_ns is the time of its lock */
+	uint64_t now_ns;			/* time of the call being applied; 0: none is */
+	uint64_t returned_ns;			/* of that call, where now_ns is the time of its lock */
 	VECTOR(struct changed_range) in_flight; /* those that have returned are removed now and then */
 	size_t in_flight_limit;			/* ... when there are so many */
-	pieces released; /* by the call being applied; empty between calls but for its room */
+	pieces released;			/* by the call being applied; empty between calls but for its room */
 };
 
 static inline uint64_t space_losses(const struct space *space)

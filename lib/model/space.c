@@ -146,7 +146,7 @@ void space_exec(struct space *space)
 	space->break_known = space->read_implies_exec = false;
 	space->described = true;
 	space->snapshot.open = false;
-	space->check = (struct space_check){0};
+	space->check.earlier_program = space->check.done;
 }
 
 void space_lost(struct space *space)

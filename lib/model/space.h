@@ -98,7 +98,8 @@ struct space_call {
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
-	uint64_t returned_ns; /* when time_ns is the time of its lock; else 0. A line read in between may show either state */
+	uint64_t returned_ns; /* when time_ns is the time of its lock; else 0. A line read in between may show either
+				 state */
 	int32_t thread;
 	uint32_t birth;	 /* number for what this call creates; >= BIRTH_FIRST */
 	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
@@ -144,6 +145,7 @@ struct space_check {
 				     be in them */
 	uint64_t time_ns;	  /* when its last line was read */
 	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
+	bool earlier_program;	  /* exec has followed: these were the maps of the program before it */
 };
 
 struct space;
@@ -166,7 +168,8 @@ void space_destroy(struct space *space);
 /* fork: a copy without observer in which every birth is BIRTH_BEFORE, less what is under MADV_DONTFORK. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
-/* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). */
+/* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). The last
+ * check stays until there is one of the new program. */
 void space_exec(struct space *space);
 
 /* Calls up to here may be missing. What only a witness tells of may be theirs from here on, and is born as

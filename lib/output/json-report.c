@@ -77,6 +77,8 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "repaired_bytes", process->repaired_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
+	document_unsigned(document, "check_age_ns", process->checked ? process->check_age_ns : MMT_UNKNOWN);
+	document_bool(document, "checked_before_exec", process->checked_before_exec);
 	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
 	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "undecided_bytes", process->checked ? process->undecided_bytes : MMT_UNKNOWN);

@@ -22,7 +22,7 @@ static bool is_wrong(const struct mmt_process *process)
 /* Or else what was read on the way is the last there is. */
 static bool is_final(const struct mmt_report *report, const struct mmt_process *process)
 {
-	return !process->ended && !report->completeness.incomplete;
+	return !process->ended && !process->checked_before_exec && !report->completeness.incomplete;
 }
 
 struct checks checks_sum(const struct mmt_report *report)
@@ -73,7 +73,7 @@ static void put_label(struct text *text, const struct mmt_report *report)
 static void put_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
 	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
-	char since[MMT_SIZE_TEXT];
+	char since[MMT_SIZE_TEXT], age[MMT_SIZE_TEXT];
 
 	if (is_final(report, process)) {
 		put_label(text, report);
@@ -81,18 +81,40 @@ static void put_label_of(struct text *text, const struct mmt_report *report, con
 	}
 	text_format(text, TEXT_PLAIN, "  checked against the kernel's map %s after the start",
 		    mmt_format_duration(since_ns, since));
-	text_put(text, TEXT_PLAIN, process->ended ? ", while it lived: " : ", the last one: ");
+	if (process->checked_before_exec || process->ended)
+		text_format(text, TEXT_PLAIN, ", %s before it %s: ", mmt_format_duration(process->check_age_ns, age),
+			    process->checked_before_exec ? "executed another program" : "ended");
+	else
+		text_put(text, TEXT_PLAIN, ", the last one: ");
+}
+
+static uint64_t find_oldest(const struct mmt_report *report)
+{
+	uint64_t oldest_ns = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (process->checked && !is_wrong(process) && !is_final(report, process) &&
+		    process->check_age_ns > oldest_ns)
+			oldest_ns = process->check_age_ns;
+	}
+	return oldest_ns;
 }
 
 static void put_label_of_earlier(struct text *text, const struct mmt_report *report)
 {
+	char age[MMT_SIZE_TEXT];
+
 	if (report->process_count == 1) {
 		put_label_of(text, report, &report->processes[0]);
 		return;
 	}
-	text_put(text, TEXT_PLAIN,
-		 report->completeness.incomplete ? "  checked against the kernel's last maps: "
-						 : "  checked against the kernel's maps while they lived: ");
+	if (report->completeness.incomplete)
+		text_put(text, TEXT_PLAIN, "  checked against the kernel's last maps: ");
+	else
+		text_format(text, TEXT_PLAIN, "  checked against the kernel's maps up to %s before they ended: ",
+			    mmt_format_duration(find_oldest(report), age));
 }
 
 static void put_processes(struct text *text, uint64_t processes, const char *end)

@@ -101,7 +101,7 @@ struct event {
 			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
 					     */
 			uint64_t arguments[6];
-			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
+			int64_t result;	      /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			uint64_t returned_ns; /* where time_ns is the time of its lock; 0: it returned at time_ns */
 			struct event_stack stack;
 		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */

@@ -288,6 +288,30 @@ START_TEST(end_of_the_process_is_no_difference_to_repair)
 }
 END_TEST
 
+/* What the maps of a program said holds until there are some of the next one. */
+START_TEST(check_outlives_exec)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	begin_check();
+	driver_line(&driver, 10, 3, anonymous);
+	end();
+	space_exec(driver.space);
+	ck_assert(space_check_result(driver.space).done);
+	ck_assert(space_check_result(driver.space).earlier_program);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+	space_finish(driver.space);
+	ck_assert_uint_eq(repaired(), 0);
+	begin_check();
+	end();
+	ck_assert(space_check_result(driver.space).done);
+	ck_assert(!space_check_result(driver.space).earlier_program);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	space_exec(driver.space);
+	space_exec(driver.space);
+	ck_assert(space_check_result(driver.space).earlier_program);
+}
+END_TEST
+
 START_TEST(check_fills_in_what_the_model_could_not_know)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
@@ -536,6 +560,7 @@ int main(void)
 	tcase_add_test(known, repair_of_protection_keeps_the_birth);
 	tcase_add_test(known, check_that_never_ends_repairs_nothing_and_keeps_the_one_before);
 	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
+	tcase_add_test(known, check_outlives_exec);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
 	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
 	tcase_add_test(known, losses_are_counted_for_all_spaces);

@@ -380,7 +380,8 @@ START_TEST(call_that_holds_its_lock_while_a_line_is_read)
 	driver_line(&driver, 10, 4, anonymous);
 	driver_line(&driver, 20, 4, anonymous);
 	driver_line(&driver, 30, 4, anonymous);
-	driver_line(&driver, 60, 1, anonymous); /* what no call explains is wrong all the same, as is that 50 is missing */
+	driver_line(&driver, 60, 1,
+		    anonymous); /* what no call explains is wrong all the same, as is that 50 is missing */
 	end();
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 2 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, (4 + 2 + 4 + 4) * PAGE);

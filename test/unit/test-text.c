@@ -266,21 +266,30 @@ START_TEST(checked_while_it_lived)
 
 	processes[0].ended = true;
 	processes[0].checked_ns = report.start_ns + 1500000000;
+	processes[0].check_age_ns = 20000000;
 	report.processes = processes;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(
-	    text,
-	    "  checked against the kernel's map 1.5 s after the start, while it lived: 412 mappings, 0 bytes off\n");
+	ASSERT_HAS(text,
+		   "  checked against the kernel's map 1.5 s after the start, 20 ms before it ended: 412 mappings, "
+		   "0 bytes off\n");
 	ck_assert_ptr_null(strstr(text, "final map"));
 	free(text);
 	report.process_count = 2;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   "  checked against the kernel's final maps: 1 process, 412 mappings, 0 bytes off\n"
-		   "  checked against the kernel's maps while they lived: 1 process, 412 mappings, 0 bytes off\n");
+	ASSERT_HAS(
+	    text, "  checked against the kernel's final maps: 1 process, 412 mappings, 0 bytes off\n"
+		  "  checked against the kernel's maps up to 20 ms before they ended: 1 process, 412 mappings, 0 bytes "
+		  "off\n");
 	free(text);
 	report.process_count = 1;
 	processes[0].ended = false;
+	processes[0].checked_before_exec = true;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   " 1.5 s after the start, 20 ms before it executed another program: 412 mappings, 0 bytes off\n");
+	ck_assert_ptr_null(strstr(text, "final map"));
+	free(text);
+	processes[0].checked_before_exec = false;
 	report.completeness.incomplete = true;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "map 1.5 s after the start, the last one: 412 mappings, 0 bytes off\n");
