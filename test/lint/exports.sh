@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Both libraries have what the public headers declare, and nothing else.
+# Both libraries and the symbols file of the Debian package have what the public headers declare, and nothing else.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -32,4 +32,5 @@ for library in libmmtrace.so libmmtrace.a; do
 done
 compare "exported by libmmtrace.so" "$(exported -D "$BUILD/libmmtrace.so")"
 compare "global in libmmtrace.a" "$(exported -g "$BUILD/libmmtrace.a")"
+compare "in .debian/libmmtrace0.symbols" "$(sed -nE 's/^ (mmt_[a-z0-9_]+)@.*/\1/p' .debian/libmmtrace0.symbols)"
 exit $failed
