@@ -62,7 +62,7 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
 	fprintf(stderr, "; %s lost", count_text(summary->lost_stack_dumps, lost));
 	if (summary->deep_stacks)
-		fprintf(stderr, "; %s of stacks larger than a dump (a report tells which are not whole)",
+		fprintf(stderr, "; %s of stacks larger than a dump (a report tells which are truncated)",
 			count_text(summary->deep_stacks, deep));
 	if (summary->cut_callchains) {
 		fputs("; ", stderr);

@@ -92,7 +92,7 @@ struct mmt_report_options {
 	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
-/* How a stack came to its end: nothing is known to be missing only in the first case. */
+/* How a stack came to its end. */
 enum mmt_stack_end {
 	MMT_STACK_END_ENTRY,          /* reached the thread's entry: _start, clone, start_thread */
 	MMT_STACK_END_DUMP_EXHAUSTED, /* the dump ended and the kernel's callchain did not continue it */
@@ -108,6 +108,9 @@ enum mmt_stack_end {
 
 /* For the user, for instance "stack dump exhausted". Static. */
 MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
+
+/* Nothing is known to be missing: the thread's entry, or the start of a coroutine. Otherwise the stack is truncated. */
+MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
 
 enum mmt_frame_kind {
 	MMT_FRAME_NATIVE,  /* in a program file */
@@ -232,7 +235,9 @@ struct mmt_completeness {
 	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
 	uint64_t repaired_bytes;   /* see struct mmt_process */
 	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */
-	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all creating calls */
+	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all calls that mapped memory or made it accessible */
+	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same: doubtful ones are complete, but have
+									doubtful frames */
 	uint64_t frames, frames_without_name;        /* of the groups */
 	const char *const *lacks; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
 	size_t lack_count;

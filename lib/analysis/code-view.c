@@ -535,6 +535,24 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
 	return frames;
 }
 
+bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack)
+{
+	enum mmt_stack_end end;
+	size_t count;
+	const uint32_t *frames = code_view_stack(view, stack, &count, &end);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_frame *names = view->names.items[frames[i]].frames;
+		struct frame_key key = {.doubtful = names && names->doubtful};
+
+		if (!view->metadata->packed)
+			memcpy(&key, intern_get(&view->frames, frames[i], NULL), sizeof(key));
+		if (key.doubtful)
+			return true;
+	}
+	return false;
+}
+
 size_t code_view_stack_count(const struct code_view *view)
 {
 	return stacks_count(&view->stacks);

@@ -45,6 +45,9 @@ const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, si
 				enum mmt_stack_end *end_ret);
 
 /* Stacks have the numbers below. */
+/* Some frame of it is a guess. */
+bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack);
+
 size_t code_view_stack_count(const struct code_view *view);
 
 /* Index of the process in which a frame was first seen. */
@@ -53,7 +56,8 @@ uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
 /*
  * Names of a frame: one or more, inlined functions first. Strings live in the view or in the arenas. The result is
  * remembered, in `arena`, which must be the same each time; but where `scratch` is given, those of the first frames
- * alone: the others are in there, for there may be more frames than a report shows, and few of them are asked for often.
+ * alone: the others are in there, for there may be more frames than a report shows, and few of them are asked for
+ * often.
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
 				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
@@ -78,8 +82,8 @@ bool code_view_code_left_out(const struct code_view *view);
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
 /* The next program file, counted on in *position from 0, that stacks led into but that could not be used, or
- * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_LACKING_NAMES the files that are missing, as a
- * text, NULL when that is not known. It may be NULL. */
+ * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_LACKING_NAMES the files that are missing,
+ * as a text, NULL when that is not known. It may be NULL. */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret);
 

@@ -23,6 +23,24 @@ struct grouping {
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
+/* Of the calls that mapped memory or made it accessible. Bytes of lost calls have no count, but no stack either. */
+static void count_stacks(const struct grouping *grouping, const struct account *account)
+{
+	struct mmt_completeness *completeness = &grouping->report->completeness;
+	enum mmt_stack_end end = rows_stack_end(grouping->rows, account);
+	uint64_t count = account->allocated_count + account->committed_count;
+
+	if (!count)
+		count = account->allocated_bytes > 0;
+	completeness->stacks_by_end[end] += count;
+	if (!mmt_stack_end_is_complete(end))
+		completeness->truncated_stacks += count;
+	else if (rows_stack_is_doubtful(grouping->rows, account))
+		completeness->doubtful_stacks += count;
+	else
+		completeness->complete_stacks += count;
+}
+
 static void add_account(struct grouping *grouping, const struct account *account)
 {
 	struct mmt_group *group;
@@ -34,9 +52,7 @@ static void add_account(struct grouping *grouping, const struct account *account
 	group->allocated_count += account->allocated_count;
 	group->freed_bytes += account->freed_bytes;
 	group->freed_count += account->freed_count;
-	/* Bytes of lost calls have no count, but lack a stack. */
-	grouping->report->completeness.stacks_by_end[rows_stack_end(grouping->rows, account)] +=
-	    account->allocated_count ? account->allocated_count : account->allocated_bytes > 0;
+	count_stacks(grouping, account);
 }
 
 /* What the ledger and the rows know of each group. */

@@ -32,6 +32,7 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 	error = ledger_account(ledger, stack, process, kind, &account);
 	if (error)
 		return error;
+	ledger->accounts.items[account].committed_count++;
 	*commit_ret = ledger->accounts.items[account].commit;
 	if (*commit_ret)
 		return NULL;
@@ -59,6 +60,7 @@ struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, u
 	error = ledger_account(ledger, stack, process, kind, &account);
 	if (error)
 		return error;
+	ledger->accounts.items[account].committed_count++;
 	ledger->commits.items[commit - COMMIT_FIRST] = account;
 	if (!ledger->accounts.items[account].commit)
 		ledger->accounts.items[account].commit = commit;

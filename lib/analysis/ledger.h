@@ -65,6 +65,7 @@ struct account {
 	uint32_t commit; /* its own commit number; COMMIT_NONE: none has been asked for yet */
 	uint64_t allocated_bytes, allocated_count;
 	uint64_t freed_bytes, freed_count;
+	uint64_t committed_count; /* calls that made reserved memory accessible */
 };
 
 /* What a report shows as one: its peak needs all its accounts together. Row LEDGER_ROW_TOTAL is the sum of all rows. */
@@ -124,11 +125,11 @@ struct ledger {
 	VECTOR(struct early_release) early_releases;
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
-	struct intern account_keys; /* stack, process and kind; its ids are places in `accounts` */
+	struct intern account_keys;	     /* stack, process and kind; its ids are places in `accounts` */
 	VECTOR(uint32_t) accounts_of_stacks; /* by stack: the latest of its accounts, plus 1; 0: none */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
-	VECTOR(struct row_trend) trends; /* of the rows, by the same number */
+	VECTOR(struct row_trend) trends;     /* of the rows, by the same number */
 	struct steps_of_rows steps;	     /* since from_ns, each as long as every_ns */
 	struct steps_of_rows reserved_steps; /* what of the total is PROT_NONE: row LEDGER_ROW_TOTAL alone */
 	struct row_changes changes;	     /* of rows, behind the first whose row is not known */
@@ -141,11 +142,11 @@ struct ledger {
 	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
 	VECTOR(uint32_t) found;	  /* births */
 	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
-	VECTOR(struct thread_account) threads;	 /* by the caller's number */
-	struct map releases;			 /* owner << 32 | releaser -> bytes, where that is known */
+	VECTOR(struct thread_account) threads; /* by the caller's number */
+	struct map releases;		       /* owner << 32 | releaser -> bytes, where that is known */
 	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by what their keys are mixed to */
-	uint64_t now_ns;			 /* set by the caller before each change */
-	uint64_t bucket_ns;			 /* doubles when the buckets are full */
+	uint64_t now_ns;					       /* set by the caller before each change */
+	uint64_t bucket_ns;					       /* doubles when the buckets are full */
 	unsigned latest_bucket;			 /* the last with any change, which most changes are in */
 	uint64_t latest_from_ns, latest_last_ns; /* its bounds, both in it */
 	bool out_of_memory;			 /* sticky: observers cannot return errors */
@@ -222,7 +223,6 @@ void ledger_fetch(const struct ledger *ledger, uint32_t birth);
 const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);
 
 /* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
-void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret,
-		  unsigned points);
+void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);
 
 #endif

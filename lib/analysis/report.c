@@ -42,6 +42,11 @@ const char *mmt_stack_end_name(enum mmt_stack_end end)
 	return end < MMT_STACK_END_KINDS ? names[end] : "unknown";
 }
 
+bool mmt_stack_end_is_complete(enum mmt_stack_end end)
+{
+	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;
+}
+
 void mmt_report_options_init(struct mmt_report_options *options)
 {
 	*options = (struct mmt_report_options){.input = "mmtrace.data"};

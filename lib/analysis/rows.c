@@ -11,6 +11,10 @@
 #include "analysis/patterns.h"
 #include "base/cleanup.h"
 
+#define FACT_MASK 0xff
+#define FACT_END_SHIFT 8
+#define FACT_DOUBTFUL_SHIFT 16
+
 /* A key is the frame's number and which of its names. */
 static const struct mmt_frame *look_up_frame(void *context, uint64_t key)
 {
@@ -370,7 +374,9 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	stack.pattern = find_pattern(rows, account->kind, &memory_class);
 	stack.hidden_frame_count = hide_frames(rows);
 	memory_class = classes_with_pattern(memory_class, stack.pattern);
-	if (!map_put(&rows->facts, fact_key(account), (uint64_t)stack.stack_end << 8 | memory_class))
+	if (!map_put(&rows->facts, fact_key(account),
+		     (uint64_t)code_view_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
+			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
 		return &error_no_memory;
 	*row_ret = LEDGER_NO_ROW;
 	if (!is_wanted(rows, account, memory_class))
@@ -388,12 +394,19 @@ enum mmt_class rows_class(const struct rows *rows, const struct account *account
 {
 	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
 
-	return fact ? (enum mmt_class)(*fact & 0xff) : classes_kind_class(account->kind);
+	return fact ? (enum mmt_class)(*fact & FACT_MASK) : classes_kind_class(account->kind);
 }
 
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account)
 {
 	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
 
-	return fact ? (enum mmt_stack_end)(*fact >> 8) : MMT_STACK_END_NOT_RECORDED;
+	return fact ? (enum mmt_stack_end)(*fact >> FACT_END_SHIFT & FACT_MASK) : MMT_STACK_END_NOT_RECORDED;
+}
+
+bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact && *fact >> FACT_DOUBTFUL_SHIFT;
 }

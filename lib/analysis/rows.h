@@ -22,8 +22,8 @@
 #include "model/processes.h"
 
 struct row_description {
-	const char *name; /* NULL: a stack, or a process */
-	uint32_t stack;	  /* by stack: the first of those that are this row */
+	const char *name;		       /* NULL: a stack, or a process */
+	uint32_t stack;			       /* by stack: the first of those that are this row */
 	const struct mmt_frame *const *frames; /* only where it is described for the report, as is their number */
 	size_t frame_count, hidden_frame_count;
 	enum mmt_stack_end stack_end;
@@ -39,11 +39,11 @@ struct rows {
 	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
 	struct arena *arena;
 	struct names names;
-	struct intern keys;			 /* its ids are row numbers - 1 */
-	VECTOR(struct row_description) items;	 /* by row number - 1 */
-	struct map facts;			 /* stack << 32 | kind -> class | how the stack ends << 8 */
-	VECTOR(uint32_t) name_numbers;		 /* of all frames, those of one frame in a row */
-	VECTOR(uint32_t) numbered;		 /* by the code view's frame number: place + 1 in these; 0: not yet */
+	struct intern keys;		      /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items; /* by row number - 1 */
+	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 */
+	VECTOR(uint32_t) name_numbers; /* of all frames, those of one frame in a row */
+	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
 	struct arena scratch;			 /* names of that stack which nobody else has */
@@ -63,6 +63,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 /* What kind of memory an account's is, its stack taken into account. */
 enum mmt_class rows_class(const struct rows *rows, const struct account *account);
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
+bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
 /*
  * A row as the report shows it, by its number - 1. Names of its stack are made only now: there may be many, and while

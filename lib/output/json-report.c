@@ -44,6 +44,9 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
 		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
 	document_close(document);
+	document_unsigned(document, "complete_stacks", completeness->complete_stacks);
+	document_unsigned(document, "doubtful_stacks", completeness->doubtful_stacks);
+	document_unsigned(document, "truncated_stacks", completeness->truncated_stacks);
 	document_unsigned(document, "frames", completeness->frames);
 	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
 	document_open_array(document, "lacks");

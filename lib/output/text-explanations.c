@@ -16,10 +16,10 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->notes |= report->completeness.lack_count > 0;
 }
 
-static bool any_end(const struct text_stack_marks *marks)
+static bool any_truncated(const struct text_stack_marks *marks)
 {
-	for (unsigned end = MMT_STACK_END_ENTRY + 1; end < MMT_STACK_END_KINDS; end++)
-		if (marks->ends[end])
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
+		if (marks->ends[end] && !mmt_stack_end_is_complete((enum mmt_stack_end)end))
 			return true;
 	return false;
 }
@@ -75,13 +75,14 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	const struct text_stack_marks *marks = &explanations->marks;
 
 	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->cut &&
-	    !marks->hidden && !any_end(marks))
+	    !marks->hidden && !any_truncated(marks))
 		return;
 	text_end_line(text);
 	if (explanations->reserved)
 		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
 	if (marks->doubtful)
-		put_line(text, "?: a guess: no call precedes this return address, or callers before it may be missing.");
+		put_line(text,
+			 "?: a guess: no call precedes this return address, or callers before it may be missing.");
 	if (marks->unnamed)
 		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
 			       "gives names.");

@@ -152,27 +152,44 @@ static void put_events(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+/* "; 98 truncated (90: stack dump exhausted; 8: depth limit reached)" */
+static void put_truncated(struct text *text, const struct mmt_completeness *completeness)
+{
+	const char *separator = " (";
+	char count[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "; %s truncated", mmt_format_count(completeness->truncated_stacks, count));
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++) {
+		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete((enum mmt_stack_end)end))
+			continue;
+		text_put(text, TEXT_PLAIN, separator);
+		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
+			text_format(text, TEXT_PLAIN,
+				    "%s: ", mmt_format_count(completeness->stacks_by_end[end], count));
+		text_put(text, TEXT_PLAIN, mmt_stack_end_name((enum mmt_stack_end)end));
+		separator = "; ";
+	}
+	text_put(text, TEXT_PLAIN, ")");
+}
+
 static void put_stacks(struct text *text, const struct mmt_completeness *completeness)
 {
-	uint64_t whole = completeness->stacks_by_end[MMT_STACK_END_ENTRY], sum = 0;
+	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
+	uint64_t sum = complete + doubtful + completeness->truncated_stacks;
 	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
 
-	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
-		sum += completeness->stacks_by_end[end];
 	if (!sum)
 		return;
-	if (whole == sum) {
-		text_format(text, TEXT_PLAIN, sum == 1 ? "  its %s stack whole" : "  all %s stacks whole",
+	if (complete == sum)
+		text_format(text, TEXT_PLAIN, sum == 1 ? "  %s call stack, complete" : "  all %s call stacks complete",
 			    mmt_format_count(sum, count));
-	} else {
-		text_format(text, TEXT_PLAIN, "  %s of %s %s whole", mmt_format_count(whole, count),
+	else
+		text_format(text, TEXT_PLAIN, "  %s of %s call %s complete", mmt_format_count(complete, count),
 			    mmt_format_count(sum, of), text_plural(sum, "stack", "stacks"));
-		for (unsigned end = MMT_STACK_END_ENTRY + 1; end < MMT_STACK_END_KINDS; end++)
-			if (completeness->stacks_by_end[end])
-				text_format(text, TEXT_PLAIN, "; %s: %s",
-					    mmt_format_count(completeness->stacks_by_end[end], count),
-					    mmt_stack_end_name(end));
-	}
+	if (doubtful)
+		text_format(text, TEXT_PLAIN, "; %s complete with doubtful frames", mmt_format_count(doubtful, count));
+	if (completeness->truncated_stacks)
+		put_truncated(text, completeness);
 	if (completeness->lost_stack_dumps)
 		text_format(text, TEXT_PLAIN, "; %s stack %s lost",
 			    mmt_format_count(completeness->lost_stack_dumps, count),

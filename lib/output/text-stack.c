@@ -206,7 +206,7 @@ static void put_end(struct text *text, const struct mmt_group *group, unsigned i
 	const char *why = mmt_stack_end_name(group->stack_end);
 
 	text_pad_to(text, indent);
-	if (group->stack_end == MMT_STACK_END_COROUTINE)
+	if (mmt_stack_end_is_complete(group->stack_end))
 		text_format(text, TEXT_FAINT, "(%s)", why);
 	else
 		text_format(text, TEXT_BAD,

@@ -6,6 +6,9 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 attach_case commit-before
 expect_check 0
+# A call that only made memory accessible has a stack as well: five by five, and one again.
+expect_json '.completeness | .complete_stacks + .doubtful_stacks + .truncated_stacks == (.stacks_by_end | add)'
+expect_json '(.completeness.stacks_by_end | add) == ([.groups[].allocated_count] | add) + 11'
 # What made it accessible points to what reserved it, where that is known.
 expect_json '(.groups[] | select(any(.frames[]; .function == "reserve_area")) | .id) as $reserved |
 	[.groups[] | select(any(.frames[]; .function == "commit_piece") and .committed_bytes > 0)] | length == 1 and .[0].reserved_by == $reserved'

@@ -66,6 +66,9 @@ START_TEST(report_fields)
 	ck_assert(json_is_null(json_object_get(root, "start_realtime_ns")));
 	ck_assert_int_eq(number(json_object_get(root, "events"), "mmap"), 1333);
 	ck_assert_int_eq(number(json_object_get(json_object_get(root, "completeness"), "stacks_by_end"), "entry"), 256);
+	ck_assert_int_eq(number(json_object_get(root, "completeness"), "complete_stacks"), 256);
+	ck_assert_int_eq(number(json_object_get(root, "completeness"), "doubtful_stacks"), 0);
+	ck_assert_int_eq(number(json_object_get(root, "completeness"), "truncated_stacks"), 2);
 	process = json_array_get(json_object_get(root, "processes"), 0);
 	ck_assert_int_eq(number(process, "wrong_bytes"), 0);
 	ck_assert(json_is_null(json_object_get(process, "parent_pid")));

@@ -618,6 +618,8 @@ START_TEST(late_commits_have_their_stacks)
 		else
 			ck_assert_uint_eq(group->committed_bytes, half + 4096);
 	}
+	/* Each call has one, those that reserved the memory too. */
+	ck_assert_uint_eq(report->completeness.truncated_stacks, 2 + 2 + COMMITTED_PAGES);
 	mmt_report_destroy(report);
 }
 END_TEST

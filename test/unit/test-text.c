@@ -31,7 +31,7 @@ START_TEST(first_screen)
 
 	ASSERT_HAS(text, "mmtrace.data: MyConsoleApp (pid 3074), 62.1 s\n");
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
-	ASSERT_HAS(text, "256 of 258 stacks whole; 2: no unwind data\n");
+	ASSERT_HAS(text, "256 of 258 call stacks complete; 2 truncated (no unwind data)\n");
 	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, 0 bytes off\n");
 	ASSERT_HAS(text,
 		   " 1   1.00 GiB   100.0 %   256 x 4.00 MiB   0 of 256 freed   resident 1.00 GiB   ▁▁▁▁▁▁▁▅▁▁▁▁▁▁▁█   "
@@ -326,7 +326,7 @@ START_TEST(checks_of_many_processes)
 			 "  checked against the kernel's final maps: 3 processes, 300 mappings, 0 bytes off, 8.00 KiB "
 			 "undecided (calls in flight)\n"
 			 "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
-	stacks = strstr(text, "stacks whole");
+	stacks = strstr(text, "call stacks complete");
 	sums = strstr(text, "unfreed in this recording");
 	ck_assert(stacks && sums);
 	for (char *byte = stacks; byte < sums; byte++)
@@ -334,6 +334,40 @@ START_TEST(checks_of_many_processes)
 	ck_assert_uint_eq(lines, 8);
 	free(text);
 	free(processes);
+}
+END_TEST
+
+static char *render_stacks(const struct mmt_completeness *completeness)
+{
+	struct mmt_report report = sample_report();
+
+	report.completeness = *completeness;
+	return render(&report, &(struct mmt_text_options){0});
+}
+
+START_TEST(stacks_are_complete_doubtful_or_truncated)
+{
+	char *text = render_stacks(&(struct mmt_completeness){.complete_stacks = 1});
+
+	ASSERT_HAS(text, "\n  1 call stack, complete\n");
+	free(text);
+	text = render_stacks(&(struct mmt_completeness){
+	    .complete_stacks = 7, .stacks_by_end = {[MMT_STACK_END_ENTRY] = 4, [MMT_STACK_END_COROUTINE] = 3}});
+	ASSERT_HAS(text, "\n  all 7 call stacks complete\n");
+	free(text);
+	text = render_stacks(&(struct mmt_completeness){.doubtful_stacks = 1});
+	ASSERT_HAS(text, "\n  0 of 1 call stack complete; 1 complete with doubtful frames\n");
+	free(text);
+	text = render_stacks(&(struct mmt_completeness){
+	    .complete_stacks = 1000,
+	    .doubtful_stacks = 20,
+	    .truncated_stacks = 5,
+	    .stacks_by_end = {
+		[MMT_STACK_END_ENTRY] = 1020, [MMT_STACK_END_DUMP_EXHAUSTED] = 3, [MMT_STACK_END_CALLCHAIN] = 2}});
+	ASSERT_HAS(text,
+		   "\n  1,000 of 1,025 call stacks complete; 20 complete with doubtful frames; 5 truncated (3: stack "
+		   "dump exhausted; 2: end of the frame-pointer chain)\n");
+	free(text);
 }
 END_TEST
 
@@ -699,6 +733,7 @@ int main(void)
 	tcase_add_test(cases, what_was_asked_for);
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
+	tcase_add_test(cases, stacks_are_complete_doubtful_or_truncated);
 	tcase_add_test(cases, parts_given_back);
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
