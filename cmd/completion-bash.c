@@ -49,21 +49,20 @@ static const char functions[] =
     "_mmtrace()\n"
     "{\n";
 
-static const char body[] =
-    "	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-    "\n"
-    "	COMPREPLY=()\n"
-    "	if ((COMP_CWORD == 1)); then\n"
-    "		_mmtrace_words \"$commands --help --version\"\n"
-    "		return\n"
-    "	fi\n"
-    "	# The words of --option=value are --option, = and value.\n"
-    "	if [[ $previous == = ]]; then\n"
-    "		previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-    "	elif [[ $current == = ]]; then\n"
-    "		current=\n"
-    "	fi\n"
-    "	case ${COMP_WORDS[1]} in\n";
+static const char body[] = "	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+			   "\n"
+			   "	COMPREPLY=()\n"
+			   "	if ((COMP_CWORD == 1)); then\n"
+			   "		_mmtrace_words \"$commands --help --version\"\n"
+			   "		return\n"
+			   "	fi\n"
+			   "	# The words of --option=value are --option, = and value.\n"
+			   "	if [[ $previous == = ]]; then\n"
+			   "		previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+			   "	elif [[ $current == = ]]; then\n"
+			   "		current=\n"
+			   "	fi\n"
+			   "	case ${COMP_WORDS[1]} in\n";
 
 static const char ending[] = "	esac\n"
 			     "}\n"

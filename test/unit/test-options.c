@@ -8,6 +8,7 @@
 #include "../../cmd/options-help.c"
 #include "../../cmd/options.c"
 #include "../../cmd/values.c"
+#include "support/no-completion.h"
 #include "support/run-suite.h"
 
 static const char *const usage[] = {"[OPTIONS] FILE", NULL};

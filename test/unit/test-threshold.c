@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "support/no-completion.h"
 #include "support/run-suite.h"
 #include "support/sample-report.h"
 

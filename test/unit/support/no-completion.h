@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For tests that compile cmd/options.c in: completion needs every command, and lint-completion tests it with all of them. */
+#ifndef SUPPORT_NO_COMPLETION_H
+#define SUPPORT_NO_COMPLETION_H
+
+#include <stdlib.h>
+
+#include "../../../cmd/completion.h"
+
+int completion_print_command(const struct command *command, const struct option_entry *table, const char *shell)
+{
+	(void)command, (void)table, (void)shell;
+	return EXIT_FAILURE;
+}
+
+#endif
