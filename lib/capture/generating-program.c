@@ -9,6 +9,7 @@
 #include "capture/clock.h"
 #include "capture/known-processes.h"
 #include "capture/mapping-query.h"
+#include "capture/mapping-scan.h"
 #include "capture/proc.h"
 
 void generating_program_init(struct generating_program *program, pid_t pid)
@@ -37,6 +38,7 @@ void generating_program_close(struct generating_program *program)
 	if (program->pagemap.fd >= 0)
 		residency_close(&program->pagemap);
 	program->memory = program->maps = -1;
+	mapping_scan_end(&program->scan);
 }
 
 /* *short_ret: there are too few descriptors for it. */
@@ -69,27 +71,44 @@ void generating_program_open(struct generating_program *program, bool at_end)
 		generating_program_close(program);
 }
 
+/* What is at `address`: Linux before 6.11 tells only by its list of all mappings. *time_ns: what was noted before it is
+ * judged by the answer. False: out of memory. */
+static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
+		uint64_t *end_ret, uint64_t *time_ns)
+{
+	*kind_ret = mapping_query(program->maps, address, end_ret);
+	if (*kind_ret != MAPPED_UNTOLD)
+		return true;
+	if (!program->scan.text && !mapping_scan_begin(&program->scan, program->maps))
+		return false;
+	*kind_ret = mapping_scan_query(&program->scan, program->maps, address, lines_left, end_ret);
+	*time_ns = program->scan.begin_ns;
+	return true;
+}
+
 /* False: out of memory. */
 static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 {
 	const struct code_range *range = NULL;
-	size_t before = program->ranges.count;
+	size_t before = program->ranges.count, lines_left = TIDY_STEP_LINES;
 
 	if (!program->tidy_position) {
 		program->tidied = 0;
 		program->tidied_in_vain = false;
 	}
 	for (size_t i = 0; program->maps >= 0 && i < TIDY_STEP_RANGES; i++) {
-		uint64_t start = program->tidy_position, end;
+		uint64_t start = program->tidy_position, end, time_ns = now_ns;
 		enum mapped_kind kind;
 
 		range = code_ranges_from(&program->ranges, start);
 		if (!range)
 			break;
 		start = range->start > start ? range->start : start;
-		kind = mapping_query(program->maps, start, &end);
-		if (kind != MAPPED_CODE && kind != MAPPED_UNTOLD &&
-		    !code_ranges_remove(&program->ranges, start, end, now_ns))
+		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
+			return false;
+		if (kind == MAPPED_UNTOLD)
+			break; /* that is for the next step */
+		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
 			return false;
 		program->tidy_position = end;
 	}
@@ -98,6 +117,7 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 	if (range)
 		return true;
 	/* Where it was worth the time it is done again as soon as there is need. */
+	mapping_scan_end(&program->scan);
 	program->tidy_position = 0;
 	program->tidied_in_vain = program->tidied < TIDY_WORTH_RANGES;
 	if (program->ranges.count >= TIDY_FROM)

@@ -9,10 +9,12 @@
 
 #include "capture/code-pages.h"
 #include "capture/code-ranges.h"
+#include "capture/mapping-scan.h"
 #include "capture/residency.h"
 
 #define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges it begins to look for room */
 #define TIDY_STEP_RANGES 256		    /* it looks at in one step: the rings fill meanwhile */
+#define TIDY_STEP_LINES 1024		    /* of maps that it reads, where that is the only way */
 #define TIDY_WORTH_RANGES 2048		    /* where fewer are gone of all, looking at once again is in vain */
 #define TIDY_STEP_NS 1000000ULL		    /* from one step to the next, at least, while there is room */
 #define TIDY_INTERVAL_NS 1000000000ULL	    /* after all were looked at and there is no more room than before */
@@ -31,11 +33,12 @@ struct generating_program {
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
-	uint64_t position;	/* up to where they were read last */
-	uint64_t tidy_ns;	/* its ranges are not looked through before, to find room for others */
-	uint64_t tidy_position; /* up to where they were, this time */
-	size_t tidied;		/* so many were not there any more, this time */
-	bool tidied_in_vain;	/* they were all looked at, and that was hardly any */
+	uint64_t position;	  /* up to where they were read last */
+	uint64_t tidy_ns;	  /* its ranges are not looked through before, to find room for others */
+	uint64_t tidy_position;	  /* up to where they were, this time */
+	struct mapping_scan scan; /* and by what, where the kernel cannot be asked */
+	size_t tidied;		  /* so many were not there any more, this time */
+	bool tidied_in_vain;	  /* they were all looked at, and that was hardly any */
 };
 
 void generating_program_init(struct generating_program *program, pid_t pid);
