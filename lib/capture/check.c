@@ -101,11 +101,13 @@ static int64_t read_paranoid(void)
 static void check_kernel(struct check *check)
 {
 	struct utsname kernel = {0};
+	unsigned major = 0, minor = 0;
 	bool new_enough;
 
 	uname(&kernel);
-	new_enough = strtoul(kernel.release, NULL, 10) >= 6;
-	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.0 or later",
+	(void)sscanf(kernel.release, "%4u.%4u", &major, &minor);
+	new_enough = major > 6 || (major == 6 && minor >= 1);
+	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
 	    "Linux %s on %s", kernel.release, kernel.machine);
 	add(check, architecture_host() ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "processor",
 	    "record on a machine of a known architecture",

@@ -84,7 +84,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 		if (errno_value == EINVAL)
 			return error_create(
 			    MMT_ERROR_UNSUPPORTED,
-			    "cannot open a perf event: the kernel does not know what is asked for; Linux 6.0 "
+			    "cannot open a perf event: the kernel does not know what is asked for; Linux 6.1 "
 			    "or later is needed");
 		return error_system(errno_value,
 				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
