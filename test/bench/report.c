@@ -48,15 +48,9 @@ static void print_step(const char *name, double used)
 	before = used;
 }
 
-/* The linker puts these two in place of the library's, see CMakeLists.txt. */
-struct mmt_error *__real_code_view_unwind(struct code_view *view, const struct process *process,
-					  const struct event_stack *stack, uint32_t *stack_ret);
-struct mmt_error *__wrap_code_view_unwind(struct code_view *view, const struct process *process,
-					  const struct event_stack *stack, uint32_t *stack_ret);
-struct mmt_error *__real_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret);
-struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret);
+/* The linker puts these two in place of the library's, see CMakeLists.txt; the types are the library's. */
+__typeof__(code_view_unwind) __real_code_view_unwind, __wrap_code_view_unwind;
+__typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
 
 struct mmt_error *__wrap_code_view_unwind(struct code_view *view, const struct process *process,
 					  const struct event_stack *stack, uint32_t *stack_ret)
@@ -66,10 +60,10 @@ struct mmt_error *__wrap_code_view_unwind(struct code_view *view, const struct p
 }
 
 struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 const struct mmt_frame **frames_ret, size_t *count_ret)
+					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret)
 {
 	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-	struct mmt_error *error = __real_code_view_names(view, frame, arena, frames_ret, count_ret);
+	struct mmt_error *error = __real_code_view_names(view, frame, arena, scratch, frames_ret, count_ret);
 
 	naming += seconds(CLOCK_THREAD_CPUTIME_ID) - start;
 	return error;

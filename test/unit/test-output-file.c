@@ -22,12 +22,9 @@ static bool no_nameless_files, no_proc;
 static unsigned renamings, signal_at, failure_at; /* counted from 1; 0: none */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_access(const char *path, int mode);
-int __wrap_rename(const char *from, const char *to);
-int __real_open(const char *path, int flags, ...);
-int __real_access(const char *path, int mode);
-int __real_rename(const char *from, const char *to);
+__typeof__(open) __real_open, __wrap_open;
+__typeof__(access) __real_access, __wrap_access;
+__typeof__(rename) __real_rename, __wrap_rename;
 
 int __wrap_open(const char *path, int flags, ...)
 {

@@ -18,21 +18,11 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define GENERATED 0x900000ull /* code without a name */
 #define GENERATED_FROM 15     /* of the shared callers: far from the call */
 
-/* The linker puts it before the library's own. */
-uint32_t __real_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
-uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
-
-/* The same. */
-struct mmt_error *__real_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret);
-struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret);
-
-/* And these. */
-size_t __real_origin_find(const struct mmt_frame *const *frames, size_t frame_count);
-size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count);
-bool __real_origin_is_c_library(const struct mmt_frame *frame);
-bool __wrap_origin_is_c_library(const struct mmt_frame *frame);
+/* The linker puts these before the library's own, whose types they have. */
+__typeof__(names_frame) __real_names_frame, __wrap_names_frame;
+__typeof__(code_view_names) __real_code_view_names, __wrap_code_view_names;
+__typeof__(origin_find) __real_origin_find, __wrap_origin_find;
+__typeof__(origin_is_c_library) __real_origin_is_c_library, __wrap_origin_is_c_library;
 
 static uint64_t frames_named, names_asked, names_transient, looks;
 

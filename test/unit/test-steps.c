@@ -19,13 +19,9 @@ enum { FIRST = 100, SECOND = 200 };
 #define MEBIBYTE (1ull << 20)
 #define ADDRESS 0x10000000000ull
 
-/* The linker puts these before the library's own. */
-struct mmt_error *__real_records_next(struct records *records, struct record *record_ret, bool *end_ret,
-				      struct mmt_error **damage_ret);
-struct mmt_error *__wrap_records_next(struct records *records, struct record *record_ret, bool *end_ret,
-				      struct mmt_error **damage_ret);
-const struct space_interval *__real_space_next(const struct space *space, uint64_t address);
-const struct space_interval *__wrap_space_next(const struct space *space, uint64_t address);
+/* The linker puts these before the library's own, whose types they have. */
+__typeof__(records_next) __real_records_next, __wrap_records_next;
+__typeof__(space_next) __real_space_next, __wrap_space_next;
 
 static _Atomic uint64_t records_read, intervals_seen;
 
