@@ -75,23 +75,39 @@ static const char *process_name(const struct mmt_process *process)
 	return process->name ? process->name : "";
 }
 
+/* Where more of what the kernel's maps list is undecided the check says nothing. */
+#define UNDECIDED_SHARE 10
+
+static bool is_checked(const struct mmt_process *process)
+{
+	return process->checked && process->undecided_bytes <= process->compared_bytes / UNDECIDED_SHARE;
+}
+
 /* Processes that ended by themselves may have no map; where others were checked, most of them are short-lived children.
  */
 static bool is_worth_a_word(const struct mmt_process *process, bool any_checked)
 {
-	return !process->checked && (!process->ended || !any_checked);
+	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
 }
 
 static void say_unchecked(const struct command *command, const struct mmt_process *process)
 {
-	message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s", process->pid, process_name(process),
-		process->ended ? "it ended before its maps could be read" : "no final map of the kernel");
+	char undecided[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
+
+	if (process->checked)
+		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s of %s are undecided",
+			process->pid, process_name(process), mmt_format_bytes(process->undecided_bytes, undecided),
+			mmt_format_bytes(process->compared_bytes, compared));
+	else
+		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s", process->pid,
+			process_name(process),
+			process->ended ? "it ended before its maps could be read" : "no final map of the kernel");
 }
 
 static bool is_any_checked(const struct mmt_report *report)
 {
 	for (size_t i = 0; i < report->process_count; i++)
-		if (report->processes[i].checked)
+		if (is_checked(&report->processes[i]))
 			return true;
 	return false;
 }
@@ -140,7 +156,7 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
 	bool any_checked = is_any_checked(report);
-	size_t unchecked = 0, alive = 0, wrong = 0;
+	size_t unchecked = 0, undecided = 0, alive = 0, wrong = 0;
 
 	if (!report->process_count) {
 		message(command, "--check: the recording names no process");
@@ -153,19 +169,20 @@ static int check_report(const struct command *command, const struct mmt_report *
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (process->checked) {
-			if ((process->wrong_bytes || process->repaired_bytes) && ++wrong <= CHECK_LINES)
+		if (process->checked && (process->wrong_bytes || process->repaired_bytes)) {
+			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
 		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {
 			say_unchecked(command, process);
 		}
+		undecided += process->checked && !is_checked(process);
 		alive += !process->ended;
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
 	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
-	return alive && !any_checked ? EXIT_UNUSABLE : EXIT_OK;
+	return undecided || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
 }
 
 static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,

@@ -219,6 +219,8 @@ struct mmt_process {
 };
 
 /* What a recording cannot say, for the first screen of a report. */
+	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and told by no later ones */
+	uint64_t compared_bytes;        /* listed by the maps that were compared with */
 struct mmt_completeness {
 	bool incomplete;          /* the recorder did not finish (killed, file cut short) */
 	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are missing:

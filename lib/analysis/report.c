@@ -126,6 +126,8 @@ static void describe_check(const struct report *report, const struct process *pr
 	described->checked_mappings = check.mappings;
 	described->wrong_bytes = check.wrong_bytes;
 	described->undecided_bytes = check.undecided_bytes;
+	described->unread_bytes = check.unread_bytes;
+	described->compared_bytes = check.compared_bytes;
 }
 
 static struct mmt_error *describe_process(struct report *report, const struct process *process,

@@ -21,7 +21,10 @@
 #include "capture/tracefs.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
-#define FIRST_LINES_MAX 2000000 /* of all first snapshots together, but for those of processes asked for */
+#define FIRST_READINGS_MAX 8		/* of the maps of a process that moves mappings all the time */
+#define FIRST_READINGS_NS 1000000000ULL /* ... and for so long */
+#define MOVING_PROCESSES_MAX 64		/* ... where they are few */
+#define FIRST_LINES_MAX 2000000		/* of all first snapshots together, but for those of processes asked for */
 
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
@@ -248,6 +251,28 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 }
 
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
+/*
+ * What moved from where the first reading had not been to where it had is known from a second one, unless it moved once
+ * more: until nothing moves meanwhile. Each reading finds less of it.
+ */
+static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
+{
+	uint64_t end_ns = clock_now_ns() + FIRST_READINGS_NS;
+	struct mmt_error *error = NULL;
+	bool moving = true;
+
+	for (int reading = 1; !error && moving && reading < FIRST_READINGS_MAX; reading++) {
+		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
+
+		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
+		if (!error)
+			error = drain_rings(recorder);
+		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
+			 recorder->processes.items.count <= MOVING_PROCESSES_MAX;
+	}
+	return error;
+}
+
 {
 	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
@@ -259,10 +284,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct k
 	error = snapshot_name_threads(recorder, pid);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);
-	/* What moved from where the first reading had not been to where it had: known from a second one. */
-	if (!error && kind == SNAPSHOT_START)
-		error = snapshot_take(recorder, pid, kind, NULL);
-	return error;
+	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
 }
 
 /* Of everybody there may be too much. */

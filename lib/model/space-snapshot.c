@@ -243,6 +243,13 @@ static bool stack_growth(const struct space *space, const struct stretch *stretc
 	       agrees(above, stretch);
 }
 
+/* No reading has told what these are. */
+static void leave_undecided(struct space *space, uint64_t bytes)
+{
+	space->snapshot.check.undecided_bytes += bytes;
+	space->snapshot.check.unread_bytes += bytes;
+}
+
 /* [start, end) is free in the model. */
 static bool check_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
@@ -259,7 +266,7 @@ static bool check_missing(struct space *space, const struct stretch *stretch, ui
 
 		if (!differ(space, stretch, position, from, true) || !differ(space, stretch, from, to, false))
 			return false;
-		space->snapshot.check.undecided_bytes += to - from;
+		leave_undecided(space, to - from);
 		position = to;
 	}
 	return differ(space, stretch, position, end, true);
@@ -270,7 +277,7 @@ static bool check_held(struct space *space, const struct stretch *stretch, const
 		       uint64_t start, uint64_t end)
 {
 	if (interval->attributes.unknown && stretch->attributes)
-		space->snapshot.check.undecided_bytes += end - start;
+		leave_undecided(space, end - start);
 	else if (!agrees(interval, stretch))
 		return differ(space, stretch, start, end, true);
 	if (interval->attributes.unknown || interval->attributes.inode == SPACE_INODE_UNKNOWN)
@@ -365,6 +372,7 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	line.attributes = &told;
 	snapshot->line_time_ns = time_ns;
 	snapshot->check.mappings++;
+	snapshot->check.compared_bytes += end - line.start;
 	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
 		return &error_no_memory;
 	snapshot->position = end;

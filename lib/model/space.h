@@ -143,6 +143,8 @@ struct space_check {
 	uint64_t wrong_bytes;	  /* pages that differ in presence, protection, shared, device, inode or file offset */
 	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already
 				     be in them */
+	uint64_t unread_bytes;	  /* of these: no reading has told them since the first, in which they were moved */
+	uint64_t compared_bytes;  /* the kernel's maps list so much */
 	uint64_t time_ns;	  /* when its last line was read */
 	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
 	bool earlier_program;	  /* exec has followed: these were the maps of the program before it */

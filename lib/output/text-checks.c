@@ -11,6 +11,7 @@ static void add_process(struct check_sum *sum, const struct mmt_process *process
 	sum->mappings += process->checked ? process->checked_mappings : 0;
 	sum->wrong_bytes += process->checked ? process->wrong_bytes : 0;
 	sum->undecided_bytes += process->undecided_bytes;
+	sum->unread_bytes += process->unread_bytes;
 	sum->unknown_bytes += process->unknown_bytes;
 }
 
@@ -143,13 +144,18 @@ static void put_off(struct text *text, uint64_t wrong_bytes)
 		text_put(text, TEXT_GOOD, "0 bytes off");
 }
 
-static void put_unsure(struct text *text, uint64_t undecided_bytes, uint64_t unknown_bytes)
+/* In which reading of the kernel's maps the doubt arose: the last one, or the first. */
+static void put_unsure(struct text *text, const struct check_sum *sum)
 {
+	uint64_t in_flight_bytes = sum->undecided_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
 	char bytes[MMT_SIZE_TEXT];
 
-	if (undecided_bytes)
+	if (in_flight_bytes)
 		text_format(text, TEXT_PLAIN, ", %s undecided (calls in flight)",
-			    mmt_format_bytes(undecided_bytes, bytes));
+			    mmt_format_bytes(in_flight_bytes, bytes));
+	if (sum->unread_bytes)
+		text_format(text, TEXT_PLAIN, ", %s undecided (moved while the first maps were read)",
+			    mmt_format_bytes(sum->unread_bytes, bytes));
 	if (unknown_bytes)
 		text_format(text, TEXT_PLAIN, ", %s never seen in a map", mmt_format_bytes(unknown_bytes, bytes));
 }
@@ -160,10 +166,13 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	uint64_t rest_bytes = wrong->wrong_bytes;
 
 	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
+		struct check_sum sum = {0};
+
+		add_process(&sum, process);
 		put_label_of(text, report, process);
 		put_mappings(text, process->checked_mappings);
 		put_off(text, process->wrong_bytes);
-		put_unsure(text, process->undecided_bytes, process->unknown_bytes);
+		put_unsure(text, &sum);
 		if (report->process_count > 1) {
 			text_put(text, TEXT_PLAIN, ": ");
 			text_put_process(text, process);
@@ -185,7 +194,7 @@ static void put_sum(struct text *text, const struct mmt_report *report, const st
 		put_processes(text, sum->processes, ", ");
 	put_mappings(text, sum->mappings);
 	put_off(text, sum->wrong_bytes);
-	put_unsure(text, sum->undecided_bytes, sum->unknown_bytes);
+	put_unsure(text, sum);
 }
 
 /* One line for all that were not checked, or none. */
@@ -193,7 +202,7 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 {
 	const char *why = report->completeness.incomplete ? "the recorder did not finish"
 							  : "the recording holds no map of the kernel to compare with";
-	uint64_t unknown_bytes = checks->ended.unknown_bytes + checks->missing.unknown_bytes;
+	const struct check_sum unknown = {.unknown_bytes = checks->ended.unknown_bytes + checks->missing.unknown_bytes};
 
 	if (!checks->ended.processes && !checks->missing.processes)
 		return;
@@ -220,7 +229,7 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 			text_put(text, TEXT_PLAIN, why);
 		}
 	}
-	put_unsure(text, 0, unknown_bytes);
+	put_unsure(text, &unknown);
 	text_end_line(text);
 }
 

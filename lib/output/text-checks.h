@@ -7,7 +7,7 @@
 
 struct check_sum {
 	uint64_t processes, mappings;
-	uint64_t wrong_bytes, undecided_bytes, unknown_bytes;
+	uint64_t wrong_bytes, undecided_bytes, unread_bytes, unknown_bytes;
 };
 
 struct checks {

@@ -113,6 +113,25 @@ START_TEST(moved_from_unread_to_read_stays_unknown_until_told)
 END_TEST
 
 /* Its target was read before it moved, its source after; it returns after both. */
+/* A check says which doubts are of the first reading, and which of its own. */
+START_TEST(doubts_of_the_first_and_of_the_last_reading)
+{
+	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_line(&driver, 30, 1, anonymous);
+	driver_remap(&driver, 40, 4, 4, MREMAP_MAYMOVE, 20);
+	end();
+	begin(SPACE_SNAPSHOT_CHECK, 0);
+	driver_line(&driver, 20, 4, anonymous);
+	driver_line(&driver, 30, 3, anonymous);
+	end();
+	driver_map(&driver, 31, 2, RW, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 6 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unread_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).compared_bytes, 7 * PAGE);
+}
+END_TEST
+
 START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 {
 	driver_map(&driver, 40, 4, RW, 0);
@@ -516,6 +535,7 @@ int main(void)
 	tcase_add_test(attached, call_later_than_its_line_wins);
 	tcase_add_test(attached, line_later_than_a_call_wins_when_no_call_settles_it);
 	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_told);
+	tcase_add_test(attached, doubts_of_the_first_and_of_the_last_reading);
 	tcase_add_test(known, move_in_flight_from_read_to_unread_in_a_known_space);
 	tcase_add_test(known, move_in_flight_of_what_was_there_before);
 	tcase_add_test(attached, moved_from_where_the_line_shows_the_next_mapping);

@@ -315,7 +315,8 @@ START_TEST(checks_of_many_processes)
 		processes[i].checked_mappings = 100;
 		processes[i].wrong_bytes = i < 5 ? 4096 * (uint64_t)(1 + i) : 0;
 	}
-	processes[7].undecided_bytes = 8192;
+	processes[7].undecided_bytes = 12288;
+	processes[7].unread_bytes = 4096;
 	report.processes = processes;
 	report.process_count = PROCESSES;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -324,7 +325,7 @@ START_TEST(checks_of_many_processes)
 			 "  checked against the kernel's final maps: 100 mappings, 12.00 KiB off: forks (pid 3)\n"
 			 "  checked against the kernel's final maps: 2 processes more, 12.00 KiB off\n"
 			 "  checked against the kernel's final maps: 3 processes, 300 mappings, 0 bytes off, 8.00 KiB "
-			 "undecided (calls in flight)\n"
+			 "undecided (calls in flight), 4.00 KiB undecided (moved while the first maps were read)\n"
 			 "  not checked against the kernel's final maps: 19,995 processes that ended by themselves\n");
 	stacks = strstr(text, "call stacks complete");
 	sums = strstr(text, "unfreed in this recording");
