@@ -210,6 +210,7 @@ struct mmt_process {
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
 	uint64_t checked_ns;            /* when these were read */
+	uint64_t kernel_bytes;          /* mapped by the kernel itself: programs that were executed, stacks that grew, vdso */
 	uint64_t check_age_ns;          /* how long what was checked went on: to its end, its exec, or the recording's end */
 	bool checked_before_exec;       /* the maps are those of the program before its last exec */
 	uint64_t checked_mappings;
@@ -324,6 +325,7 @@ struct mmt_report {
 	uint64_t younger_bytes; /* mapped in [births_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
+	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
 	uint64_t peak_bytes, peak_ns;
 	uint64_t every_ns;              /* as asked for */
 	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */

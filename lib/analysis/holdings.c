@@ -72,6 +72,8 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 		return;
 	if (interval->birth == BIRTH_BEFORE)
 		held->inherited += bytes;
+	else if (interval->birth == BIRTH_KERNEL)
+		held->kernel += bytes;
 	else if (birth && birth->side == LEDGER_BEFORE)
 		held->older += bytes;
 	else if (birth && birth->side == LEDGER_YOUNGER)

@@ -147,11 +147,13 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .committed_bytes = now->committed + ended->committed,
 	    .reserved_bytes = now->reserved + ended->reserved,
 	    .before_bytes = now->inherited + now->older + ended->inherited + ended->older,
+	    .kernel_bytes = now->kernel + ended->kernel,
 	};
 	if (!described->name)
 		return &error_no_memory;
 	report->result.ended_bytes += ended->unfreed;
 	report->result.before_bytes += now->older;
+	report->result.kernel_bytes += now->kernel;
 	/* What a child inherited is its parent's, where the report is about that one too. */
 	if (!process->parent_pid || !rows_selects_pid(&report->rows, process->parent_pid))
 		report->result.before_bytes += now->inherited;

@@ -106,6 +106,26 @@ static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* The kernel's until the call that made it returns: from then on it is that call's. */
+static bool give_ring(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
+		struct space_interval piece = node->interval;
+
+		position = piece.end;
+		if (!piece.attributes.ring || piece.birth != BIRTH_KERNEL || piece.start < start || piece.end > end)
+			continue;
+		if (!space_edit_release(space, piece.start, piece.end, NULL))
+			return false;
+		piece.birth = call->birth;
+		if (!space_edit_bear(space, &piece))
+			return false;
+	}
+	return true;
+}
+
 /* One that fails has made a ring all the same, and unmapped it again: where the system has too many contexts. */
 bool space_rings_setup(struct space *space, const struct space_call *call)
 {
@@ -117,7 +137,7 @@ bool space_rings_setup(struct space *space, const struct space_call *call)
 			continue;
 		ring->settled = true;
 		if (!space_calls_failed(call))
-			return true;
+			return call->birth < BIRTH_FIRST || give_ring(space, call, start, end);
 		remove_ring(space, ring);
 		return space_guards_release(space, call, start, end);
 	}

@@ -20,7 +20,7 @@
 /* Births that are no call's. */
 enum {
 	BIRTH_BEFORE = 0,  /* mapped before the recording began, or inherited by fork */
-	BIRTH_KERNEL = 1,  /* made by the kernel itself: exec, vdso, stack growth, aio ring */
+	BIRTH_KERNEL = 1,  /* made by the kernel itself: exec, vdso, stack growth */
 	BIRTH_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
 	BIRTH_FIRST = 3,   /* the caller's own count from here */
 };

@@ -77,6 +77,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
 	document_unsigned(document, "resident_bytes", process->resident_bytes);
 	document_unsigned(document, "before_bytes", process->before_bytes);
+	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
 	document_unsigned(document, "repaired_bytes", process->repaired_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
@@ -300,6 +301,7 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "resident_bytes", report->resident_bytes);
 	document_unsigned(document, "ended_bytes", report->ended_bytes);
 	document_unsigned(document, "before_bytes", report->before_bytes);
+	document_unsigned(document, "kernel_bytes", report->kernel_bytes);
 	document_unsigned(document, "younger_bytes", report->younger_bytes);
 	document_unsigned(document, "committed_before_bytes", report->committed_before_bytes);
 	document_unsigned(document, "peak_bytes", report->peak_bytes);

@@ -76,6 +76,11 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 	put_sum(text, "mapped before it began", report->before_bytes);
 	text_end_line(text);
+	if (report->kernel_bytes) {
+		put_sum(text, "mapped by the kernel", report->kernel_bytes);
+		text_part(text, TEXT_PLAIN, "programs, stacks that grew");
+		text_end_line(text);
+	}
 	put_resident(text, report);
 	if (report->younger_bytes) {
 		put_sum(text, "too young to count", report->younger_bytes);

@@ -14,7 +14,7 @@ static const struct call_description descriptions[CALL_KINDS] = {
     [CALL_SHMAT] = {.name = "shmat", .creates = true, .arguments = 3, .rare = true},
     [CALL_SHMDT] = {.name = "shmdt", .arguments = 1, .rare = true},
     [CALL_REMAP_FILE_PAGES] = {.name = "remap_file_pages", .creates = true, .arguments = 5, .rare = true},
-    [CALL_IO_SETUP] = {.name = "io_setup", .arguments = 2, .rare = true},
+    [CALL_IO_SETUP] = {.name = "io_setup", .creates = true, .arguments = 2, .rare = true},
     [CALL_IO_DESTROY] = {.name = "io_destroy", .arguments = 1, .rare = true},
     [CALL_MSEAL] = {.name = "mseal", .arguments = 3, .rare = true},
     [CALL_MADVISE] = {.name = "madvise", .arguments = 3, .rare = true, .at_entry = true},

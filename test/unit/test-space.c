@@ -533,10 +533,10 @@ START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 	make_ring(8, 1, 8);
 	driver.thread = 1;
 	driver_call(&driver, SPACE_IO_SETUP, -EAGAIN, 100, 0, 0, 0, 0, 0);
-	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 k");
+	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
 	/* Refused before any ring was made. */
 	driver_call(&driver, SPACE_IO_SETUP, -EINVAL, 0, 0, 0, 0, 0, 0);
-	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 k");
+	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
 }
 END_TEST
