@@ -301,6 +301,52 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 			 count - PROGRAMS_NAMED);
 }
 
+/* Of processes whose kernel's maps were compared. */
+static bool is_any_wrong(const struct replay *replay, const struct mmt_completeness *completeness)
+{
+	if (completeness->repaired_bytes)
+		return true;
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (holdings_of(replay, process).facts.check.wrong_bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Calls that the kernel has not made as they look. */
+static void find_faked_calls(const struct replay *replay, const struct mmt_completeness *completeness,
+			     struct lacks *lacks)
+{
+	bool lossy = completeness->lost_events || completeness->damaged || completeness->missed_threads ||
+		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
+
+	if (replay->faked_calls)
+		add_lack(lacks,
+			 "%" PRIu64 " %s returned 0, which the kernel never does: a seccomp filter or a tracer answers "
+			 "calls in its place. They mapped nothing and are left out; other calls that were answered so "
+			 "cannot be recognised",
+			 replay->faked_calls,
+			 replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
+	else if (replay->metadata->ours && !lossy && is_any_wrong(replay, completeness))
+		add_lack(lacks,
+			 "the figures differ from the kernel's maps although no event was lost: a seccomp filter "
+			 "that answers calls in the kernel's place makes them look as if they were made, and "
+			 "32-bit calls (int 0x80) of a 64-bit program are not recorded");
+}
+
+static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
+		sum = saturating_add(
+		    sum, wide_sum_get(&replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX), MMT_BYTES_MAX);
+	if (sum == MMT_BYTES_MAX)
+		add_lack(lacks, "16 EiB or more were mapped in all: sums that are so large are not exact");
+}
+
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
 				 struct mmt_completeness *completeness)
 {
@@ -320,6 +366,8 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	if (replay->calls_without_entry)
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			 replay->calls_without_entry);
+	find_faked_calls(replay, completeness, &lacks);
+	find_huge_sums(replay, &lacks);
 	find_unwatched_programs(replay, completeness, &lacks);
 	find_unnamed_code(replay, &lacks);
 	find_unusable_programs(replay, &lacks);

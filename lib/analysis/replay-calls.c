@@ -477,6 +477,26 @@ static void count_call(struct replay *replay, uint32_t process, const struct eve
 		replay->call_counts[count_kinds[event->call.call]]++;
 }
 
+/* No mapping begins at address 0 unless just that was asked for: a seccomp filter with errno 0, or a tracer, has
+ * answered in the kernel's place, and nothing was mapped. */
+static bool is_faked(const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+
+	if (event->call.result)
+		return false;
+	switch (event->call.call) {
+	case CALL_MMAP:
+		return !(arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) || arguments[0];
+	case CALL_MREMAP:
+		return !(arguments[3] & MREMAP_FIXED) ? arguments[0] : arguments[4];
+	case CALL_SHMAT:
+		return !arguments[1];
+	default:
+		return false;
+	}
+}
+
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
 	struct mmt_error *error = replay_calls_settle_waiting(replay, state);
@@ -486,6 +506,10 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 	count_call(replay, replay->threads.items[state->number].process, event);
 	if (!event->call.has_arguments && !join_enter(replay, state, event))
 		return NULL;
+	if (is_faked(event)) {
+		replay->faked_calls++;
+		return NULL;
+	}
 	return apply_call(replay, state, event);
 }
 

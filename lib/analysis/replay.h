@@ -59,24 +59,26 @@ struct replay {
 	struct code_view *code;
 	struct ledger ledger;
 	struct notes notes;
-	struct window window;	    /* to_ns UINT64_MAX: to the end of the recording */
-	uint32_t classes;	    /* of struct mmt_report_options */
-	uint32_t lost_stack;	    /* stands for the stacks of lost calls, see ledger_found() */
-	struct effect_order *order; /* NULL: the recording has no lock events */
-	bool input_ended;	    /* all of it went into `order` */
-	uint32_t applying_thread;   /* number of the thread whose call the model is working on */
+	struct window window;			     /* to_ns UINT64_MAX: to the end of the recording */
+	uint32_t classes;			     /* of struct mmt_report_options */
+	uint32_t lost_stack;			     /* stands for the stacks of lost calls, see ledger_found() */
+	struct effect_order *order;		     /* NULL: the recording has no lock events */
+	bool input_ended;			     /* all of it went into `order` */
+	uint32_t applying_thread;		     /* number of the thread whose call the model is working on */
 	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
 	VECTOR(uint32_t) witness_counts;	     /* by process: MMAP2 records that wait for their call */
-	struct map early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
-	size_t early_count;	  /* of all processes together */
+	struct map
+	    early_samples;  /* process whose code is not known yet -> the last of its calls, struct early_sample */
+	size_t early_count; /* of all processes together */
 
 	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* of the window and of the processes asked for */
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, of no matter which process */
+	uint64_t faked_calls;	      /* returned what the kernel never does: something else answered them */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct unwatched unwatched;   /* programs */
 	struct replay_watch watch;

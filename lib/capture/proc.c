@@ -155,6 +155,13 @@ static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYT
 	return text_file_read(-1, path, &text) == 0 && text_file_field(text, name, value, STATUS_BYTES);
 }
 
+uint64_t proc_own_peak_bytes(void)
+{
+	char value[STATUS_BYTES];
+
+	return read_status_field(getpid(), "VmHWM", value) ? strtoull(value, NULL, 10) * 1024 : 0;
+}
+
 static struct mmt_error *refuse_gone(pid_t pid)
 {
 	if (kill(pid, 0) == 0 || errno != ESRCH)

@@ -13,6 +13,7 @@
 #include "capture/head.h"
 #include "capture/loop.h"
 #include "capture/perf-maps.h"
+#include "capture/proc.h"
 #include "capture/recorder.h"
 #include "capture/snapshot.h"
 #include "capture/tail.h"
@@ -250,7 +251,6 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC, NULL);
 }
 
-static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
 /*
  * What moved from where the first reading had not been to where it had is known from a second one, unless it moved once
  * more: until nothing moves meanwhile. Each reading finds less of it.
@@ -273,6 +273,7 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 	return error;
 }
 
+static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
 {
 	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
@@ -389,11 +390,8 @@ static uint64_t cpu_used_ns(void)
 /* The rings are the kernel's pages, and no part of what is resident. */
 static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
-	struct rusage usage = {0};
-
-	getrusage(RUSAGE_SELF, &usage);
 	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
-	recorder->summary.recorder_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
 	for (size_t i = 0; i < recorder->rings.items.count; i++)
 		recorder->summary.ring_bytes += recorder->rings.items.items[i].data_bytes;
 }

@@ -86,9 +86,9 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
 	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "undecided_bytes", process->checked ? process->undecided_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
 	document_unsigned(document, "unread_bytes", process->checked ? process->unread_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "compared_bytes", process->checked ? process->compared_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
 	document_close(document);
 }
 

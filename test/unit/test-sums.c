@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Every byte is in one sum, sums do not wrap, and what a check could not compare is counted. */
+#include <check.h>
+#include <mmtrace/report.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "support/report-file.h"
+#include "support/run-suite.h"
+
+enum { PID = 100, MILLISECOND = 1000000 };
+
+#define START_NS (1000ull * MILLISECOND)
+#define STOP_NS (5000ull * MILLISECOND)
+#define STACK 0x7ffffff00000ull
+#define MAPPED 0x10000000000ull
+#define PAGE 4096ull
+#define HUGE_BYTES (128ull << 40)
+
+static const struct event_mapping anonymous = {
+    .protection = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .path = "//anon"};
+
+static struct event_mapping at(uint64_t start, uint64_t pages, const char *path)
+{
+	struct event_mapping mapping = anonymous;
+
+	mapping.start = start;
+	mapping.length = pages * PAGE;
+	mapping.path = path;
+	return mapping;
+}
+
+static struct recording_builder *begin(void)
+{
+	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
+
+	builder_comm(builder, START_NS, PID, PID, "sums");
+	return builder;
+}
+
+static struct mmt_report *finish(struct recording_builder *builder)
+{
+	struct mmt_report_options options;
+
+	builder_round(builder);
+	builder_finish(builder, STOP_NS);
+	mmt_report_options_init(&options);
+	return report_file_report(&options);
+}
+
+static bool has_note(const struct mmt_report *report, const char *text)
+{
+	for (size_t i = 0; i < report->completeness.lack_count; i++) {
+		if (strstr(report->completeness.lacks[i], text))
+			return true;
+	}
+	return false;
+}
+
+/* The events are on before the maps are read: what a stack has grown by in between no call has mapped. */
+START_TEST(stack_that_grows_before_the_first_map)
+{
+	const struct event_mapping growth = at(STACK - 3 * PAGE, 3, "[stack]");
+	const struct event_mapping lines[] = {at(MAPPED, 5, "//anon"), at(STACK - 3 * PAGE, 7, "[stack]")};
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	builder_mapping(builder, START_NS + 1000, PID, PID, &growth);
+	builder_snapshot(builder, SNAPSHOT_START, START_NS + 2000, PID, lines, 2);
+	builder_snapshot(builder, SNAPSHOT_STOP, STOP_NS - MILLISECOND, PID, lines, 2);
+	report = finish(builder);
+	ck_assert_uint_eq(report->process_count, 1);
+	ck_assert_uint_eq(report->processes[0].compared_bytes, 12 * PAGE);
+	ck_assert_uint_eq(report->kernel_bytes, 3 * PAGE);
+	ck_assert_uint_eq(report->before_bytes, 9 * PAGE);
+	ck_assert_uint_eq(report->processes[0].kernel_bytes + report->processes[0].before_bytes, 12 * PAGE);
+	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* 131,072 times 128 TiB are 2^64 bytes. */
+START_TEST(sums_beyond_64_bits)
+{
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	for (unsigned i = 0; i < 131073; i++) {
+		builder_mmap_exit(builder, START_NS + 2000 * i, PID, PID, PAGE, HUGE_BYTES, 0x401000);
+		builder_munmap_exit(builder, START_NS + 2000 * i + 1000, PID, PID, PAGE, HUGE_BYTES - PAGE);
+		if (i % 10000 == 0)
+			builder_round(builder);
+	}
+	report = finish(builder);
+	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_uint_eq(report->groups[0].allocated_count, 131073);
+	ck_assert_uint_eq(report->groups[0].allocated_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->groups[0].unfreed_bytes, PAGE);
+	ck_assert_uint_eq(report->allocated_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->freed_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->unfreed_bytes, PAGE);
+	ck_assert_uint_eq(report->thread_total_count, 1);
+	ck_assert_uint_eq(report->thread_totals[0].allocated_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->thread_totals[0].released_bytes, MMT_BYTES_MAX);
+	ck_assert_uint_eq(report->thread_totals[0].unfreed_bytes, PAGE);
+	ck_assert_uint_eq(report->releases[0].bytes, MMT_BYTES_MAX);
+	ck_assert(has_note(report, "16 EiB or more were mapped"));
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* As a seccomp filter with errno 0 answers. */
+START_TEST(calls_that_something_else_answered)
+{
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, START_NS + 1000, PID, NULL, 0);
+	builder_mmap_exit(builder, START_NS + 2000, PID, PID, 0, 16 * PAGE, 0x401000);
+	builder_mmap_exit(builder, START_NS + 3000, PID, PID, MAPPED, PAGE, 0x401000);
+	report = finish(builder);
+	ck_assert_uint_eq(report->allocated_bytes, PAGE);
+	ck_assert(has_note(report, "1 call that maps memory returned 0"));
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A hint where nothing was lost, and none where all agrees. */
+START_TEST(difference_that_no_loss_explains)
+{
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
+
+	for (int wrong = 0; wrong < 2; wrong++) {
+		struct recording_builder *builder = begin();
+		struct mmt_report *report;
+
+		builder_snapshot(builder, SNAPSHOT_START, START_NS + 1000, PID, NULL, 0);
+		builder_mmap_exit(builder, START_NS + 2000, PID, PID, MAPPED, (wrong ? 2 : 1) * PAGE, 0x401000);
+		builder_snapshot(builder, SNAPSHOT_STOP, STOP_NS - MILLISECOND, PID, &line, 1);
+		report = finish(builder);
+		ck_assert_uint_eq(report->processes[0].wrong_bytes, wrong * PAGE);
+		ck_assert_int_eq(has_note(report, "although no event was lost"), wrong);
+		ck_assert_int_eq(has_note(report, "int 0x80"), wrong);
+		mmt_report_destroy(report);
+	}
+}
+END_TEST
+
+/* The last reading of a child's maps is its check, also when it has executed another program since. */
+START_TEST(exec_after_the_last_map)
+{
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, START_NS + 1000, PID, NULL, 0);
+	builder_mmap_exit(builder, START_NS + 2000, PID, PID, MAPPED, PAGE, 0x401000);
+	builder_snapshot(builder, SNAPSHOT_STOP, STOP_NS - 300 * MILLISECOND, PID, &line, 1);
+	builder_exec(builder, STOP_NS - 100 * MILLISECOND, PID, PID, "next");
+	report = finish(builder);
+	ck_assert(report->processes[0].checked);
+	ck_assert(report->processes[0].checked_before_exec);
+	ck_assert_uint_eq(report->processes[0].check_age_ns, 200 * MILLISECOND);
+	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sums");
+	TCase *tcase = tcase_create("sums");
+
+	tcase_set_timeout(tcase, 600);
+	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
+	tcase_add_test(tcase, stack_that_grows_before_the_first_map);
+	tcase_add_test(tcase, sums_beyond_64_bits);
+	tcase_add_test(tcase, calls_that_something_else_answered);
+	tcase_add_test(tcase, difference_that_no_loss_explains);
+	tcase_add_test(tcase, exec_after_the_last_map);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
