@@ -133,6 +133,9 @@ struct mmt_frame {
 	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 
+/* In a language runtime's own files: not the program's, except for a main function that only starts the runtime. */
+MMT_PUBLIC bool mmt_frame_is_runtime(const struct mmt_frame *frame);
+
 struct mmt_thread {
 	int32_t pid;
 	int32_t tid;
@@ -242,6 +245,7 @@ struct mmt_completeness {
 	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same: doubtful ones are complete, but have
 									doubtful frames */
 	uint64_t frames, frames_without_name;        /* of the groups */
+	uint64_t jit_frames_without_name, runtime_frames_without_name; /* of these: in JIT code, in a runtime's own files */
 	const char *const *lacks; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
 	size_t lack_count;
 };

@@ -255,6 +255,15 @@ static int compare_groups(const void *left, const void *right, void *context)
 	return a < b ? -1 : a > b;
 }
 
+static void count_unnamed(struct mmt_completeness *completeness, const struct mmt_frame *frame)
+{
+	if (frame->function)
+		return;
+	completeness->frames_without_name++;
+	completeness->jit_frames_without_name += frame->kind == MMT_FRAME_JIT;
+	completeness->runtime_frames_without_name += mmt_frame_is_runtime(frame);
+}
+
 static void add_to_report(struct mmt_report *report, const struct mmt_group *group)
 {
 	report->unfreed_bytes += group->unfreed_bytes;
@@ -268,7 +277,7 @@ static void add_to_report(struct mmt_report *report, const struct mmt_group *gro
 		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + group->resident_bytes;
 	report->completeness.frames += group->frame_count;
 	for (size_t i = 0; i < group->frame_count; i++)
-		report->completeness.frames_without_name += !group->frames[i]->function;
+		count_unnamed(&report->completeness, group->frames[i]);
 }
 
 struct mmt_error *groups_verify(const struct mmt_group *group)

@@ -47,6 +47,59 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
 }
 
+/* A program that runs programs; its main function calls the runtime. */
+static bool is_host(const struct mmt_frame *frame)
+{
+	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};
+
+	for (size_t i = 0; frame->module && i < sizeof(programs) / sizeof(*programs); i++) {
+		if (!strcmp(frame->module, programs[i]))
+			return true;
+	}
+	return false;
+}
+
+bool mmt_frame_is_runtime(const struct mmt_frame *frame)
+{
+	static const char *const libraries[] = {"libcoreclr",	    "libclrjit.so", "libclrgc", "libhostfxr.so",
+						"libhostpolicy.so", "libSystem.",   "libmono",	"libjvm.so",
+						"libjli.so",	    "libnode.so",   "libv8",	"libpython",
+						"libruby",	    "libphp",	    "libluajit"};
+
+	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
+		return false;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		if (starts_with(frame->module, libraries[i]))
+			return true;
+	}
+	return is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0);
+}
+
+static bool is_function_of_program(const struct mmt_frame *frame)
+{
+	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_c_library(frame);
+}
+
+bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
+			  size_t *place)
+{
+	const struct mmt_frame *frame = origin < frame_count ? frames[origin] : NULL;
+
+	*place = origin;
+	if (!frame)
+		return false;
+	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
+		return true;
+	for (size_t i = *looked > origin ? *looked : origin + 1; i < frame_count; i++) {
+		*looked = i + 1;
+		if (!is_function_of_program(frames[i]))
+			continue;
+		*looked = *place = i;
+		return true;
+	}
+	return false;
+}
+
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = 0;

@@ -14,4 +14,12 @@ bool origin_is_c_library(const struct mmt_frame *frame);
 /* Place of the innermost frame outside these; frame_count: there is none. */
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
+/*
+ * The same for a function's name: where that frame has none, and is a runtime's or JIT code, the innermost function of
+ * the program. False: none so far that has a name, `*place` is the frame itself; `*looked` frames need not be looked at
+ * again.
+ */
+bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
+			  size_t *place);
+
 #endif

@@ -129,17 +129,28 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool kept
 	return NULL;
 }
 
+/* Whether the frames named so far tell what the row is. */
+static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
+{
+	size_t place;
+
+	if (!patterns_are_decided(rows->frames.items, rows->frames.count, origin))
+		return false;
+	return rows->options->by != MMT_BY_FUNCTION ||
+	       origin_find_function(rows->frames.items, rows->frames.count, *origin, looked, &place);
+}
+
 /* The same for a row that is told by what lies near the call: only so many frames. */
 static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
-	size_t count, origin = 0;
+	size_t count, origin = 0, looked = 0;
 	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
 
 	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_error *error = NULL;
 
-		if (patterns_are_decided(rows->frames.items, rows->frames.count, &origin))
+		if (is_decided(rows, &origin, &looked))
 			code_view_pass_over(rows->code, numbers[i]);
 		else
 			error = name_frame(rows, numbers[i], false, false);
@@ -257,8 +268,13 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 /* What the account's row is called; the stack's names are in the scratch vectors. */
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
 {
-	size_t origin = origin_find(rows->frames.items, rows->frames.count);
-	const struct mmt_frame *frame = origin < rows->frames.count ? rows->frames.items[origin] : NULL;
+	size_t count = rows->frames.count, looked = 0;
+	size_t origin = origin_find(rows->frames.items, count), place = origin;
+	const struct mmt_frame *frame;
+
+	if (rows->options->by == MMT_BY_FUNCTION)
+		(void)origin_find_function(rows->frames.items, count, origin, &looked, &place);
+	frame = place < count ? rows->frames.items[place] : NULL;
 
 	switch (rows->options->by) {
 	case MMT_BY_FUNCTION:

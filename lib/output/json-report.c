@@ -49,6 +49,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "truncated_stacks", completeness->truncated_stacks);
 	document_unsigned(document, "frames", completeness->frames);
 	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
+	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
+	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
 	document_open_array(document, "lacks");
 	for (size_t i = 0; i < completeness->lack_count; i++)
 		document_string(document, NULL, completeness->lacks[i]);

@@ -172,6 +172,22 @@ static void put_truncated(struct text *text, const struct mmt_completeness *comp
 	text_put(text, TEXT_PLAIN, ")");
 }
 
+/* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
+static void put_unnamed(struct text *text, const struct mmt_completeness *completeness)
+{
+	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
+	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
+		    mmt_format_count(completeness->frames_without_name, count),
+		    mmt_format_count(completeness->frames, of));
+	if (jit)
+		text_format(text, TEXT_PLAIN, " (%s in JIT code%s", mmt_format_count(jit, count), runtime ? "" : ")");
+	if (runtime)
+		text_format(text, TEXT_PLAIN, "%s%s in runtime libraries)", jit ? ", " : " (",
+			    mmt_format_count(runtime, count));
+}
+
 static void put_stacks(struct text *text, const struct mmt_completeness *completeness)
 {
 	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
@@ -195,9 +211,7 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 			    mmt_format_count(completeness->lost_stack_dumps, count),
 			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
 	if (completeness->frames_without_name)
-		text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
-			    mmt_format_count(completeness->frames_without_name, count),
-			    mmt_format_count(completeness->frames, of));
+		put_unnamed(text, completeness);
 	text_end_line(text);
 }
 

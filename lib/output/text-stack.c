@@ -17,39 +17,17 @@ struct gap {
 
 struct layout {
 	unsigned indent, function_columns, module_columns;
-	struct gap folded;
+	bool folds;
+	struct gap outer;	    /* the runtime frames that are folded although they have names */
 	size_t cut_first, cut_last; /* lines left out */
 };
 
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* Program files whose frames below the program's own code only tell how the runtime started it. */
-static bool is_runtime(const struct mmt_frame *frame)
-{
-	static const char *const runtimes[] = {"libcoreclr.so", "libclrjit.so", "libhostfxr.so", "libhostpolicy.so",
-					       "libmono",	"libjvm.so",	"libjli.so",	 "libnode.so",
-					       "libv8",		"libpython",	"libruby"};
-	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};
-
-	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
-		return false;
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
-		if (starts_with(frame->module, runtimes[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		if (strcmp(frame->module, programs[i]) == 0)
-			return !frame->function || strcmp(frame->function, "main") != 0;
-	return false;
-}
-
 /*
- * The longest run of runtime frames on the outer side of all generated code. Where the runtime itself is the one that
- * maps, or stands between two pieces of generated code, its frames are what the reader looks for.
+ * The longest run of runtime frames on the outer side of all JIT code: they only tell how the runtime started it. Where
+ * the runtime itself is the one that maps, or stands between two pieces of JIT code, its functions are what the reader
+ * looks for.
  */
-static struct gap find_runtime_run(const struct mmt_group *group)
+static struct gap find_outer_run(const struct mmt_group *group)
 {
 	struct gap longest = {0}, run = {0};
 	size_t jit_end = 0;
@@ -60,7 +38,7 @@ static struct gap find_runtime_run(const struct mmt_group *group)
 	if (!jit_end)
 		return longest;
 	for (size_t i = jit_end; i < group->frame_count; i++) {
-		if (!is_runtime(group->frames[i])) {
+		if (!mmt_frame_is_runtime(group->frames[i])) {
 			run.first = run.last = i + 1;
 			continue;
 		}
@@ -73,19 +51,37 @@ static struct gap find_runtime_run(const struct mmt_group *group)
 	return longest.last - longest.first >= FOLD_MIN ? longest : (struct gap){0};
 }
 
-static bool in_gap(const struct gap *gap, size_t frame)
+/* How many frames one line stands for that begins with this one, 0: it is shown. Runtime frames without a name tell the
+ * reader nothing, wherever they are. */
+static size_t folded_from(const struct mmt_group *group, const struct layout *layout, size_t first)
 {
-	return frame >= gap->first && frame < gap->last;
+	size_t last = first;
+
+	if (!layout->folds)
+		return 0;
+	if (first == layout->outer.first && layout->outer.last > first)
+		return layout->outer.last - first;
+	while (last < group->frame_count && last != layout->outer.first && !group->frames[last]->function &&
+	       mmt_frame_is_runtime(group->frames[last]))
+		last++;
+	return last - first >= FOLD_MIN ? last - first : 0;
+}
+
+static size_t count_lines(const struct mmt_group *group, const struct layout *layout)
+{
+	size_t lines = 0, folded;
+
+	for (size_t i = 0; i < group->frame_count; i += folded ? folded : 1, lines++)
+		folded = folded_from(group, layout, i);
+	return lines;
 }
 
 /* Lines beyond the number wanted: the middle goes, so that both the caller of mmap and the thread's entry stay. */
 static void cut_lines(const struct mmt_group *group, size_t limit, struct layout *layout)
 {
 	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
-	size_t lines = group->frame_count;
+	size_t lines = count_lines(group, layout);
 
-	if (layout->folded.last > layout->folded.first)
-		lines -= layout->folded.last - layout->folded.first - 1;
 	if (lines <= limit)
 		return;
 	layout->cut_first = limit - outer;
@@ -126,15 +122,17 @@ static struct layout make_layout(const struct text *text, const struct mmt_group
 	unsigned room = text->options->width;
 
 	if (text->options->stack_frames) {
-		layout.folded = find_runtime_run(group);
+		layout.folds = true;
+		layout.outer = find_outer_run(group);
 		cut_lines(group, text->options->stack_frames, &layout);
 	}
-	for (size_t i = 0; i < group->frame_count; i++) {
+	for (size_t i = 0, folded; i < group->frame_count; i += folded ? folded : 1) {
 		const struct mmt_frame *frame = group->frames[i];
 		unsigned name = name_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
 
-		if (in_gap(&layout.folded, i))
+		folded = folded_from(group, &layout, i);
+		if (folded)
 			continue;
 		if (name > layout.function_columns && name <= FUNCTION_COLUMNS)
 			layout.function_columns = name;
@@ -220,9 +218,9 @@ void text_stack(struct text *text, const struct mmt_group *group, unsigned inden
 	size_t line = 0, cut = 0, step;
 
 	for (size_t i = 0; i < group->frame_count; i += step, line++) {
-		bool folded = in_gap(&layout.folded, i);
+		size_t folded = folded_from(group, &layout, i);
 
-		step = folded ? layout.folded.last - i : 1;
+		step = folded ? folded : 1;
 		if (line >= layout.cut_first && line < layout.cut_last) {
 			cut += step;
 			if (line + 1 == layout.cut_last)

@@ -114,6 +114,46 @@ START_TEST(origin)
 }
 END_TEST
 
+/* What a runtime without symbols would be called tells less than who called it. */
+START_TEST(function_of_the_program)
+{
+	static const struct {
+		size_t place;
+		bool found;
+		const char *frames[FRAMES_MAX];
+	} stacks[] = {
+	    {1, true, {"libc.so.6:mmap", "app:leak", "app:main"}},
+	    {1, true, {"libc.so.6:mmap", "libcoreclr.so:gc_heap::grow", "app:leak"}},
+	    {3, true, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:", "[jit]:Program::Main()", "dotnet:main"}},
+	    {4, true, {"libc.so.6:mmap", "[jit]:", "libcoreclr.so:", "libSystem.Native.so:x", "[jit]:Program::Main()"}},
+	    {3, true, {"libc.so.6:mmap", "libjvm.so:", "libc.so.6:qsort", "app:callback"}},
+	    {1, false, {"libc.so.6:mmap", "libclrgc.so:", "libcoreclr.so:", "libc.so.6:start_thread"}},
+	    {1, false, {"libc.so.6:mmap", "libjvm.so:", "java:main", "libc.so.6:__libc_start_main"}},
+	    /* Of a program without symbols it is the best there is. */
+	    {1, true, {"libc.so.6:mmap", "app:", "app:main"}},
+	    {2, false, {"libc.so.6:mmap", "libc.so.6:malloc"}},
+	};
+
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+		struct stack stack;
+		size_t count = make_frames(stacks[i].frames, &stack);
+		size_t first = origin_find(stack.frames, count), looked = 0, place;
+
+		for (size_t j = 0; j < count; j++) {
+			if (stack.frames[j]->module && !strcmp(stack.frames[j]->module, "[jit]"))
+				stack.room[j].kind = MMT_FRAME_JIT;
+		}
+		ck_assert_int_eq(origin_find_function(stack.frames, count, first, &looked, &place), stacks[i].found);
+		ck_assert_uint_eq(place, stacks[i].place);
+		/* The same once more: nothing is looked at again where nothing was found. */
+		if (!stacks[i].found && first < count) {
+			ck_assert_uint_eq(looked, count);
+			ck_assert(!origin_find_function(stack.frames, count, first, &looked, &place));
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("patterns");
@@ -122,6 +162,7 @@ int main(void)
 	tcase_add_loop_test(tcase, pattern_of_stack, 0, (int)(sizeof(cases) / sizeof(cases[0])));
 	tcase_add_test(tcase, every_pattern_is_explained);
 	tcase_add_test(tcase, origin);
+	tcase_add_test(tcase, function_of_the_program);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -346,6 +346,77 @@ static char *render_stacks(const struct mmt_completeness *completeness)
 	return render(&report, &(struct mmt_text_options){0});
 }
 
+/* Runtime frames without a name tell nothing, wherever they are; those with one do. */
+START_TEST(runs_of_unnamed_runtime_frames)
+{
+	struct mmt_frame lines[] = {
+	    {.function = "mmap", .module = "libc.so.6"},
+	    {.module = "libcoreclr.so", .module_offset = 0x10},
+	    {.module = "libcoreclr.so", .module_offset = 0x20},
+	    {.module = "libclrjit.so", .module_offset = 0x30},
+	    {.module = "libcoreclr.so", .module_offset = 0x40},
+	    {.kind = MMT_FRAME_JIT, .function = "inner()", .module = "[jit]"},
+	    {.module = "libcoreclr.so", .module_offset = 0x50},
+	    {.module = "libcoreclr.so", .module_offset = 0x60},
+	    {.module = "libcoreclr.so", .module_offset = 0x70},
+	    {.function = "Dispatch", .module = "libcoreclr.so"},
+	    {.kind = MMT_FRAME_JIT, .function = "outer()", .module = "[jit]"},
+	    {.module = "app", .module_offset = 0x80},
+	    {.module = "app", .module_offset = 0x90},
+	    {.module = "app", .module_offset = 0xa0},
+	    {.module = "app", .module_offset = 0xb0},
+	};
+	const struct mmt_frame *pointers[sizeof(lines) / sizeof(*lines)];
+	struct mmt_report report = sample_report();
+	struct mmt_group group = sample_groups[0];
+	char *text;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		pointers[i] = &lines[i];
+	group.frames = pointers;
+	group.frame_count = sizeof(lines) / sizeof(*lines);
+	report.groups = &group;
+	report.group_count = 1;
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
+	ASSERT_HAS(text, "      mmap                 libc.so.6\n"
+			 "      ... 4 runtime frames\n"
+			 "      inner()              [jit]\n"
+			 "      libcoreclr.so+0x50\n"
+			 "      libcoreclr.so+0x60\n"
+			 "      libcoreclr.so+0x70\n"
+			 "      Dispatch             libcoreclr.so\n"
+			 "      outer()              [jit]\n"
+			 "      app+0x80\n");
+	free(text);
+	/* Two lines more than there may be. */
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 10});
+	ASSERT_HAS(text, "      mmap                 libc.so.6\n      ... 4 runtime frames\n");
+	ASSERT_HAS(text, "      ... 2 more frames\n      app+0xa0\n      app+0xb0\n");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_LACKS(text, "runtime frames");
+	free(text);
+}
+END_TEST
+
+START_TEST(frames_without_a_name_by_where_they_are)
+{
+	struct mmt_completeness completeness = {.complete_stacks = 1, .frames = 1408, .frames_without_name = 36};
+	char *text = render_stacks(&completeness);
+
+	ASSERT_HAS(text, "complete; 36 of 1,408 frames without a name\n");
+	free(text);
+	completeness.runtime_frames_without_name = 12;
+	text = render_stacks(&completeness);
+	ASSERT_HAS(text, "complete; 36 of 1,408 frames without a name (12 in runtime libraries)\n");
+	free(text);
+	completeness.jit_frames_without_name = 20;
+	text = render_stacks(&completeness);
+	ASSERT_HAS(text, "complete; 36 of 1,408 frames without a name (20 in JIT code, 12 in runtime libraries)\n");
+	free(text);
+}
+END_TEST
+
 START_TEST(stacks_are_complete_doubtful_or_truncated)
 {
 	char *text = render_stacks(&(struct mmt_completeness){.complete_stacks = 1});
@@ -735,6 +806,8 @@ int main(void)
 	tcase_add_test(cases, checked_while_it_lived);
 	tcase_add_test(cases, checks_of_many_processes);
 	tcase_add_test(cases, stacks_are_complete_doubtful_or_truncated);
+	tcase_add_test(cases, runs_of_unnamed_runtime_frames);
+	tcase_add_test(cases, frames_without_a_name_by_where_they_are);
 	tcase_add_test(cases, parts_given_back);
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
