@@ -15,7 +15,7 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 #define ARENA_PAGES 96
-#define STEPS 2000
+#define STEPS 2000 /* unless KERNEL_STEPS says how many: for emulated machines */
 #define PLACES 64
 
 #ifndef MREMAP_DONTUNMAP
@@ -199,6 +199,13 @@ static void perform(struct run *run, uint32_t steps, const operation *operations
 	}
 }
 
+static uint32_t steps(void)
+{
+	const char *text = getenv("KERNEL_STEPS");
+
+	return text ? (uint32_t)strtoul(text, NULL, 10) : STEPS;
+}
+
 static void start_run(struct run *run, uint32_t seed)
 {
 	memset(run, 0, sizeof(*run));
@@ -231,7 +238,7 @@ START_TEST(every_call_at_random)
 	struct run run;
 
 	start_run(&run, (uint32_t)_i);
-	perform(&run, STEPS, operations, sizeof(operations) / sizeof(*operations));
+	perform(&run, steps(), operations, sizeof(operations) / sizeof(*operations));
 	ck_assert_uint_eq(space_counts(run.child.space).ambiguous, 0);
 	stop_run(&run);
 }
@@ -244,7 +251,7 @@ START_TEST(sealed_and_limited)
 	struct run run;
 
 	start_run(&run, (uint32_t)_i);
-	perform(&run, STEPS, operations, sizeof(operations) / sizeof(*operations));
+	perform(&run, steps(), operations, sizeof(operations) / sizeof(*operations));
 	stop_run(&run);
 }
 END_TEST

@@ -110,10 +110,10 @@ need_own_mounts() {
 	unshare --mount true 2>/dev/null || skip "this test needs mounts of its own, and a mount namespace cannot be set up here"
 }
 
-# wait_until WHAT COMMAND...: until the command succeeds, two minutes at most. One that knows that it never will says why
-# in `given_up`.
+# wait_until WHAT COMMAND...: until the command succeeds, two minutes at most, or WAIT_FACTOR times as long on an emulated
+# machine. One that knows that it never will says why in `given_up`.
 wait_until() {
-	local what=$1 given_up= end=$((SECONDS + 120))
+	local what=$1 given_up= end=$((SECONDS + 120 * ${WAIT_FACTOR:-1}))
 	shift
 	while [ $SECONDS -lt $end ]; do
 		"$@" >/dev/null 2>&1 && return

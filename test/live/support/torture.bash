@@ -36,8 +36,10 @@ torture_record() {
 	grep '^torture ' "$directory/workload.out" || fail "the torture program said nothing"
 }
 
-# torture_case MODE ...: records and compares at every checkpoint, attached to it before it begins and from its exec on.
+# torture_case MODE FIRST-SEED SEEDS OPERATIONS: records and compares at every checkpoint, attached to it before it begins and
+# from its exec on. TORTURE_SEEDS: fewer seeds, on an emulated machine.
 torture_case() {
+	set -- "$1" "$2" "${TORTURE_SEEDS:-$3}" "$4"
 	for torture_start in attach command; do
 		torture_record "$@"
 		"$BUILD/test/torture-check" "$recording" "$directory" ||

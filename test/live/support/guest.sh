@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs inside the virtual machine of test/vm, as the only program there.
+#
+#     guest.sh BUILD ACCELERATOR [TEST...]
+set -u
+export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
+
+build=$1
+accelerator=$2
+shift 2
+
+# Unit tests that ask the kernel something, and one live test or more for each kind of recording.
+tests=("$@")
+[ $# -gt 0 ] || tests=(
+	unit-space-rules unit-space-kernel
+	unit-code-reading unit-generated-code unit-jitdumps unit-residency
+	unit-events unit-rings unit-cpus unit-scope unit-precedence unit-question unit-thread-coverage
+	unit-known-processes unit-in-flight unit-build-id-notes
+	live-torture-single live-torture-threads live-torture-forks live-torture-races
+	live-leak-anon live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-leak-thread
+	live-map-fixed live-commit-before live-thread-exit live-noleak
+	live-exact-order live-attach-threads live-attach-cpus live-target-killed live-target-ends
+	live-pipe live-pipe-output live-lean live-pack live-killed-recorder live-jit-code live-jitdump
+)
+
+# On an emulated processor everything takes 20 to 60 times as long.
+if [ "$accelerator" != kvm ]; then
+	export CK_TIMEOUT_MULTIPLIER=20 WAIT_FACTOR=10 TORTURE_SEEDS=3 KERNEL_STEPS=400
+fi
+
+log=$(mktemp)
+pattern=$(IFS='|' && echo "^(${tests[*]})\$")
+ctest --test-dir "$build" --parallel 2 --no-tests=error --output-on-failure --tests-regex "$pattern" 2>&1 | tee "$log"
+status=${PIPESTATUS[0]}
+results=$(grep -aE '^ *[0-9]+/[0-9]+ Test +#' "$log")
+passed=$(grep -cE ' Passed +[0-9.]+ sec' <<<"$results")
+skipped=$(grep -cE '\*\*\*Skipped +[0-9.]+ sec' <<<"$results")
+failed=$(grep -cvE ' Passed +[0-9.]+ sec|\*\*\*Skipped +[0-9.]+ sec|^$' <<<"$results")
+echo "mmtrace-vm: results $passed passed, $failed failed, $skipped skipped"
+exit "$status"
