@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "help.h"
 #include "message.h"
+#include "out-of-memory.h"
 #include "pager.h"
 #include "stop-signals.h"
 #include "values.h"
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
 {
 	int status;
 
+	out_of_memory_ends("mmtrace: out of memory: the output is incomplete\n");
 	keep_memory_whole();
 	stop_signals_note_inherited();
 	/* Whoever signals every mmtrace to have a mark in its recordings does not mean to end reports. */

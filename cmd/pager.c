@@ -68,15 +68,21 @@ static void __attribute__((noreturn)) die_of(int number)
 	_exit(EXIT_SIGNAL + number);
 }
 
+void pager_end(void)
+{
+	if (pager.pid)
+		close(STDOUT_FILENO);
+	while (pager.pid && waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 /*
  * Ctrl-C: nothing more comes. The pager, which got it too, has the terminal until its user ends it, so the shell must not
  * have it back before. Of the threads only this one takes signals, and it stays here.
  */
 static void end_with_pager(int number)
 {
-	close(STDOUT_FILENO);
-	while (pager.pid && waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	pager_end();
 	die_of(number);
 }
 

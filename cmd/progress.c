@@ -21,13 +21,18 @@
 
 static volatile sig_atomic_t line_stands;
 
-/* What the shell writes next shall not stand behind it. */
-static void wipe_and_die(int number)
+void progress_wipe(void)
 {
 	static const char wipe[] = WIPE;
 	ssize_t written = line_stands ? write(STDERR_FILENO, wipe, sizeof(wipe) - 1) : 0;
 
 	(void)written;
+}
+
+/* What the shell writes next shall not stand behind it. */
+static void wipe_and_die(int number)
+{
+	progress_wipe();
 	signal(number, SIG_DFL);
 	raise(number); /* taken when this returns */
 }

@@ -11,6 +11,7 @@
 
 #include "message.h"
 #include "options.h"
+#include "out-of-memory.h"
 #include "pack.h"
 #include "record-summary.h"
 #include "stop-signals.h"
@@ -216,6 +217,8 @@ static int pack_recorded(const struct command *command, const struct mmt_record_
 	    .input = options->output, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
 	stop_signals_release(); /* what is there is whole: one who has no time may leave it so */
+	out_of_memory_ends("mmtrace record: out of memory: the recording is not packed, and holds the bytes of "
+			   "stacks\n");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
 	message(command, "%s is not packed: it holds the bytes of stacks", options->output);
@@ -249,6 +252,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	}
 	/* A pipe that nobody reads any more is then a write that fails, as on a full disk. */
 	stop_signals_survive(SIGPIPE);
+	out_of_memory_returns();
 	error = mmt_record(options, &summary, &write_error);
 	clear_progress(&context);
 	free(command_line);

@@ -4,6 +4,7 @@
 
 #include "message.h"
 #include "options.h"
+#include "out-of-memory.h"
 
 int cmd_setup(const struct command *command, int argc, char **argv)
 {
@@ -19,6 +20,7 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 		return status;
 	if (argv[first])
 		return message_usage(command, "nothing else can be given (at '%s')", argv[first]);
+	out_of_memory_returns();
 	error = mmt_setup();
 	if (error) {
 		message_error(command, error);

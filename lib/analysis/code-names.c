@@ -134,6 +134,7 @@ static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame
 	return frames;
 }
 
+/* NULL: out of memory. */
 static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, const struct frame_key *key,
 				    struct arena *arena, size_t *count_ret)
 {
@@ -144,7 +145,9 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = image_path(view, key->image);
-		frame.module = frame.module_path ? base_name(frame.module_path) : NULL;
+		if (!frame.module_path)
+			return NULL;
+		frame.module = base_name(frame.module_path);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
@@ -156,6 +159,8 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 	}
 	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
 		frame.module = "[jit]";
+	if (frame.raw_function && !frame.function)
+		return NULL;
 	functions[0] = (struct program_frame){.function = frame.function,
 					      .raw_function = frame.raw_function,
 					      .source_file = frame.source_file,

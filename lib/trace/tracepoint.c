@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "trace/format.h"
 
 /* Marks of perf's TRACING_DATA, which trace-cmd made first. */
@@ -18,6 +17,7 @@
 #define LIMIT_TRACEPOINTS 65536
 #define LIMIT_FIELD_BYTES 65535
 #define FIELD_MARK "\tfield:"
+#define FIELD_LINE_BYTES 512 /* the kernel writes none that is half as long */
 
 void tracepoints_deinit(struct tracepoints *tracepoints)
 {
@@ -99,26 +99,29 @@ static char *copy_text(struct bytes *bytes, uint64_t size)
 }
 
 /* "name: sys_exit_mmap" and "ID: 101" of a format text. */
-static bool read_name_and_id(struct tracepoint *item)
+static struct mmt_error *read_name_and_id(struct bytes *bytes, struct tracepoint *item)
 {
 	const char *name = strstr(item->format, "name: ");
 	const char *id = strstr(item->format, "ID: ");
 
-	if (!name || !id)
-		return false;
+	if (!name || !id) {
+		bytes_fail(bytes, "format text without name and ID");
+		return NULL;
+	}
 	name += strlen("name: ");
 	item->name = strndup(name, strcspn(name, "\n"));
 	item->id = (uint32_t)strtoul(id + strlen("ID: "), NULL, 10);
-	return item->name;
+	return item->name ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *tracepoints)
 {
 	const char *system = bytes_string(bytes);
 	uint64_t count = bytes_u32(bytes);
+	struct mmt_error *error = NULL;
 
 	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_TRACEPOINTS);
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
 		struct tracepoint *item = vector_append(&tracepoints->items);
 
 		if (!item)
@@ -127,10 +130,10 @@ static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *
 		item->format = copy_text(bytes, bytes_u64(bytes));
 		if (!item->system || !item->format)
 			return &error_no_memory;
-		if (bytes_ok(bytes) && !read_name_and_id(item))
-			bytes_fail(bytes, "format text without name and ID");
+		if (bytes_ok(bytes))
+			error = read_name_and_id(bytes, item);
 	}
-	return NULL;
+	return error;
 }
 
 static void expect(struct bytes *bytes, const char *word, const char *failure)
@@ -207,11 +210,15 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 static bool read_field_line(const char *line, size_t size, const char **name_ret, size_t *name_size_ret,
 			    struct tracepoint_field *field_ret)
 {
-	CLEANUP(free) char *copy = strndup(line, size);
+	char copy[FIELD_LINE_BYTES];
 	unsigned offset, bytes, is_signed;
 	const char *end, *name;
 
-	if (!copy || strncmp(copy, FIELD_MARK, strlen(FIELD_MARK)) != 0)
+	if (size >= sizeof(copy))
+		return false;
+	memcpy(copy, line, size);
+	copy[size] = '\0';
+	if (strncmp(copy, FIELD_MARK, strlen(FIELD_MARK)) != 0)
 		return false;
 	end = strchr(copy, ';');
 	if (!end || sscanf(end, ";\toffset:%5u;\tsize:%5u;\tsigned:%1u;", &offset, &bytes, &is_signed) != 3)

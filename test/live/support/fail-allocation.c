@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A library to preload: of all allocations the one whose number is in FAIL_ALLOCATION fails, counted from 1. How many
+ * there were is written to the file COUNT_ALLOCATIONS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+
+static atomic_ulong count;
+
+/* The environment may not be there yet for the first ones, which the dynamic linker makes. */
+static int fails(void)
+{
+	const char *number = environ ? getenv("FAIL_ALLOCATION") : NULL;
+	unsigned long this = atomic_fetch_add(&count, 1) + 1;
+
+	if (!number || this != strtoul(number, NULL, 10))
+		return 0;
+	errno = ENOMEM;
+	return 1;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(number, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(block, size);
+}
+
+__attribute__((destructor)) static void write_count(void)
+{
+	const char *path = getenv("COUNT_ALLOCATIONS");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%lu\n", atomic_load(&count));
+	close(fd);
+}
