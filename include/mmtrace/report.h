@@ -314,6 +314,8 @@ struct mmt_report {
 	const char *const *hide;    /* as asked for */
 	size_t hide_count;
 	bool exact_order;           /* recorded with lock events */
+	bool stacks_recorded;       /* every call was asked for its stack; false as well where that is not known */
+	uint32_t stack_dump_bytes;  /* of every call's stack; 0: none, or not known */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */
 	uint64_t failed_calls;      /* those of `failures` */

@@ -169,6 +169,46 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 	return copy_frames(arena, &frame, functions, 1);
 }
 
+static bool starts_with(const char *text, const char *start)
+{
+	return text && !strncmp(text, start, strlen(start));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* Code of a process is interpreted in the frames of the interpreter's own functions; Java's is JIT code as well. */
+static void note_interpreter(struct process_state *state, const struct mmt_frame *frame)
+{
+	const struct runtime *runtime = state->runtime;
+
+	if (frame->kind == MMT_FRAME_JIT) {
+		if (runtime && runtime->interpreted_named)
+			state->interpreted_named |= starts_with(frame->raw_function, runtime->interpreted_named);
+		if (runtime && runtime->interpreted && *runtime->interpreted &&
+		    starts_with(frame->raw_function, runtime->interpreted))
+			state->interpreter = runtime;
+		return;
+	}
+	if (state->interpreter || !frame->module_path)
+		return;
+	runtime = runtimes_of_file(frame->module_path);
+	if (runtime && runtime->interpreted &&
+	    (!*runtime->interpreted || starts_with(frame->raw_function, runtime->interpreted)))
+		state->interpreter = runtime;
+}
+
+void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame)
+{
+	note_interpreter(state, frame);
+	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
+		state->unnamed_precompiled |= ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe");
+}
+
 static void note_unnamed(struct code_view *view, uint32_t process, const struct mmt_frame *frames)
 {
 	if (frames->kind == MMT_FRAME_JIT && !frames->function)
@@ -198,6 +238,7 @@ struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct
 		*frames_ret = name_frame(view, frame, &key, kept ? arena : scratch, count_ret);
 		if (!*frames_ret)
 			return &error_no_memory;
+		code_view_note_runtime(&view->processes.items[names->process], *frames_ret);
 		if (kept) {
 			names->frames = *frames_ret;
 			names->count = *count_ret & 0x1fffffff;
@@ -330,6 +371,9 @@ struct generated_code code_view_generated(struct code_view *view, uint32_t proce
 	generated.runtime = view->processes.items[process].runtime;
 	generated.unnamed = view->processes.items[process].unnamed;
 	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
+	generated.unnamed_precompiled = view->processes.items[process].unnamed_precompiled;
+	if (!view->processes.items[process].interpreted_named)
+		generated.interpreter = view->processes.items[process].interpreter;
 	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
 	generated.changed_too_often = changed_too_often(&view->processes.items[process]);
 	if (view->processes.items[process].resolved) {

@@ -79,6 +79,12 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		state->changed_too_often = resolved->changed_too_often;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
+	for (size_t i = 0; !error && i < view->names.count; i++) {
+		const struct frame_names *names = &view->names.items[i];
+
+		if (names->process < view->processes.count)
+			code_view_note_runtime(&view->processes.items[names->process], names->frames);
+	}
 	return error;
 }
 

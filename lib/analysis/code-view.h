@@ -91,9 +91,11 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
-	bool unchecked_frames;	/* some caller was found by frame pointer, in code whose bytes were not recorded */
-	bool stacks_end_there;	/* some stack could not be followed further than to such code */
-	bool changed_too_often; /* its bytes, back and forth, for all stacks to be followed through them */
+	bool unchecked_frames;	  /* some caller was found by frame pointer, in code whose bytes were not recorded */
+	bool stacks_end_there;	  /* some stack could not be followed further than to such code */
+	bool changed_too_often;	  /* its bytes, back and forth, for all stacks to be followed through them */
+	bool unnamed_precompiled; /* some frame in code that .NET compiled before has no name */
+	const struct runtime *interpreter; /* whose interpreter is in stacks without names of the program's functions */
 	struct jit_names_state names;
 };
 

@@ -217,6 +217,35 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 			 pid);
 }
 
+/* The recorder's command line has that of the program, if it started it. */
+static bool was_advised(const struct replay *replay, const char *option)
+{
+	const char *command_line = replay->metadata->command_line;
+
+	return command_line && strstr(command_line, option);
+}
+
+static void find_interpreted(const struct replay *replay, int32_t pid, const struct generated_code *code,
+			     struct lacks *lacks)
+{
+	const struct runtime *runtime = code->interpreter;
+
+	/* No frame tells that a method was compiled instead. */
+	if (!runtime || (!strcmp(runtime->name, "java") && was_advised(replay, "-Xcomp")))
+		return;
+	add_lack(lacks, "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid, runtime->label,
+		 runtime->interpreted_advice);
+}
+
+static void find_precompiled(int32_t pid, const struct generated_code *code, struct lacks *lacks)
+{
+	if (code->unnamed_precompiled && code->runtime && !strcmp(code->runtime->name, "dotnet"))
+		add_lack(lacks,
+			 "precompiled code of process %" PRId32 " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
+			 "in its environment%s",
+			 pid, code->runtime->label, code->names.has_perf_map ? "" : " and with a perf map");
+}
+
 static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
@@ -236,6 +265,8 @@ static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
 				 pid);
 		if (code.unnamed)
 			find_missing_names(replay, pid, &code, skipped, lacks);
+		find_precompiled(pid, &code, lacks);
+		find_interpreted(replay, pid, &code, lacks);
 	}
 }
 

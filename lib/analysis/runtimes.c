@@ -14,11 +14,21 @@ static const struct runtime runtimes[] = {
      .label = "Java",
      .advice = "record with --ask-runtime, run `jcmd PID Compiler.perfmap` before recording ends, or start it with "
 	       "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
-     .frame_pointers = "-XX:+PreserveFramePointer"},
-    {.name = "node", .label = "Node", .advice = "start it with --perf-basic-prof --interpreted-frames-native-stack"},
+     .frame_pointers = "-XX:+PreserveFramePointer",
+     .interpreted = "Interpreter",
+     .interpreted_advice = "start it with -Xcomp, which compiles every method (slow to start)"},
+    {.name = "node",
+     .label = "Node",
+     .advice = "start it with --perf-basic-prof --interpreted-frames-native-stack",
+     .interpreted = "Builtins_InterpreterEntryTrampoline",
+     .interpreted_named = "JS:~",
+     .interpreted_advice = "start it with --perf-basic-prof --interpreted-frames-native-stack"},
     {.name = "python",
      .label = "Python",
-     .advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
+     .advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)",
+     .interpreted = "",
+     .interpreted_named = "py::",
+     .interpreted_advice = "start it with -X perf or PYTHONPERFSUPPORT=1 in its environment (Python 3.12 and later)"},
     {.name = "mono",
      .label = "Mono",
      .advice = "start it with --jitmap",
@@ -29,13 +39,23 @@ static const struct runtime runtimes[] = {
      .advice = "start it with -d opcache.jit_debug=0x10",
      .interpreter = "execute_ex",
      .whole_stacks = "the instructions of its compiled functions, which lead further, are not in the recording; start "
-		     "it with -d opcache.jit=off, and they are interpreted"},
+		     "it with -d opcache.jit=off, and they are interpreted",
+     .interpreted = "",
+     .interpreted_named = "",
+     .interpreted_advice = "start it with -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=1205 "
+			   "-d opcache.jit_debug=0x10, for the innermost of functions that call each other"},
     {.name = "erlang",
      .label = "Erlang",
      .advice = "start it with +JPperf map",
      .whole_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option of it "
 		     "changes that"},
-    {.name = "ruby", .label = "Ruby", .advice = "start it with --yjit-perf (Ruby 3.3 and later)"},
+    {.name = "ruby",
+     .label = "Ruby",
+     .advice = "start it with --yjit-perf (Ruby 3.3 and later)",
+     .interpreted = "",
+     .interpreted_named = "",
+     .interpreted_advice = "start it with --yjit --yjit-call-threshold=1 --yjit-perf (Ruby 3.3 and later), for those "
+			   "that it compiles"},
 };
 
 /* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */

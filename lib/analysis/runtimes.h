@@ -14,6 +14,13 @@ struct runtime {
 	bool in_environment;	    /* that option is a variable */
 	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
 	const char *whole_stacks;   /* what would lead beyond its code, or why nothing does; NULL: its code is no end */
+	/*
+	 * Frames of its interpreter, which have no names of the program's functions. `interpreted`: beginning of a
+	 * frame's function, "" for any function of its files; NULL: not known. `interpreted_named`: beginning of the
+	 * name in the perf map that such a frame has with `interpreted_advice`, the rest of a sentence as above; "" for
+	 * any name.
+	 */
+	const char *interpreted, *interpreted_named, *interpreted_advice;
 };
 
 /* NULL: the file is none of a runtime that is known. */

@@ -347,6 +347,8 @@ void json_report_recording(struct document *document, const struct mmt_report *r
 	document_unsigned(document, "births_to_ns", report->births_to_ns);
 	document_bool(document, "windowed", report->windowed);
 	document_bool(document, "exact_order", report->exact_order);
+	document_bool(document, "stacks_recorded", report->stacks_recorded);
+	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
 	document_string(document, "by", group_by_word(report->by));
 	document_open_array(document, "hide");
 	for (size_t i = 0; i < report->hide_count; i++)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/text-explanations.h"
 
+#include <mmtrace/record.h>
+
 #define INDENT 2 /* of their further lines */
 
 static void put_line(struct text *text, const char *line)
@@ -14,6 +16,10 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
 	explanations->exhausted_stacks += report->completeness.stacks_by_end[MMT_STACK_END_DUMP_EXHAUSTED];
 	explanations->notes |= report->completeness.lack_count > 0;
+	explanations->stacks_not_asked_for |= !report->stacks_recorded;
+	explanations->no_dumps |= !report->stack_dump_bytes;
+	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;
+	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
 }
 
 static bool any_truncated(const struct text_stack_marks *marks)
@@ -32,13 +38,36 @@ static void put_lost_dumps(struct text *text, const struct text_stack_marks *mar
 		put_line(text, "callers missing, stack dumps lost: record with a larger --ring-size (-m).");
 }
 
-static void put_not_recorded(struct text *text, const struct text_stack_marks *marks)
+static void put_not_recorded(struct text *text, const struct text_explanations *explanations)
 {
-	if (marks->ends[MMT_STACK_END_NOT_RECORDED])
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED] && explanations->stacks_not_asked_for)
 		put_line(text, "no stack: record with a call graph (--call-graph auto).");
-	if (marks->ends[MMT_STACK_END_CALLCHAIN])
+	if (!marks->ends[MMT_STACK_END_CALLCHAIN])
+		return;
+	if (explanations->no_dumps)
 		put_line(text, "callers missing, frame-pointer chain: code without frame pointers; record with "
 			       "--call-graph dwarf.");
+	else if (explanations->small_dumps)
+		put_line(text,
+			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
+			 "stack dump reaches; record with --call-graph dwarf,65280.");
+	else
+		put_line(text,
+			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
+			 "largest stack dump reaches; build it with -fno-omit-frame-pointer.");
+}
+
+/* A chain of frame pointers leads on where the dump ends. */
+static void put_exhausted(struct text *text, const struct text_explanations *explanations)
+{
+	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)
+		put_line(text, "callers missing, dump exhausted: the stack is larger than the largest dump; build the "
+			       "outer functions with -fno-omit-frame-pointer.");
+	else
+		put_line(text,
+			 "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.");
 }
 
 static void put_ends(struct text *text, const struct text_explanations *explanations)
@@ -47,16 +76,14 @@ static void put_ends(struct text *text, const struct text_explanations *explanat
 
 	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED] &&
 	    explanations->exhausted_stacks > explanations->lost_stack_dumps)
-		put_line(text,
-			 "callers missing, dump exhausted: record with --call-graph dwarf,32768 (at most 65280) for "
-			 "deeper stacks.");
+		put_exhausted(text, explanations);
 	if (marks->ends[MMT_STACK_END_DEPTH_LIMIT])
 		put_line(text, "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before "
 			       "recording.");
 	if (explanations->lost_stack_dumps)
 		put_lost_dumps(text, marks);
 	else
-		put_not_recorded(text, marks);
+		put_not_recorded(text, explanations);
 	if (marks->ends[MMT_STACK_END_OTHER_STACK])
 		put_line(text,
 			 "callers missing, another stack: a signal handler on an alternate stack, or a runtime that "

@@ -462,7 +462,7 @@ START_TEST(parts_given_back)
 }
 END_TEST
 
-static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps)
+static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps, uint32_t stack_dump_bytes)
 {
 	struct mmt_report report = sample_report();
 	struct mmt_group group = sample_groups[1];
@@ -472,6 +472,8 @@ static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps)
 	report.group_count = 1;
 	report.completeness.lost_stack_dumps = lost_stack_dumps;
 	report.completeness.stacks_by_end[end] = 3;
+	report.stack_dump_bytes = stack_dump_bytes;
+	report.stacks_recorded = stack_dump_bytes > 0;
 	return render(&report, &(struct mmt_text_options){0});
 }
 
@@ -479,25 +481,31 @@ static const struct {
 	enum mmt_stack_end end;
 	uint64_t lost_stack_dumps;
 	const char *has, *lacks;
+	uint32_t stack_dump_bytes;
 } advice[] = {
-    {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,32768", "unwind tables"},
-    {MMT_STACK_END_DUMP_EXHAUSTED, 2, "dwarf,32768", "unwind tables"},
-    {MMT_STACK_END_DUMP_EXHAUSTED, 3, "larger --ring-size", "dwarf"},
-    {MMT_STACK_END_NOT_RECORDED, 0, "record with a call graph", "dwarf"},
-    {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph"},
-    {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size"},
-    {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph"},
-    {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or a program file that is missing", "record with"},
-    {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or a program file that is missing", "record with"},
-    {MMT_STACK_END_OTHER_STACK, 0, "alternate stack", "without unwind tables"},
-    {MMT_STACK_END_COROUTINE, 0, "(start of a coroutine)", "callers beyond here"},
-    {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf"},
-    {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing"},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,65280", "unwind tables", 0},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 2, "dwarf,65280", "unwind tables", 0},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,65280", "frame-pointer", 8192},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 0, "-fno-omit-frame-pointer", "dwarf", 65280},
+    {MMT_STACK_END_NOT_RECORDED, 0, "no stack recorded", "record with", 8192},
+    {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf,65280.", "ring-size", 8192},
+    {MMT_STACK_END_CALLCHAIN, 0, "-fno-omit-frame-pointer", "record with", 65280},
+    {MMT_STACK_END_DUMP_EXHAUSTED, 3, "larger --ring-size", "dwarf", 0},
+    {MMT_STACK_END_NOT_RECORDED, 0, "record with a call graph", "dwarf", 0},
+    {MMT_STACK_END_NOT_RECORDED, 3, "larger --ring-size", "call graph", 0},
+    {MMT_STACK_END_CALLCHAIN, 0, "--call-graph dwarf.", "ring-size", 0},
+    {MMT_STACK_END_CALLCHAIN, 3, "larger --ring-size", "--call-graph", 0},
+    {MMT_STACK_END_NO_UNWIND_DATA, 0, "without unwind tables, or a program file that is missing", "record with", 0},
+    {MMT_STACK_END_NO_UNWIND_DATA, 3, "without unwind tables, or a program file that is missing", "record with", 0},
+    {MMT_STACK_END_OTHER_STACK, 0, "alternate stack", "without unwind tables", 0},
+    {MMT_STACK_END_COROUTINE, 0, "(start of a coroutine)", "callers beyond here", 0},
+    {MMT_STACK_END_DEPTH_LIMIT, 0, "perf_event_max_stack", "dwarf", 0},
+    {MMT_STACK_END_ENTRY, 0, "no symbol", "callers missing", 0},
 };
 
 START_TEST(advice_by_end)
 {
-	char *text = render_end(advice[_i].end, advice[_i].lost_stack_dumps);
+	char *text = render_end(advice[_i].end, advice[_i].lost_stack_dumps, advice[_i].stack_dump_bytes);
 
 	ASSERT_HAS(text, advice[_i].has);
 	ASSERT_LACKS(text, advice[_i].lacks);

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Python without perf trampolines: what the report advises names its functions.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/hints.bash" || exit 2
+
+need_perf
+for interpreter in python3 python3.1{2,3,4} "${PYENV_ROOT:-/nowhere}"/versions/3.1[2-9]*/bin/python3; do
+	"$interpreter" -c 'import sys, mmap, ctypes; sys.activate_stack_trampoline("perf")' 2>/dev/null && break
+	interpreter=
+done
+[ "$interpreter" ] || skip "no Python with perf trampolines is installed"
+build_native_library
+program=("$stack_sources/program.py" "$directory/libnative.so" 5)
+record_stacks "$interpreter" "${program[@]}"
+expect_hint '(Python) have no names: start it with -X perf'
+expect_no_function leak_map
+record_stacks "$interpreter" -X perf "${program[@]}"
+expect_no_hint '(Python) have no names'
+expect_function '^py::leak_map:'
+record_stacks PYTHONPERFSUPPORT=1 "$interpreter" "${program[@]}"
+expect_no_hint '(Python) have no names'
+expect_function '^py::leak_map:'
