@@ -159,6 +159,9 @@ enum mmt_pattern {
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
+/* In place of a sum over a recording that would be larger. */
+#define MMT_BYTES_MAX (UINT64_MAX - 1)
+
 struct mmt_group {
 	uint32_t id; /* from 1, by rank of unfreed bytes in the whole window */
 	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
@@ -210,21 +213,21 @@ struct mmt_process {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
 	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
 	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
+	uint64_t kernel_bytes;          /* mapped by the kernel itself: programs that were executed, stacks that grew, vdso */
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
 	uint64_t checked_ns;            /* when these were read */
-	uint64_t kernel_bytes;          /* mapped by the kernel itself: programs that were executed, stacks that grew, vdso */
 	uint64_t check_age_ns;          /* how long what was checked went on: to its end, its exec, or the recording's end */
 	bool checked_before_exec;       /* the maps are those of the program before its last exec */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
+	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and told by no later ones */
+	uint64_t compared_bytes;        /* listed by the maps that were compared with */
 	uint64_t unknown_bytes;         /* pages never seen in any snapshot */
 };
 
 /* What a recording cannot say, for the first screen of a report. */
-	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and told by no later ones */
-	uint64_t compared_bytes;        /* listed by the maps that were compared with */
 struct mmt_completeness {
 	bool incomplete;          /* the recorder did not finish (killed, file cut short) */
 	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are missing:
@@ -328,10 +331,10 @@ struct mmt_report {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
 	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
 	uint64_t before_bytes; /* mapped before the window and still there */
+	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
 	uint64_t younger_bytes; /* mapped in [births_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
-	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
 	uint64_t peak_bytes, peak_ns;
 	uint64_t every_ns;              /* as asked for */
 	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */

@@ -31,7 +31,7 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 	uint64_t count = account->allocated_count + account->committed_count;
 
 	if (!count)
-		count = account->allocated_bytes > 0;
+		count = account->allocated_bytes.low > 0;
 	completeness->stacks_by_end[end] += count;
 	if (!mmt_stack_end_is_complete(end))
 		completeness->truncated_stacks += count;
@@ -41,6 +41,11 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 		completeness->complete_stacks += count;
 }
 
+static void add_bytes(uint64_t *sum, uint64_t bytes)
+{
+	*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
+}
+
 static void add_account(struct grouping *grouping, const struct account *account)
 {
 	struct mmt_group *group;
@@ -48,9 +53,9 @@ static void add_account(struct grouping *grouping, const struct account *account
 	if (account->row == LEDGER_NO_ROW)
 		return;
 	group = &grouping->groups[account->row - 1];
-	group->allocated_bytes += account->allocated_bytes;
+	add_bytes(&group->allocated_bytes, wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX));
 	group->allocated_count += account->allocated_count;
-	group->freed_bytes += account->freed_bytes;
+	add_bytes(&group->freed_bytes, wide_sum_get(&account->freed_bytes, MMT_BYTES_MAX));
 	group->freed_count += account->freed_count;
 	count_stacks(grouping, account);
 }
@@ -266,12 +271,12 @@ static void count_unnamed(struct mmt_completeness *completeness, const struct mm
 
 static void add_to_report(struct mmt_report *report, const struct mmt_group *group)
 {
-	report->unfreed_bytes += group->unfreed_bytes;
-	report->committed_bytes += group->committed_bytes;
-	report->committed_before_bytes += group->committed_before_bytes;
-	report->reserved_bytes += group->reserved_bytes;
-	report->allocated_bytes += group->allocated_bytes;
-	report->freed_bytes += group->freed_bytes;
+	add_bytes(&report->unfreed_bytes, group->unfreed_bytes);
+	add_bytes(&report->committed_bytes, group->committed_bytes);
+	add_bytes(&report->committed_before_bytes, group->committed_before_bytes);
+	add_bytes(&report->reserved_bytes, group->reserved_bytes);
+	add_bytes(&report->allocated_bytes, group->allocated_bytes);
+	add_bytes(&report->freed_bytes, group->freed_bytes);
 	if (group->resident_bytes != MMT_UNKNOWN)
 		report->resident_bytes =
 		    (report->resident_bytes == MMT_UNKNOWN ? 0 : report->resident_bytes) + group->resident_bytes;
@@ -282,7 +287,9 @@ static void add_to_report(struct mmt_report *report, const struct mmt_group *gro
 
 struct mmt_error *groups_verify(const struct mmt_group *group)
 {
-	if (group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
+	/* Of sums that are larger than can be told the difference is not known. */
+	if (group->allocated_bytes == MMT_BYTES_MAX ||
+	    group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
 		return NULL;
 	return error_create(MMT_ERROR_INTERNAL,
 			    "a fault of mmtrace: %" PRIu64 " bytes mapped, %" PRIu64 " freed, but %" PRIu64

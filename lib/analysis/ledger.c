@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <mmtrace/report.h>
+
 #include "analysis/ledger-accounts.h"
 #include "analysis/ledger-rows.h"
 #include "model/space.h"
@@ -66,12 +68,12 @@ static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser
 	uint64_t *sum;
 
 	if (recent->sum && recent->key == key) {
-		*recent->sum += bytes;
+		*recent->sum = saturating_add(*recent->sum, bytes, MMT_BYTES_MAX);
 		return;
 	}
 	sum = map_get(&ledger->releases, key);
 	if (sum) {
-		*sum += bytes;
+		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
 		*recent = (struct recent_release){.key = key, .sum = sum};
 		return;
 	}
@@ -89,14 +91,14 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 		return;
 	account = thread_of(ledger, owner);
 	if (account && owner == releaser)
-		account->freed_by_itself_bytes += bytes;
+		wide_sum_add(&account->freed_by_itself_bytes, bytes);
 	else if (account)
-		account->freed_by_others_bytes += bytes;
+		wide_sum_add(&account->freed_by_others_bytes, bytes);
 	if (releaser == LEDGER_NO_THREAD)
 		return;
 	account = thread_of(ledger, releaser);
 	if (account)
-		account->released_bytes += bytes;
+		wide_sum_add(&account->released_bytes, bytes);
 	add_release(ledger, owner, releaser, bytes);
 }
 
@@ -206,7 +208,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	}
 	if (birth->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[birth->account];
-		account->freed_bytes += bytes;
+		wide_sum_add(&account->freed_bytes, bytes);
 		account->freed_count += !birth->live_bytes && !birth->found;
 		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
 		if (account->row != LEDGER_NO_ROW) {
@@ -253,9 +255,9 @@ static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t n
 	struct account *account = &ledger->accounts.items[number];
 
 	birth->account = number;
-	account->allocated_bytes += birth->born_bytes;
+	wide_sum_add(&account->allocated_bytes, birth->born_bytes);
 	account->allocated_count++;
-	account->freed_bytes += birth->born_bytes - birth->live_bytes;
+	wide_sum_add(&account->freed_bytes, birth->born_bytes - birth->live_bytes);
 	account->freed_count += !birth->live_bytes;
 	ledger_rows_tell(ledger, birth, account->row);
 	if (birth->unordered)
@@ -268,7 +270,7 @@ static void enter_thread(struct ledger *ledger, struct birth *birth)
 
 	if (!owner)
 		return;
-	owner->allocated_bytes += birth->born_bytes;
+	wide_sum_add(&owner->allocated_bytes, birth->born_bytes);
 	owner->allocated_count++;
 	owner->freed_count += !birth->live_bytes;
 	while (birth->early) {
@@ -347,7 +349,7 @@ static void count_births(struct ledger *ledger, const struct birth *birth, uint6
 	account->freed_count += birth->born_bytes && !birth->live_bytes;
 	if (!thread)
 		return;
-	thread->allocated_bytes += bytes;
+	wide_sum_add(&thread->allocated_bytes, bytes);
 	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
 	thread->freed_count += birth->born_bytes && !birth->live_bytes;
 }
@@ -365,7 +367,7 @@ static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t by
 	if (birth->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[birth->account];
-	account->allocated_bytes += bytes;
+	wide_sum_add(&account->allocated_bytes, bytes);
 	ledger_rows_change(ledger, account->row, trend_ns, bytes);
 	if (!birth->found)
 		count_births(ledger, birth, bytes, was_born);

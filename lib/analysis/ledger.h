@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "base/wide-sum.h"
 
 #define LEDGER_BUCKETS 64
 #define LEDGER_NO_ACCOUNT UINT32_MAX
@@ -63,8 +64,8 @@ struct account {
 	uint32_t kind;
 	uint32_t row;	 /* LEDGER_NO_ROW: left out by a filter */
 	uint32_t commit; /* its own commit number; COMMIT_NONE: none has been asked for yet */
-	uint64_t allocated_bytes, allocated_count;
-	uint64_t freed_bytes, freed_count;
+	struct wide_sum allocated_bytes, freed_bytes;
+	uint64_t allocated_count, freed_count;
 	uint64_t committed_count; /* calls that made reserved memory accessible */
 };
 
@@ -91,9 +92,9 @@ struct failure {
 };
 
 struct thread_account {
-	uint64_t allocated_bytes, allocated_count;
-	uint64_t freed_by_itself_bytes, freed_by_others_bytes, freed_count;
-	uint64_t released_bytes; /* by it, of anybody's */
+	struct wide_sum allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
+	struct wide_sum released_bytes; /* by it, of anybody's */
+	uint64_t allocated_count, freed_count;
 };
 
 #define LEDGER_RECENT_ACCOUNTS 1024

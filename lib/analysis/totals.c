@@ -9,12 +9,18 @@
 
 static bool has_done_anything(const struct thread_account *account)
 {
-	return account->allocated_bytes || account->released_bytes;
+	return account->allocated_bytes.low || account->allocated_bytes.high || account->released_bytes.low ||
+	       account->released_bytes.high;
 }
 
 static uint64_t unfreed_bytes(const struct thread_account *account)
 {
-	return account->allocated_bytes - account->freed_by_itself_bytes - account->freed_by_others_bytes;
+	return account->allocated_bytes.low - account->freed_by_itself_bytes.low - account->freed_by_others_bytes.low;
+}
+
+static uint64_t allocated_bytes(const struct thread_account *account)
+{
+	return wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX);
 }
 
 static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
@@ -27,13 +33,13 @@ static struct mmt_error *describe_thread(const struct replay *replay, struct are
 	    .thread = {.pid = processes_at(replay->processes, thread->process)->pid,
 		       .tid = thread->tid,
 		       .name = arena_string(arena, processes_name(replay->processes, thread->thread->name))},
-	    .allocated_bytes = account->allocated_bytes,
+	    .allocated_bytes = wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX),
 	    .allocated_count = account->allocated_count,
-	    .freed_by_itself_bytes = account->freed_by_itself_bytes,
-	    .freed_by_others_bytes = account->freed_by_others_bytes,
+	    .freed_by_itself_bytes = wide_sum_get(&account->freed_by_itself_bytes, MMT_BYTES_MAX),
+	    .freed_by_others_bytes = wide_sum_get(&account->freed_by_others_bytes, MMT_BYTES_MAX),
 	    .unfreed_bytes = unfreed_bytes(account),
 	    .unfreed_count = account->allocated_count - account->freed_count,
-	    .released_bytes = account->released_bytes,
+	    .released_bytes = wide_sum_get(&account->released_bytes, MMT_BYTES_MAX),
 	};
 	return total->thread.name ? NULL : &error_no_memory;
 }
@@ -47,8 +53,8 @@ static int compare_totals(const void *left, const void *right, void *context)
 
 	if (unfreed_bytes(a) != unfreed_bytes(b))
 		return unfreed_bytes(a) < unfreed_bytes(b) ? 1 : -1;
-	if (a->allocated_bytes != b->allocated_bytes)
-		return a->allocated_bytes < b->allocated_bytes ? 1 : -1;
+	if (allocated_bytes(a) != allocated_bytes(b))
+		return allocated_bytes(a) < allocated_bytes(b) ? 1 : -1;
 	return number < other ? -1 : number > other;
 }
 

@@ -34,7 +34,10 @@ static void format_with_sign(const char *sign, uint64_t bytes, char text[MMT_SIZ
 
 const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT])
 {
-	format_with_sign("", bytes, text);
+	if (bytes == MMT_BYTES_MAX)
+		snprintf(text, MMT_SIZE_TEXT, "16 EiB or more");
+	else
+		format_with_sign("", bytes, text);
 	return text;
 }
 

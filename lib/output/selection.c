@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/wide-sum.h"
 
 /* What it holds, or what it uses of the memory that others reserved. */
 static uint64_t held_bytes(const struct mmt_group *group)
@@ -52,7 +53,7 @@ static int compare_groups(const void *left, const void *right, void *context)
 static void add_hidden(struct hidden_groups *hidden, uint64_t bytes)
 {
 	hidden->count++;
-	hidden->bytes += bytes;
+	hidden->bytes = saturating_add(hidden->bytes, bytes, MMT_BYTES_MAX);
 }
 
 static void hide_group(struct selection *selection, const struct mmt_group *group)

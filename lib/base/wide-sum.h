@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sums of 64-bit numbers that may exceed 64 bits. */
+#ifndef BASE_WIDE_SUM_H
+#define BASE_WIDE_SUM_H
+
+#include <stdint.h>
+
+/* Zero initialisation makes an empty one. */
+struct wide_sum {
+	uint64_t low;
+	uint32_t high; /* how many times `low` has wrapped */
+};
+
+/* `number` is added or, modulo 2^64, subtracted when its highest bit is set. */
+static inline void wide_sum_add(struct wide_sum *sum, uint64_t number)
+{
+	if (number >> 63)
+		sum->high -= __builtin_sub_overflow(sum->low, -number, &sum->low);
+	else
+		sum->high += __builtin_add_overflow(sum->low, number, &sum->low);
+}
+
+/* `maximum` when it is that or more. */
+static inline uint64_t wide_sum_get(const struct wide_sum *sum, uint64_t maximum)
+{
+	return sum->high || sum->low > maximum ? maximum : sum->low;
+}
+
+static inline uint64_t saturating_add(uint64_t left, uint64_t right, uint64_t maximum)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(left, right, &sum) || sum > maximum ? maximum : sum;
+}
+
+#endif
