@@ -46,7 +46,7 @@ static uint64_t unwind_all(uint64_t *whole_ret)
 	for (size_t i = 0; i < unwind_oracle_count(); i++) {
 		struct unwind_input input = unwind_oracle_input(i);
 
-		unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
+		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
 		frames += result.frame_count;
 		*whole_ret += result.end == UNWIND_END_ENTRY;
 	}
@@ -64,7 +64,7 @@ static uint64_t unwind_in_cache(void)
 	for (size_t i = 0; i < unwind_oracle_count() * ROUNDS; i++) {
 		struct unwind_input input = unwind_oracle_input(i / ROUNDS);
 
-		unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
+		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
 		frames += result.frame_count;
 	}
 	return frames;
@@ -86,7 +86,7 @@ static uint64_t unwind_memoised(size_t rounds)
 			known++;
 			continue;
 		}
-		unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
+		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
 		unwind_memo_put(memo, 1, &input, &result, (uint32_t)i);
 	}
 	unwind_memo_destroy(memo);
@@ -112,7 +112,7 @@ static uint64_t libunwind_all(uint64_t *equal_ret, double *seconds_ret)
 
 		*seconds_ret += now() - start;
 		frames += count;
-		unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
+		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
 		while (equal < count && equal < result.frame_count && result.frames[equal].address == addresses[equal])
 			equal++;
 		*equal_ret += equal == count && equal == result.frame_count;

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "code/cfi.h"
 #include "code/program.h"
+#include "support/host.h"
 #include "support/cfi-oracle.h"
 #include "support/run-suite.h"
 
@@ -105,7 +106,7 @@ static size_t compare_file(const char *path)
 	FILE *stream;
 
 	snprintf(command, sizeof(command), "readelf --debug-dump=frames-interp -wN %s 2>/dev/null", path);
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
 	ck_assert_ptr_null(programs_open(programs, path, NULL, 0, &program));
 	stream = popen(command, "r");
 	ck_assert_ptr_nonnull(stream);
@@ -538,7 +539,7 @@ END_TEST
 
 START_TEST(test_outside_of_all_rows)
 {
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
 	ck_assert_ptr_null(programs_open(programs, "/proc/self/exe", NULL, 0, &program));
 	ck_assert_ptr_null(program_cfi(program, 0));
 	ck_assert_ptr_null(program_cfi(program, 1ULL << 40));

@@ -31,8 +31,6 @@ static void live_as_vfork(void)
 
 static void start(enum life life)
 {
-	volatile unsigned count = 0;
-
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child)
@@ -41,7 +39,7 @@ static void start(enum life life)
 	if (life == WAITING_FOR_VFORK)
 		live_as_vfork();
 	while (life == BUSY)
-		count++;
+		__asm__ volatile("");
 	for (;;)
 		pause();
 }

@@ -53,6 +53,12 @@ static void map_file(uint64_t page, uint64_t pages, int protection, int flags, i
 	       (uint64_t)(flags | MAP_FIXED), (uint64_t)file, file_page * PAGE);
 }
 
+static int open_zero(void)
+{
+	return (int)child_syscall(&child, SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0,
+				  0, 0);
+}
+
 static void map(uint64_t page, uint64_t pages, int protection)
 {
 	map_file(page, pages, protection, PRIVATE, -1, 0);
@@ -195,7 +201,7 @@ static void move_several(int64_t expected, uint64_t page, uint64_t pages, int mo
 
 START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 {
-	int64_t zero = child_syscall(&child, SYS_open, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0, 0, 0, 0);
+	int zero = open_zero();
 
 	if (!child_rules().mremap_moves_several)
 		return;
@@ -209,7 +215,7 @@ START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 	move_several(-EFAULT, 14, 8, 0, 44);
 	move_several((int64_t)at(44), 14, 5, 0, 44);
 	map_file(70, 2, RW, MAP_PRIVATE, child.files[0], 3);
-	map_file(72, 2, RW, MAP_PRIVATE, (int)zero, 5);
+	map_file(72, 2, RW, MAP_PRIVATE, zero, 5);
 	move_several(-EFAULT, 70, 4, MREMAP_DONTUNMAP, 50);
 	move_several(-EFAULT, 72, 4, 0, 50);
 	/* A gap comes first. */
@@ -401,8 +407,7 @@ END_TEST
 
 START_TEST(files_shared_and_private_with_their_offsets)
 {
-	int zero = (int)child_syscall(&child, SYS_openat, (uint64_t)AT_FDCWD, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR,
-				      0, 0, 0);
+	int zero = open_zero();
 
 	ck_assert_int_ge(zero, 0);
 	map_file(10, 6, RW, MAP_PRIVATE, child.files[0], 1);
@@ -564,11 +569,11 @@ END_TEST
 /* The offset follows the mapping when no page fault has come before: nothing tells of page faults. */
 START_TEST(private_mapping_of_dev_zero_has_no_certain_offset)
 {
-	int64_t zero = child_syscall(&child, SYS_open, (uint64_t)(uintptr_t) "/dev/zero", O_RDWR, 0, 0, 0, 0);
+	int zero = open_zero();
 
 	ck_assert_int_ge(zero, 0);
-	map_file(10, 4, RW, MAP_PRIVATE, (int)zero, 5);
-	map_file(20, 4, RW, MAP_PRIVATE, (int)zero, 5);
+	map_file(10, 4, RW, MAP_PRIVATE, zero, 5);
+	map_file(20, 4, RW, MAP_PRIVATE, zero, 5);
 	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(21), 1, 0, 0, 0), 1);
 	remap((int64_t)at(40), 10, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	remap((int64_t)at(50), 20, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 50);

@@ -13,6 +13,8 @@
 
 #include "code/program.h"
 #include "code/unwind.h"
+#include "support/frameless.h"
+#include "support/host.h"
 #include "support/run-suite.h"
 
 /* ---- stacks written by hand ---- */
@@ -951,6 +953,20 @@ static int live_follows_call(void *context, uint64_t address)
 
 static const struct unwind_callbacks live_callbacks = {.find = find_live, .follows_call = live_follows_call};
 
+#if defined(__aarch64__)
+enum { HOST_STACK_POINTER = 31, HOST_PROGRAM_COUNTER };
+
+static void take_registers(const ucontext_t *context)
+{
+	registers = (struct register_values){.known = (1ULL << (HOST_PROGRAM_COUNTER + 1)) - 1};
+	for (size_t i = 0; i < HOST_STACK_POINTER; i++)
+		registers.values[i] = context->uc_mcontext.regs[i];
+	registers.values[HOST_STACK_POINTER] = context->uc_mcontext.sp;
+	registers.values[HOST_PROGRAM_COUNTER] = context->uc_mcontext.pc;
+}
+#else
+enum { HOST_STACK_POINTER = RSP };
+
 static void take_registers(const ucontext_t *context)
 {
 	static const int of_dwarf[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
@@ -960,6 +976,7 @@ static void take_registers(const ucontext_t *context)
 	for (size_t i = 0; i < 17; i++)
 		registers.values[i] = (uint64_t)context->uc_mcontext.gregs[of_dwarf[i]];
 }
+#endif
 
 /* Bytes of this thread's stack above the stack pointer, at most `limit`. */
 static size_t stack_above(uint64_t stack_pointer, size_t limit)
@@ -1017,7 +1034,7 @@ static void compare_with_libunwind(ucontext_t *context)
 	size_t count = 0;
 	unw_word_t address;
 
-	ck_assert_int_eq(unw_init_local(&cursor, context), 0);
+	ck_assert_int_eq(unw_init_local(&cursor, (unw_context_t *)context), 0);
 	do {
 		ck_assert_int_eq(unw_get_reg(&cursor, UNW_REG_IP, &address), 0);
 		if (!address)
@@ -1039,29 +1056,16 @@ static __attribute__((noinline)) void compare_here(void)
 
 	ck_assert_int_eq(getcontext(&context), 0);
 	take_registers(&context);
-	size = stack_above(registers.values[RSP], sizeof(copy));
-	copy_stack(copy, registers.values[RSP], size);
+	size = stack_above(registers.values[HOST_STACK_POINTER], sizeof(copy));
+	copy_stack(copy, registers.values[HOST_STACK_POINTER], size);
 	input = (struct unwind_input){.registers = &registers, .stack = (const uint8_t *)copy, .stack_size = size};
-	unwind(&unwind_rules_x86_64, &input, &live_callbacks, &result);
+	unwind(unwind_rules_find(HOST_MACHINE), &input, &live_callbacks, &result);
 	_Unwind_Backtrace(compare_frame, &count);
 	ck_assert_uint_eq(result.frame_count, count);
 	compare_with_libunwind(&context);
 	ck_assert_uint_eq(result.end, UNWIND_END_ENTRY);
 	ck_assert_uint_gt(count, 4);
 	live_frames = count;
-}
-
-#define WITHOUT_FRAME_POINTER __attribute__((noinline, optimize("O2", "omit-frame-pointer")))
-
-static WITHOUT_FRAME_POINTER int recurse(int depth)
-{
-	volatile char local[40];
-
-	local[0] = (char)depth;
-	if (depth)
-		return recurse(depth - 1) + local[0];
-	compare_here();
-	return local[0];
 }
 
 static int compare_in_callback(const void *left, const void *right)
@@ -1074,17 +1078,6 @@ static void compare_in_handler(int number)
 {
 	(void)number;
 	compare_here();
-}
-
-static WITHOUT_FRAME_POINTER size_t use_large_frame(size_t size)
-{
-	volatile char *memory = __builtin_alloca(size);
-	char aligned[64] __attribute__((aligned(64)));
-
-	memory[0] = 1;
-	memset(aligned, memory[0], sizeof(aligned));
-	compare_here();
-	return (size_t)memory[0] + (size_t)aligned[63];
 }
 
 static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
@@ -1100,16 +1093,16 @@ START_TEST(test_same_as_other_unwinders)
 	int numbers[] = {2, 1};
 	int visits = 0;
 
-	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
+	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
 	dl_iterate_phdr(visit_all, &visits);
 	ck_assert_int_gt(visits, 1);
 	compare_here();
-	recurse(1);
-	recurse(100);
+	frameless_recurse(1, compare_here);
+	frameless_recurse(100, compare_here);
 	ck_assert_uint_gt(live_frames, 100);
 	qsort(numbers, 2, sizeof(*numbers), compare_in_callback);
 	ck_assert_int_eq(numbers[0], 1);
-	use_large_frame((size_t)visits * 16);
+	frameless_allocate((size_t)visits * 16, compare_here);
 	ck_assert_uint_gt(live_calls, 100);
 	ck_assert_uint_eq(live_doubts, 0);
 	signal(SIGUSR1, compare_in_handler);

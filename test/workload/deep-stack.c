@@ -30,11 +30,13 @@ int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
 	size_t depth = stage_number(&stage, 0, 12), bytes = LEAKS * BLOCK_PAGES * stage_page_bytes();
-	volatile int sum = 0;
 
 	stage_begin(&stage);
-	for (int i = 0; i < LEAKS; i++)
-		sum += descend(depth);
+	for (int i = 0; i < LEAKS; i++) {
+		int sum = descend(depth);
+
+		__asm__ volatile("" ::"r"(sum));
+	}
 	stage_expect("bytes=%zu count=%d stack=mmap<leak_at_bottom<descend", bytes, LEAKS);
 	stage_expect("total=%zu", bytes);
 	stage_end(&stage);

@@ -23,6 +23,43 @@ static uint64_t false_frame[2];
  * here, 6 and 2; what is not one is the secret.
  */
 long call(long number, void *first, long second, uint64_t secret, void *frame);
+#if defined(__aarch64__)
+__asm__(".text\n"
+	".globl call\n"
+	".type call, @function\n"
+	"call:\n"
+	".cfi_startproc\n"
+	"stp x29, x30, [sp, -32]!\n"
+	".cfi_def_cfa_offset 32\n"
+	".cfi_offset 29, -32\n"
+	".cfi_offset 30, -24\n"
+	"str x19, [sp, 16]\n"
+	".cfi_offset 19, -16\n"
+	"mov x29, x4\n"
+	"mov x19, x3\n" /* the secret, in a register that is saved */
+	"mov x8, x0\n"
+	"mov x0, x1\n"
+	"mov x1, x2\n"
+	"mov x2, x19\n"
+	"mov x4, x19\n"
+	"mov x5, x19\n"
+	"cmp x8, 222\n" /* mmap: PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS */
+	"b.ne 1f\n"
+	"mov x2, 1\n"
+	"mov x3, 0x22\n"
+	"mov x4, -1\n"
+	"mov x5, 0\n"
+	"1: svc 0\n"
+	"ldr x19, [sp, 16]\n"
+	"ldp x29, x30, [sp], 32\n"
+	".cfi_def_cfa_offset 0\n"
+	".cfi_restore 19\n"
+	".cfi_restore 29\n"
+	".cfi_restore 30\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size call, .-call\n");
+#else
 __asm__(".text\n"
 	".globl call\n"
 	".type call, @function\n"
@@ -57,6 +94,7 @@ __asm__(".text\n"
 	"ret\n"
 	".cfi_endproc\n"
 	".size call, .-call\n");
+#endif
 
 VISIBLE void keep_secret(size_t bytes)
 {

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 		struct unwind_input input = unwind_oracle_input(i);
 		size_t count = in_programs(unwind_oracle_libunwind(i, theirs));
 
-		unwind(unwind_rules_find(EM_X86_64), &input, &callbacks, &ours);
+		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &ours);
 		frames += count;
 		if (is_same(count))
 			continue;

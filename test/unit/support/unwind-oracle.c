@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "support/unwind-oracle.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <libunwind.h>
 #include <stdio.h>
@@ -14,6 +13,13 @@
 #include "base/vector.h"
 #include "code/program.h"
 #include "trace/reader.h"
+
+/* DWARF's number, which is libunwind's too. */
+#if defined(__aarch64__)
+enum { STACK_POINTER = 31 };
+#else
+enum { STACK_POINTER = 7 };
+#endif
 
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 int search_unwind_table(unw_addr_space_t space, unw_word_t ip, unw_dyn_info_t *info, unw_proc_info_t *procedure,
@@ -114,7 +120,7 @@ size_t unwind_oracle_count(void)
 
 void unwind_oracle_begin(void)
 {
-	require(programs_create(EM_X86_64, true, &programs));
+	require(programs_create(HOST_MACHINE, true, &programs));
 	require(unwind_places_create(&places));
 }
 
@@ -268,7 +274,7 @@ static int no_dynamic_list(unw_addr_space_t its_space, unw_word_t *address_ret, 
 static int access_memory(unw_addr_space_t its_space, unw_word_t address, unw_word_t *value, int write, void *context)
 {
 	const struct sample *sample = context;
-	uint64_t offset = address - sample->registers.values[UNW_X86_64_RSP];
+	uint64_t offset = address - sample->registers.values[STACK_POINTER];
 
 	(void)its_space;
 	if (write)

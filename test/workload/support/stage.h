@@ -47,9 +47,14 @@ size_t stage_page_bytes(void);
 void stage_touch(void *start, size_t length);
 
 /* A function that tests look for in stacks: it keeps its name and is never inlined. EXPORTED ones can be called from
- * outside too. */
+ * outside too. Clang has no noipa, but never renames or clones a function that it does not inline. */
+#ifdef __clang__
+#define VISIBLE static __attribute__((noinline))
+#define EXPORTED __attribute__((noinline, visibility("default")))
+#else
 #define VISIBLE static __attribute__((noipa))
 #define EXPORTED __attribute__((noipa, visibility("default")))
+#endif
 
 /* After a call whose frame must stay on the stack: keeps the compiler from turning the call into a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Shapes of stacks in functions that are compiled without frame pointers, in programs that have them otherwise. */
+#ifndef SUPPORT_FRAMELESS_H
+#define SUPPORT_FRAMELESS_H
+
+#include <stddef.h>
+
+/* Calls itself `depth` times, then `at_bottom`. */
+int frameless_recurse(int depth, void (*at_bottom)(void));
+
+/* Calls `at_bottom` with so many bytes of alloca() and an aligned variable on the stack. */
+size_t frameless_allocate(size_t bytes, void (*at_bottom)(void));
+
+#endif
