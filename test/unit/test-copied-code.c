@@ -6,7 +6,6 @@
 #include <elf.h>
 
 #include "analysis/code-view-state.h"
-#include "support/host.h"
 #include "support/run-suite.h"
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };
@@ -43,7 +42,7 @@ static void set_up(void)
 			      ((struct code_change){START, sizeof(one), put(one, sizeof(one)), FIRST_NS})));
 	ck_assert(vector_push(&process->changes,
 			      ((struct code_change){START, sizeof(none), put(none, sizeof(none)), SECOND_NS})));
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
 	ck_assert_ptr_null(copied_code_create(&metadata.code, metadata.code.processes.items, programs, &copied));
 	ck_assert_ptr_nonnull(copied);
 }

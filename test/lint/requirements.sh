@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# CMake refuses 32-bit targets and libraries that are too old, each with one line that names them.
+set -u
+export LC_ALL=C.UTF-8
+unset CFLAGS CC
+
+directory=$(mktemp -d "${TMPDIR:-/tmp}/mmtrace-test.XXXXXX") || exit 1
+trap 'rm -rf "$directory"' EXIT
+cd "$directory" || exit 1
+
+# expect_refusal LINE COMMAND...: the only error of cmake is this line.
+expect_refusal() {
+	local line=$1
+	shift
+	rm -rf build
+	if "$@" -S "${SOURCE:?}" -B build >output 2>errors; then
+		echo "not refused: $*" >&2
+	elif [ "$(sed '/^CMake Error at CMakeLists.txt:/d; /^ *$/d; s/^ *//' errors)" = "$line" ]; then
+		return
+	else
+		{ echo "instead of '$line':" && cat output errors; } >&2
+	fi
+	exit 1
+}
+
+# pretend LIBRARY=VERSION...: what pkg-config finds first.
+pretend() {
+	local library
+	rm -rf pkgconfig && mkdir pkgconfig
+	for library; do
+		printf 'Name: %s\nDescription: test\nVersion: %s\n' "${library%=*}" "${library#*=}" \
+			>"pkgconfig/${library%=*}.pc"
+	done
+}
+
+refusal="mmtrace supports 64-bit targets only: remove -m32 from the compiler options"
+expect_refusal "$refusal" cmake -DCMAKE_C_FLAGS=-m32
+expect_refusal "$refusal" env CFLAGS="-O2 -m32" cmake
+expect_refusal "$refusal" env CC="gcc -m32" cmake
+expect_refusal "${refusal/-m32/-mx32}" cmake -DCMAKE_C_FLAGS="-mx32 -g"
+
+# A compiler for such a target: this machine's, which says that it is one.
+cat >toolchain.cmake <<'END'
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR armv7l)
+set(CMAKE_C_COMPILER_WORKS ON)
+set(CMAKE_C_ABI_COMPILED ON)
+set(CMAKE_SIZEOF_VOID_P 4)
+END
+compiler=$(command -v cc)
+expect_refusal "mmtrace supports 64-bit targets only: $compiler does not compile for one" \
+	cmake -DCMAKE_TOOLCHAIN_FILE="$directory/toolchain.cmake"
+
+hint="on Debian, test/setup build installs the libraries"
+pretend libdw=0.187 libelf=0.187 libzstd=1.5.0 capstone=3.0.5 libxxhash=0.7.4 jansson=2.12
+expect_refusal "mmtrace needs libdw>=0.188 (found 0.187), libelf>=0.188 (found 0.187), libzstd>=1.5.1 (found 1.5.0), \
+capstone>=4 (found 3.0.5), libxxhash>=0.8 (found 0.7.4), jansson>=2.13 (found 2.12); $hint" \
+	env PKG_CONFIG_PATH="$directory/pkgconfig" cmake
+pretend libdw=0.188 libelf=0.188 libzstd=1.5.1 capstone=4.0 libxxhash=0.8.0
+expect_refusal "mmtrace needs zlib (not found), jansson>=2.13 (not found); $hint" \
+	env PKG_CONFIG_LIBDIR="$directory/pkgconfig" PKG_CONFIG_PATH= cmake
