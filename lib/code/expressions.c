@@ -17,12 +17,19 @@
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
 #define HOST_REGISTERS 17
+#define HOST_PROGRAM_COUNTER 16
+#define HOST_LOOKS_AT_CODE false
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
 #define HOST_REGISTERS 32
+#define HOST_PROGRAM_COUNTER 32 /* libunwind's UNW_REG_IP is the link register here */
+/* libunwind steps to the link register, whatever the rows are, when it cannot read the instructions. */
+#define HOST_LOOKS_AT_CODE true
 #else
 #define HOST_MACHINE EM_NONE
 #define HOST_REGISTERS 0
+#define HOST_PROGRAM_COUNTER 0
+#define HOST_LOOKS_AT_CODE false
 #endif
 
 /* Exported, but in no header. */
@@ -45,6 +52,7 @@ struct step {
 	expressions_read *read;
 	void *context;
 	unsigned accesses;
+	bool refused; /* something that libunwind asked for: what it makes of the rest is a guess */
 };
 
 /* ---- which expressions are let through ---- */
@@ -299,8 +307,10 @@ static int find_procedure(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	unw_dyn_info_t info = {
 	    .format = UNW_INFO_FORMAT_REMOTE_TABLE, .start_ip = step->code_address, .end_ip = step->code_address + 1};
 
-	if (ip != step->code_address)
+	if (ip != step->code_address) {
+		step->refused = true;
 		return -UNW_ENOINFO;
+	}
 	info.u.rti.segbase = info.u.rti.table_data = step->image_address;
 	info.u.rti.table_len = TABLE_WORDS * sizeof(uint32_t) / sizeof(unw_word_t);
 	return search_unwind_table(space, ip, &info, procedure, need_unwind_info, context);
@@ -333,7 +343,10 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
 		/* What lies behind the end reads as zero: no-ops. */
 		memcpy(&word, step->image + offset,
 		       IMAGE_MAX - offset < sizeof(word) ? IMAGE_MAX - offset : sizeof(word));
+	} else if (HOST_LOOKS_AT_CODE && address - (step->code_address & ~7ULL) < 2 * sizeof(word)) {
+		word = 0; /* no signal trampoline */
 	} else if (!step->read(step->context, address, &word)) {
+		step->refused = true;
 		return -UNW_EINVAL;
 	}
 	*value = word;
@@ -342,17 +355,19 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
 
 static int access_register(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write, void *context)
 {
-	const struct step *step = context;
+	struct step *step = context;
 
 	(void)space;
 	if (write || number < 0 || number >= CFI_REGISTERS)
 		return -UNW_EBADREG;
-	if (number == UNW_REG_IP)
+	if (number == HOST_PROGRAM_COUNTER) {
 		*value = step->code_address;
-	else if (step->registers->known >> number & 1)
+	} else if (step->registers->known >> number & 1) {
 		*value = step->registers->values[number];
-	else
+	} else {
+		step->refused = true;
 		return -UNW_EBADREG;
+	}
 	return 0;
 }
 
@@ -391,7 +406,8 @@ static bool run(unw_addr_space_t space, struct step *step, struct expressions_re
 	unw_cursor_t cursor;
 	unw_word_t value;
 
-	if (unw_init_remote(&cursor, space, step) || unw_step(&cursor) <= 0 || unw_get_reg(&cursor, UNW_REG_IP, &value))
+	if (unw_init_remote(&cursor, space, step) || unw_step(&cursor) <= 0 || step->refused ||
+	    unw_get_reg(&cursor, UNW_REG_IP, &value))
 		return false;
 	*caller_ret = (struct expressions_registers){0};
 	for (int i = 0; i < CFI_REGISTERS; i++) {

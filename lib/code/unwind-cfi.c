@@ -202,7 +202,9 @@ static enum unwind_step step_by_expressions(struct unwind_state *state, const st
 	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
 	    stack_pointer <= registers.values[rules->stack_pointer])
 		return UNWIND_STEP_INVALID;
-	address = found.values[rules->instruction_pointer];
+	if (!(found.known >> row->return_column & 1))
+		return UNWIND_STEP_NO_DATA;
+	address = found.values[row->return_column] & rules->address_mask;
 	if (!address)
 		return UNWIND_STEP_ENTRY;
 	unwind_enter_caller(state, caller, address, stack_pointer - rules->word, UNWIND_BY_EXPRESSION);

@@ -14,6 +14,7 @@
 #include "capture/generated-code.h"
 #include "capture/mapping-query.h"
 #include "capture/recorder.h"
+#include "support/emulator.h"
 #include "support/run-suite.h"
 
 enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
@@ -579,6 +580,8 @@ int main(void)
 	Suite *suite = suite_create("code reading");
 	TCase *tests = tcase_create("code reading"), *old = tcase_create("before 6.11");
 
+	if (emulator_hides("the memory maps of other processes"))
+		return EXIT_SKIP;
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_checked_fixture(old, set_up_before_6_11, tear_down);
 	add_places(tests);

@@ -12,13 +12,15 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "capture/build-id-notes.h"
+#include "support/host.h"
+#include "support/emulator.h"
 #include "support/run-suite.h"
 #include "trace/architecture.h"
 #include "trace/compress.h"
 
 #define IMAGES_MAX 4
 
-static const struct architecture architecture = {.elf_machine = EM_X86_64};
+static const struct architecture architecture = {.elf_machine = HOST_MACHINE};
 static struct image_copy images[IMAGES_MAX];
 static struct reader_metadata metadata;
 static struct mapped_programs mapped;
@@ -204,6 +206,8 @@ int main(void)
 	Suite *suite = suite_create("mapped-programs");
 	TCase *tests = tcase_create("mapped-programs");
 
+	if (emulator_hides("the inode of /proc/self/exe"))
+		return EXIT_SKIP;
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, inode_used_again);
 	tcase_add_test(tests, inode_used_again_with_build_ids);

@@ -10,6 +10,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "support/emulator.h"
 #include "support/run-suite.h"
 #include "support/space-child.h"
 
@@ -261,6 +262,8 @@ int main(void)
 	Suite *suite = suite_create("space against the kernel");
 	TCase *random = tcase_create("random");
 
+	if (emulator_hides("the memory maps of other processes"))
+		return EXIT_SKIP;
 	tcase_set_timeout(random, 600);
 	tcase_add_loop_test(random, every_call_at_random, 1, 5);
 	tcase_add_loop_test(random, sealed_and_limited, 101, 103);

@@ -8,6 +8,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "support/emulator.h"
 #include "support/run-suite.h"
 #include "support/space-child.h"
 
@@ -705,6 +706,8 @@ int main(void)
 	Suite *suite = suite_create("space: rules");
 	TCase *rules = tcase_create("rules");
 
+	if (emulator_hides("the memory maps of other processes"))
+		return EXIT_SKIP;
 	tcase_add_checked_fixture(rules, setup, teardown);
 	tcase_add_test(rules, munmap_over_several_mappings_and_holes);
 	tcase_add_test(rules, map_fixed_replaces_several);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "code/program.h"
-#include "support/host.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 
@@ -89,7 +88,7 @@ START_TEST(long_names_that_overlap)
 					       .st_value = CODE_ADDRESS,
 					       .st_size = 16};
 	file->symbols[SYMBOLS / 2].st_name = NAME_BYTES - 4;
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, &programs));
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, &programs));
 	ck_assert_ptr_null(programs_open_content(programs, "/long/names", file, sizeof(*file), NULL, 0, &program));
 	ck_assert_uint_eq(program_names(program, CODE_ADDRESS + 1, frames), 1);
 	ck_assert_str_eq(frames[0].function, "aaa");
@@ -109,7 +108,7 @@ static struct program *open_with_function(struct program_file *file, const char 
 				       .st_shndx = SECTION_CODE,
 				       .st_value = CODE_ADDRESS,
 				       .st_size = 16};
-	ck_assert_ptr_null(programs_create(HOST_MACHINE, true, programs_ret));
+	ck_assert_ptr_null(programs_create(EM_X86_64, true, programs_ret));
 	ck_assert_ptr_null(programs_open_content(*programs_ret, path, file, sizeof(*file), NULL, 0, &program));
 	return program;
 }

@@ -203,6 +203,9 @@ START_TEST(test_expressions)
 	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
 #endif
 	ck_assert(result.reads_overflow);
+	registers.known &= ~(1ULL << numbers[_i]);
+	run();
+	EXPECT(UNWIND_END_NO_UNWIND_DATA, FRAMED + 4);
 }
 END_TEST
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* Calls itself `depth` times, then `at_bottom`. */
-int frameless_recurse(int depth, void (*at_bottom)(void));
+__attribute__((noinline)) int frameless_recurse(int depth, void (*at_bottom)(void));
 
 /* Calls `at_bottom` with so many bytes of alloca() and an aligned variable on the stack. */
-size_t frameless_allocate(size_t bytes, void (*at_bottom)(void));
+__attribute__((noinline)) size_t frameless_allocate(size_t bytes, void (*at_bottom)(void));
 
 #endif
