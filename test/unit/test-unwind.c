@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 #include <unwind.h>
 
@@ -1106,9 +1107,14 @@ START_TEST(test_same_as_other_unwinders)
 	frameless_allocate((size_t)visits * 16, compare_here);
 	ck_assert_uint_gt(live_calls, 100);
 	ck_assert_uint_eq(live_doubts, 0);
-	signal(SIGUSR1, compare_in_handler);
-	raise(SIGUSR1);
-	signal(SIGUSR1, SIG_DFL);
+	/* On aarch64 the vDSO has the code that a handler returns to; some versions of qemu-user have no vDSO. */
+	if (HOST_MACHINE == EM_X86_64 || getauxval(AT_SYSINFO_EHDR)) {
+		signal(SIGUSR1, compare_in_handler);
+		raise(SIGUSR1);
+		signal(SIGUSR1, SIG_DFL);
+	} else {
+		puts("signal handlers are not tested: the emulator has no vDSO");
+	}
 	programs_destroy(programs);
 }
 END_TEST
