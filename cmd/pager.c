@@ -77,8 +77,8 @@ void pager_end(void)
 }
 
 /*
- * Ctrl-C: nothing more comes. The pager, which got it too, has the terminal until its user ends it, so the shell must not
- * have it back before. Of the threads only this one takes signals, and it stays here.
+ * Ctrl-C: nothing more comes. The pager, which got it too, has the terminal until its user ends it, so the shell must
+ * not have it back before. Of the threads only this one takes signals, and it stays here.
  */
 static void end_with_pager(int number)
 {
