@@ -40,8 +40,7 @@ const struct command commands[] = {
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",
      COMMAND_TAKES_FILES},
     {"dump", cmd_dump, "show a recording event by event", dump_usage,
-     "Write one line per event in time order, with every field.",
-     COMMAND_TAKES_FILES},
+     "Write one line per event in time order, with every field.", COMMAND_TAKES_FILES},
     {"pack", cmd_pack, "name everything now, to report it elsewhere", pack_usage,
      "Unwind and name every stack of a recording and write it anew with the names and without the bytes of stacks that "
      "they came from: it can then be reported on any machine, and shared without memory contents.",

@@ -38,7 +38,7 @@ complete -c mmtrace -n '__mmtrace_command record' -l lean -d 'the cheapest stack
 complete -c mmtrace -n '__mmtrace_command record' -l no-compress -d 'write records as the kernel gave them: a much larger file, which older tools can read'
 complete -c mmtrace -n '__mmtrace_command record' -l no-inherit -d 'leave out child processes; new threads are recorded all the same'
 complete -c mmtrace -n '__mmtrace_command record' -l scope -x -a 'auto threads cpus' -d 'where events are opened: auto does it for each thread unless there are too many, then on CPUs'
-complete -c mmtrace -n '__mmtrace_command record' -l snapshot-interval -x -d 'check against the kernel\'s maps every TIME, also for processes that end by themselves, and note the resident size; 0: never'
+complete -c mmtrace -n '__mmtrace_command record' -l snapshot-interval -x -d 'check against the kernel\'s maps every TIME, also for processes that end by themselves, and note the resident size; 0: only those of commands, less and less often'
 complete -c mmtrace -n '__mmtrace_command record' -l images -x -a 'missing all none' -d 'which program files are copied into the recording: missing are those of containers'
 complete -c mmtrace -n '__mmtrace_command record' -l code -x -a 'all none' -d 'whether generated code is copied into the recording: stacks of code without frame pointers need it'
 complete -c mmtrace -n '__mmtrace_command record' -l pack -d 'when recording has ended, name every stack and leave out what they were made from; see `mmtrace pack`'

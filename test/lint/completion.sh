@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: zsh:zsh fish:fish
 # The completion scripts in cmd/completion/ are what the tool generates, and each works in its shell where that is installed.
 set -u
 cd "${SOURCE:?}" || exit 1

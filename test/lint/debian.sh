@@ -39,7 +39,7 @@ has_package()
 declare -A package=([libdw]=libdw-dev [libelf]=libelf-dev [libzstd]=libzstd-dev [zlib]=zlib1g-dev [capstone]=libcapstone-dev
 	[libxxhash]=libxxhash-dev [jansson]=libjansson-dev [libunwind-generic]=libunwind-dev)
 build=$(field Build-Depends mmtrace) development=$(field Depends libmmtrace-dev)
-modules=$(tr '\n' ' ' <CMakeLists.txt | sed -nE 's/.*set\(mmtrace_packages ([^)]*)\).*/\1/p')
+modules=$(sed 's/#.*//' CMakeLists.txt | tr '\n' ' ' | sed -nE 's/.*set\(mmtrace_packages ([^)]*)\).*/\1/p')
 [[ -n $modules ]] || complain "CMakeLists.txt: no mmtrace_packages found"
 for module in $modules libunwind-generic; do
 	name=${package[${module%%[<>=]*}]-}

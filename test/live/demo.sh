@@ -5,7 +5,7 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-"$SOURCE/test/demo" >"$directory/demo.txt" 2>"$directory/demo.log" || fail "test/demo ended with status $?: $(cat "$directory/demo.log")"
+env -u MMTRACE "$SOURCE/test/demo" >"$directory/demo.txt" 2>"$directory/demo.log" || fail "test/demo ended with status $?: $(cat "$directory/demo.log")"
 tr '\n' ' ' <"$directory/demo.txt" |
 	grep -q ' 1  *1\.00 GiB.*256 x 4\.00 MiB.* mmap  .* mmap_allocation  .*demo-library\.c:[0-9].* MyTest  .* Main  .* main  .*What to look at' || {
 	cat "$directory/demo.txt" >&2

@@ -75,8 +75,10 @@ programs=(shared static)
 build shared $(pkg-config --libs mmtrace)
 build static -L"$libraries" -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')
 ldd static | grep -q libmmtrace && fail "the static program needs the shared library"
-# Sanitizers do not work without shared libraries.
-if [ ${#sanitizers[@]} = 0 ]; then
+# Without any shared library, where the others can be linked so: sanitizers cannot, nor can the libdw of elfutils 0.192,
+# whose archives lack functions.
+echo 'char dwfl_report_module(void); int main(void) { return dwfl_report_module(); }' >probe.c
+if [ ${#sanitizers[@]} = 0 ] && gcc -static -o probe probe.c $(pkg-config --static --libs libdw) >probe.log 2>&1; then
 	programs+=(all-static)
 	build all-static -static $(pkg-config --static --libs mmtrace)
 fi

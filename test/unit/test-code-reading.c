@@ -26,8 +26,8 @@ static char messages[1024];
 static uint64_t thread_ns;
 static bool kernel_is_old;
 
-typeof(clock_thread_ns) __wrap_clock_thread_ns;
-typeof(mapping_query) __real_mapping_query, __wrap_mapping_query;
+__typeof__(clock_thread_ns) __real_clock_thread_ns, __wrap_clock_thread_ns;
+__typeof__(mapping_query) __real_mapping_query, __wrap_mapping_query;
 
 /* However slow the machine is, no pass takes longer than it may. */
 uint64_t __wrap_clock_thread_ns(void)
