@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * What one operation of the address space costs with 10^3 to 10^6 live mappings, in ns. Figures, never a verdict:
- * cmake --build build --target bench-space && build/test/bench-space
+ * cmake --build build --target bench-space && build/test/bench-space [OPERATIONS [MAPPINGS]]
+ * with so many operations (200,000) and at most so many mappings (1,000,000).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 #define PAGE 4096ULL
 #define FIRST (1ULL << 32)
-#define OPERATIONS 200000
+
+static unsigned long operations = 200000;
 
 struct bench {
 	struct space *space;
@@ -103,9 +105,9 @@ static double measure(struct bench *bench, void (*operation)(struct bench *bench
 	struct timespec since;
 
 	clock_gettime(CLOCK_MONOTONIC, &since);
-	for (unsigned int i = 0; i < OPERATIONS; i++)
+	for (unsigned long i = 0; i < operations; i++)
 		operation(bench);
-	return elapsed_ns(&since) / OPERATIONS / calls;
+	return elapsed_ns(&since) / (double)operations / calls;
 }
 
 static double measure_snapshot(struct bench *bench)
@@ -145,11 +147,15 @@ static void run(uint64_t mappings)
 	space_destroy(bench.space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	unsigned long most = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+
+	if (argc > 1)
+		operations = strtoul(argv[1], NULL, 10);
 	printf("%10s %8s %12s %9s %7s %6s %14s   ns per call\n", "mappings", "mmap", "munmap+mmap", "mprotect",
 	       "mremap", "find", "snapshot line");
-	for (uint64_t mappings = 1000; mappings <= 1000000; mappings *= 10)
+	for (uint64_t mappings = 1000; mappings <= most; mappings *= 10)
 		run(mappings);
 	return EXIT_SUCCESS;
 }

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Every command of this directory runs once, in small, and prints what it prints in large: figures where they belong, with
+# their units. What they are is not looked at. Peers that are not installed are left out by the commands themselves.
+set -u
+export LC_ALL=C.UTF-8 SMALL=1
+unset DEBUGINFOD_URLS
+: "${SOURCE:?}" "${BUILD:?}"
+bench=$SOURCE/test/bench
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
+failed=0
+
+# expect COMMAND...: every line of its output has one of the forms on the standard input, each after a word: "must" occur,
+# "may", or a program's name: must where that is installed. <n> is a number, <d> may have a point, <s> a sign as well.
+expect() {
+	local left=$directory/left status=0 when form
+	"$@" >"$directory/output" 2>"$directory/errors" </dev/null || status=$?
+	if [ $status != 0 ]; then
+		echo "${1##*/}: status $status"
+		tail -n 5 "$directory/errors"
+		failed=1
+	fi
+	grep -v '^ *$' "$directory/output" >"$left"
+	while read -r when form; do
+		[ "$form" ] || continue
+		if ! grep -qxE -- " *$form *" "$left"; then
+			if [ "$when" = must ] || { [ "$when" != may ] && command -v "$when" >/dev/null; }; then
+				echo "${1##*/}: no line of the form: $form"
+				failed=1
+			fi
+		fi
+		grep -vxE -- " *$form *" "$left" >"$directory/rest"
+		mv "$directory/rest" "$left"
+	done < <(sed -E 's/ +/ +/g; s/^([^ ]+) \+/\1 /; s/<n>/[0-9]+/g; s/<d>/[0-9]+(\\.[0-9]+)?/g; s/<s>/-?[0-9]+(\\.[0-9]+)?/g')
+	if [ -s "$left" ]; then
+		echo "${1##*/}: lines of no known form:"
+		cat "$left"
+		failed=1
+	fi
+}
+
+expect "$BUILD/test/bench-space" 1000 10000 <<'END'
+must mappings mmap munmap\+mmap mprotect mremap find snapshot line ns per call
+must 1000 <n> <n> <n> <n> <n> <n>
+must 10000 <n> <n> <n> <n> <n> <n>
+END
+
+# A program that is run can only be recorded where the kernel lets us.
+recorded=must refused=may
+"$BUILD/test/workload/perf-allowed" >"$directory/reason" || recorded=may refused=must
+expect "$bench/report-speed" <<END
+must <n> events, <n> stacks, <n> live mappings: <n> bytes
+must (read|decompress|order|decode|replay|group|unwind) <s> ns/event
+must (symbolise|render) <s> ns/event
+must elapsed, on two processors <d> ns/event: <n> events/s, <d> s for <n>
+must peak memory: <d> MB
+must Ctrl-C in the middle of it: ended after <d> ms, status <s>
+must two such recordings: reports <d> s and <d> s, their diff <d> s: <d> of the sum
+must peak memory with <n> live mappings and <n> stacks of 30 frames:
+must <d> million events <d> MB
+must the same in /.*, with its symbols, inlined functions and lines:
+must the first output of a report of 333 events, in the middle of five runs:
+must mmtrace report <d> ms, at most <d> ms
+perf perf report --stdio <d> ms, at most <d> ms
+must <n> events, in generated code, <n> frames deep, the same file for all:
+must <n> events, in /.*, the same file for all:
+must mmtrace report(, names not known|, again)? <d> s
+perf perf (script|report --stdio) <d> s: <d> times as long
+perf its text: <n> bytes
+$recorded <n> events of a program as it ran, <n> frames deep, the same file for all:
+$recorded --(every|at|from) <d> of its time <d> s: <d> times as long
+$refused no recording of a program that is run: .*
+END
+
+expect "$bench/symbol-cost" "$BUILD/mmtrace" <<'END'
+must /.*: <n> bytes, 20 addresses
+must mmtrace(-report|-report-again)? <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+addr2line addr2line <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+eu-addr2line eu-addr2line <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+llvm-symbolizer llvm-symbolizer <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+perf perf-(script|report|report-functions) <d> ms <d> times mmtrace (<n>|\?) MB <n> lines, <n> of no name
+may (eu-)?addr2line not installed
+may (llvm-symbolizer|perf-[a-z-]+) not installed
+END
+
+if [ $recorded = may ] || [ "$(id -u)" != 0 ]; then
+	echo "record-cost, attach-cost and unwind-cost are left out: $(cat "$directory/reason")"
+	exit $failed
+fi
+
+if command -v perf >/dev/null && [ -x /usr/bin/python3 ]; then
+	expect "$bench/unwind-cost" <<'END'
+must (mmtrace|libunwind), [a-z,: ]+ <n> samples/s <n> steps/s
+must perf script --call-graph dwarf <n> samples/s <n> steps/s
+must <n> samples, <d> frames each; <n> whole, <n> known to the memo, <n> equal to libunwind's
+must <n> samples, <d> frames each
+must lib[^ ]+ <n> rows <d> bytes/row <d> ms; <n> of <n> addresses differ from libdw
+END
+else
+	echo "unwind-cost is left out: perf or python3 is not installed"
+fi
+
+# With all that attach-cost prints.
+expect "$bench/record-cost" <<'END'
+may (perf|strace|bpftrace) is not installed: left out
+must <n> stacks ns/pair added of perf -g bytes/pair lost recorder's CPU
+must (untraced|mmtrace|fp|dwarf,2048|lean|none|exact-order) <n> <s> (<s>|-) <n> (<n> lost)? *(<d> % of one)?
+perf perf-(g|minimal|dwarf) <n> <s> (<s>|-) <n>
+strace strace <n> <s> (<s>|-) <n>
+bpftrace bpftrace <n> <s> (<s>|-) <n>
+must not recorded ns/pair added of perf -a -g
+must (untraced|threads|group|cpus|cpus-fp) <n> <s> (<s>|-)
+perf perf-a-g <n> <s> (<s>|-)
+must a process of 60,000 mappings makes pairs, .*
+must of 1,000 do not exceed, .*
+must the longest in which others had its processor, .*
+must mean 99.9 % kept slept gave way over 1 ms
+must (untraced|recorded|snapshots) <n> <n> <n> <n> <n> <n>
+must the same while another program keeps each processor busy:
+must a thread for each processor at full speed for 1 s:
+must recording: <d> s, 1 process, <n> threads, .* written; duration over
+must [0-9,]+ events: .*; [0-9,]+ lost
+must [0-9,]+ stack dumps; [0-9,]+ lost.*
+must recorder: <d> m?s of processor time, <d> % of one; <d> [KMG]iB of memory and <d> [KMG]iB of rings
+must make -j <n>, <n> processes:
+must ms processes/s
+must (untraced|mmtrace|mmtrace cpus) <n> <n> *([0-9,]+ lost)?
+perf perf-g <n> <n>
+must threads recorder attach ms whole ms descriptors
+must <n> (mmtrace|--scope threads|--scope cpus) <d> <s> <n>
+perf <n> perf -g - <s> <n>
+must others are recorded by ns/pair
+must (nobody|mmtrace( --[a-z]+)?( cpus)?( -g fp)?) <n>
+perf perf( -a)? -g <n>
+must the kernel's share of each part, in ns for a call or pair:
+must event set ns added of perf -g
+must [^0-9].* <s> <s> <s>
+END
+exit $failed
