@@ -12,7 +12,7 @@ have_made() {
 
 # fork_rounds COUNT [OPTION...]: a child that the recording knows has all its calls in it, once.
 fork_rounds() {
-	local rounds=$1 round child first last call missing twice
+	local rounds=$1 round missing twice
 	shift
 	for ((round = 1; round <= rounds; round++)); do
 		start_workload fork-slowly "$directory/children" 20000
@@ -32,13 +32,12 @@ fork_rounds() {
 			>"$directory/recorded"
 		sed -n "s|^[0-9.]* \([0-9]*\)/.*|\1|p" "$directory/dump.out" | sort -u >"$directory/processes"
 		# The first one of a child that was there may have been made before it was recorded, and only counted since.
-		while read -r child last; do
-			grep -qx "$child" "$directory/processes" || continue
-			first=$(sed -n "s/^$child //p" "$directory/first")
-			for ((call = ${first:--1} + 2; call <= last; call++)); do
-				printf '%s 0x%x\n' "$child" $((call * 4096))
-			done
-		done <"$directory/last" >"$directory/expected"
+		awk 'FILENAME == ARGV[1] { recorded[$1] }
+			FILENAME == ARGV[2] { first[$1] = $2 }
+			FILENAME == ARGV[3] && $1 in recorded {
+				for (call = ($1 in first ? first[$1] : -1) + 2; call <= $2; call++)
+					printf "%s 0x%x000\n", $1, call # pages of 4 KiB
+			}' "$directory/processes" "$directory/first" "$directory/last" >"$directory/expected"
 		[ -s "$directory/expected" ] || fail "no child made calls while recording"
 		missing=$(sort "$directory/recorded" | comm -13 - <(sort "$directory/expected") | wc -l)
 		twice=$(sort "$directory/recorded" | uniq -d | wc -l)
