@@ -128,7 +128,8 @@ static const struct unit_scopes *find_unit(struct debug_scopes *scopes, Dwarf_Di
 		free(unit);
 		return NULL;
 	}
-	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL))
+	/* Entries of a type unit may be in a section of their own, with offsets of their own. */
+	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL) || dwarf_tag(&root) == DW_TAG_type_unit)
 		return unit;
 	unit->last = dwarf_dieoffset(&root);
 	if (!add_scopes(unit, &root, NO_SCOPE, 0))
