@@ -392,7 +392,7 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 		    is_unchecked(lookup, frame, frame + 1))
 			view->processes.items[process->index].unchecked_frames = true;
 		if (key.kind == MMT_FRAME_JIT && i + 1 == view->result.frame_count &&
-		    view->result.end == UNWIND_END_NO_UNWIND_DATA)
+		    (view->result.end == UNWIND_END_NO_UNWIND_DATA || view->result.end == UNWIND_END_INVALID))
 			view->processes.items[process->index].stacks_end_there = true;
 		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
 		if (error)

@@ -160,9 +160,9 @@ static void find_skipped_frames(int32_t pid, const struct runtime *runtime, stru
 
 static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
 {
-	if (runtime && runtime->whole_stacks)
+	if (runtime && runtime->complete_stacks)
 		add_lack(lacks, "stacks of process %" PRId32 " (%s) end in generated code: %s", pid, runtime->label,
-			 runtime->whole_stacks);
+			 runtime->complete_stacks);
 }
 
 /*

@@ -38,8 +38,9 @@ static const struct runtime runtimes[] = {
      .label = "PHP",
      .advice = "start it with -d opcache.jit_debug=0x10",
      .interpreter = "execute_ex",
-     .whole_stacks = "the instructions of its compiled functions, which lead further, are not in the recording; start "
-		     "it with -d opcache.jit=off, and they are interpreted",
+     .complete_stacks =
+	 "the instructions of its compiled functions, which lead further, are not in the recording; start "
+	 "it with -d opcache.jit=off, and they are interpreted",
      .interpreted = "",
      .interpreted_named = "",
      .interpreted_advice = "start it with -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=1205 "
@@ -47,11 +48,20 @@ static const struct runtime runtimes[] = {
     {.name = "erlang",
      .label = "Erlang",
      .advice = "start it with +JPperf map",
-     .whole_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option of it "
-		     "changes that"},
+     .complete_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option of it "
+			"changes that"},
+    {.name = "luajit",
+     .label = "LuaJIT",
+     .advice = "it writes no perf map; start it with -joff, and its traces are interpreted",
+     .complete_stacks =
+	 "its traces keep no frame pointers and have no unwind tables; start it with -joff, or call jit.off(), "
+	 "and they are interpreted"},
     {.name = "ruby",
      .label = "Ruby",
      .advice = "start it with --yjit-perf (Ruby 3.3 and later)",
+     .complete_stacks =
+	 "what YJIT compiled has no unwind tables; start it with --yjit-perf (Ruby 3.3 and later), which keeps "
+	 "frame pointers, or without --yjit",
      .interpreted = "",
      .interpreted_named = "",
      .interpreted_advice = "start it with --yjit --yjit-call-threshold=1 --yjit-perf (Ruby 3.3 and later), for those "
@@ -78,6 +88,9 @@ static const struct {
     {"beam.smp", "erlang"},
     {"beam.jit", "erlang"},
     {"ruby", "ruby"},
+    {"libluajit", "luajit"},
+    {"luajit", "luajit"},
+    {"luajit-2.1.0-beta", "luajit"},
 };
 
 const struct runtime *runtimes_find(const char *name)

@@ -13,7 +13,8 @@ struct runtime {
 	const char *frame_pointers; /* option without which its code keeps none; NULL: it does, or none makes it */
 	bool in_environment;	    /* that option is a variable */
 	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
-	const char *whole_stacks;   /* what would lead beyond its code, or why nothing does; NULL: its code is no end */
+	const char
+	    *complete_stacks; /* what would lead beyond its code, or why nothing does; NULL: its code is no end */
 	/*
 	 * Frames of its interpreter, which have no names of the program's functions. `interpreted`: beginning of a
 	 * frame's function, "" for any function of its files; NULL: not known. `interpreted_named`: beginning of the

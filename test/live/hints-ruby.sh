@@ -9,6 +9,17 @@ command -v ruby >/dev/null || skip "no ruby is installed"
 record_stacks ruby "$stack_sources/program.rb" 20
 expect_hint '(Ruby) have no names: start it with --yjit --yjit-call-threshold=1 --yjit-perf'
 expect_no_function leak_string
+
+# What the older compiler makes of the block has no unwind tables: where a stack ends in it the report says why, and
+# without it stacks are complete.
+if ruby --yjit -e 1 2>/dev/null; then
+	record_stacks ruby --yjit --yjit-call-threshold=2 "$stack_sources/program.rb" 60
+	truncated=$(ask_stacks '[.groups[] | select(.frames[-1].kind == "jit")] | length')
+	[ "$truncated" = 0 ] || expect_hint '(Ruby) end in generated code' 'or without --yjit'
+	record_stacks ruby "$stack_sources/program.rb" 60
+	expect_no_hint '(Ruby) end in generated code'
+	expect_json '.completeness.truncated_stacks == 0'
+fi
 named=(--yjit --yjit-call-threshold=1 --yjit-perf)
 ruby "${named[@]}" -e 1 2>/dev/null || skip "this ruby has no --yjit-perf"
 record_stacks ruby "${named[@]}" "$stack_sources/program.rb" 20

@@ -13,6 +13,9 @@ START_TEST(test_names)
 	ck_assert_int_eq(stubs_by_name("clone", true), CODE_STUB_ENTRY);
 	ck_assert_int_eq(stubs_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_STUB_ENTRY);
 	ck_assert_int_eq(stubs_by_name("start_thread", true), CODE_STUB_THREAD_START);
+	ck_assert_int_eq(stubs_by_name("__libc_start_call_main", true), CODE_STUB_THREAD_START);
+	ck_assert_int_eq(stubs_by_name("__libc_start_main@@GLIBC_2.34", true), CODE_STUB_THREAD_START);
+	ck_assert_int_eq(stubs_by_name("__libc_start_call_main", false), CODE_STUB_NONE);
 	ck_assert_int_eq(stubs_by_name("runtime.goexit.abi0", false), CODE_STUB_ENTRY);
 	ck_assert_int_eq(stubs_by_name("runtime.systemstack", false), CODE_STUB_STACK_SWITCH);
 	ck_assert_int_eq(stubs_by_name("cloned", true), CODE_STUB_NONE);

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Stacks of LuaJIT end in its traces: the report says why, and with what it advises they are complete.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/hints.bash" || exit 2
+
+need_perf
+command -v luajit >/dev/null || skip "no luajit is installed"
+record_stacks luajit "$stack_sources/program.lua" 500
+expect_json '.processes[0].runtime == "luajit"'
+expect_hint '(LuaJIT) end in generated code' 'start it with -joff, or call jit.off()'
+expect_json '.completeness.stacks_by_end.no_unwind_data > 250'
+record_stacks luajit -joff "$stack_sources/program.lua" 500
+expect_no_hint LuaJIT
+expect_json '.completeness | .truncated_stacks == 0 and .complete_stacks > 500'
