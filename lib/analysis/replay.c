@@ -377,9 +377,10 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 			      event->task.parent_tid, event->time_ns);
 }
 
-static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *thread, const struct event *event)
+/* `thread`: the first of the process; NULL: it has ended before others. */
+static struct mmt_error *replay_snapshot(struct replay *replay, const struct process *process, struct thread *thread,
+					 const struct event *event)
 {
-	const struct process *process = processes_at(replay->processes, thread->process);
 	bool check = event->snapshot == SNAPSHOT_STOP || event->snapshot == SNAPSHOT_INTERVAL;
 	struct space_attributes attributes;
 	struct mmt_error *error;
@@ -390,7 +391,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, struct thread *t
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
 		error = replay_witnesses_tell_process(replay, process->index);
-		if (!error)
+		if (!error && thread)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (!error)
 			error = space_snapshot_begin(
@@ -419,6 +420,21 @@ static bool is_of_ended_process(const struct replay *replay, const struct event 
 	return process && process->ended;
 }
 
+/* What is read of a process whose first thread has ended does not bring that one back. */
+static struct mmt_error *replay_later_snapshot(struct replay *replay, const struct event *event, bool *done_ret)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+	struct thread *thread = NULL;
+	struct mmt_error *error;
+
+	*done_ret = is_of_ended_process(replay, event);
+	if (*done_ret || !process || !process->live_threads)
+		return NULL;
+	error = processes_thread(replay->processes, -1, event->pid, event->time_ns, &thread);
+	*done_ret = !error && (!thread || thread->process != process->index);
+	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
+}
+
 /* On which CPU is told, but not of which process. */
 static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
 {
@@ -434,8 +450,7 @@ static SELDOM struct mmt_error *replay_threadless(struct replay *replay, const s
 	case EVENT_SNAPSHOT_BEGIN:
 	case EVENT_SNAPSHOT_LINE:
 	case EVENT_SNAPSHOT_END:
-		*done_ret = is_of_ended_process(replay, event);
-		return NULL;
+		return replay_later_snapshot(replay, event, done_ret);
 	case EVENT_FORK:
 		return replay_fork(replay, event);
 	case EVENT_EXIT:
@@ -488,7 +503,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_COMM:
 		return replay_comm(replay, thread, state, event);
 	default:
-		return replay_snapshot(replay, thread, event);
+		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);
 	}
 }
 

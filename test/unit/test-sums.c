@@ -166,6 +166,30 @@ START_TEST(exec_after_the_last_map)
 }
 END_TEST
 
+/* Its other thread lives on for a while, and with it the process. */
+START_TEST(map_read_after_the_first_thread_has_ended)
+{
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, START_NS + 1000, PID, NULL, 0);
+	builder_fork(builder, START_NS + 2000, PID, PID + 1, PID, PID);
+	builder_mmap_exit(builder, START_NS + 3000, PID, PID + 1, MAPPED, PAGE, 0x401000);
+	builder_exit(builder, START_NS + 4000, PID, PID);
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, START_NS + MILLISECOND, PID, &line, 1);
+	builder_exit(builder, START_NS + 3 * MILLISECOND, PID, PID + 1);
+	report = finish(builder);
+	ck_assert_uint_eq(report->process_count, 1);
+	ck_assert(report->processes[0].ended);
+	ck_assert_uint_eq(report->processes[0].threads, 2);
+	ck_assert(report->processes[0].checked);
+	ck_assert_uint_eq(report->processes[0].check_age_ns, 2 * MILLISECOND);
+	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sums");
@@ -178,6 +202,7 @@ int main(void)
 	tcase_add_test(tcase, calls_that_something_else_answered);
 	tcase_add_test(tcase, difference_that_no_loss_explains);
 	tcase_add_test(tcase, exec_after_the_last_map);
+	tcase_add_test(tcase, map_read_after_the_first_thread_has_ended);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
