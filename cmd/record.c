@@ -342,6 +342,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION('g', "call-graph", OTHER, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),
+	    OPTION(0, "check-exit", FLAG, &arguments->options.check_exit, NULL,
+		   "hold the command and its children at their ends (ptrace) and check against their last maps"),
 	    OPTION(0, "ask-runtime", FLAG, &arguments->options.ask_runtime, NULL,
 		   "have .NET and Java name the code they generate, when they were started without a perf map"),
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",

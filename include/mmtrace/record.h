@@ -102,6 +102,9 @@ struct mmt_record_options {
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
+	/* Compare with the maps of the command and its children at their very ends, where each is held meanwhile by
+	   ptrace(2). With a command only; mmtrace-record(1) says what else that does to them. */
+	bool check_exit;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
 	/* A pipe: each uint64_t read from it, nanoseconds of CLOCK_MONOTONIC, makes a mark of that time in the

@@ -155,19 +155,21 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 }
 
 struct waiting {
-	struct pollfd *items; /* owned: the stop descriptor, the rings, the command, the targets */
+	struct pollfd
+	    *items; /* owned: the stop descriptor, processes at their ends, the rings, the command, the targets */
 	size_t count;
 	size_t first_target;
 };
 
 static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
 {
-	size_t capacity = 2 + recorder->rings.items.count + recorder->processes.items.count;
+	size_t capacity = 3 + recorder->rings.items.count + recorder->processes.items.count;
 
 	waiting->items = calloc(capacity, sizeof(*waiting->items));
 	if (!waiting->items)
 		return &error_no_memory;
 	waiting->items[waiting->count++].fd = recorder->options->stop_fd;
+	waiting->items[waiting->count++].fd = exit_watch_descriptor(recorder->exit_watch);
 	for (size_t i = 0; i < recorder->rings.items.count; i++)
 		waiting->items[waiting->count++].fd = recorder->rings.items.items[i].fd;
 	waiting->first_target = waiting->count;
@@ -291,6 +293,32 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
+/* A process that is held at its end: what it has mapped does not change any more. */
+static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
+{
+	struct mmt_error *error = drain_rings(recorder);
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+
+	if (!error && process && !process->ended && process->snapshot_wanted) {
+		error = serve_process(recorder, (size_t)(process - recorder->processes.items.items));
+		if (!error)
+			error = drain_rings(recorder);
+	}
+	return error || !process ? error : snapshot_take(recorder, pid, SNAPSHOT_INTERVAL, NULL);
+}
+
+static struct mmt_error *serve_exits(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	pid_t pid;
+
+	while (!error && !recorder->write_error && (pid = exit_watch_next(recorder->exit_watch)) > 0) {
+		error = check_at_exit(recorder, pid);
+		exit_watch_let_go(recorder->exit_watch);
+	}
+	return error;
+}
+
 static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
 {
 	uint64_t began_ns = clock_now_ns();
@@ -326,6 +354,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = drain_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
+		if (!error)
+			error = serve_exits(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
 			error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
@@ -490,6 +520,8 @@ static void cut_off(struct recorder *recorder)
 
 void loop_stop(struct recorder *recorder)
 {
+	exit_watch_stop(recorder->exit_watch);
+	recorder->exit_watch = NULL;
 	/* Whoever ends the recording, and then asks for it once more, waits for no answers. */
 	if (recorder->summary.end == MMT_RECORD_END_STOPPED)
 		recorder->stop_requests = recorder_stop_requests(recorder);

@@ -54,6 +54,8 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
 		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
 						       "process, or a control group");
+	if (options->check_exit && !has_command)
+		return error_create(MMT_ERROR_INVALID, "ends can only be watched of a command and its children");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
 	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
@@ -75,6 +77,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 
 static void recorder_deinit(struct recorder *recorder)
 {
+	exit_watch_stop(recorder->exit_watch);
 	command_deinit(&recorder->command);
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->attachment);
@@ -175,6 +178,8 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	recorder->command.ignores = recorder->options->command_ignores;
 	recorder->command.blocks = recorder->options->command_blocks;
 	error = command_start(&recorder->command, recorder->options->command);
+	if (!error && recorder->options->check_exit)
+		error = exit_watch_start(recorder->command.pid, &recorder->exit_watch);
 	if (!error && recorder->cgroup >= 0)
 		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
 	if (!error && recorded && !known_processes_add(&recorder->processes, recorder->command.pid, true))
@@ -416,6 +421,9 @@ static struct mmt_error *run(struct recorder *recorder)
 		error = NULL;
 		finish(recorder);
 	}
+	/* One that could not run is not to be held at its end. */
+	exit_watch_stop(recorder->exit_watch);
+	recorder->exit_watch = NULL;
 	if (!command_stop(&recorder->command))
 		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end within a second",
 				 recorder->command.name, (int)recorder->command.pid);

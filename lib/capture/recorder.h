@@ -18,6 +18,7 @@
 #include "capture/command.h"
 #include "capture/cpus.h"
 #include "capture/events.h"
+#include "capture/exit-watch.h"
 #include "capture/generated-code.h"
 #include "capture/in-flight.h"
 #include "capture/jitdumps.h"
@@ -61,6 +62,7 @@ struct recorder {
 	struct cpu_watch cpus;
 	struct known_processes processes;
 	struct command command;
+	struct exit_watch *exit_watch; /* NULL: ends are not watched */
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
 	struct kept_images images;
