@@ -2,6 +2,7 @@
 #include "capture/build-id-notes.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "capture/perf-maps.h"
 #include "capture/proc.h"
 #include "capture/regular-file.h"
 #include "trace/format.h"
@@ -157,29 +159,34 @@ bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *e
 	return find_build_id(&source, entry);
 }
 
+/* In the process's own root, which no link leads out of. */
+static int open_in_root(const struct wanted_build_id *wanted)
+{
+	CLEANUP(close) int root = -1;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(wanted->pid));
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : target_file_open(root, wanted->path);
+}
+
 /* The mapped file itself where the kernel lets us; else the file of that name, if it is the same. */
 static int open_mapped_file(const struct wanted_build_id *wanted)
 {
-	CLEANUP(free) char *path = NULL;
+	char name[96];
 	struct stat status;
 	int fd;
 
-	if (asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, wanted->pid, wanted->start, wanted->end) < 0) {
-		path = NULL;
-		return -1;
-	}
-	fd = regular_file_open(path);
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, wanted->pid, wanted->start,
+		 wanted->end);
+	fd = regular_file_open(name);
 	if (fd >= 0)
 		return fd;
-	free(TAKE(path));
-	if (asprintf(&path, "/proc/%d/root%s", proc_living_thread(wanted->pid), wanted->path) < 0) {
-		path = NULL;
-		return -1;
-	}
-	fd = regular_file_open(path);
+	fd = open_in_root(wanted);
 	if (fd < 0) /* the process is gone: most share our root */
 		fd = regular_file_open(wanted->path);
-	if (fd >= 0 && (fstat(fd, &status) < 0 || status.st_ino != wanted->inode)) {
+	if (fd >= 0 && (fstat(fd, &status) < 0 ||
+			!regular_file_is_mapped(&status, wanted->device_major, wanted->device_minor, wanted->inode))) {
 		close(fd);
 		return -1;
 	}

@@ -86,7 +86,7 @@ static const char *refuse(const struct build_id_mapping *mapping, const struct w
 		return "it is named after another process";
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return "it cannot be opened";
-	if (status.st_ino != mapping->inode)
+	if (!regular_file_is_mapped(&status, mapping->device_major, mapping->device_minor, mapping->inode))
 		return "another file has its name";
 	return target_file_refusal(&status, writer->owner, writer->started_realtime_ns);
 }
@@ -139,7 +139,9 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jitdumps.items.items[i];
 
-		if (note->pid == mapping->pid && note->inode == mapping->inode && !note->ended)
+		if (note->pid == mapping->pid && note->inode == mapping->inode &&
+		    note->device_major == mapping->device_major && note->device_minor == mapping->device_minor &&
+		    !note->ended)
 			return note;
 	}
 	return NULL;
@@ -164,7 +166,12 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 
 struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping, uint64_t time_ns)
 {
-	struct noted_jitdump note = {.pid = mapping->pid, .inode = mapping->inode, .fd = -1, .mapped_ns = time_ns};
+	struct noted_jitdump note = {.pid = mapping->pid,
+				     .device_major = mapping->device_major,
+				     .device_minor = mapping->device_minor,
+				     .inode = mapping->inode,
+				     .fd = -1,
+				     .mapped_ns = time_ns};
 	struct noted_jitdump *known;
 
 	if (!jitdumps_pid_of_name(mapping->path))

@@ -19,6 +19,7 @@ struct recorder;
 
 struct noted_jitdump {
 	pid_t pid, namespace_pid;
+	uint32_t device_major, device_minor;
 	uint64_t inode;
 	int fd;		     /* -1: left out, or its program has ended */
 	uint64_t in_pieces;  /* see name-pieces.h */

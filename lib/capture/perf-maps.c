@@ -227,6 +227,14 @@ static int open_map(int directory, const char *name)
 	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
 }
 
+/* Text has no holes: what is behind the first one was not written, and would take memory for nothing. */
+static size_t limit_to_written(int fd, size_t size)
+{
+	off_t hole = lseek(fd, 0, SEEK_HOLE);
+
+	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
+}
+
 /* `refused_ret` as in refuse_file(). */
 static struct mmt_error *take_text(struct recorder *recorder, size_t index, int fd, size_t size,
 				   const char **refused_ret)
@@ -240,7 +248,8 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
-	text = malloc(size);
+	size = limit_to_written(fd, size);
+	text = malloc(size ? size : 1);
 	if (!text) {
 		*refused_ret = "out of memory";
 		return NULL;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 int regular_file_open_found(int found)
@@ -30,4 +31,11 @@ int regular_file_open_found(int found)
 int regular_file_open(const char *path)
 {
 	return regular_file_open_found(open(path, O_PATH | O_CLOEXEC));
+}
+
+bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode)
+{
+	bool same_device = major(status->st_dev) == device_major && minor(status->st_dev) == device_minor;
+
+	return status->st_ino == inode && (same_device || device_major == 0 || major(status->st_dev) == 0);
 }

@@ -6,10 +6,21 @@
 #ifndef CAPTURE_REGULAR_FILE_H
 #define CAPTURE_REGULAR_FILE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
 /* For reading; -1 and errno, EINVAL where the path leads to something else. Symbolic links are followed. */
 int regular_file_open(const char *path);
 
 /* The same for what an O_PATH descriptor (-1: none, errno is kept) stands for. Closes it. */
 int regular_file_open_found(int found);
+
+/*
+ * Whether the file is the one that a mapping names. Of some file systems, btrfs and overlayfs among them, fstat() gives
+ * another device than the kernel's records of mappings do, and one of the two is anonymous (major number 0): then only
+ * the inode is compared.
+ */
+bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode);
 
 #endif

@@ -86,6 +86,8 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 			    MMT_ERROR_UNSUPPORTED,
 			    "cannot open a perf event: the kernel does not know what is asked for; Linux 6.1 "
 			    "or later is needed");
+		if (errno_value == EMFILE || errno_value == ENFILE)
+			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
 		return error_system(errno_value,
 				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
 				    "CAP_PERFMON)",

@@ -100,6 +100,8 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 {
 	int result = text_file_read(directory, path, text_ret);
 
+	if (result == -EMFILE || result == -ENFILE)
+		return error_system(-result, "cannot read tracefs file %s (raise the limit with `ulimit -n`)", path);
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
@@ -130,7 +132,7 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 {
 	int directory = source->directory;
 	char path[256];
-	CLEANUP(free) char *format = NULL;
+	CLEANUP(free) char *format = NULL, *number = NULL;
 	CLEANUP(free) char *system_copy = strdup(system);
 	CLEANUP(free) char *name_copy = strdup(name);
 	struct mmt_error *error;
@@ -146,9 +148,15 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 		*found_ret = false;
 		return NULL;
 	}
-	id = text_file_number(directory, path, -1);
-	if (id < 0 || id > UINT32_MAX)
+	error = read_file(directory, path, &number);
+	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
+		mmt_error_destroy(error);
 		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: run as root", path);
+	}
+	if (error)
+		return error;
+	if (sscanf(number, "%" SCNd64, &id) != 1 || id < 0 || id > UINT32_MAX)
+		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s holds no number", path);
 	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
 	error = read_file(directory, path, &format);
 	if (error)

@@ -159,12 +159,23 @@ static json_t *make_string(struct document *document, const char *value)
 	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
+/* DEL is ASCII, which the library leaves as it is, but acts on terminals as other control characters do. */
+static int write_without_del(const char *text, size_t size, void *stream)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] == '\x7f' ? fputs("\\u007f", stream) < 0 : putc(text[i], stream) == EOF)
+			return -1;
+	}
+	return 0;
+}
+
 static void put_string(struct document *document, const char *key, const char *value)
 {
 	json_t *string = make_string(document, value);
 
 	document->failed |= !string;
-	if (begin_value(document, key) && json_dumpf(string, document->stream, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+	if (begin_value(document, key) &&
+	    json_dump_callback(string, write_without_del, document->stream, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
 		document->failed = !ferror(document->stream);
 	json_decref(string);
 }

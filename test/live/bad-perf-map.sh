@@ -84,3 +84,18 @@ for command in "report --no-pager" "report --json" "dump" "report --no-pager --b
 	"$MMTRACE" $command -i "$recording" >shown.txt || fail "$command"
 	! LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f\x9b]' shown.txt || fail "$command shows control characters"
 done
+
+# Made larger without writing: the hole costs no memory, and the names before it are used.
+start_workload jit-code
+start_recording -p "$pid"
+let_work
+truncate -s 255M "/tmp/perf-$pid.map" || fail truncate
+stop_recording
+report_json
+let_end
+rm -f "/tmp/perf-$pid.map"
+expect_true_report
+expect_json '[.groups[].frames[] | select(.function // "" | test("Inner|Outer"))] | length > 0'
+memory=$(sed -nE 's/.* ([0-9]+)[.0-9]* MiB of memory.*/\1/p' record.log)
+[ -n "$memory" ] || fail "no word of the recorder's memory: $(cat record.log)"
+[ "$memory" -lt 200 ] || fail "a perf map that is a hole costs $memory MiB"

@@ -214,6 +214,26 @@ START_TEST(diff)
 }
 END_TEST
 
+/* DEL as well: the text of the document acts on no terminal. */
+START_TEST(no_control_character_in_the_text)
+{
+	struct mmt_report report = sample_report();
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	report.kernel = "a\x7f"
+			"b\x01"
+			"c\x7f";
+	ck_assert_ptr_nonnull(stream);
+	ck_assert_ptr_null(mmt_report_write_json(&report, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_ptr_nonnull(strstr(text, "\"a\\u007fb\\u0001c\\u007f\""));
+	ck_assert_ptr_null(strchr(text, '\x7f'));
+	json_decref(load(text));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("json");
@@ -225,6 +245,7 @@ int main(void)
 	tcase_add_test(cases, only_ascii);
 	tcase_add_test(cases, limit);
 	tcase_add_test(cases, diff);
+	tcase_add_test(cases, no_control_character_in_the_text);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "capture/regular-file.h"
@@ -72,6 +73,21 @@ START_TEST(what_is_no_file_is_not_opened)
 }
 END_TEST
 
+START_TEST(mapped_file_by_device_and_inode)
+{
+	const struct stat on_disk = {.st_dev = makedev(8, 1), .st_ino = 77};
+	const struct stat on_overlay = {.st_dev = makedev(0, 45), .st_ino = 77};
+
+	ck_assert(regular_file_is_mapped(&on_disk, 8, 1, 77));
+	ck_assert(!regular_file_is_mapped(&on_disk, 8, 1, 78));
+	ck_assert(!regular_file_is_mapped(&on_disk, 8, 2, 77));
+	ck_assert(!regular_file_is_mapped(&on_disk, 9, 1, 77));
+	ck_assert(regular_file_is_mapped(&on_disk, 0, 45, 77));
+	ck_assert(regular_file_is_mapped(&on_overlay, 8, 1, 77));
+	ck_assert(!regular_file_is_mapped(&on_overlay, 8, 1, 78));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("regular-file");
@@ -80,6 +96,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, a_file_and_a_link_to_it);
 	tcase_add_test(tests, what_is_no_file_is_not_opened);
+	tcase_add_test(tests, mapped_file_by_device_and_inode);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Where no more files can be opened, recording says that, and does not ask for rights that it has.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+for limit in 6 8 10 12 16; do
+	status=0
+	(ulimit -n "$limit" && exec "$MMTRACE" record -q -o "$recording" -- true) 2>refused.log || status=$?
+	[ "$status" = 2 ] || fail "with $limit descriptors record ended with status $status: $(cat refused.log)"
+	grep -qE 'Too many open files|ulimit -n' refused.log || fail "with $limit descriptors: $(cat refused.log)"
+	! grep -q 'run as root' refused.log || fail "with $limit descriptors, as user $(id -u): $(cat refused.log)"
+done
