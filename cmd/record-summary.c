@@ -52,6 +52,25 @@ static void put_scope(const struct mmt_record_summary *summary)
 	fputs(" of other processes passed over\n", stderr);
 }
 
+/* Beside the others while calls are few. */
+static void put_large_dumps(const struct mmt_record_summary *summary)
+{
+	char lost[MMT_SIZE_TEXT], off[MMT_SIZE_TEXT];
+
+	if (!summary->large_stack_dumps && !summary->large_dump_switches)
+		return;
+	fputs("  ", stderr);
+	put_counted(summary->large_stack_dumps, "large stack dump", "large stack dumps");
+	if (summary->lost_large_stack_dumps)
+		fprintf(stderr, "; %s lost", count_text(summary->lost_large_stack_dumps, lost));
+	if (summary->large_dump_switches)
+		fprintf(stderr, "; off for %s at high call rates, switched %s %s",
+			mmt_format_duration(summary->large_dumps_off_ns, off),
+			count_text(summary->large_dump_switches, lost),
+			summary->large_dump_switches == 1 ? "time" : "times");
+	fputc('\n', stderr);
+}
+
 static void put_stacks(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], deep[MMT_SIZE_TEXT];
@@ -70,6 +89,7 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 		fputs(" cut at kernel.perf_event_max_stack", stderr);
 	}
 	fputc('\n', stderr);
+	put_large_dumps(summary);
 }
 
 bool record_summary_is_stream(const struct mmt_record_options *options)

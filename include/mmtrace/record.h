@@ -15,7 +15,8 @@ extern "C" {
 #endif
 
 enum mmt_call_graph {
-	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump of a size that suits most programs */
+	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump; while calls are few a second one of
+				 MMT_STACK_DUMP_BYTES_MAX */
 	MMT_CALL_GRAPH_FP,    /* kernel callchain and registers with the few stack bytes that hold the caller of mmap */
 	MMT_CALL_GRAPH_DWARF, /* as auto, with a dump of stack_dump_bytes */
 	MMT_CALL_GRAPH_NONE,  /* no stacks */
@@ -149,6 +150,9 @@ struct mmt_record_summary {
 	uint64_t cut_callchains;    /* at the kernel's limit of frames */
 	uint64_t lost_events;	    /* truth: mappings may be missing */
 	uint64_t lost_stack_dumps;  /* depth only */
+	uint64_t large_stack_dumps, lost_large_stack_dumps; /* beside the others, of MMT_CALL_GRAPH_AUTO */
+	uint64_t large_dump_switches;			    /* off, and on again: there were too many calls */
+	uint64_t large_dumps_off_ns;
 	uint64_t file_bytes;	    /* 0: the file was removed while it was written */
 	uint64_t processes;	    /* recorded, children included */
 	bool on_cpus;		    /* the events were on CPUs, not those of threads */

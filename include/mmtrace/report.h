@@ -237,6 +237,8 @@ struct mmt_completeness {
 	const char *damage;       /* what and where; NULL when not damaged */
 	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
+	uint64_t lost_large_stack_dumps; /* beside the others, while calls are few */
+	uint64_t large_dumps_off_ns;     /* for how long there were none: too many calls */
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
 	uint64_t missed_cpus;      /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */

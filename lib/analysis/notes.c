@@ -52,12 +52,30 @@ static struct mmt_error *take_resident(struct notes *notes, const struct event *
 	return NULL;
 }
 
+uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
+{
+	uint64_t since_ns = notes->large_dumps_off_since_ns;
+
+	return notes->large_dumps_off_ns + (notes->large_dumps_off && end_ns > since_ns ? end_ns - since_ns : 0);
+}
+
+static void take_large_dumps(struct notes *notes, const struct event *event)
+{
+	if (notes->large_dumps_off == !event->large_dumps.on)
+		return;
+	notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, event->time_ns);
+	notes->large_dumps_off_since_ns = event->time_ns;
+	notes->large_dumps_off = !event->large_dumps.on;
+}
+
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
 	if (event->kind == EVENT_RESIDENT)
 		return take_resident(notes, event);
+	if (event->kind == EVENT_LARGE_DUMPS)
+		take_large_dumps(notes, event);
 	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
 		return NULL;
 	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;

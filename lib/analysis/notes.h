@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the recorder itself said in the course of a recording: marks of the user, resident sizes. */
+/* What the recorder itself said in the course of a recording: marks of the user, resident sizes, the
+ * state of large stack dumps. */
 #ifndef ANALYSIS_NOTES_H
 #define ANALYSIS_NOTES_H
 
@@ -17,15 +18,20 @@ struct notes {
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	uint64_t reading;			      /* number of the last; 0: none */
+	bool large_dumps_off;
+	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };
 
 void notes_deinit(struct notes *notes);
 
-/* EVENT_MARK and EVENT_RESIDENT; others are passed over. */
+/* EVENT_MARK, EVENT_RESIDENT and EVENT_LARGE_DUMPS; others are passed over. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* What the last reading so far says; MMT_UNKNOWN: there was none. */
 uint64_t notes_resident(const struct notes *notes);
+
+/* For how long there were no large stack dumps although the recording has some, up to `end_ns`. */
+uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 
 /* A moment that names a mark becomes one of the clock; others stay. */
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option,

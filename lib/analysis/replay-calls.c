@@ -12,26 +12,9 @@
 #include "trace/calls.h"
 
 #define EARLY_SAMPLES_MAX 20000
+#define EARLY_BYTES_MAX (256u << 20) /* of their stack dumps */
 #define FETCH_PLACE_AHEAD 6
 #define FETCH_INTERVAL_AHEAD 3
-
-/* The truth sample's callchain with the dump's registers and bytes, where there is a dump. */
-static struct event_stack join_stacks(const struct event_stack *truth, const struct event_stack *dump)
-{
-	struct event_stack joined = *truth;
-
-	if (!dump || dump->byte_count < truth->byte_count)
-		return joined;
-	joined.bytes = dump->bytes;
-	joined.byte_count = dump->byte_count;
-	joined.bytes_wanted = dump->bytes_wanted;
-	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
-		if (dump->registers.known >> i & 1)
-			joined.registers.values[i] = dump->registers.values[i];
-	}
-	joined.registers.known |= dump->registers.known;
-	return joined;
-}
 
 static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
 {
@@ -85,6 +68,7 @@ static struct mmt_error *keep_early_sample(struct replay *replay, const struct o
 	early->next = before == early ? early : before->next;
 	before->next = early;
 	replay->early_count++;
+	replay->early_bytes += stack->byte_count;
 	early->sample.outcome = *outcome;
 	return kept_sample_set_stack(&early->sample, stack);
 }
@@ -114,6 +98,7 @@ void replay_calls_forget_early(struct replay *replay, uint32_t process)
 	while (early) {
 		struct early_sample *next = early == last ? NULL : early->next;
 
+		replay->early_bytes -= early->sample.stack.byte_count;
 		kept_sample_deinit(&early->sample);
 		free(early);
 		replay->early_count--;
@@ -125,7 +110,7 @@ void replay_calls_forget_early(struct replay *replay, uint32_t process)
 static bool can_unwind(const struct replay *replay, const struct process *process)
 {
 	return !replay->metadata->ours || space_is_described(process->space) ||
-	       replay->early_count >= EARLY_SAMPLES_MAX;
+	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
 }
 
 static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,
@@ -134,7 +119,7 @@ static struct mmt_error *settle(struct replay *replay, const struct outcome *out
 	struct event_stack joined;
 
 	if (dump) {
-		joined = join_stacks(truth, dump);
+		joined = event_stack_join(truth, dump);
 		truth = &joined;
 	}
 	if (!can_unwind(replay, processes_at(replay->processes, outcome->process)))
@@ -144,10 +129,13 @@ static struct mmt_error *settle(struct replay *replay, const struct outcome *out
 
 struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
 {
+	struct mmt_error *error;
+
 	if (!state->call.present)
 		return NULL;
-	state->call.present = false;
-	return settle(replay, &state->call.outcome, &state->call.stack, NULL);
+	error = settle(replay, &state->call.outcome, &state->call.stack, NULL);
+	kept_sample_release(&state->call);
+	return error;
 }
 
 static bool has_outcome(const struct outcome *outcome)
@@ -160,7 +148,6 @@ static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_sta
 {
 	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
 
-	state->dump.present = false;
 	if (!has_outcome(outcome))
 		return NULL;
 	if (outcome->unwound)
@@ -331,7 +318,7 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		*commit_ret = outcome->commit;
 		return error;
 	}
-	joined = join_stacks(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
+	joined = event_stack_join(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
 	error = code_view_unwind(replay->code, process, &joined, &stack);
 	if (!error)
 		error = tell_stack(replay, event->sequence, stack);
@@ -440,7 +427,10 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 		replay->watch.call(replay->watch.context, replay, process, event);
 	if (space_is_large(process->space))
 		look_ahead(replay, process);
-	return error ? error : settle_or_wait(replay, state, event, &outcome);
+	if (!error)
+		error = settle_or_wait(replay, state, event, &outcome);
+	kept_sample_release(&state->dump);
+	return error;
 }
 
 /* Plain perf: the exit has the result, the entry the arguments and, usually, the better stack. */
@@ -513,11 +503,26 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 	return apply_call(replay, state, event);
 }
 
+/* Of a call that has two dumps the larger one counts, and may still be to come. */
+static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
+					      const struct event *event)
+{
+	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;
+	struct mmt_error *error;
+
+	if (replay->large_dumps && !is_large)
+		return kept_sample_deepen(&state->call, &event->call.stack);
+	error = settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
+	kept_sample_release(&state->call);
+	return error;
+}
+
 struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *state, const struct event *event)
 {
-	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps)) {
-		state->call.present = false;
-		return settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
-	}
+	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps))
+		return take_dump_of_waiting(replay, state, event);
+	if (kept_sample_is_of(&state->dump, event, &replay->lost_calls) &&
+	    state->dump.stack.byte_count >= event->call.stack.byte_count)
+		return NULL;
 	return kept_sample_set(&state->dump, event);
 }

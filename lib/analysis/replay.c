@@ -198,7 +198,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 		spaces.page_bytes = replay->metadata->info.page_bytes;
 	}
 	for (size_t i = 0; i < replay->metadata->attribute_count; i++) {
-		replay->has_dumps |= replay->metadata->attributes[i].role == ROLE_DUMP;
+		replay->has_dumps |= role_is_dump(replay->metadata->attributes[i].role);
+		replay->large_dumps |= replay->metadata->attributes[i].role == ROLE_LARGE_DUMP;
 		locks |= replay->metadata->attributes[i].role == ROLE_LOCK;
 	}
 	replay->classes = options->report->classes;
@@ -461,6 +462,9 @@ static SELDOM struct mmt_error *replay_threadless(struct replay *replay, const s
 		return replay_lost(replay, event);
 	case EVENT_LOST_DUMPS:
 		return losses_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
+	case EVENT_LARGE_DUMPS:
+		replay->large_dumps = event->large_dumps.on;
+		return notes_take(&replay->notes, event);
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
 		return notes_take(&replay->notes, event);

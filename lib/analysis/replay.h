@@ -69,9 +69,8 @@ struct replay {
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
 	VECTOR(uint32_t) witness_counts;	     /* by process: MMAP2 records that wait for their call */
-	struct map
-	    early_samples;  /* process whose code is not known yet -> the last of its calls, struct early_sample */
-	size_t early_count; /* of all processes together */
+	struct map early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
+	size_t early_count, early_bytes; /* of all processes together, and of their stack dumps */
 
 	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* of the window and of the processes asked for */
@@ -84,6 +83,7 @@ struct replay {
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	bool has_dumps;			     /* stack dumps come in records of their own */
+	bool large_dumps;		     /* and now larger ones besides */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
 	/*

@@ -271,6 +271,7 @@ static void describe_loss(struct report *report)
 	struct mmt_completeness *completeness = &report->result.completeness;
 
 	completeness->incomplete = metadata->incomplete;
+	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&report->replay.notes, report->replay.last_ns);
 	completeness->unfinished_records = reader_unfinished(report->replay.reader).records;
 	completeness->unfinished_ns = reader_unfinished(report->replay.reader).span_ns;
 	completeness->missed_threads = metadata->loss.missed_threads;
@@ -282,6 +283,8 @@ static void describe_loss(struct report *report)
 	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {
 		if (metadata->attributes[i].role == ROLE_DUMP)
 			completeness->lost_stack_dumps += metadata->loss.lost.items[i];
+		else if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
+			completeness->lost_large_stack_dumps += metadata->loss.lost.items[i];
 		else
 			completeness->lost_events += metadata->loss.lost.items[i];
 	}

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define BYTES_KEPT_MAX 16384 /* where threads are many, larger buffers come to much */
+
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
 {
 	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
@@ -31,6 +33,43 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 	kept->result = event->call.result;
 	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
 	return kept_sample_set_stack(kept, &event->call.stack);
+}
+
+struct event_stack event_stack_join(const struct event_stack *truth, const struct event_stack *dump)
+{
+	struct event_stack joined = *truth;
+
+	if (!dump || dump->byte_count < truth->byte_count)
+		return joined;
+	joined.bytes = dump->bytes;
+	joined.byte_count = dump->byte_count;
+	joined.bytes_wanted = dump->bytes_wanted;
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if (dump->registers.known >> i & 1)
+			joined.registers.values[i] = dump->registers.values[i];
+	}
+	joined.registers.known |= dump->registers.known;
+	return joined;
+}
+
+struct mmt_error *kept_sample_deepen(struct kept_sample *kept, const struct event_stack *dump)
+{
+	struct event_stack joined = event_stack_join(&kept->stack, dump);
+
+	if (!vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, joined.byte_count, 1))
+		return &error_no_memory;
+	if (joined.byte_count && joined.bytes == dump->bytes)
+		memcpy(kept->bytes.items, joined.bytes, joined.byte_count);
+	kept->stack = joined;
+	kept->stack.bytes = joined.byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+void kept_sample_release(struct kept_sample *kept)
+{
+	kept->present = false;
+	if (kept->bytes.capacity > BYTES_KEPT_MAX)
+		vector_deinit(&kept->bytes);
 }
 
 static bool same_registers(const struct register_values *left, const struct register_values *right)

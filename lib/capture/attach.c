@@ -28,6 +28,8 @@ void attach_init(struct attachment *attachment, const struct event_set *set, con
 
 void attach_deinit(struct attachment *attachment)
 {
+	attach_end_switch(attachment);
+	vector_deinit(&attachment->switching.fds);
 	attach_close_fences(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
@@ -60,12 +62,14 @@ static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
 			    (unsigned long long)attachment->descriptors_wanted, (unsigned long long)limit.rlim_max);
 }
 
-static size_t descriptors_per_thread(const struct attachment *attachment)
+static size_t descriptors_per_thread(const struct attachment *attachment, bool large_dumps)
 {
-	return attachment->rings->cpus.count * (attachment->set->items.count + 1);
+	size_t left_out = large_dumps ? 0 : events_count_large_dumps(attachment->set);
+
+	return attachment->rings->cpus.count * (attachment->set->items.count - left_out + 1);
 }
 
-size_t attach_threads_max(const struct attachment *attachment)
+size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
 {
 	size_t used = attachment->rings->items.count + SPARE_DESCRIPTORS;
 	struct rlimit limit;
@@ -74,12 +78,12 @@ size_t attach_threads_max(const struct attachment *attachment)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return 0;
 	room = limit.rlim_max < DESCRIPTORS_FOR_THREADS ? limit.rlim_max : DESCRIPTORS_FOR_THREADS;
-	return room > used ? (size_t)(room - used) / descriptors_per_thread(attachment) : 0;
+	return room > used ? (size_t)(room - used) / descriptors_per_thread(attachment, large_dumps) : 0;
 }
 
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count)
 {
-	size_t per_thread = descriptors_per_thread(attachment);
+	size_t per_thread = descriptors_per_thread(attachment, true);
 	struct rlimit limit;
 
 	attachment->descriptors_wanted = thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
@@ -122,7 +126,7 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 		struct perf_event_attr attribute = event->attribute;
 		int fd;
 
-		if (attribute.type != PERF_TYPE_TRACEPOINT || event->role == ROLE_DUMP)
+		if (attribute.type != PERF_TYPE_TRACEPOINT || role_is_dump(event->role))
 			continue;
 		attribute.disabled = 1;
 		attribute.inherit = attribute.inherit_thread = 0;
@@ -193,6 +197,7 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index
 	int fd;
 
 	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
+	attribute.disabled |= attachment->large_dumps_off && event->role == ROLE_LARGE_DUMP;
 	error = open_event(attachment, &attribute, event->name, event->filter, attachment->roots.items[root].tid, cpu,
 			   event->ring, &fd, gone_ret);
 	return error || *gone_ret
@@ -268,6 +273,7 @@ void attach_close_root(struct attachment *attachment, uint32_t root)
 {
 	size_t kept = 0;
 
+	attach_end_switch(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
@@ -409,6 +415,7 @@ static void close_events_of_cpu(struct attachment *attachment, int cpu)
 {
 	size_t kept = 0;
 
+	attach_end_switch(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 

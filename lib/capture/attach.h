@@ -3,6 +3,7 @@
 #ifndef CAPTURE_ATTACH_H
 #define CAPTURE_ATTACH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,6 +42,14 @@ struct attached_root {
 	bool seen_outside;
 };
 
+/* See attach_begin_switch(). */
+struct event_switch {
+	VECTOR(int) fds;
+	pthread_t thread;
+	bool has_thread, on;
+	bool is_complete, must_end; /* atomic */
+};
+
 /* A record about a thread, kept until all that is older has been seen. */
 struct thread_note {
 	pid_t tid;
@@ -51,8 +60,9 @@ struct thread_note {
 struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
-	bool on_exec; /* the events begin with the next exec */
-	int cgroup;   /* directory of the control group that the events on processors are for; -1: none */
+	bool on_exec;	      /* the events begin with the next exec */
+	bool large_dumps_off; /* what is opened from now on is opened so */
+	int cgroup;	      /* directory of the control group that the events on processors are for; -1: none */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
@@ -60,9 +70,10 @@ struct attachment {
 	struct sentinels sentinels;    /* of events on CPUs */
 	VECTOR(uint64_t) first_ids;    /* likewise, by event: those that the file knows */
 	VECTOR(uint64_t) lost_earlier; /* likewise: by events that are closed again */
-	VECTOR(int) kept_tracepoints;  /* events of our own that never fire */
-	struct map root_of_fence;      /* by identifier */
-	struct map root_of_thread;     /* by number: the latest */
+	struct event_switch switching;
+	VECTOR(int) kept_tracepoints; /* events of our own that never fire */
+	struct map root_of_fence;     /* by identifier */
+	struct map root_of_thread;    /* by number: the latest */
 	struct map event_of_id;
 	struct map
 	    id_in_file;	 /* of events that were opened when the file had its beginning: the one that stands for them */
@@ -78,8 +89,8 @@ void attach_init(struct attachment *attachment, const struct event_set *set, con
 /* Closes every descriptor. Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
 
-/* How many threads can have events of their own, in reasonable time. */
-size_t attach_threads_max(const struct attachment *attachment);
+/* How many threads can have events of their own, with those for large stack dumps or without, in reasonable time. */
+size_t attach_threads_max(const struct attachment *attachment, bool large_dumps);
 
 /* Raise the soft limit of open files to the hard one; fail when it cannot hold the events of so many threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
@@ -149,6 +160,16 @@ void attach_close_fences(struct attachment *attachment);
 /* Switch off some events from the index `next` on, inherited ones too: it takes long where there are many, and the
    others go on. False: that was the last. */
 bool attach_disable_some(struct attachment *attachment, size_t *next);
+
+/*
+ * Switch large stack dumps on or off, inherited ones too, beside the caller's work: where thousands of threads have
+ * inherited an event, the kernel takes a tenth of a second for it.
+ */
+struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
+enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
+enum switch_state attach_switch_state(const struct attachment *attachment);
+/* Cut it short, as is done before descriptors are closed: some are switched then. */
+void attach_end_switch(struct attachment *attachment);
 
 /* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.
  */

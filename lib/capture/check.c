@@ -178,7 +178,7 @@ static void check_rings(struct check *check)
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (limit.rlim_cur != RLIM_INFINITY)
 		snprintf(allowed, sizeof(allowed), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
-	error = rings_create(0, events_dump_bytes(&options), &rings);
+	error = rings_create(0, events_dump_bytes(&options), events_large_dump_bytes(&options), &rings);
 	if (error)
 		add(check, MMT_CHECK_MISSING, "ring buffers", "sudo sysctl kernel.perf_event_paranoid=2", "%s",
 		    mmt_error_get_message(error));

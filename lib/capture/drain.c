@@ -52,6 +52,22 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, const void *rec
 	return bytes_ok(&bytes) && sample_ret->copied_bytes <= sample_ret->stack_bytes;
 }
 
+size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy)
+{
+	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
+	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
+	struct perf_event_header header;
+
+	memcpy(copy, record, sample->stack_offset + kept_bytes);
+	memset(copy + sample->stack_offset + kept_bytes, 0, dump_bytes - kept_bytes);
+	memcpy(copy + sample->stack_offset - sizeof(dump_bytes), &dump_bytes, sizeof(dump_bytes));
+	memcpy(copy + sample->stack_offset + dump_bytes, &copied_bytes, sizeof(copied_bytes));
+	memcpy(&header, record, sizeof(header));
+	header.size = (uint16_t)size;
+	memcpy(copy, &header, sizeof(header));
+	return size;
+}
+
 static enum mmt_event_count count_kind(enum call call)
 {
 	switch (call) {
@@ -107,6 +123,11 @@ static struct hidden_part find_hidden(const struct recorder *recorder, const str
 	return (struct hidden_part){.offset = sample->stack_offset + kept, .bytes = sample->stack_bytes - kept};
 }
 
+static bool may_have_large_dump(const struct recorder *recorder)
+{
+	return events_have_large_dumps(&recorder->events) && recorder->large_dumps.on;
+}
+
 static void count_sample(struct recorder *recorder, const struct event_description *event,
 			 const struct drain_sample *sample)
 {
@@ -115,10 +136,13 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		/* One entry says that user addresses follow. */
 		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
 	}
-	if (event->has_dump) {
+	if (event->role == ROLE_LARGE_DUMP)
+		recorder->summary.large_stack_dumps++;
+	else if (event->has_dump)
 		recorder->summary.stack_dumps++;
+	/* A small one stands beside a large one, mostly. */
+	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
 		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
-	}
 }
 
 static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
@@ -137,12 +161,26 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 
 	if (!recorder->attachment.id_in_file.count)
 		return record;
-	memcpy(recorder->named, record, size);
-	put_id_in_file(recorder, recorder->named,
+	if (record != recorder->changed)
+		memcpy(recorder->changed, record, size);
+	put_id_in_file(recorder, recorder->changed,
 		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
 	if (type == PERF_RECORD_LOST)
-		put_id_in_file(recorder, recorder->named, sizeof(struct perf_event_header));
-	return recorder->named;
+		put_id_in_file(recorder, recorder->changed, sizeof(struct perf_event_header));
+	return recorder->changed;
+}
+
+/* A large dump without the part of it that nothing may be written of. */
+static const void *cut_large_dump(struct recorder *recorder, const void *record, const struct drain_sample *sample,
+				  size_t *size, struct hidden_part *hidden)
+{
+	size_t kept_bytes = hidden->offset - sample->stack_offset;
+
+	if (kept_bytes + sizeof(uint64_t) >= sample->stack_bytes)
+		return record;
+	*size = drain_cut_dump(record, sample, kept_bytes, recorder->changed);
+	*hidden = (struct hidden_part){.offset = *size};
+	return recorder->changed;
 }
 
 /* All CPUs are recorded from one moment to another. */
@@ -207,6 +245,15 @@ static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 	recorder->executing--;
 }
 
+/* Reading a ring of large dumps takes milliseconds, in which no other may overflow. */
+static bool is_too_late_for_large_dump(struct recorder *recorder)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	large->too_late = large->too_late || rings_are_urgent(&recorder->rings);
+	return large->too_late;
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -231,6 +278,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
 	if (!index)
 		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
+	recorder->large_dumps.calls += recorder->events.items.items[*index].has_large_dump;
 	error = check_scope(recorder, pid, time_ns, &mine);
 	recorder->scope.passed_over += !mine;
 	if (error || !mine)
@@ -238,6 +286,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
 		return NULL;
 	event = &recorder->events.items.items[*index];
+	if (event->role == ROLE_LARGE_DUMP && is_too_late_for_large_dump(recorder)) {
+		recorder->lost.items[*index]++;
+		return NULL;
+	}
 	if (!drain_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
@@ -247,6 +299,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	count_sample(recorder, event, &sample);
 	if (sample.stack_bytes)
 		hidden = find_hidden(recorder, &event->attribute, record, &sample);
+	if (event->role == ROLE_LARGE_DUMP && hidden.bytes)
+		record = cut_large_dump(recorder, record, &sample, &size, &hidden);
 	recorder_append_read(recorder, writer_event_lane(*index), name_event(recorder, record, size), size, &hidden,
 			     time_ns);
 	return NULL;
@@ -366,9 +420,11 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
 	uint64_t count = bytes_u64(&bytes);
 
-	if (index && recorder->events.items.items[*index].role == ROLE_DUMP)
+	enum attribute_role role = index ? recorder->events.items.items[*index].role : ROLE_OTHER;
+
+	if (role == ROLE_DUMP)
 		recorder->progress.lost_stack_dumps += count;
-	else
+	else if (role != ROLE_LARGE_DUMP)
 		recorder->progress.lost_events += count;
 }
 
@@ -503,18 +559,36 @@ static struct mmt_error *find_births(struct recorder *recorder)
 	return error || scope_apply_births(&recorder->scope, begin_ns) ? error : &error_no_memory;
 }
 
+/* Those of large dumps, or all others. */
+static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
+		if ((recorder->rings.items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
+			error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+	}
+	return error;
+}
+
 struct mmt_error *drain_rings(struct recorder *recorder)
 {
 	/* Older records than those noted before may have been in rings that were read earlier. */
 	size_t earlier_notes = recorder->attachment.notes.count;
 	struct mmt_error *error;
 
+	/* What the recorder says is no younger than the heads that are noted after it. */
+	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->rings);
-	error = notes_take_marks(recorder);
+	if (!error)
+		error = notes_take_marks(recorder);
 	if (!error)
 		error = find_births(recorder);
-	for (size_t i = 0; !error && i < recorder->rings.items.count; i++)
-		error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+	if (!error)
+		error = read_rings(recorder, false);
+	recorder->large_dumps.too_late = false;
+	if (!error)
+		error = read_rings(recorder, true);
 	recorder->drained |= !error;
 	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }

@@ -34,4 +34,10 @@ struct drain_sample {
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct drain_sample *sample_ret);
 
+/*
+ * The sample with no more of its stack dump than the first `kept_bytes`, and a few zeros which say that the stack ends
+ * there: what a large dump has reserved is mostly empty. `copy` has room for all of the record. Returns the new size.
+ */
+size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy);
+
 #endif

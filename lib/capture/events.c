@@ -87,6 +87,11 @@ uint32_t events_dump_bytes(const struct mmt_record_options *options)
 	}
 }
 
+uint32_t events_large_dump_bytes(const struct mmt_record_options *options)
+{
+	return options->call_graph == MMT_CALL_GRAPH_AUTO && !options->lean ? MMT_STACK_DUMP_BYTES_MAX : 0;
+}
+
 static struct mmt_error *add_side_band(const struct mmt_record_options *options, struct event_set *set)
 {
 	struct event_description *event = vector_append(&set->items);
@@ -210,13 +215,14 @@ static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint
 }
 
 /* The deep stack of every creating call whose truth has none: the same tracepoint once more, into a ring of its own. */
-static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture, uint32_t dump_bytes)
+static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
+				   enum attribute_role role, uint32_t dump_bytes)
 {
-	size_t truth_count = set->items.count;
+	size_t count = set->items.count;
 
-	for (size_t i = 0; i < truth_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct event_description *dump;
-		const struct event_description *truth;
+		struct event_description *truth;
 
 		if (set->items.items[i].role != ROLE_TRUTH || set->items.items[i].has_dump ||
 		    !call_describe(set->items.items[i].call)->creates)
@@ -225,15 +231,17 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		if (!dump)
 			return &error_no_memory;
 		truth = &set->items.items[i];
+		truth->has_large_dump = false;
 		*dump = *truth;
-		dump->role = ROLE_DUMP;
-		dump->ring = RING_DUMP;
+		truth->has_large_dump = role == ROLE_LARGE_DUMP;
+		dump->role = role;
+		dump->ring = role == ROLE_DUMP ? RING_DUMP : RING_LARGE_DUMP;
 		dump->has_dump = true;
 		dump->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
 		dump->attribute.sample_regs_user = architecture->saved_registers;
 		add_bytes(architecture, dump_bytes, &dump->attribute);
-		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/stack-dump",
-			 call_describe(truth->call)->name);
+		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/%sstack-dump",
+			 call_describe(truth->call)->name, role == ROLE_DUMP ? "" : "large-");
 	}
 	return NULL;
 }
@@ -282,7 +290,7 @@ static struct mmt_error *add_new_task(struct event_set *set, const struct tracep
 struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
 				bool restricted, const struct architecture *architecture, struct event_set *set)
 {
-	uint32_t dump_bytes = events_dump_bytes(options);
+	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
 	struct mmt_error *error;
 
 	memset(set, 0, sizeof(*set));
@@ -299,12 +307,33 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)
-		error = add_dumps(set, architecture, dump_bytes);
+		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
+	if (!error && large_dump_bytes)
+		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
 	for (size_t i = 0; i < set->items.count; i++) {
 		set->items.items[i].attribute.inherit_thread = options->no_inherit;
 		set->items.items[i].attribute.exclude_kernel |= restricted;
 	}
 	return error;
+}
+
+size_t events_count_large_dumps(const struct event_set *set)
+{
+	size_t count = 0;
+
+	while (count < set->items.count && set->items.items[set->items.count - 1 - count].role == ROLE_LARGE_DUMP)
+		count++;
+	return count;
+}
+
+bool events_have_large_dumps(const struct event_set *set)
+{
+	return events_count_large_dumps(set) > 0;
+}
+
+void events_leave_out_large_dumps(struct event_set *set)
+{
+	set->items.count -= events_count_large_dumps(set);
 }
 
 void events_put_on_cpus(struct event_set *set)

@@ -17,16 +17,17 @@
 #include "trace/sections.h"
 #include "trace/tracepoint.h"
 
-enum ring_kind { RING_TRUTH, RING_DUMP, RING_KINDS };
+enum ring_kind { RING_TRUTH, RING_DUMP, RING_LARGE_DUMP, RING_KINDS };
 
 struct event_description {
 	struct perf_event_attr attribute;
 	char name[64];
 	const char *filter; /* set on each descriptor; NULL: none. Static. */
 	enum attribute_role role;
-	enum call call; /* ROLE_TRUTH and ROLE_DUMP */
+	enum call call; /* ROLE_TRUTH, ROLE_DUMP and ROLE_LARGE_DUMP */
 	enum ring_kind ring;
-	bool has_dump; /* of the stack, beyond the caller */
+	bool has_dump;	     /* of the stack, beyond the caller */
+	bool has_large_dump; /* an event of its own brings one, while calls are few */
 };
 
 /* In the order in which they are opened: the cheapest first, so that a thread that is gone costs little. */
@@ -52,6 +53,13 @@ void events_put_on_cpus(struct event_set *set);
 
 /* Bytes of stack in each sample with a dump; 0: no dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
+/* The same of large dumps, which calls with a dump of their own have besides while they are few. */
+uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
+/* Where there is no room for them. Before any event is opened. */
+void events_leave_out_large_dumps(struct event_set *set);
+/* Events for them, the last of the set. */
+size_t events_count_large_dumps(const struct event_set *set);
+bool events_have_large_dumps(const struct event_set *set);
 
 /* Owns a ring; `watermark` bytes wake the reader. */
 void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);

@@ -47,6 +47,12 @@ struct mmt_error *notes_take_marks(struct recorder *recorder)
 	return error;
 }
 
+struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns)
+{
+	return append_note(recorder, NOTE_LARGE_DUMPS, 0, now_ns, recorder->large_dumps.on,
+			   recorder->large_dumps.switches);
+}
+
 /* The second number of statm, in pages. */
 static bool read_resident(pid_t pid, uint64_t *bytes_ret)
 {

@@ -153,7 +153,10 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
 	error = choose_events(recorder);
 	if (!error)
-		error = rings_create(options->ring_bytes, events_dump_bytes(options), &recorder->rings);
+		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
+				     &recorder->rings);
+	if (!error && !recorder->rings.has_large_dumps)
+		events_leave_out_large_dumps(&recorder->events);
 	if (!error)
 		error = writer_create(options->output, &recorder->writer);
 	if (error)
@@ -161,6 +164,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
 	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
+	large_dumps_init(&recorder->large_dumps, clock_now_ns());
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
 			return &error_no_memory;
@@ -220,11 +224,18 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	struct mmt_error *error = writer_start(recorder->writer);
 
 	recorder->writing = !error;
+	if (!error)
+		error = large_dumps_begin(recorder);
 	if (!error && recorder->rings.shrunk)
 		recorder_message(recorder, true,
 				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
 				 "ulimit -l)",
 				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
+	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->events))
+		recorder_message(
+		    recorder, true, "no large stack dumps: %s; deep stacks of code without frame pointers end early",
+		    recorder->rings.has_large_dumps ? "too few files can be open for so many threads (ulimit -n)"
+						    : "the kernel grants no ring buffers for them");
 	if (recorder->rings.left_out_count)
 		recorder_message(
 		    recorder, false, "%zu %s offline and without events: there are more of them than are online",
@@ -350,6 +361,8 @@ static void count_lost(struct recorder *recorder)
 		lost[i] -= recorder->lost_before.items[i] < lost[i] ? recorder->lost_before.items[i] : lost[i];
 		if (recorder->events.items.items[i].role == ROLE_DUMP)
 			recorder->summary.lost_stack_dumps += lost[i];
+		else if (recorder->events.items.items[i].role == ROLE_LARGE_DUMP)
+			recorder->summary.lost_large_stack_dumps += lost[i];
 		else
 			recorder->summary.lost_events += lost[i];
 	}
@@ -360,6 +373,9 @@ static void finish(struct recorder *recorder)
 	struct mmt_error *error;
 
 	loop_stop(recorder);
+	large_dumps_end(recorder);
+	recorder->summary.large_dump_switches = recorder->large_dumps.switches;
+	recorder->summary.large_dumps_off_ns = recorder->large_dumps.off_total_ns;
 	count_lost(recorder);
 	if (recorder->write_error || recorder->failure)
 		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;

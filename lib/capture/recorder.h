@@ -23,6 +23,7 @@
 #include "capture/in-flight.h"
 #include "capture/jitdumps.h"
 #include "capture/known-processes.h"
+#include "capture/large-dumps.h"
 #include "capture/precedence.h"
 #include "capture/procmaps.h"
 #include "capture/rings.h"
@@ -55,6 +56,7 @@ struct recorder {
 
 	struct event_set events;
 	struct rings rings;
+	struct large_dumps large_dumps;
 	struct attachment attachment;
 	struct scope scope;
 	struct map threads; /* while attaching to parts of processes: those asked for, and whom they start */
@@ -72,10 +74,10 @@ struct recorder {
 	uint32_t callchain_limit;
 
 	struct writer *writer;
-	bool writing;					   /* records from start_ns on go into the file */
-	struct mmt_error *write_error;			   /* the first; nothing is written after it */
-	struct mmt_error *failure;			   /* the first of another kind: ends the recording */
-	_Alignas(8) uint8_t named[RINGS_RECORD_BYTES_MAX]; /* a record with the identifier that the file knows */
+	bool writing;					     /* records from start_ns on go into the file */
+	struct mmt_error *write_error;			     /* the first; nothing is written after it */
+	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
+	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a record as it goes into the file */
 	bool descriptors_told;
 	struct precedence precedence;
 	size_t executing;				 /* processes that were, at the most */

@@ -20,23 +20,43 @@ static uint64_t floor_power_of_two(uint64_t value)
 	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
 }
 
-void rings_divide(uint64_t bytes_per_cpu, uint32_t dump_bytes, size_t page_bytes, uint64_t sizes_ret[RING_KINDS])
+/* The kernel has room for a record only where twice the record fits, in the worst case. */
+static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 {
-	uint64_t truth_min = TRUTH_BYTES_MIN > page_bytes ? TRUTH_BYTES_MIN : page_bytes;
+	uint64_t least = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
+
+	return least < page_bytes ? page_bytes : least;
+}
+
+static uint64_t divide_large_dumps(uint64_t truth, uint32_t large_dump_bytes, size_t page_bytes)
+{
+	uint64_t least = least_dump_ring(large_dump_bytes, page_bytes);
+
+	if (truth / 2 > RINGS_LARGE_DUMP_BYTES)
+		return RINGS_LARGE_DUMP_BYTES;
+	return truth / 2 < least ? least : truth / 2;
+}
+
+void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
+		  uint64_t sizes_ret[RING_KINDS])
+{
+	uint64_t truth_min = TRUTH_BYTES_MIN > needs->page_bytes ? TRUTH_BYTES_MIN : needs->page_bytes;
 	uint64_t truth = floor_power_of_two(bytes_per_cpu);
-	uint64_t dump = 0;
+	uint64_t dump = 0, dump_min = least_dump_ring(needs->dump_bytes, needs->page_bytes);
 
-	if (dump_bytes) {
-		/* The kernel has room for a record only where twice the record fits, in the worst case. */
-		uint64_t dump_min = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
-
+	if (needs->dump_bytes) {
 		dump = floor_power_of_two(bytes_per_cpu - truth);
 		if (!dump)
 			dump = truth /= 2;
 		dump = dump < dump_min ? dump_min : dump;
-		dump = dump < page_bytes ? page_bytes : dump;
 	}
-	sizes_ret[RING_TRUTH] = truth < truth_min ? truth_min : truth;
+	truth = truth < truth_min ? truth_min : truth;
+	sizes_ret[RING_TRUTH] = truth;
+	sizes_ret[RING_LARGE_DUMP] = 0;
+	if (large != LARGE_DUMPS_LEFT_OUT)
+		sizes_ret[RING_LARGE_DUMP] = divide_large_dumps(truth, needs->large_dump_bytes, needs->page_bytes);
+	if (large == LARGE_DUMPS_TAKE_ROOM && dump / 2 >= dump_min)
+		dump /= 2;
 	sizes_ret[RING_DUMP] = dump;
 }
 
@@ -129,10 +149,38 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[R
 	return NULL;
 }
 
-struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, struct rings *rings)
+/* The most that the kernel grants of this, beginning with `large` in how room is found for large dumps. */
+static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
+				      uint64_t sizes[RING_KINDS], bool *refused_ret)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t sizes[RING_KINDS], offline[RING_KINDS], smallest[RING_KINDS];
+	enum large_dump_room large = needs->large_dump_bytes ? LARGE_DUMPS_BESIDES : LARGE_DUMPS_LEFT_OUT;
+
+	for (;; large++) {
+		uint64_t offline[RING_KINDS];
+		struct mmt_error *error;
+
+		rings_divide(bytes_per_cpu, needs, large, sizes);
+		rings_divide(bytes_per_cpu / OFFLINE_PART, needs, large, offline);
+		error = open_rings(rings, sizes, offline, refused_ret);
+		if (!error)
+			return NULL;
+		close_rings(rings);
+		if (!*refused_ret || large == LARGE_DUMPS_LEFT_OUT)
+			return error;
+		mmt_error_destroy(error);
+		rings->shrunk = true;
+	}
+}
+
+struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
+			       struct rings *rings)
+{
+	const struct ring_needs needs = {
+	    .dump_bytes = dump_bytes,
+	    .large_dump_bytes = large_dump_bytes,
+	    .page_bytes = (size_t)sysconf(_SC_PAGESIZE),
+	};
+	uint64_t sizes[RING_KINDS], smallest[RING_KINDS];
 	struct mmt_error *error;
 	bool refused;
 
@@ -145,21 +193,20 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, stru
 		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
 			bytes_per_cpu = RINGS_BYTES_DEFAULT;
 	}
-	rings_divide(0, dump_bytes, page_bytes, smallest);
+	rings_divide(0, &needs, LARGE_DUMPS_LEFT_OUT, smallest);
 	for (;;) {
-		rings_divide(bytes_per_cpu, dump_bytes, page_bytes, sizes);
-		rings_divide(bytes_per_cpu / OFFLINE_PART, dump_bytes, page_bytes, offline);
-		error = open_rings(rings, sizes, offline, &refused);
+		error = open_divided(rings, bytes_per_cpu, &needs, sizes, &refused);
 		if (!error)
 			break;
-		close_rings(rings);
 		if (!refused || !memcmp(sizes, smallest, sizeof(sizes)))
 			return error;
 		mmt_error_destroy(error);
 		rings->shrunk = true;
 		bytes_per_cpu /= 2;
 	}
-	rings->bytes_per_cpu = sizes[RING_TRUTH] + sizes[RING_DUMP];
+	rings->has_large_dumps = sizes[RING_LARGE_DUMP];
+	for (unsigned kind = 0; kind < RING_KINDS; kind++)
+		rings->bytes_per_cpu += sizes[kind];
 	return NULL;
 }
 
@@ -273,14 +320,24 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 	return error;
 }
 
+static bool is_half_full(const struct ring *ring)
+{
+	return present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2;
+}
+
 bool rings_are_filling(const struct rings *rings)
 {
 	for (size_t i = 0; i < rings->items.count; i++) {
-		const struct ring *ring = &rings->items.items[i];
-		struct perf_event_mmap_page *control = control_page(ring);
-		uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+		if (is_half_full(&rings->items.items[i]))
+			return true;
+	}
+	return false;
+}
 
-		if (head - control->data_tail > ring->data_bytes / 2)
+bool rings_are_urgent(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		if (rings->items.items[i].kind != RING_LARGE_DUMP && is_half_full(&rings->items.items[i]))
 			return true;
 	}
 	return false;

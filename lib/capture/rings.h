@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The buffers shared with the kernel: a truth ring and, with stack dumps, a dump ring per CPU. Each belongs to a dummy
- * event on this process, which lives as long as the recording; the events of the targets write into them.
+ * The buffers shared with the kernel: a truth ring and, with stack dumps, one or two dump rings per CPU. Each belongs
+ * to a dummy event on this process, which lives as long as the recording; the events of the targets write into them.
  */
 #ifndef CAPTURE_RINGS_H
 #define CAPTURE_RINGS_H
@@ -18,6 +18,7 @@
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
 #define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
 #define RINGS_RECORD_BYTES_MAX 65536
+#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 of them, which a program may make at once when it starts */
 
 struct ring {
 	int cpu;
@@ -37,10 +38,12 @@ struct rings {
 	size_t left_out_count;	/* of CPUs that may come besides */
 	uint64_t bytes_per_cpu; /* that is online, in fact; others have an eighth */
 	bool shrunk;		/* the kernel refused the size asked for */
+	bool has_large_dumps;
 };
 
-/* `bytes_per_cpu` 0: the default. */
-struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, struct rings *rings) MMT_MUST_CHECK;
+/* `bytes_per_cpu` 0: the default. Where the kernel grants little, large dumps may have no ring. */
+struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
+			       struct rings *rings) MMT_MUST_CHECK;
 /* Accepts a zeroed value. */
 void rings_deinit(struct rings *rings);
 
@@ -64,8 +67,24 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);
+/* The same but for those of large dumps, which the others cannot wait for. */
+bool rings_are_urgent(const struct rings *rings);
 
-/* How -m is divided: both powers of two, truth at least half; dump 0 without dumps. */
-void rings_divide(uint64_t bytes_per_cpu, uint32_t dump_bytes, size_t page_bytes, uint64_t sizes_ret[RING_KINDS]);
+struct ring_needs {
+	uint32_t dump_bytes, large_dump_bytes; /* of a stack dump; 0: there are none */
+	size_t page_bytes;
+};
+
+/* Where the memory for large dumps comes from. */
+enum large_dump_room {
+	LARGE_DUMPS_BESIDES,   /* on top of the others' */
+	LARGE_DUMPS_TAKE_ROOM, /* likewise, and small dumps have half */
+	LARGE_DUMPS_LEFT_OUT,  /* they have none */
+};
+
+/* How -m is divided: powers of two, truth at least half; dump 0 without dumps. Large dumps have half of what truth has,
+ * up to RINGS_LARGE_DUMP_BYTES. */
+void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
+		  uint64_t sizes_ret[RING_KINDS]);
 
 #endif

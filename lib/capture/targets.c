@@ -383,8 +383,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	return NULL;
 }
 
-/* More than can have events of their own? */
-static bool are_too_many(const struct recorder *recorder)
+static size_t count_threads_asked_for(const struct recorder *recorder)
 {
 	size_t count = 0;
 
@@ -395,7 +394,24 @@ static bool are_too_many(const struct recorder *recorder)
 			count += threads.count;
 		vector_deinit(&threads);
 	}
-	return count > attach_threads_max(&recorder->attachment);
+	return count;
+}
+
+static enum scope_kind choose_kind(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	size_t count = count_threads_asked_for(recorder);
+
+	if (options->all_cpus || options->cgroup)
+		return SCOPE_EVERYBODY;
+	if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && !options->tid_count &&
+						 count > attach_threads_max(&recorder->attachment, false)))
+		return SCOPE_PROCESSES;
+	count += options->tid_count;
+	/* Large stack dumps are what threads can do without. */
+	if ((count ? count : 1) > attach_threads_max(&recorder->attachment, true))
+		events_leave_out_large_dumps(&recorder->events);
+	return SCOPE_THREADS;
 }
 
 struct mmt_error *targets_choose_scope(struct recorder *recorder)
@@ -404,11 +420,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 
 	recorder->scope.recorder = getpid();
 	recorder->scope.no_inherit = options->no_inherit;
-	if (options->all_cpus || options->cgroup)
-		recorder->scope.kind = SCOPE_EVERYBODY;
-	else if (options->scope == MMT_SCOPE_CPUS ||
-		 (options->scope == MMT_SCOPE_AUTO && !options->tid_count && are_too_many(recorder)))
-		recorder->scope.kind = SCOPE_PROCESSES;
+	recorder->scope.kind = choose_kind(recorder);
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 

@@ -51,6 +51,7 @@ static const char *name_kind(enum event_kind kind)
 	    [EVENT_SNAPSHOT_END] = "snapshot-end",
 	    [EVENT_MARK] = "mark",
 	    [EVENT_RESIDENT] = "resident",
+	    [EVENT_LARGE_DUMPS] = "large-dumps",
 	    [EVENT_OTHER] = "other",
 	};
 
@@ -70,9 +71,9 @@ static const char *name_snapshot(enum snapshot_kind kind)
 static const char *name_role(enum attribute_role role)
 {
 	static const char *const names[] = {
-	    [ROLE_OTHER] = "other",	  [ROLE_TRUTH] = "truth",	  [ROLE_DUMP] = "dump",
-	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
-	    [ROLE_LOCK] = "lock",
+	    [ROLE_OTHER] = "other",	  [ROLE_TRUTH] = "truth",	    [ROLE_DUMP] = "dump",
+	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band",   [ROLE_SNAPSHOT] = "snapshot",
+	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-dump",
 	};
 
 	return names[role];
@@ -194,6 +195,9 @@ static void print_fields(FILE *stream, const struct architecture *architecture, 
 		break;
 	case EVENT_RESIDENT:
 		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident.bytes, event->resident.reading);
+		break;
+	case EVENT_LARGE_DUMPS:
+		fprintf(stream, " on=%s", event->large_dumps.on ? "yes" : "no");
 		break;
 	case EVENT_OTHER:
 		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,

@@ -33,6 +33,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_string(document, "damage", completeness->damage);
 	document_unsigned(document, "lost_events", completeness->lost_events);
 	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
+	document_unsigned(document, "lost_large_stack_dumps", completeness->lost_large_stack_dumps);
+	document_unsigned(document, "large_dumps_off_ns", completeness->large_dumps_off_ns);
 	document_unsigned(document, "missed_threads", completeness->missed_threads);
 	document_unsigned(document, "missed_cpus", completeness->missed_cpus);
 	document_unsigned(document, "left_processes", completeness->left_processes);

@@ -210,6 +210,13 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 		text_format(text, TEXT_PLAIN, "; %s stack %s lost",
 			    mmt_format_count(completeness->lost_stack_dumps, count),
 			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
+	if (completeness->lost_large_stack_dumps)
+		text_format(text, TEXT_PLAIN, "; %s large %s lost",
+			    mmt_format_count(completeness->lost_large_stack_dumps, count),
+			    text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
+	if (completeness->large_dumps_off_ns)
+		text_format(text, TEXT_PLAIN, "; large dumps off for %s",
+			    mmt_format_duration(completeness->large_dumps_off_ns, count));
 	if (completeness->frames_without_name)
 		put_unnamed(text, completeness);
 	text_end_line(text);

@@ -169,7 +169,7 @@ void decode_ahead_expand(const struct decoder *decoder, const struct order_item 
 	const struct reader_attribute *attribute = &decoder->metadata->attributes[item->attribute];
 	struct event *event = event_ret;
 
-	event->kind = attribute->role == ROLE_DUMP ? EVENT_STACK_DUMP : EVENT_CALL;
+	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
 	event->time_ns = item->time_ns;
 	event->pid = call->pid;
 	event->tid = call->tid;

@@ -203,7 +203,7 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 		return;
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
-	event->kind = attribute->role == ROLE_DUMP ? EVENT_STACK_DUMP : EVENT_CALL;
+	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
 	if (!holds_field(raw, &fields->result)) {
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
 		return;

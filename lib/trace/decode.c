@@ -94,7 +94,7 @@ static void find_shape(const struct reader_metadata *metadata, const struct perf
 	find_arguments(metadata->architecture, attribute->call, fields);
 	/* Nobody asks who released something, only who failed to. */
 	fields->uses_stack =
-	    call_describe(attribute->call)->creates || attribute->is_enter || attribute->role == ROLE_DUMP;
+	    call_describe(attribute->call)->creates || attribute->is_enter || role_is_dump(attribute->role);
 	fields->usual = decode_ahead_is_usual(attribute, attr, fields);
 }
 
@@ -121,7 +121,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
 		find_body(metadata, attr, &decoder->fields[i]);
 		find_shape(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
-		decoder->has_dumps |= metadata->attributes[i].role == ROLE_DUMP;
+		decoder->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
@@ -224,7 +224,8 @@ static void decode_task(const struct perf_event_header *header, struct bytes *by
 static void decode_lost(const struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {
-	bool dump = event->attribute != UINT32_MAX && decoder->metadata->attributes[event->attribute].role == ROLE_DUMP;
+	bool dump =
+	    event->attribute != UINT32_MAX && role_is_dump(decoder->metadata->attributes[event->attribute].role);
 
 	event->kind = dump ? EVENT_LOST_DUMPS : EVENT_LOST;
 	if (header->type == PERF_RECORD_LOST)
@@ -248,6 +249,9 @@ static void decode_note(struct bytes *bytes, struct event *event)
 		event->kind = EVENT_RESIDENT;
 		event->resident.bytes = value;
 		event->resident.reading = bytes_u64(bytes);
+	} else if (kind == NOTE_LARGE_DUMPS) {
+		event->kind = EVENT_LARGE_DUMPS;
+		event->large_dumps.on = value;
 	}
 }
 

@@ -13,7 +13,8 @@ enum event_kind {
 	EVENT_CALL,	  /* a memory syscall returned */
 	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
 	EVENT_STACK_DUMP, /* the deep stack of a call, from a ring of its own; belongs to the EVENT_CALL of the same
-			     thread with equal registers, which may come before or after it */
+			     thread with equal registers, which may come before or after it. There may be two, of
+			     which the larger one replaces the other. */
 	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */
 	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, made up at start */
 	EVENT_COMM,
@@ -25,9 +26,10 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_MARK,	/* the user asked for it */
-	EVENT_RESIDENT, /* what a process had in memory */
-	EVENT_OTHER,	/* a record that is not used; only the dump shows it */
+	EVENT_MARK,	   /* the user asked for it */
+	EVENT_RESIDENT,	   /* what a process had in memory */
+	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
+	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
 };
 
 /* The memory system calls. The table in trace/calls.c has their tracepoints and which of them create mappings. */
@@ -127,6 +129,9 @@ struct event {
 			uint64_t bytes;
 			uint64_t reading; /* the same for all processes at one time */
 		} resident;		  /* EVENT_RESIDENT */
+		struct {
+			bool on;
+		} large_dumps; /* EVENT_LARGE_DUMPS */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

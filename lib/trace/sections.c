@@ -6,7 +6,7 @@
 
 #include "trace/format.h"
 
-#define INFO_VERSION 1
+#define INFO_VERSION 2 /* 1: without large dumps, which older readers would take for calls */
 #define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u
@@ -67,7 +67,7 @@ static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording
 	for (uint64_t i = 0; i < roles; i++) {
 		uint32_t role = bytes_u32(bytes);
 
-		if (role > ROLE_LOCK)
+		if (role > ROLE_LARGE_DUMP)
 			role = ROLE_OTHER;
 		if (!vector_push(&info->roles, role))
 			return &error_no_memory;

@@ -19,8 +19,14 @@ enum attribute_role {
 	ROLE_NEW_TASK,
 	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT,
-	ROLE_LOCK, /* mmap_lock taken for writing (--exact-order) */
+	ROLE_LOCK,	 /* mmap_lock taken for writing (--exact-order) */
+	ROLE_LARGE_DUMP, /* a larger stack dump of a call that has a ROLE_DUMP too; on while calls are few */
 };
+
+static inline bool role_is_dump(enum attribute_role role)
+{
+	return role == ROLE_DUMP || role == ROLE_LARGE_DUMP;
+}
 
 /* FEATURE_MMTRACE_INFO, in the preamble. */
 struct recording_info {

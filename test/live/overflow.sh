@@ -18,7 +18,7 @@ expect_json '.completeness.lost_events == 0'
 [ "$(recorded mmap)" = "$made_mmap" ] || fail "$(recorded mmap) of $made_mmap calls of mmap are recorded"
 [ "$(recorded munmap)" = "$made_munmap" ] || fail "$(recorded munmap) of $made_munmap calls of munmap are recorded"
 lost=$(attribute_lost syscalls:sys_exit_mmap/stack-dump dump)
-dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/" "$directory/dump.out")
+dumps=$(grep -c " stack-dump event=syscalls:sys_exit_mmap/stack-dump " "$directory/dump.out")
 [ "$lost" -gt 500 ] || fail "only $lost copies of stacks were lost"
 [ $((dumps + lost)) = "$made_mmap" ] || fail "$dumps copies of stacks and $lost that were lost are not those of $made_mmap calls"
 expect_json ".completeness.lost_stack_dumps == $lost"

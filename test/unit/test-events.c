@@ -248,6 +248,48 @@ START_TEST(rare_calls_have_their_dump_with_them)
 }
 END_TEST
 
+/* The last of the set, so that they can be left out: what has a dump of its own has a large one, too. */
+START_TEST(large_dumps_come_last)
+{
+	struct mmt_record_options options;
+	size_t count;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	count = set.items.count;
+	ck_assert_uint_eq(count_role(ROLE_LARGE_DUMP), 4);
+	ck_assert_uint_eq(find("syscalls:sys_exit_brk/large-stack-dump")->attribute.sample_stack_user,
+			  MMT_STACK_DUMP_BYTES_MAX);
+	ck_assert_int_eq(find("syscalls:sys_exit_brk/large-stack-dump")->ring, RING_LARGE_DUMP);
+	ck_assert_uint_eq(registers_of("syscalls:sys_exit_brk/large-stack-dump"),
+			  registers_of("syscalls:sys_exit_brk/stack-dump"));
+	for (size_t i = 0; i < count; i++) {
+		const struct event_description *event = &set.items.items[i];
+
+		ck_assert(i < count - 4 || event->role == ROLE_LARGE_DUMP);
+		ck_assert(event->has_large_dump == (event->role == ROLE_TRUTH && call_describe(event->call)->creates &&
+						    !call_describe(event->call)->rare));
+	}
+	events_leave_out_large_dumps(&set);
+	ck_assert_uint_eq(set.items.count, count - 4);
+	ck_assert(!events_have_large_dumps(&set));
+	ck_assert_uint_eq(count_role(ROLE_DUMP), 4);
+}
+END_TEST
+
+START_TEST(who_asks_for_a_size_has_that_alone)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	options.call_graph = MMT_CALL_GRAPH_DWARF;
+	options.stack_dump_bytes = 8192;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_DUMP), 4);
+	ck_assert_uint_eq(count_role(ROLE_LARGE_DUMP), 0);
+}
+END_TEST
+
 START_TEST(a_lean_set_has_one_event_for_each_call)
 {
 	struct mmt_record_options options;
@@ -257,6 +299,7 @@ START_TEST(a_lean_set_has_one_event_for_each_call)
 	make_set(&options);
 	ck_assert_uint_eq(count_role(ROLE_TRUTH), CALL_KINDS);
 	ck_assert_uint_eq(count_role(ROLE_DUMP), 0);
+	ck_assert_uint_eq(count_role(ROLE_LARGE_DUMP), 0);
 	ck_assert(!find("dummy:u")->attribute.mmap_data);
 	ck_assert(find("dummy:u")->attribute.mmap2);
 	ck_assert_uint_eq(find("syscalls:sys_exit_mmap")->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_LEAN);
@@ -281,6 +324,8 @@ int main(void)
 	tcase_add_test(tests, without_children_threads_are_inherited_still);
 	tcase_add_test(tests, calls_carry_their_arguments_and_no_more);
 	tcase_add_test(tests, rare_calls_have_their_dump_with_them);
+	tcase_add_test(tests, large_dumps_come_last);
+	tcase_add_test(tests, who_asks_for_a_size_has_that_alone);
 	tcase_add_test(tests, a_lean_set_has_one_event_for_each_call);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -400,6 +400,79 @@ START_TEST(peaks_of_threads_whose_dumps_come_late)
 }
 END_TEST
 
+enum { TRUTH, SMALL, LARGE, SAMPLES };
+
+/* A sample of a call in generated code: the truth and the small dump end behind one frame, the large one has three. */
+static void add_deep_sample(unsigned sample, uint64_t time_ns)
+{
+	static const uint64_t stack[16] = {0, 0, 0x7fff0050, 0x402000, [10] = 0x7fff0060, 0x403000, 0, 0x404000};
+	const uint64_t caller = 0x401000;
+
+	builder_call(builder, &(struct builder_call){.call = CALL_MMAP,
+						     .dump = sample == SMALL,
+						     .large_dump = sample == LARGE,
+						     .time_ns = time_ns,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {0, MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+						     .result = (int64_t)ADDRESS,
+						     .callchain = &caller,
+						     .callchain_count = 1,
+						     .instruction_pointer = caller,
+						     .stack_pointer = 0x7fff0000,
+						     .frame_pointer = 0x7fff0010,
+						     .stack = stack,
+						     .stack_size = sample == LARGE ? sizeof(stack) : 64});
+}
+
+/* Of the samples of a call that came, in this order. */
+static size_t count_frames(const unsigned *samples, size_t count, bool off)
+{
+	const struct event_mapping code = {.start = 0x400000,
+					   .length = 0x100000,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "//anon"};
+	struct mmt_report *report;
+	size_t frames;
+
+	unlink(path);
+	builder = builder_create_with_large_dumps(path);
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &code, 1);
+	if (off)
+		builder_note(builder, 1500, 0, NOTE_LARGE_DUMPS, 0, 1);
+	for (size_t i = 0; i < count; i++)
+		add_deep_sample(samples[i], 2000 + i);
+	report = report_by(MMT_BY_STACK);
+	ck_assert_uint_eq(report->group_count, 1);
+	ck_assert_uint_eq(report->groups[0].unfreed_bytes, MEBIBYTE);
+	ck_assert_uint_eq(report->completeness.large_dumps_off_ns, off ? 100000 - 1500 : 0);
+	frames = report->groups[0].frame_count;
+	mmt_report_destroy(report);
+	return frames;
+}
+
+START_TEST(the_larger_of_two_dumps_counts)
+{
+	/* The kernel takes the large one first, as it was opened last. */
+	static const unsigned orders[][SAMPLES] = {{LARGE, SMALL, TRUTH},
+						   {SMALL, LARGE, TRUTH},
+						   {LARGE, TRUTH, SMALL},
+						   {TRUTH, SMALL, LARGE},
+						   {TRUTH, LARGE, SMALL}};
+
+	builder_finish(builder, 100000);
+	/* While there are no large dumps nobody waits for one. */
+	ck_assert_uint_eq(count_frames((unsigned[]){TRUTH, SMALL}, 2, true), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, TRUTH}, 2, true), 2);
+	/* One that was lost leaves the small one. */
+	ck_assert_uint_eq(count_frames((unsigned[]){TRUTH, SMALL}, 2, false), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, TRUTH}, 2, false), 2);
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+		ck_assert_uint_eq(count_frames(orders[i], SAMPLES, false), 4);
+}
+END_TEST
+
 /* Two calls from the same place and depth, with the same result. */
 static struct event twin(uint64_t flags, const uint8_t *stack, size_t stack_size)
 {
@@ -734,6 +807,7 @@ int main(void)
 	suite_add_tcase(suite, halves);
 	tcase_add_checked_fixture(dumps, create, destroy);
 	tcase_add_test(dumps, peaks_of_threads_whose_dumps_come_late);
+	tcase_add_test(dumps, the_larger_of_two_dumps_counts);
 	tcase_add_test(dumps, dump_of_another_call_is_told_from_its_own);
 	tcase_add_test(dumps, losses_between_two_samples_part_them);
 	tcase_add_test(dumps, failed_mprotect_is_unwound_once);

@@ -12,11 +12,13 @@
 
 static void expect_division(uint64_t bytes, uint32_t dump_bytes, uint64_t truth, uint64_t dump)
 {
+	const struct ring_needs needs = {.dump_bytes = dump_bytes, .page_bytes = PAGE};
 	uint64_t sizes[RING_KINDS];
 
-	rings_divide(bytes, dump_bytes, PAGE, sizes);
+	rings_divide(bytes, &needs, LARGE_DUMPS_LEFT_OUT, sizes);
 	ck_assert_uint_eq(sizes[RING_TRUTH], truth);
 	ck_assert_uint_eq(sizes[RING_DUMP], dump);
+	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], 0);
 }
 
 START_TEST(division)
@@ -29,6 +31,32 @@ START_TEST(division)
 	expect_division(0, 0, 16 << 10, 0);
 	expect_division(0, 8192, 16 << 10, 16 << 10);
 	expect_division(4096, 65280, 16 << 10, 128 << 10);
+}
+END_TEST
+
+static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t truth, uint64_t dump, uint64_t large)
+{
+	const struct ring_needs needs = {.dump_bytes = 8192, .large_dump_bytes = 65280, .page_bytes = PAGE};
+	uint64_t sizes[RING_KINDS];
+
+	rings_divide(bytes, &needs, room, sizes);
+	ck_assert_uint_eq(sizes[RING_TRUTH], truth);
+	ck_assert_uint_eq(sizes[RING_DUMP], dump);
+	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], large);
+}
+
+/* Calls never have less for them; small dumps do where memory is short. */
+START_TEST(room_for_large_dumps)
+{
+	expect_room(32 << 20, LARGE_DUMPS_BESIDES, 16 << 20, 16 << 20, 8 << 20);
+	expect_room(256 << 20, LARGE_DUMPS_BESIDES, 128 << 20, 128 << 20, 8 << 20);
+	expect_room(4 << 20, LARGE_DUMPS_BESIDES, 2 << 20, 2 << 20, 1 << 20);
+	expect_room(512 << 10, LARGE_DUMPS_BESIDES, 256 << 10, 256 << 10, 128 << 10);
+	expect_room(512 << 10, LARGE_DUMPS_TAKE_ROOM, 256 << 10, 128 << 10, 128 << 10);
+	expect_room(512 << 10, LARGE_DUMPS_LEFT_OUT, 256 << 10, 256 << 10, 0);
+	/* A ring has room for one at least. */
+	expect_room(8 << 10, LARGE_DUMPS_BESIDES, 16 << 10, 16 << 10, 128 << 10);
+	expect_room(8 << 10, LARGE_DUMPS_TAKE_ROOM, 16 << 10, 16 << 10, 128 << 10);
 }
 END_TEST
 
@@ -95,6 +123,37 @@ START_TEST(sample_cut_short)
 	buffer_deinit(&buffer);
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 17);
 	ck_assert(!drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	buffer_deinit(&buffer);
+}
+END_TEST
+
+/* What is kept of a dump, and that its stack ends there, as decoders read it. */
+START_TEST(dump_without_its_empty_part)
+{
+	const struct perf_event_attr attribute = describe_sample();
+	struct drain_sample sample, cut;
+	struct buffer buffer;
+	uint8_t copy[256];
+
+	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
+	ck_assert(drain_parse_sample(&attribute, buffer.data, buffer.size, &sample));
+	for (size_t kept = 0; kept < 8; kept++) {
+		struct perf_event_header header;
+		size_t size = drain_cut_dump(buffer.data, &sample, kept, copy);
+
+		memcpy(&header, copy, sizeof(header));
+		ck_assert_uint_eq(size, buffer.size - 8);
+		ck_assert_uint_eq(header.size, size);
+		ck_assert(drain_parse_sample(&attribute, copy, size, &cut));
+		ck_assert_uint_eq(cut.callchain_count, 2);
+		ck_assert_uint_eq(cut.stack_offset, sample.stack_offset);
+		ck_assert_uint_eq(cut.stack_bytes, 8);
+		ck_assert_uint_eq(cut.copied_bytes, kept);
+		for (size_t i = 0; i < 8; i++)
+			ck_assert_uint_eq(copy[cut.stack_offset + i], i < kept ? buffer.data[cut.stack_offset + i] : 0);
+		ck_assert_mem_eq(copy + sizeof(header), buffer.data + sizeof(header),
+				 sample.stack_offset - 8 - sizeof(header));
+	}
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -183,7 +242,9 @@ int main(void)
 	Suite *suite = suite_create("rings");
 
 	tcase_add_test(rings, division);
+	tcase_add_test(rings, room_for_large_dumps);
 	tcase_add_test(rings, sample_layout);
+	tcase_add_test(rings, dump_without_its_empty_part);
 	tcase_add_test(rings, sample_cut_short);
 	tcase_add_test(rings, wrapped_record);
 	tcase_add_test(rings, impossible_record);

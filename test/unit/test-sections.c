@@ -22,7 +22,7 @@ static void destroy(void)
 START_TEST(information_comes_back)
 {
 	static const int32_t targets[] = {17, 4711};
-	static const uint32_t roles[] = {ROLE_TRUTH, ROLE_DUMP, ROLE_SNAPSHOT};
+	static const uint32_t roles[] = {ROLE_TRUTH, ROLE_DUMP, ROLE_SNAPSHOT, ROLE_LARGE_DUMP};
 	const struct recording_info info = {
 	    .recorder_version = "1.2.3",
 	    .start_ns = 5,
@@ -33,7 +33,7 @@ START_TEST(information_comes_back)
 	    .callchain_limit = 127,
 	    .command = true,
 	    .targets = {.items = (int32_t *)targets, .count = 2},
-	    .roles = {.items = (uint32_t *)roles, .count = 3},
+	    .roles = {.items = (uint32_t *)roles, .count = 4},
 	};
 	struct recording_info read;
 	struct bytes bytes;
@@ -51,7 +51,8 @@ START_TEST(information_comes_back)
 	ck_assert(read.command);
 	ck_assert_uint_eq(read.targets.count, 2);
 	ck_assert_mem_eq(read.targets.items, targets, sizeof(targets));
-	ck_assert_uint_eq(read.roles.count, 3);
+	ck_assert_uint_eq(read.roles.count, 4);
+	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
 	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
 	recording_info_deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
@@ -73,12 +74,17 @@ START_TEST(newer_versions_are_refused)
 	struct bytes bytes;
 
 	recording_info_encode(&info, &buffer);
-	buffer_patch_u32(&buffer, 0, 2);
+	buffer_patch_u32(&buffer, 0, 3);
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = recording_info_decode(&bytes, &read);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
+	/* The one before has the same layout. */
+	buffer_patch_u32(&buffer, 0, 1);
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(recording_info_decode(&bytes, &read));
+	recording_info_deinit(&read);
 }
 END_TEST
 

@@ -22,7 +22,7 @@ record_stacks() {
 		variables+=("$1")
 		shift
 	done
-	env "${variables[@]}" "$MMTRACE" record -q -m 256M -g "dwarf,$stack_bytes" -o "$recording" -- "$@" \
+	env "${variables[@]}" "$MMTRACE" record -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" -o "$recording" -- "$@" \
 		>"$directory/workload.out" 2>"$directory/record.log" </dev/null
 	status=$?
 	[ $status = 0 ] || fail "record -- $* ended with status $status: $(cat "$directory/workload.out" "$directory/record.log")"
@@ -38,7 +38,7 @@ living_options=()
 # and after it, so that its generated code can be had.
 record_living_stacks() {
 	start_command env "$@"
-	start_recording -q -m 256M -g "dwarf,$stack_bytes" "${living_options[@]}" -p "$pid"
+	start_recording -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" "${living_options[@]}" -p "$pid"
 	let_work
 	stop_recording
 	report_json
@@ -76,7 +76,7 @@ let_recorder_read_code() {
 # record_ending_stacks [VARIABLE=VALUE]... COMMAND [ARGUMENT]...: the same of one that ends before the recording does.
 record_ending_stacks() {
 	start_command env "$@"
-	start_recording -q -m 256M -g "dwarf,$stack_bytes" -p "$pid"
+	start_recording -q -m 256M -g "${stack_graph:-dwarf,$stack_bytes}" -p "$pid"
 	let_work
 	let_recorder_read_code
 	let_end

@@ -114,7 +114,11 @@ static void add_attribute(struct writer *writer, struct recording_info *info, st
 		abort();
 }
 
-static void add_call_attributes(struct writer *writer, struct recording_info *info, bool dump, bool no_stacks)
+static const uint64_t call_ids[] = {
+    [ROLE_TRUTH] = BUILDER_TRUTH_ID, [ROLE_DUMP] = BUILDER_DUMP_ID, [ROLE_LARGE_DUMP] = BUILDER_LARGE_DUMP_ID};
+
+static void add_call_attributes(struct writer *writer, struct recording_info *info, enum attribute_role role,
+				bool no_stacks)
 {
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		struct perf_event_attr attr = {
@@ -128,7 +132,7 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 		bool at_entry = call_describe((enum call)i)->at_entry;
 		char name[64];
 
-		if (at_entry && dump)
+		if (at_entry && role != ROLE_TRUTH)
 			continue;
 		if (no_stacks) {
 			attr.sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
@@ -138,8 +142,7 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 			attr.sample_type = SAMPLE_TYPE;
 		snprintf(name, sizeof(name), "syscalls:sys_%s_%s", at_entry ? "enter" : "exit",
 			 call_describe((enum call)i)->name);
-		add_attribute(writer, info, &attr, name, (dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + i,
-			      dump ? ROLE_DUMP : ROLE_TRUTH);
+		add_attribute(writer, info, &attr, name, call_ids[role] + i, role);
 	}
 }
 
@@ -181,7 +184,7 @@ static void add_information(struct writer *writer, const struct recording_info *
 
 /* What a recording has beside the calls. */
 struct contents {
-	bool no_stacks, dumps, locks;
+	bool no_stacks, dumps, large_dumps, locks;
 	uint64_t start_ns;
 };
 
@@ -212,9 +215,11 @@ static struct recording_builder *create(const char *path, const struct contents 
 	builder->no_stacks = contents->no_stacks;
 	info.stack_dump_bytes = contents->no_stacks ? 0 : BUILDER_STACK_BYTES;
 	add_formats(builder->writer);
-	add_call_attributes(builder->writer, &info, false, contents->no_stacks);
+	add_call_attributes(builder->writer, &info, ROLE_TRUTH, contents->no_stacks);
 	if (contents->dumps)
-		add_call_attributes(builder->writer, &info, true, false);
+		add_call_attributes(builder->writer, &info, ROLE_DUMP, false);
+	if (contents->large_dumps)
+		add_call_attributes(builder->writer, &info, ROLE_LARGE_DUMP, false);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
 	if (contents->locks)
@@ -235,6 +240,11 @@ struct recording_builder *builder_create(const char *path)
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
 {
 	return create(path, &(struct contents){.dumps = dumps, .locks = locks});
+}
+
+struct recording_builder *builder_create_with_large_dumps(const char *path)
+{
+	return create(path, &(struct contents){.dumps = true, .large_dumps = true});
 }
 
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns)
@@ -368,7 +378,8 @@ void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t p
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call)
 {
-	uint64_t id = call->id ? call->id : (call->dump ? BUILDER_DUMP_ID : BUILDER_TRUTH_ID) + (uint64_t)call->call;
+	enum attribute_role role = call->dump ? ROLE_DUMP : call->large_dump ? ROLE_LARGE_DUMP : ROLE_TRUTH;
+	uint64_t id = call->id ? call->id : call_ids[role] + (uint64_t)call->call;
 	struct buffer *body = &builder->body;
 
 	if (call_describe(call->call)->at_entry) {

@@ -17,20 +17,22 @@
 struct recording_builder;
 struct writer;
 
-/* Ids of the attributes' first root: BUILDER_TRUTH_ID + call, BUILDER_DUMP_ID + call. A second root has
- * BUILDER_SECOND_ROOT more. */
+/* Ids of the attributes' first root: BUILDER_TRUTH_ID + call, BUILDER_DUMP_ID + call, BUILDER_LARGE_DUMP_ID + call. A
+ * second root has BUILDER_SECOND_ROOT more. */
 #define BUILDER_TRUTH_ID 100
 #define BUILDER_DUMP_ID 200
 #define BUILDER_NEW_TASK_ID 300
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
+#define BUILDER_LARGE_DUMP_ID 400
 #define BUILDER_SECOND_ROOT 1000
 #define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least, where samples have any */
 
 struct builder_call {
 	enum call call;
-	bool dump;   /* in place of the truth */
-	uint64_t id; /* 0: that of the first root */
+	bool dump;	 /* in place of the truth */
+	bool large_dump; /* likewise */
+	uint64_t id;	 /* 0: that of the first root */
 	uint64_t time_ns;
 	int32_t pid, tid;
 	uint32_t cpu;
@@ -46,6 +48,8 @@ struct builder_call {
 struct recording_builder *builder_create(const char *path);
 /* The same without the events of stack dumps, or of locks. */
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks);
+/* With large stack dumps, too. */
+struct recording_builder *builder_create_with_large_dumps(const char *path);
 /* Nor bytes of the stack in samples: as record -g fp writes it. What a call has of them is left out. */
 struct recording_builder *builder_create_without_stacks(const char *path);
 /* It says when it began; the others do not. */

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Deep stacks are complete by default while calls are few. At full speed there are no large copies of stacks, and nothing
+# else is lost for them; when that is over they are back.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
+
+need_perf
+# let_make WORK: the workload does it once more, and the recorder has read it.
+declare -A made=([fast]=0 [deep]=0)
+has_made() {
+	[ "$(grep -c "^$1$" "$directory/workload.out")" -ge "$2" ]
+}
+let_make() {
+	made[$1]=$((${made[$1]} + 1))
+	echo "$1" >&3
+	wait_until "the workload to do it" has_made "$1" "${made[$1]}"
+	let_recorder_catch_up
+}
+# mark: now, in the recording.
+marks=0
+has_marked() {
+	grep -q "mark $marks at" "$directory/record.log"
+}
+mark() {
+	marks=$((marks + 1))
+	kill -USR1 "$recorder"
+	wait_until "the recorder to make a mark" has_marked
+}
+said() {
+	[ "$(grep -c "large stack dumps are $1" "$directory/record.log")" -ge "$2" ]
+}
+
+start_workload call-rates
+echo >&3
+# Small copies of all calls of a round have room, however late the recorder comes.
+start_recording -v -m 64M -p "$pid"
+! grep -qE 'kernel grants|no large stack dumps' "$directory/record.log" || skip "the kernel does not grant such rings"
+let_make deep
+let_make deep
+# However slow the machine is: too many calls sooner or later.
+for ((round = 0; round < 50; round++)); do
+	let_make fast
+	! said off 1 || break
+done
+wait_until "large copies to be switched off" said off 1
+mark
+let_make fast
+mark
+wait_until "large copies to be switched on" said 'on again' 1
+let_make deep
+let_make deep
+let_work
+stop_recording
+report_json
+let_end
+expect_true_report
+expect_workload_answer yes
+"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
+
+deep='[.groups[] | select(any(.frames[]; .function == "leak_deep"))]'
+expect_json "$deep | length > 0 and all(.stack_end == \"entry\" and ([.frames[] | select(.function == \"descend\")] | length == 51))"
+expect_json '.completeness.large_dumps_off_ns > 0 and .completeness.lost_events == 0 and .completeness.lost_stack_dumps == 0'
+# A small copy of each call; none that is large between the marks, and few of those at full speed.
+calls=$(grep -cE ' call event=syscalls:sys_exit_(mmap|mremap|brk|mprotect) ' "$directory/dump.out")
+small=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/stack-dump ' "$directory/dump.out")
+large=$(grep -cE ' stack-dump event=syscalls:sys_exit_[a-z]+/large-stack-dump ' "$directory/dump.out")
+[ "$calls" = "$small" ] || fail "$small small copies of the stacks of $calls calls"
+lost=$(awk '/^# attribute/ && / role large-dump,/ { sum += $NF } END { print sum + 0 }' "$directory/dump.out")
+expect_json ".completeness.lost_large_stack_dumps == $lost"
+[ "$large" -ge 200 ] || fail "only $large large copies"
+[ $((large + lost)) -lt "$calls" ] || fail "$large large copies and $lost lost ones of $calls calls"
+between=$(awk '/ mark event=/ { inside = !inside } inside && / call event=syscalls:sys_exit_mmap / { calls++ }
+	inside && /large-stack-dump / { large++ } END { print calls + 0, large + 0 }' "$directory/dump.out")
+[ "$between" = "3000 0" ] || fail "calls and large copies between the marks: $between, not 3000 and 0"
+# The recording and the summary tell of it.
+switched=$(awk '/ large-dumps event=/ { printf "%s ", $NF }' "$directory/dump.out")
+[[ $switched == "on=no on=yes "* ]] || fail "the recording says of large copies: $switched"
+times=$(wc -w <<<"$switched")
+tr -d , <"$directory/record.log" | grep -q "$large large stack dumps.*off for .* switched $times times" || {
+	cat "$directory/record.log" >&2
+	fail "the summary does not tell of $large large copies, switched $times times"
+}
+"$MMTRACE" report --no-pager -i "$recording" | head -8 | grep -q 'large dumps off for' || fail "the report does not say that they were off"
+# Only what was copied of a stack is in the file.
+grep 'large-stack-dump ' "$directory/dump.out" | grep -oE 'stack_bytes=[0-9]+/[0-9]+' |
+	awk -F '[=/]' '$3 > $2 + 8 { exit 1 }' || fail "a copy with its empty part is in the file"
+
+# Who asks for a size has that, and nothing is switched.
+for graph in dwarf,8192 fp; do
+	start_workload call-rates
+	start_recording -m 64M -g "$graph" -p "$pid"
+	echo >&3
+	made=([fast]=0 [deep]=0)
+	let_make deep
+	let_work
+	stop_recording
+	let_end
+	! grep -q 'large stack dump' "$directory/record.log" || fail "$graph: there are large copies"
+done
