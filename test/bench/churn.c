@@ -4,10 +4,13 @@
  *
  *     churn COUNT [STACKS]              from STACKS different places (1); prints nanoseconds per pair
  *     churn --mappings MAPPINGS COUNT   beside so many mappings; prints six numbers, see time_among_mappings()
+ *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: not at all), on a stack of so many bytes and more;
+ *                                       prints the processor time of a pair that a quarter of them do not exceed
  *     churn --threads THREADS           in so many threads, until it is killed
  *     churn --spin                      no calls, only a processor kept busy until it is killed
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
+#include <alloca.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +22,8 @@
 #include <unistd.h>
 
 #define BYTES 65536
-#define DEPTH 22 /* under main() and above map_and_unmap() */
+#define DEPTH 22   /* under main() and above map_and_unmap() */
+#define FIRST 5000 /* pairs that are not counted: it takes a recorder some to adapt to their rate */
 
 static uint64_t now_ns(void)
 {
@@ -143,6 +147,40 @@ static int time_among_mappings(unsigned mappings, unsigned count)
 	return 0;
 }
 
+static uint64_t processor_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static int time_paced(unsigned count, unsigned pause_microseconds, size_t bytes)
+{
+	const struct timespec pause = {.tv_nsec = pause_microseconds * 1000L};
+	uint64_t *lengths = calloc(count, sizeof(*lengths));
+	char *stack = alloca(bytes);
+
+	if (!lengths || !count)
+		return 1;
+	memset(stack, 1, bytes);
+	__asm__ volatile("" ::"r"(stack) : "memory");
+	for (unsigned i = 0; !pause_microseconds && i < FIRST; i++)
+		go_deeper(DEPTH, 0);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t start = processor_ns();
+
+		go_deeper(DEPTH, 0);
+		lengths[i] = processor_ns() - start;
+		if (pause_microseconds)
+			nanosleep(&pause, NULL);
+	}
+	qsort(lengths, count, sizeof(*lengths), compare_lengths);
+	printf("%llu\n", (unsigned long long)lengths[count / 4]);
+	free(lengths);
+	return 0;
+}
+
 static void *work(void *unused)
 {
 	for (;;)
@@ -154,6 +192,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 3 && !strcmp(argv[1], "--mappings"))
 		return time_among_mappings((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
+	if (argc > 4 && !strcmp(argv[1], "--paced"))
+		return time_paced((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoi(argv[4]));
 	if (argc > 2 && !strcmp(argv[1], "--threads")) {
 		for (int i = 0; i < atoi(argv[2]); i++) {
 			pthread_t thread;
