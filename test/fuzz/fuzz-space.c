@@ -225,11 +225,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct balance balance = {0};
 	const struct space_observer observer = {
 	    .found = size & 1 ? on_found : NULL, .born = on_born, .released = on_released, .context = &balance};
+	static const char *const releases[] = {"6.18", "6.12", "6.6", "6.1"};
+	const struct kernel_rules rules = kernel_rules_of(releases[size >> 1 & 3]);
+	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = &rules};
 	struct space *space;
 	uint64_t now_ns = 1000000;
 	uint32_t birth = BIRTH_FIRST;
 
-	mmt_error_destroy(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
+	mmt_error_destroy(space_create(&options, &space));
 	while (bytes_left(&input)) {
 		mmt_error_destroy(step(space, &input, &now_ns, &birth));
 		require_valid(space);

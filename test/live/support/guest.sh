@@ -18,10 +18,8 @@ tests=("$@")
 	unit-events unit-rings unit-cpus unit-scope unit-precedence unit-question unit-thread-coverage
 	unit-known-processes unit-in-flight unit-build-id-notes
 	live-torture-single live-torture-threads live-torture-forks live-torture-races
-	live-leak-anon live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-leak-thread
-	live-map-fixed live-commit-before live-thread-exit live-noleak
-	live-exact-order live-attach-threads live-attach-cpus live-target-killed live-target-ends
-	live-pipe live-pipe-output live-lean live-pack live-killed-recorder live-jit-code live-jitdump
+	live-kinds live-killed-recorder live-jit-code
+	live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-map-fixed live-commit-before
 )
 
 # On an emulated processor everything takes 20 to 60 times as long.

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# One short recording of every kind finds the same leak: for whoever wants to know whether recording works on a kernel.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+
+for kind in "" --exact-order "--scope cpus"; do
+	read -r -a case_options <<<"$kind"
+	attach_case leak-thread
+	command_case leak-thread
+done
+case_options=()
+
+# expect_leak COUNT: so many calls of the leak have not been undone.
+expect_leak() {
+	expect_json "[.groups[] | select(any(.frames[]; .function == \"leak_inner\")) | .unfreed_count] | add == $1"
+}
+
+# The packed recording reports the same, without program files.
+command_case leak-anon
+expect_leak 10
+"$MMTRACE" pack -q -i "$recording" -o packed.data || fail "pack ended with status $?"
+mv packed.data "$recording"
+report_json
+expect_leak 10
+
+"$MMTRACE" record -q -o - -- sh -c 'exec "$0" --exit >/dev/null' "$workloads/leak-anon" |
+	"$MMTRACE" report --json -i - >report.json || fail "record -o - | report -i - ended with status $?"
+expect_leak 10
+
+start_workload leak-anon
+start_recording --lean -p "$pid"
+let_work
+stop_recording
+report_json
+let_end
+expect_true_report
+expect_workload_answer yes
+
+for stacks in fp none; do
+	"$MMTRACE" record -q -g $stacks -o "$recording" -- "$workloads/leak-anon" --exit >/dev/null ||
+		fail "record -g $stacks ended with status $?"
+	report_json
+	expect_true_report
+	expect_json '.unfreed_bytes >= 40960'
+done
+
+start_workload leak-anon
+start_recording -a -m 64M
+let_work
+stop_recording
+report_json -p "$pid"
+let_end
+expect_workload_answer yes
+
+unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+group=$unified/mmtrace-kinds-$$
+mkdir "$group" 2>/dev/null || skip "no control group can be made here (the other kinds are as they should be)"
+remove_group() {
+	wait_until "the control group to be empty" rmdir "$group"
+}
+trap 'end_everything; remove_group' EXIT
+start_workload leak-anon
+echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
+start_recording --cgroup "$group"
+let_work
+stop_recording
+report_json
+let_end
+expect_true_report
+expect_workload_answer yes
