@@ -13,6 +13,13 @@
 
 #define PAGE_BYTES_DEFAULT 4096
 
+/*
+ * Each process takes some KiB of memory. Any file may have PROCESSES_ANYWHERE, and one more for each PROCESS_BYTES: the
+ * start and the end of a process that does nothing else take 36 bytes, compressed.
+ */
+#define PROCESSES_ANYWHERE 16384
+#define PROCESS_BYTES 16
+
 /* Whom a space tells what happens in it. */
 struct observed {
 	struct replay *replay;
@@ -193,6 +200,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	bool locks = false;
 	struct mmt_error *error;
 
+	spaces.processes_max = PROCESSES_ANYWHERE + (size_t)(reader_file_bytes(replay->reader) / PROCESS_BYTES);
 	if (replay->metadata->ours) {
 		replay->first_ns = replay->metadata->info.start_ns;
 		spaces.page_bytes = replay->metadata->info.page_bytes;
@@ -305,13 +313,11 @@ static void forget_state(struct replay *replay, struct thread *thread, struct th
 	free(state);
 }
 
-static struct mmt_error *replay_comm(struct replay *replay, struct thread *thread, struct thread_state *state,
+static struct mmt_error *replay_exec(struct replay *replay, struct thread *thread, struct thread_state *state,
 				     const struct event *event)
 {
 	struct mmt_error *error;
 
-	if (!event->comm.exec)
-		return processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 	error = replay_calls_settle_waiting(replay, state);
 	if (!error)
 		error = replay_calls_credit_early(replay, thread->process);
@@ -491,6 +497,8 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	error = processes_thread(replay->processes, event->pid, event->tid, event->time_ns, &thread);
 	if (error || !thread)
 		return error;
+	if (event->kind == EVENT_COMM && !event->comm.exec)
+		return processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 	error = find_state(replay, thread, &state);
 	if (error)
 		return error;
@@ -505,7 +513,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 		unwatched_mapped(&replay->unwatched, event->tid);
 		return replay_witnesses_keep(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
-		return replay_comm(replay, thread, state, event);
+		return replay_exec(replay, thread, state, event);
 	default:
 		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);
 	}

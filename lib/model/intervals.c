@@ -18,7 +18,7 @@ struct interval_chunk {
 };
 
 /* There may be a hundred thousand ranges, but most processes have few. */
-#define SLAB_NODES_FIRST 8
+#define SLAB_NODES_FIRST 2
 #define SLAB_NODES_MOST 128
 
 struct interval_slab {

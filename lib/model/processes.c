@@ -244,6 +244,11 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 
 	if (!process)
 		return &error_no_memory;
+	if (processes->options.processes_max && processes->all.count >= processes->options.processes_max) {
+		free(process);
+		return error_create(MMT_ERROR_FORMAT, "more than %zu processes, which no recording of this size has",
+				    processes->options.processes_max);
+	}
 	process->next_sharer = process;
 	process->index = process->holder = process->forked_from = (uint32_t)processes->all.count;
 	process->pid = pid;
@@ -287,6 +292,10 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 		return &error_no_memory;
 	process->thread_count++;
 	process->live_threads++;
+	thread->next = process->threads;
+	if (thread->next)
+		thread->next->previous = thread;
+	process->threads = thread;
 	process->ended = false;
 	process->ended_ns = UINT64_MAX;
 	*thread_ret = thread;
@@ -308,6 +317,12 @@ static void end_thread(struct processes *processes, struct thread *thread, uint6
 	struct process *process = processes->all.items[thread->process];
 
 	thread->ended = true;
+	if (thread->previous)
+		thread->previous->next = thread->next;
+	else
+		process->threads = thread->next;
+	if (thread->next)
+		thread->next->previous = thread->previous;
 	map_remove(&processes->live, (uint32_t)thread->tid);
 	if (--process->live_threads == 0)
 		end_process(process, time_ns);
@@ -317,12 +332,11 @@ static void end_thread(struct processes *processes, struct thread *thread, uint6
 static void end_threads(struct processes *processes, const struct process *process, const struct thread *kept,
 			uint64_t time_ns)
 {
-	uint64_t tid, value;
+	struct thread *next;
 
-	for (size_t i = 0; map_next(&processes->live, &i, &tid, &value);) {
-		struct thread *thread = (struct thread *)(uintptr_t)value;
-
-		if (thread->process == process->index && thread != kept)
+	for (struct thread *thread = process->threads; thread; thread = next) {
+		next = thread->next;
+		if (thread != kept)
 			end_thread(processes, thread, time_ns);
 	}
 }

@@ -26,6 +26,7 @@ struct process {
 	uint64_t program_ns; /* what it runs began: its fork, or exec; 0: before the recording */
 	uint64_t thread_count; /* ever seen */
 	uint64_t live_threads;
+	struct thread *threads; /* the live ones */
 	struct space *space; /* never NULL */
 	uint32_t holder;     /* for processes_holder() */
 	uint32_t forked_from; /* index of the process that forked it; its own: not known */
@@ -39,6 +40,7 @@ struct thread {
 	uint32_t name;    /* index for processes_name() */
 	bool ended;
 	void *context;    /* the caller's: NULL at first */
+	struct thread *next, *previous; /* of the live ones of the process */
 };
 
 struct processes;
@@ -48,6 +50,7 @@ struct processes_options {
 	uint64_t page_bytes;
 	const struct kernel_rules *rules; /* as of space_create() */
 	const uint64_t *losses; /* for space_count_losses(); may be NULL */
+	size_t processes_max; /* more are an error; 0: any number */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
 };

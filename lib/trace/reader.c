@@ -121,6 +121,11 @@ const struct reader_metadata *reader_metadata(const struct reader *reader)
 	return &reader->metadata.values;
 }
 
+uint64_t reader_file_bytes(const struct reader *reader)
+{
+	return reader->file->size;
+}
+
 const char *reader_damage(const struct reader *reader)
 {
 	const struct mmt_error *damage = reader->damage ? reader->damage : reader->metadata.damage;

@@ -16,7 +16,8 @@
 #define PAGE 4096ULL
 #define FIRST_PID 100
 #define PIDS 8
-#define PROCESSES_MAXIMUM 256
+#define PROCESSES_MAXIMUM 32 /* each step looks at all pairs of them */
+#define STEPS_MAXIMUM 1000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -200,7 +201,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (processes_create(&options, &streams.processes))
 		abort();
-	while (bytes_left(&input) && processes_count(streams.processes) < PROCESSES_MAXIMUM) {
+	for (unsigned i = 0;
+	     i < STEPS_MAXIMUM && bytes_left(&input) && processes_count(streams.processes) < PROCESSES_MAXIMUM; i++) {
 		mmt_error_destroy(step(&streams, &input));
 		check(&streams);
 	}

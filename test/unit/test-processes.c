@@ -579,6 +579,51 @@ START_TEST(fork_told_again_makes_no_second_process)
 }
 END_TEST
 
+/* More than a recording of some size can have. */
+START_TEST(too_many_processes_are_an_error)
+{
+	const struct processes_options options = {.page_bytes = PAGE, .processes_max = 3};
+	struct processes *few = NULL;
+	struct thread *thread = NULL;
+	struct mmt_error *error;
+
+	ck_assert_ptr_null(processes_create(&options, &few));
+	for (int32_t pid = 1; pid <= 3; pid++)
+		ck_assert_ptr_null(processes_thread(few, pid, pid, NOW_NS, &thread));
+	ck_assert_ptr_null(processes_thread(few, 3, 4, NOW_NS, &thread));
+	error = processes_thread(few, 5, 5, NOW_NS, &thread);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	mmt_error_destroy(error);
+	error = processes_fork(few, 6, 6, 1, 1, NOW_NS);
+	ck_assert_ptr_nonnull(error);
+	mmt_error_destroy(error);
+	processes_destroy(few);
+}
+END_TEST
+
+/* It takes as many steps as the process has threads, however many others have. */
+START_TEST(exec_ends_the_threads_of_its_process_alone)
+{
+	struct thread *first = thread_of(1, 1), *second = thread_of(1, 2), *third = thread_of(1, 3);
+	struct thread *other = thread_of(9, 9);
+
+	ck_assert_uint_eq(processes_find(processes, 1)->live_threads, 3);
+	exit_task(1, 2, NOW_NS);
+	ck_assert(second->ended);
+	exec_task(1, 3, NOW_NS);
+	ck_assert(first->ended);
+	ck_assert(!third->ended);
+	ck_assert(!other->ended);
+	ck_assert_ptr_eq(processes_find(processes, 1)->threads, third);
+	ck_assert_ptr_null(third->next);
+	ck_assert_ptr_null(third->previous);
+	exit_task(1, 3, NOW_NS);
+	ck_assert_ptr_null(processes_find(processes, 1)->threads);
+	ck_assert(processes_find(processes, 1)->ended);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("processes");
@@ -611,6 +656,8 @@ int main(void)
 	tcase_add_test(life, late_flags_take_no_space_that_others_share);
 	tcase_add_test(life, late_flags_leave_nobody_without_a_space);
 	tcase_add_test(life, fork_told_again_makes_no_second_process);
+	tcase_add_test(life, too_many_processes_are_an_error);
+	tcase_add_test(life, exec_ends_the_threads_of_its_process_alone);
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
 }

@@ -781,6 +781,27 @@ START_TEST(marks_are_moments)
 }
 END_TEST
 
+/* Compressed, each takes less room than a process that ever lived. */
+START_TEST(more_processes_than_the_file_can_have)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report = NULL;
+	struct mmt_error *error;
+
+	for (int32_t i = 0; i < 60000; i++)
+		builder_comm(builder, 2000 + (uint64_t)i, 1000 + i, 1000 + i, "x");
+	builder_round(builder);
+	builder_finish(builder, 100000);
+	mmt_report_options_init(&options);
+	options.input = path;
+	error = mmt_report_create(&options, &report);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "processes"));
+	mmt_error_destroy(error);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("replay");
@@ -819,6 +840,7 @@ int main(void)
 	suite_add_tcase(suite, early);
 	tcase_add_checked_fixture(windows, create, destroy);
 	tcase_add_test(windows, marks_are_moments);
+	tcase_add_test(windows, more_processes_than_the_file_can_have);
 	suite_add_tcase(suite, windows);
 	return run_suite(suite);
 }
