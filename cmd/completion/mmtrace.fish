@@ -30,6 +30,7 @@ complete -c mmtrace -n '__mmtrace_command record' -l cgroup -s G -x -a '(__fish_
 complete -c mmtrace -n '__mmtrace_command record' -l output -s o -r -F -d 'write the recording to FILE (default mmtrace.data), an existing one becomes FILE.old; -: to standard output, for a pipe'
 complete -c mmtrace -n '__mmtrace_command record' -l ring-size -s m -x -d 'memory for events not yet written, per CPU; larger loses less under load'
 complete -c mmtrace -n '__mmtrace_command record' -l call-graph -s g -x -a 'auto fp dwarf none' -d 'how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack'
+complete -c mmtrace -n '__mmtrace_command record' -l check-exit -d 'hold the command and its children at their ends (ptrace) and check against their last maps'
 complete -c mmtrace -n '__mmtrace_command record' -l ask-runtime -d 'have .NET and Java name the code they generate, when they were started without a perf map'
 complete -c mmtrace -n '__mmtrace_command record' -l duration -x -d 'stop after TIME: 10s, 500ms, 2m, 1h'
 complete -c mmtrace -n '__mmtrace_command record' -l max-size -x -d 'stop when SIZE is written: 100M, 2G'
