@@ -206,25 +206,25 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid; /* 0: not known */
 	const char *name;
-	bool ended;                     /* ended by itself while recorded: figures are those just before */
 	const char *runtime;            /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
-	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
 	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
 	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
 	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
 	uint64_t kernel_bytes;          /* mapped by the kernel itself: programs that were executed, stacks that grew, vdso */
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
-	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
 	uint64_t checked_ns;            /* when these were read */
 	uint64_t check_age_ns;          /* how long what was checked went on: to its end, its exec, or the recording's end */
-	bool checked_before_exec;       /* the maps are those of the program before its last exec */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
 	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and told by no later ones */
 	uint64_t compared_bytes;        /* listed by the maps that were compared with */
 	uint64_t unknown_bytes;         /* pages never seen in any snapshot */
+	bool ended;                     /* ended by itself while recorded: figures are those just before */
+	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
+	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
+	bool checked_before_exec;       /* the maps are those of the program before its last exec */
 };
 
 /* What a recording cannot say, for the first screen of a report. */

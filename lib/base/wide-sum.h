@@ -5,19 +5,22 @@
 
 #include <stdint.h>
 
-/* Zero initialisation makes an empty one. */
+/* Zero initialisation makes an empty one. Reports keep four of them for every thread, so no space is left between them. */
 struct wide_sum {
 	uint64_t low;
 	uint32_t high; /* how many times `low` has wrapped */
-};
+} __attribute__((packed, aligned(4)));
 
 /* `number` is added or, modulo 2^64, subtracted when its highest bit is set. */
 static inline void wide_sum_add(struct wide_sum *sum, uint64_t number)
 {
+	uint64_t low;
+
 	if (number >> 63)
-		sum->high -= __builtin_sub_overflow(sum->low, -number, &sum->low);
+		sum->high -= __builtin_sub_overflow(sum->low, -number, &low);
 	else
-		sum->high += __builtin_add_overflow(sum->low, number, &sum->low);
+		sum->high += __builtin_add_overflow(sum->low, number, &low);
+	sum->low = low;
 }
 
 /* `maximum` when it is that or more. */

@@ -261,8 +261,8 @@ void space_release(struct space *space);
 
 /* What has to be known of a released space to go on as if it was still there, with another one that is new. */
 struct space_remains {
-	uint64_t code_generation;
-	bool described;
+	uint64_t code_generation : 63; /* one word, as every process that ended keeps it */
+	uint64_t described : 1;
 };
 
 struct space_remains space_remains(const struct space *space);
