@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: perf:linux-perf strace:strace
 # Every command of this directory runs once, in small, and prints what it prints in large: figures where they belong, with
 # their units. What they are is not looked at. Peers that are not installed are left out by the commands themselves.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: alone
+# Tags: alone sanitize
 # With events on CPUs, where everybody is seen: every call of the process is in the recording once, those of new threads and
 # of children too, and nothing of others: no record, no byte of their stacks.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: perf:linux-perf
 # Files that are no recording, or a broken one.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

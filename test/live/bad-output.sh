@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: strace:strace
 # Places that cannot be written to.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

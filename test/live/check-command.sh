@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # A command that ends by itself is checked against maps that were read while it lived, and the report says how old they
 # were; --check passes unless something differs.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # --check-exit: every process of a command is checked at its end, however short its life, and goes on as without.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Memory of every class: bytes by class, each class alone, and the sums.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

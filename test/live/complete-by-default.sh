@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: rustc:rustc php:php-cli
 # Without any option 99 of 100 stacks are complete in languages whose stacks are larger than a small copy of them: C
 # without frame pointers, Rust that panics, PHP, .NET with exceptions.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

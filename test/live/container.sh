@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # A target in PID and mount namespaces and a root directory of its own, which nobody outside can see and which is gone
 # when it ends: its stacks are whole and named all the same, generated code too.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: alone
+# Tags: alone sanitize
 # Packages: perf:linux-perf
 # A CPU that comes online while recording. Events of threads were waiting for it, whether it was there before or not. Events
 # on CPUs are opened when it is seen, in place of those it had, and what was done there before is said to be missing.

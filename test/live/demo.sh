@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick alone
 # test/demo itself: the first stack it shows is the leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # Two recordings of one program: what is new, gone, grown and shrunk, and the exit status for CI.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

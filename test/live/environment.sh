@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Environment variables and arguments, which are above all frames of a first stack, are in no recording: of a command, of
 # what it executes, of short-lived children, of programs attached to. Their stacks stay complete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # --every: each step has what --at that moment shows, to the byte, in the sums and in the stacks; the last is the report.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

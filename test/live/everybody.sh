@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: alone
+# Tags: alone sanitize
 # -a records every process, --cgroup those of a control group: what was there before, what joins it, and children.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

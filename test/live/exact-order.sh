@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # Packages: perf:linux-perf
 # --exact-order: every call that succeeds has a lock of its thread between the call before and its own exit; the figures
 # are those of any recording, and perf reads the file.

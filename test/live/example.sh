@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # The program of mmtrace(3) compiles against the installed library, shared and static, and finds a leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Programs that execute others at once, whose maps the recorder opened when the next one took their place: what it then
 # reads is nothing, and not the next program's.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Calls that fail add no byte; they are counted by stack, with what they asked for.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

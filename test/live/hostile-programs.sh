@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: python3:python3
 # A program maps a library whose tables lie. The report ends after little work, says once what it could not use, and all that
 # does not come through the library is as with the real one.

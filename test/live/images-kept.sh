@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Programs that are replaced while they run, or gone when the report is made, are in the recording.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Other programs in old and new processes: vfork, posix_spawn, exec from a thread that is not the first. Their segments lie
 # apart.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

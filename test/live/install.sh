@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # What cmake --install puts in place is complete: a program builds against it, shared and static.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: python3:python3
 # Ctrl-C at a terminal, while a recording is read, while names are looked up and while the result is written, with a pager and
 # without one: it ends by the signal, the terminal's line is clean, and nothing is left behind.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # Generated code with a perf map, in anonymous memory and in a memfd written through a second view.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Generated code that keeps no frame pointers: its callers are found by its instructions, which the recording has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: node:nodejs perf:linux-perf
 # Generated code with a jitdump: names by time, source lines, moved code, and stacks by the runtime's own unwind rows.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: python3:python3
 # A recorder killed 200 times, at random moments of its life: what it has written until then is read, without a gap, and
 # the report says that it is not whole. An earlier recording is never harmed.

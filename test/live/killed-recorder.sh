@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # A recorder that was killed leaves a file that reports what it holds and says that it is incomplete.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

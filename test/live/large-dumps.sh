@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Deep stacks are complete by default while calls are few. At full speed there are no large copies of stacks, and nothing
 # else is lost for them; when that is over they are back.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

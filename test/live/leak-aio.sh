@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Contexts for asynchronous I/O are leaked by the stack that called io_setup; what the kernel maps by itself, and stacks
 # that grow, are in the sums, which are together what the kernel's map lists.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # A leak before exec is gone, the one after it counts.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

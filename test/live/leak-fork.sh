@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # A child that leaks after the fork; what it inherits does not count.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # mremap: growth, moves and shrinkage keep the births apart.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # System V segments and shared anonymous memory.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

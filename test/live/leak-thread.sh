@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # Threads that were created after the recorder attached, and memory that other threads free.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

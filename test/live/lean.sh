@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # The cheapest recording: the figures are as true as any, stacks of ordinary programs reach the leaking function, and what is
 # cut says so.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

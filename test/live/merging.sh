@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Mappings that are split and merged all the time: the lines of the last maps overlap, and what is resident is known.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

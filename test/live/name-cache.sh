@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: strace:strace
 # Names kept from one report to the next: the report is the same without them, when they are looked up, when they are
 # found, when their file is damaged and when several reports write it.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Names of generated code are those of the program that wrote them, not of what runs under its number later or did before.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: libdebuginfod1 python3:python3
 # Where the names of a program may stand: its own tables, DWARF of several kinds, separate files, a debuginfod server; and
 # that a file which is not the recorded one gives none.

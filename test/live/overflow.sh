@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: alone
+# Tags: alone sanitize
 # More than there is room for: copies of stacks are lost, and nothing else. Not one call is missing, and no figure is wrong.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2

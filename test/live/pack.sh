@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: quick
+# Tags: quick sanitize
 # Packages: perf:linux-perf
 # A packed recording: no memory contents, and no code where that is asked for, the same report and diff without the program,
 # perf reads it, again is the same, cut and damaged ones too.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: perf:linux-perf
 # A file of plain perf record: right bytes, and a word on what it lacks.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

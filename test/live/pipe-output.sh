@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: perf:linux-perf python3:python3
 # A recording into a pipe: perf reads all of it; what goes wrong is said.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

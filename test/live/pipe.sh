@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: perf:linux-perf
 # Recordings that come through a pipe: a file of ours, perf's own pipe format, cut short, and with no room to keep them.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

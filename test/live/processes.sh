@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Children of every kind, each for itself and together: what they inherit is not theirs, what they share counts once.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Locks: dotnet-program
 # Packages: g++:g++
 # libunwind finds the same frames in the registers and stack bytes of a recording: of a C++ program, to the entry of its

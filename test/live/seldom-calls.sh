@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: alone
+# Tags: alone sanitize
 # Calls that hardly any program makes: each that the processes made that were asked for is in the recording once, those of
 # new threads, of children that make them first and end, and of a process whose main thread has ended; and nothing of
 # strangers that make them too, no record and no byte of their stacks. Nor does what these do fill the rings.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # How a recording ends: Ctrl-C, SIGTERM, duration, end of the target; and the status that record passes on.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Stacks that are not the thread's own: signal handlers, also on an alternate stack, and contexts made by makecontext. What
 # lies beyond them was not recorded, and the report says so by the name of the ending.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Packages: g++:g++
 # Whole stacks of C++: exceptions, threads, templates, coroutines of the language.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Stacks deeper than what is copied of them: with frame pointers the kernel's callchain completes them, frame by frame;
 # without, they end where the copy does, and say so.
 source "$SOURCE/test/live/support/recording.bash" || exit 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
 # Windows of a recording whose answer is known, given in every way; in each, allocated - freed = unfreed, for the whole,
 # for each stack and for each thread.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
