@@ -73,34 +73,45 @@ struct set {
 };
 
 #define PARTS(...) .parts = {__VA_ARGS__}, .part_count = sizeof((struct part[]){__VA_ARGS__}) / sizeof(struct part)
+#define PLAIN(event, type)                                                                                             \
+	{                                                                                                              \
+		.trace = (event), .sample_type = (type)                                                                \
+	}
+#define FILTERED(event, type, condition)                                                                               \
+	{                                                                                                              \
+		.trace = (event), .sample_type = (type), .filter = (condition)                                         \
+	}
+#define WITH_REGISTERS(event, type, mask)                                                                              \
+	{                                                                                                              \
+		.trace = (event), .sample_type = (type) | REGISTERS, .registers = (mask)                               \
+	}
 #define TRUTH_MMAP(type, bytes)                                                                                        \
 	{                                                                                                              \
-		EXIT_MMAP, FIXED | RAW | REGISTERS | (type), TRUTH_REGISTERS, bytes, 0, 0, 0                           \
+		.trace = EXIT_MMAP, .sample_type = FIXED | RAW | REGISTERS | (type), .registers = TRUTH_REGISTERS,     \
+		.dump_bytes = (bytes)                                                                                  \
 	}
 #define DUMP_MMAP(type, bytes)                                                                                         \
 	{                                                                                                              \
-		EXIT_MMAP, (type) | REGISTERS | DUMP, DUMP_REGISTERS, bytes, 1, 0, 0                                   \
+		.trace = EXIT_MMAP, .sample_type = (type) | REGISTERS | DUMP, .registers = DUMP_REGISTERS,             \
+		.dump_bytes = (bytes), .second_ring = true                                                             \
 	}
-#define TRUTH_MUNMAP                                                                                                   \
-	{                                                                                                              \
-		EXIT_MUNMAP, FIXED | RAW | REGISTERS, TRUTH_REGISTERS, 0, 0, 0, 0                                      \
-	}
+#define TRUTH_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, TRUTH_REGISTERS)
 /* Of calls that the pairs do not make: `count` events on each processor. */
 #define IDLE(count, everybody)                                                                                         \
 	{                                                                                                              \
 		.trace = EXIT_SHMAT, .sample_type = FIXED | RAW, .more = (count)-1, .on_every_cpu = true,              \
 		.of_everybody = (everybody)                                                                            \
 	}
-#define WITNESS                                                                                                        \
+#define MMAP_DATA                                                                                                      \
 	{                                                                                                              \
-		SIDE_BAND, FIXED, 0, 0, 0, 1, 0                                                                        \
+		.trace = SIDE_BAND, .sample_type = FIXED, .mmap_data = true                                            \
 	}
 
 static const struct set sets[] = {
     {.name = "nothing"},
-    {.name = "exit mmap: identity", PARTS({EXIT_MMAP, IDENTITY, 0, 0, 0, 0, 0})},
-    {.name = "  + ip, cpu", PARTS({EXIT_MMAP, FIXED, 0, 0, 0, 0, 0})},
-    {.name = "  + raw", PARTS({EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "exit mmap: identity", PARTS(PLAIN(EXIT_MMAP, IDENTITY))},
+    {.name = "  + ip, cpu", PARTS(PLAIN(EXIT_MMAP, FIXED))},
+    {.name = "  + raw", PARTS(PLAIN(EXIT_MMAP, FIXED | RAW))},
     {.name = "  + 9 registers", PARTS(TRUTH_MMAP(0, 0))},
     {.name = "  + 64 B of stack", PARTS(TRUTH_MMAP(DUMP, 64))},
     {.name = "  + callchain", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64))},
@@ -115,47 +126,46 @@ static const struct set sets[] = {
     {.name = "chain + twin 4 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 4096))},
     {.name = "chain + twin 8 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192))},
     {.name = "  2 KiB without raw", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED, 2048))},
-    {.name = "exit munmap: identity", PARTS({EXIT_MUNMAP, IDENTITY, 0, 0, 0, 0, 0})},
-    {.name = "  + raw, ip, cpu", PARTS({EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
-    {.name = "  + 2 registers", PARTS({EXIT_MUNMAP, FIXED | RAW | REGISTERS, TWO_REGISTERS, 0, 0, 0, 0})},
+    {.name = "exit munmap: identity", PARTS(PLAIN(EXIT_MUNMAP, IDENTITY))},
+    {.name = "  + raw, ip, cpu", PARTS(PLAIN(EXIT_MUNMAP, FIXED | RAW))},
+    {.name = "  + 2 registers", PARTS(WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, TWO_REGISTERS))},
     {.name = "  + 9 registers", PARTS(TRUTH_MUNMAP)},
-    {.name = "enter munmap: raw", PARTS({ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
-    {.name = "  + exit failed",
-     PARTS({ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
-    {.name = "exit mmap, all filtered", PARTS({EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, "ret < 0"})},
-    {.name = "MMAP2 with data", PARTS(WITNESS)},
-    {.name = "  + 8 idle events of the thread", PARTS(WITNESS, IDLE(8, false))},
-    {.name = "  + 64 idle events", PARTS(WITNESS, IDLE(64, false))},
-    {.name = "  + 256 idle events", PARTS(WITNESS, IDLE(256, false))},
-    {.name = "  + 8 idle events of everybody", PARTS(WITNESS, IDLE(8, true))},
-    {.name = "lock, write == 1", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1 && success == 1"})},
-    {.name = "lock, write == 1 only", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 1"})},
-    {.name = "lock, identity, w == 1", PARTS({LOCK, IDENTITY, 0, 0, 0, 0, "write == 1"})},
-    {.name = "lock, all filtered", PARTS({LOCK, FIXED | RAW, 0, 0, 0, 0, "write == 2"})},
+    {.name = "enter munmap: raw", PARTS(PLAIN(ENTER_MUNMAP, FIXED | RAW))},
+    {.name = "  + exit failed", PARTS(PLAIN(ENTER_MUNMAP, FIXED | RAW), FILTERED(EXIT_MUNMAP, FIXED | RAW, "ret < 0"))},
+    {.name = "exit mmap, all filtered", PARTS(FILTERED(EXIT_MMAP, FIXED | RAW, "ret < 0"))},
+    {.name = "MMAP2 with data", PARTS(MMAP_DATA)},
+    {.name = "  + 8 idle events of the thread", PARTS(MMAP_DATA, IDLE(8, false))},
+    {.name = "  + 64 idle events", PARTS(MMAP_DATA, IDLE(64, false))},
+    {.name = "  + 256 idle events", PARTS(MMAP_DATA, IDLE(256, false))},
+    {.name = "  + 8 idle events of everybody", PARTS(MMAP_DATA, IDLE(8, true))},
+    {.name = "lock, write == 1", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1 && success == 1"))},
+    {.name = "lock, write == 1 only", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 1"))},
+    {.name = "lock, identity, w == 1", PARTS(FILTERED(LOCK, IDENTITY, "write == 1"))},
+    {.name = "lock, all filtered", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 2"))},
     {.name = "truth, chain, twin 8 KiB, MMAP2",
-     PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), TRUTH_MUNMAP)},
+     PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), TRUTH_MUNMAP)},
     {.name = "truth, chain, twin 2 KiB, MMAP2",
-     PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), TRUTH_MUNMAP)},
-    {.name = "truth, chain, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 64), TRUTH_MUNMAP)},
-    {.name = "one event 8 KiB, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 8192), TRUTH_MUNMAP)},
-    {.name = "one event 2 KiB, MMAP2", PARTS(WITNESS, TRUTH_MMAP(DUMP | CHAIN, 2048), TRUTH_MUNMAP)},
+     PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), TRUTH_MUNMAP)},
+    {.name = "truth, chain, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), TRUTH_MUNMAP)},
+    {.name = "one event 8 KiB, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 8192), TRUTH_MUNMAP)},
+    {.name = "one event 2 KiB, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 2048), TRUTH_MUNMAP)},
     {.name = "no chain, one event 1 KiB", PARTS(TRUTH_MMAP(DUMP, 1024), TRUTH_MUNMAP)},
     {.name = "no chain, one event 2 KiB", PARTS(TRUTH_MMAP(DUMP, 2048), TRUTH_MUNMAP)},
     {.name = "no chain, twin 1 KiB", PARTS(TRUTH_MMAP(DUMP, 64), DUMP_MMAP(FIXED, 1024), TRUTH_MUNMAP)},
     {.name = "perf -g",
-     PARTS({ENTER_MMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0}, {EXIT_MMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0},
-	   {ENTER_MUNMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW | CHAIN, 0, 0, 0, 0, 0})},
+     PARTS(PLAIN(ENTER_MMAP, FIXED | RAW | CHAIN), PLAIN(EXIT_MMAP, FIXED | RAW | CHAIN),
+	   PLAIN(ENTER_MUNMAP, FIXED | RAW | CHAIN), PLAIN(EXIT_MUNMAP, FIXED | RAW | CHAIN))},
     {.name = "perf without -g",
-     PARTS({ENTER_MMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MMAP, FIXED | RAW, 0, 0, 0, 0, 0},
-	   {ENTER_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0}, {EXIT_MUNMAP, FIXED | RAW, 0, 0, 0, 0, 0})},
+     PARTS(PLAIN(ENTER_MMAP, FIXED | RAW), PLAIN(EXIT_MMAP, FIXED | RAW), PLAIN(ENTER_MUNMAP, FIXED | RAW),
+	   PLAIN(EXIT_MUNMAP, FIXED | RAW))},
     {.name = "getppid, nothing", .calls = true},
     {.name = "  exits in use elsewhere", .calls = true, .elsewhere = true, PARTS(TRUTH_MUNMAP)},
     {.name = "  entries as well",
      .calls = true,
      .elsewhere = true,
-     PARTS(TRUTH_MUNMAP, {ENTER_MADVISE, FIXED | RAW, 0, 0, 0, 0, 0})},
+     PARTS(TRUTH_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
     {.name = "  of the target, exits", .calls = true, PARTS(TRUTH_MUNMAP)},
-    {.name = "  of the target, both", .calls = true, PARTS(TRUTH_MUNMAP, {ENTER_MADVISE, FIXED | RAW, 0, 0, 0, 0, 0})},
+    {.name = "  of the target, both", .calls = true, PARTS(TRUTH_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
     {.name = "pair, exits in use elsewhere", .elsewhere = true, PARTS(TRUTH_MUNMAP)},
 };
 #define SET_COUNT (sizeof(sets) / sizeof(sets[0]))

@@ -73,7 +73,7 @@ VISIBLE void with_alignment(void (*leak)(void))
 
 	room[0] = 1;
 	leak();
-	room[1] = 2;
+	room[1] = room[0];
 }
 
 /* Both at once: the frame's base register is itself saved on the stack. */
@@ -84,7 +84,7 @@ VISIBLE void with_alignment_and_alloca(size_t bytes, void (*leak)(void))
 
 	room[0] = more[0] = 1;
 	leak();
-	room[1] = more[0] = 2;
+	room[1] = more[0] = room[0];
 }
 
 /* The memory that the next calls have their frames in is there. */
