@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -110,7 +111,7 @@ static void put_own_cost(const struct mmt_record_summary *summary)
 		mmt_format_bytes(summary->ring_bytes, rings));
 }
 
-static void put_advice(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+static void put_advice(const struct mmt_record_summary *summary)
 {
 	if (summary->missed_threads) {
 		fputs("  ", stderr);
@@ -143,15 +144,80 @@ static void put_advice(const struct mmt_record_options *options, const struct mm
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)
 		fputs("  only stack dumps were lost: all figures hold, some stacks are less deep\n", stderr);
-	if (record_summary_is_stream(options))
-		return;
-	if (strcmp(options->output, DEFAULT_FILE) == 0)
-		fputs("next: mmtrace report\n", stderr);
-	else
-		fprintf(stderr, "next: mmtrace report -i %s\n", options->output);
 }
 
-void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+
+	return *word && word[strspn(word, plain)] == '\0';
+}
+
+/* Does it have bytes that a terminal is not given? True as well when out of memory. */
+static bool needs_escapes(const char *word)
+{
+	char *shown = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&shown, &size);
+	bool differs;
+
+	if (!stream)
+		return true;
+	mmt_write_escaped(word, stream);
+	differs = fclose(stream) != 0 || strcmp(shown, word) != 0;
+	free(shown);
+	return differs;
+}
+
+/* One word for a shell; $'...' where it has control characters and the like. */
+static void put_shell_word(const char *word)
+{
+	bool escape = needs_escapes(word);
+
+	if (is_plain(word)) {
+		fputs(word, stderr);
+		return;
+	}
+	fputs(escape ? "$'" : "'", stderr);
+	for (; *word; word++) {
+		if (escape && (*word < ' ' || *word > '~'))
+			fprintf(stderr, "\\%03o", (unsigned)(unsigned char)*word);
+		else if (escape && (*word == '\'' || *word == '\\'))
+			fprintf(stderr, "\\%c", *word);
+		else if (*word == '\'')
+			fputs("'\\''", stderr);
+		else
+			putc(*word, stderr);
+	}
+	putc('\'', stderr);
+}
+
+static void put_earlier(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
+{
+	if (!summary->earlier_kept)
+		return;
+	fputs("  the previous ", stderr);
+	mmt_write_escaped(options->output, stderr);
+	fputs(" was kept as ", stderr);
+	mmt_write_escaped(options->output, stderr);
+	fputs(summary->older_replaced ? ".old; the one before, which had that name, was replaced\n" : ".old\n", stderr);
+}
+
+static void put_next(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
+		     const char *file)
+{
+	if (record_summary_is_stream(options) || summary->place == MMT_RECORD_ELSEWHERE)
+		return;
+	fputs("next: mmtrace report", stderr);
+	if (strcmp(file, DEFAULT_FILE) != 0) {
+		fputs(" -i ", stderr);
+		put_shell_word(file);
+	}
+	putc('\n', stderr);
+}
+
+void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
+			  const char *file)
 {
 	static const char *const ends[] = {
 	    [MMT_RECORD_END_STOPPED] = "stopped",
@@ -162,8 +228,8 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	};
 	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
 
-	fprintf(stderr, "%s: %s, ", record_summary_is_stream(options) ? "standard output" : options->output,
-		mmt_format_duration(summary->duration_ns, duration));
+	mmt_write_escaped(record_summary_is_stream(options) ? "standard output" : file, stderr);
+	fprintf(stderr, ": %s, ", mmt_format_duration(summary->duration_ns, duration));
 	put_counted(summary->processes, "process", "processes");
 	fputs(", ", stderr);
 	put_counted(summary->threads, "thread", "threads");
@@ -172,5 +238,7 @@ void record_summary_print(const struct mmt_record_options *options, const struct
 	put_scope(summary);
 	put_stacks(options, summary);
 	put_own_cost(summary);
-	put_advice(options, summary);
+	put_earlier(options, summary);
+	put_advice(summary);
+	put_next(options, summary, file);
 }

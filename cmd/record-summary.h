@@ -8,7 +8,8 @@
 /* -o -: the recording goes to standard output. */
 bool record_summary_is_stream(const struct mmt_record_options *options);
 
-/* The one summary of a recording, on standard error. */
-void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary);
+/* The one summary of a recording, which is `file` by now, on standard error. */
+void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
+			  const char *file);
 
 #endif

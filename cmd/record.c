@@ -210,19 +210,65 @@ static const char **make_command_line(char **words)
 }
 
 /* What was recorded stays as it is when that fails. */
-static int pack_recorded(const struct command *command, const struct mmt_record_options *options,
-			 const struct record_arguments *arguments, int status)
+static int pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
+			 int status)
 {
-	const struct pack_arguments pack = {
-	    .input = options->output, .no_code = arguments->no_code, .quiet = arguments->quiet};
+	const struct pack_arguments pack = {.input = file, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
 	stop_signals_release(); /* what is there is whole: one who has no time may leave it so */
 	out_of_memory_ends("mmtrace record: out of memory: the recording is not packed, and holds the bytes of "
 			   "stacks\n");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
-	message(command, "%s is not packed: it holds the bytes of stacks", options->output);
+	message(command, "%s is not packed: it holds the bytes of stacks", file);
 	return EXIT_EXCEEDED;
+}
+
+/* The name that the recording has by now, owned. NULL: none that is known, or out of memory. */
+static char *find_file(const struct command *command, const struct mmt_record_options *options,
+		       const struct mmt_record_summary *summary)
+{
+	char *file = NULL;
+
+	if (summary->place == MMT_RECORD_ELSEWHERE) {
+		message(command, "warning: %s was renamed while it was written: it is not known to what",
+			options->output);
+		return NULL;
+	}
+	if (asprintf(&file, "%s%s", options->output, summary->place == MMT_RECORD_AT_OLD ? ".old" : "") < 0)
+		return NULL;
+	if (summary->place == MMT_RECORD_AT_OLD)
+		message(command, "warning: another recorder took the name %s meanwhile: this recording is %s",
+			options->output, file);
+	return file;
+}
+
+/* What there is to say of a recording, and to do with it. The exit status. */
+static int conclude(const struct command *command, const struct record_arguments *arguments,
+		    const struct mmt_record_summary *summary, struct mmt_error *write_error)
+{
+	const struct mmt_record_options *options = &arguments->options;
+	bool removed = !summary->file_bytes;
+	char *found = removed ? NULL : find_file(command, options, summary);
+	const char *file = found ? found : options->output;
+	int status = exit_status(options, summary);
+
+	if (write_error) {
+		message(command, "%s", mmt_error_get_message(write_error));
+		if (!removed && !record_summary_is_stream(options))
+			message(command, "the recording ends here; what was written before is kept in %s", file);
+		mmt_error_destroy(write_error);
+	}
+	if (!removed && !arguments->quiet)
+		record_summary_print(options, summary, file);
+	if (found && arguments->pack) {
+		status = pack_recorded(command, file, arguments, status);
+	} else if (!removed && arguments->pack) {
+		message(command, "the recording is not packed: it holds the bytes of stacks");
+		status = EXIT_EXCEEDED;
+	}
+	free(found);
+	return status;
 }
 
 static int record(const struct command *command, struct record_arguments *arguments, char **words)
@@ -258,19 +304,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	free(command_line);
 	if (error)
 		return report_failure(command, options, error);
-	if (write_error) {
-		message(command, "%s", mmt_error_get_message(write_error));
-		if (summary.file_bytes && !record_summary_is_stream(options))
-			message(command, "the recording ends here; what was written before is kept in %s",
-				options->output);
-		mmt_error_destroy(write_error);
-	}
-	if (!summary.file_bytes)
-		return exit_status(options, &summary);
-	if (!quiet)
-		record_summary_print(options, &summary);
-	return arguments->pack ? pack_recorded(command, options, arguments, exit_status(options, &summary))
-			       : exit_status(options, &summary);
+	return conclude(command, arguments, &summary, write_error);
 }
 
 /* Negative: go on. */

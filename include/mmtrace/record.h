@@ -49,6 +49,13 @@ enum mmt_record_end {
 	MMT_RECORD_END_SIZE,	     /* the recording has max_bytes */
 };
 
+/* Whoever records to the same name keeps the file that has it as OUTPUT.old, even while it is written. */
+enum mmt_record_place {
+	MMT_RECORD_AT_OUTPUT,
+	MMT_RECORD_AT_OLD,    /* OUTPUT.old */
+	MMT_RECORD_ELSEWHERE, /* another name, which is not known, or none */
+};
+
 struct mmt_record_progress {
 	uint64_t elapsed_ns;
 	uint64_t events;	    /* memory calls so far */
@@ -170,6 +177,9 @@ struct mmt_record_summary {
 	uint64_t ring_bytes; /* over all CPUs */
 	uint64_t marks;
 	bool restricted;    /* without CAP_PERFMON: how processes are made is not recorded, see mmtrace-record(1) */
+	enum mmt_record_place place; /* where the recording is now */
+	bool earlier_kept;	     /* an existing file became OUTPUT.old */
+	bool older_replaced;	     /* ... where another one had been, which is gone */
 	int command_status; /* wait status of the command, when it has ended; else -1 */
 };
 

@@ -368,6 +368,19 @@ static void count_lost(struct recorder *recorder)
 	}
 }
 
+static void note_place(struct recorder *recorder)
+{
+	static const enum mmt_record_place places[] = {
+	    [OUTPUT_AT_PATH] = MMT_RECORD_AT_OUTPUT,
+	    [OUTPUT_AT_OLD] = MMT_RECORD_AT_OLD,
+	    [OUTPUT_ELSEWHERE] = MMT_RECORD_ELSEWHERE,
+	};
+	struct mmt_record_summary *summary = &recorder->summary;
+
+	summary->place = places[writer_find(recorder->writer)];
+	summary->earlier_kept = writer_has_kept_earlier(recorder->writer, &summary->older_replaced);
+}
+
 static void finish(struct recorder *recorder)
 {
 	struct mmt_error *error;
@@ -392,6 +405,7 @@ static void finish(struct recorder *recorder)
 	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
 	recorder->summary.passed_over_calls = recorder->scope.passed_over;
 	recorder->summary.file_bytes = writer_bytes(recorder->writer);
+	note_place(recorder);
 	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 

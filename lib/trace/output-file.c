@@ -296,11 +296,20 @@ static void remove_temporary(struct output_file *file)
 	free(TAKE(file->temporary));
 }
 
+/* Is there a file OLD, and is it another one than PATH? */
+static bool is_another_file(const char *old, const char *path)
+{
+	struct stat at_old, at_path;
+
+	return lstat(old, &at_old) == 0 && lstat(path, &at_path) == 0 &&
+	       (at_old.st_ino != at_path.st_ino || at_old.st_dev != at_path.st_dev);
+}
+
 static struct mmt_error *take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = NULL;
 	struct mmt_error *error = check_target(file->path);
-	bool kept, linked = false;
+	bool kept, another, linked = false;
 
 	if (!error && file->nameless)
 		error = make_temporary(file);
@@ -310,6 +319,7 @@ static struct mmt_error *take_name(struct output_file *file)
 		old = NULL;
 		return &error_no_memory;
 	}
+	another = is_another_file(old, file->path);
 	kept = !file->replaces && keep_earlier(file, old, &linked);
 	if (!file->replaces && !kept && errno != ENOENT)
 		return error_system(errno, "cannot rename %s to %s", file->path, old);
@@ -321,6 +331,8 @@ static struct mmt_error *take_name(struct output_file *file)
 			return error_context(error, "%s is now %s", file->path, old);
 		return error;
 	}
+	file->kept = kept;
+	file->replaced = kept && another;
 	free(TAKE(file->temporary));
 	return NULL;
 }
@@ -341,6 +353,25 @@ struct mmt_error *output_file_take_name(struct output_file *file)
 	if (held)
 		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;
+}
+
+static bool is_at(const struct output_file *file, const char *path)
+{
+	struct stat own, there;
+
+	return fstat(file->fd, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino &&
+	       own.st_dev == there.st_dev;
+}
+
+enum output_place output_file_find(const struct output_file *file)
+{
+	CLEANUP(free) char *old = NULL;
+
+	if (file->stream || is_at(file, file->path))
+		return OUTPUT_AT_PATH;
+	if (asprintf(&old, "%s.old", file->path) < 0)
+		old = NULL;
+	return old && is_at(file, old) ? OUTPUT_AT_OLD : OUTPUT_ELSEWHERE;
 }
 
 void output_file_close(struct output_file *file)

@@ -21,6 +21,8 @@ struct output_file {
 	bool nameless; /* so far */
 	char link[32]; /* to it, then */
 	bool replaces; /* an existing file is not kept */
+	bool kept;     /* an existing file is PATH.old now */
+	bool replaced; /* ... where another one was before */
 	bool stream;   /* standard output: bytes go out in the order in which they are written, and stay */
 	int stop_fd;   /* of a stream: see output_file_limit_waiting() */
 	uint64_t until_ns;
@@ -57,6 +59,10 @@ struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;
 /* Keep an earlier file as PATH.old, unless this one replaces it, then take its name. Signals wait meanwhile. After an error
  * the file has no name any more. */
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
+
+/* Which name the file has now that it has taken one: another process may have taken it since, and kept this file. */
+enum output_place { OUTPUT_AT_PATH, OUTPUT_AT_OLD, OUTPUT_ELSEWHERE };
+enum output_place output_file_find(const struct output_file *file);
 
 /* A file without a name is removed. */
 void output_file_close(struct output_file *file);

@@ -437,3 +437,14 @@ uint64_t writer_bytes(const struct writer *writer)
 {
 	return writer->removed ? 0 : writer->file_bytes + writer->output.size;
 }
+
+enum output_place writer_find(const struct writer *writer)
+{
+	return output_file_find(&writer->file);
+}
+
+bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret)
+{
+	*replaced_ret = writer->file.replaced;
+	return writer->file.kept;
+}

@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "trace/format.h"
+#include "trace/output-file.h"
 
 struct writer;
 
@@ -86,6 +87,11 @@ struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 
 /* Bytes of the file so far; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
+
+/* See output_file_find(). */
+enum output_place writer_find(const struct writer *writer);
+/* When it started: did an existing file become PATH.old, and did that take the place of another one? */
+bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret);
 
 /* What is written survives a crash of the machine. After the end. */
 struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;

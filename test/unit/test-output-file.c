@@ -148,6 +148,44 @@ START_TEST(takes_its_name)
 }
 END_TEST
 
+/* What became of earlier files, and where this one is when another has taken its name. */
+START_TEST(several)
+{
+	struct output_file first, second, third;
+	char old[sizeof(path) + 8];
+
+	lack(_i);
+	snprintf(old, sizeof(old), "%s.old", path);
+	begin(&first);
+	ck_assert_ptr_null(output_file_take_name(&first));
+	ck_assert(!first.kept && !first.replaced);
+	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_PATH);
+	begin(&second);
+	ck_assert_ptr_null(output_file_take_name(&second));
+	ck_assert(second.kept && !second.replaced);
+	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_OLD);
+	begin(&third);
+	ck_assert_ptr_null(output_file_take_name(&third));
+	ck_assert(third.kept && third.replaced);
+	ck_assert_int_eq(output_file_find(&first), OUTPUT_ELSEWHERE);
+	ck_assert_int_eq(output_file_find(&second), OUTPUT_AT_OLD);
+	ck_assert_int_eq(output_file_find(&third), OUTPUT_AT_PATH);
+	output_file_close(&first);
+	output_file_close(&second);
+	/* Two names of one file: nothing is replaced. */
+	ck_assert_int_eq(unlink(old), 0);
+	ck_assert_int_eq(link(path, old), 0);
+	begin(&first);
+	ck_assert_ptr_null(output_file_take_name(&first));
+	ck_assert(first.kept && !first.replaced);
+	ck_assert_int_eq(rename(path, old), 0);
+	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_OLD);
+	ck_assert_int_eq(output_file_find(&third), OUTPUT_ELSEWHERE);
+	output_file_close(&first);
+	output_file_close(&third);
+}
+END_TEST
+
 START_TEST(given_up)
 {
 	struct output_file file;
@@ -278,6 +316,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, set_up, NULL);
 	tcase_add_loop_test(tests, takes_its_name, 0, 3);
 	tcase_add_loop_test(tests, given_up, 0, 3);
+	tcase_add_loop_test(tests, several, 0, 3);
 	tcase_add_loop_test(tests, killed, 0, 3);
 	tcase_add_loop_test(tests, long_name, 0, 3);
 	tcase_add_loop_test(tests, link_at_the_target, 0, 3);
