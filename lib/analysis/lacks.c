@@ -332,24 +332,22 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 			 count - PROGRAMS_NAMED);
 }
 
-/* Of processes whose kernel's maps were compared. */
-static bool is_any_wrong(const struct replay *replay, const struct mmt_completeness *completeness)
+/* In what the report says of its processes. */
+static bool is_any_wrong(const struct mmt_report *report)
 {
-	if (completeness->repaired_bytes)
+	if (report->completeness.repaired_bytes)
 		return true;
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (holdings_of(replay, process).facts.check.wrong_bytes)
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].wrong_bytes)
 			return true;
 	}
 	return false;
 }
 
 /* Calls that the kernel has not made as they look. */
-static void find_faked_calls(const struct replay *replay, const struct mmt_completeness *completeness,
-			     struct lacks *lacks)
+static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct lacks *lacks)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
 	bool lossy = completeness->lost_events || completeness->damaged || completeness->missed_threads ||
 		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
 
@@ -360,7 +358,7 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_compl
 			 "cannot be recognised",
 			 replay->faked_calls,
 			 replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
-	else if (replay->metadata->ours && !lossy && is_any_wrong(replay, completeness))
+	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
 		add_lack(lacks,
 			 "the figures differ from the kernel's maps although no event was lost: a seccomp filter "
 			 "that answers calls in the kernel's place makes them look as if they were made, and "
@@ -378,9 +376,9 @@ static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
 		add_lack(lacks, "16 EiB or more were mapped in all: sums that are so large are not exact");
 }
 
-struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
-				 struct mmt_completeness *completeness)
+struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)
 {
+	struct mmt_completeness *completeness = &report->completeness;
 	struct lacks lacks = {
 	    .arena = arena, .items = arena_alloc(arena, LACKS_MAX + 1, sizeof(*lacks.items)), .maximum = LACKS_MAX};
 
@@ -397,7 +395,7 @@ struct mmt_error *lacks_describe(const struct replay *replay, struct arena *aren
 	if (replay->calls_without_entry)
 		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			 replay->calls_without_entry);
-	find_faked_calls(replay, completeness, &lacks);
+	find_faked_calls(replay, report, &lacks);
 	find_huge_sums(replay, &lacks);
 	find_unwatched_programs(replay, completeness, &lacks);
 	find_unnamed_code(replay, &lacks);

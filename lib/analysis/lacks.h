@@ -6,7 +6,8 @@
 #include "analysis/replay.h"
 #include "base/arena.h"
 
+/* When all else in the report has been described. */
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
-				 struct mmt_completeness *completeness) MMT_MUST_CHECK;
+				 struct mmt_report *report) MMT_MUST_CHECK;
 
 #endif

@@ -308,7 +308,7 @@ static struct mmt_error *add_figures(struct report *report)
 		error = totals_of_threads(replay, &report->rows, &report->arena, result);
 	if (!error)
 		error = totals_of_failures(replay, &report->rows, &report->arena, result);
-	return error ? error : lacks_describe(replay, &report->arena, &result->completeness);
+	return error ? error : lacks_describe(replay, &report->arena, result);
 }
 
 /* When the frames have been named. */

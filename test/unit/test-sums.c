@@ -146,6 +146,25 @@ START_TEST(difference_that_no_loss_explains)
 }
 END_TEST
 
+/* Maps that were read while an exec took the memory away prove nothing: what the report does not show needs no hint. */
+START_TEST(difference_in_the_moment_of_an_exec)
+{
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
+	struct recording_builder *builder = begin();
+	struct mmt_report *report;
+
+	builder_snapshot(builder, SNAPSHOT_START, START_NS + 1000, PID, NULL, 0);
+	builder_mmap_exit(builder, START_NS + 2000, PID, PID, MAPPED, 2 * PAGE, 0x401000);
+	builder_snapshot(builder, SNAPSHOT_STOP, STOP_NS - 101 * MILLISECOND, PID, &line, 1);
+	builder_exec(builder, STOP_NS - 100 * MILLISECOND, PID, PID, "next");
+	report = finish(builder);
+	ck_assert(!report->processes[0].checked);
+	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert(!has_note(report, "although no event was lost"));
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The last reading of a child's maps is its check, also when it has executed another program since. */
 START_TEST(exec_after_the_last_map)
 {
@@ -201,6 +220,7 @@ int main(void)
 	tcase_add_test(tcase, sums_beyond_64_bits);
 	tcase_add_test(tcase, calls_that_something_else_answered);
 	tcase_add_test(tcase, difference_that_no_loss_explains);
+	tcase_add_test(tcase, difference_in_the_moment_of_an_exec);
 	tcase_add_test(tcase, exec_after_the_last_map);
 	tcase_add_test(tcase, map_read_after_the_first_thread_has_ended);
 	suite_add_tcase(suite, tcase);
