@@ -511,6 +511,8 @@ static void cut_off(struct recorder *recorder)
 	size_t next = 0;
 
 	recorder->stop_ns = clock_now_ns();
+	/* It would enable again what is disabled here. */
+	attach_end_switch(&recorder->attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, drain_rings(recorder));
 	while (attach_disable_some(&recorder->attachment, &next))
