@@ -311,6 +311,20 @@ static struct mmt_error *add_figures(struct report *report)
 	return error ? error : lacks_describe(replay, &report->arena, result);
 }
 
+/* Where all large dumps are there nothing larger can be recommended. */
+static void describe_large_dumps(struct report *report)
+{
+	const struct reader_metadata *metadata = report->replay.metadata;
+	const struct mmt_completeness *completeness = &report->result.completeness;
+
+	if (completeness->large_dumps_off_ns || completeness->lost_large_stack_dumps)
+		return;
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
+			report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
+	}
+}
+
 /* When the frames have been named. */
 static void describe_generated_code(struct report *report, struct mmt_process *described)
 {
@@ -348,6 +362,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
 	describe_loss(report);
+	describe_large_dumps(report);
 	error = add_figures(report);
 	describe_generated_code(report, processes);
 	return error;

@@ -447,6 +447,7 @@ static size_t count_frames(const unsigned *samples, size_t count, bool off)
 	ck_assert_uint_eq(report->group_count, 1);
 	ck_assert_uint_eq(report->groups[0].unfreed_bytes, MEBIBYTE);
 	ck_assert_uint_eq(report->completeness.large_dumps_off_ns, off ? 100000 - 1500 : 0);
+	ck_assert_uint_eq(report->stack_dump_bytes, off ? BUILDER_STACK_BYTES : MMT_STACK_DUMP_BYTES_MAX);
 	frames = report->groups[0].frame_count;
 	mmt_report_destroy(report);
 	return frames;
