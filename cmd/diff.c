@@ -141,17 +141,16 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	char *cache = NULL;
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION(
-		0, "fail-above", SIZE, &settings.fail_above, "BYTES",
-		"exit 1 when new and grown stacks together hold more than BYTES (10M, 1.5G) more, 2 when the figures "
-		"of a recording cannot be relied on",
-		.given = &settings.fail_above_given),
+	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
+		   "exit 1 when new and grown stacks together add more than BYTES (10M, 1.5G), 2 when the figures of a "
+		   "recording are not reliable",
+		   .given = &settings.fail_above_given),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(
 		0, "hide", OTHER, &hide, "NAME",
-		"leave out frames of this function or module, also as a pattern (malloc, 'libc.so*'); may be repeated",
+		"hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be repeated",
 		.parse = parse_word),
-	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show C++ and Rust names as the file has them"),
+	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show mangled C++ and Rust names"),
 	    OPTIONS_END,
 	};
 

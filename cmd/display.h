@@ -23,8 +23,7 @@ struct display {
 		   "show at most N frames of a stack (default 32); all or 0: every frame, runtime frames too",         \
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
-	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL,                                                    \
-		   "neither use nor keep names of earlier reports (~/.cache/mmtrace)"),                                \
+	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),   \
 	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
 		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
 		   .choices = colour_choices)

@@ -15,7 +15,7 @@ void help_print(void)
 	printf("Usage: mmtrace COMMAND [OPTIONS]\n"
 	       "       mmtrace --version | --help\n"
 	       "\n"
-	       "Which code path holds the memory that was mapped and never unmapped?\n"
+	       "Find the call stacks that map memory and never unmap it.\n"
 	       "\n"
 	       "Commands:\n");
 	for (const struct command *command = commands; command->name; command++)

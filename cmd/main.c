@@ -28,29 +28,28 @@ static const char *const help_usage[] = {"[COMMAND]", "--completion SHELL", NULL
 
 const struct command commands[] = {
     {"record", cmd_record, "record the memory calls of a live process", record_usage,
-     "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, with the stacks "
-     "that made them. Nothing in the process is touched, unless --ask-runtime asks for it. Stops on Ctrl-C, SIGTERM, "
-     "when the process ends, or after "
-     "--duration.",
+     "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, each with its call "
+     "stack. mmtrace changes nothing in the process unless --ask-runtime or --check-exit is given. Recording stops on "
+     "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
      COMMAND_TAKES_PROGRAM},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,
-     "Show which stacks mapped the memory that was still mapped when the recording ended, largest first.",
+     "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
      COMMAND_TAKES_FILES},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",
      COMMAND_TAKES_FILES},
     {"dump", cmd_dump, "show a recording event by event", dump_usage,
      "Write one line per event in time order, with every field.", COMMAND_TAKES_FILES},
-    {"pack", cmd_pack, "name everything now, to report it elsewhere", pack_usage,
-     "Unwind and name every stack of a recording and write it anew with the names and without the bytes of stacks that "
-     "they came from: it can then be reported on any machine, and shared without memory contents.",
+    {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", pack_usage,
+     "Unwind and symbolize every stack of a recording and replace the copied stack memory by the function names. The "
+     "packed recording can be reported on any machine and shared without memory contents.",
      COMMAND_TAKES_FILES},
-    {"check", cmd_check, "tell what this machine allows", check_usage,
-     "Tell what can be recorded here and with these rights, and the command that mends what is missing.",
+    {"check", cmd_check, "show what can be recorded here", check_usage,
+     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.",
      COMMAND_TAKES_NOTHING},
     {"setup", cmd_setup, "let users record their own processes", setup_usage,
-     "As root, once after each boot: leave in /run/mmtrace what users may not read themselves, so that they can record "
-     "their own processes.",
+     "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
+     "that they can record their own processes.",
      COMMAND_TAKES_NOTHING},
     {"help", cmd_help, "open the manual of a command", help_usage,
      "Open the manual page of a command, or print the completion script of a shell.", COMMAND_TAKES_COMMAND},

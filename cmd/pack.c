@@ -45,9 +45,9 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	const struct option_entry table[] = {
 	    OPTION('i', "input", STRING, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
 	    OPTION('o', "output", STRING, &arguments.output, "FILE",
-		   "write to FILE, an existing one becomes FILE.old; default: take the recording's place"),
+		   "write to FILE, renaming an existing FILE to FILE.old; default: replace the recording"),
 	    OPTION(0, "no-code", FLAG, &arguments.no_code, NULL,
-		   "leave out the instructions around each call too, which report --annotate shows"),
+		   "also leave out the instructions around each call, which report --annotate shows"),
 	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "errors only"),
 	    OPTIONS_END,
 	};
