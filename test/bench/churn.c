@@ -205,8 +205,8 @@ int main(int argc, char **argv)
 			pause();
 	}
 	if (argc > 1 && !strcmp(argv[1], "--spin")) {
-		for (volatile unsigned i = 0;; i++)
-			;
+		for (;;)
+			__asm__ volatile("");
 	}
 	return time_pairs(argc > 1 ? (unsigned)atoi(argv[1]) : 100000,
 			  argc > 2 && atoi(argv[2]) > 0 ? (unsigned)atoi(argv[2]) : 1);
