@@ -82,7 +82,7 @@ int cmd_help(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (completion && argc > first)
-		return message_usage(command, "--completion goes without a command (at '%s')", argv[first]);
+		return message_usage(command, "--completion takes no command (at '%s')", argv[first]);
 	if (argc - first > 1)
 		return message_usage(command, "one command at a time");
 	if (completion) {

@@ -53,7 +53,7 @@ static void put_scope(const struct mmt_record_summary *summary)
 	fputs(" of other processes passed over\n", stderr);
 }
 
-/* Beside the others while calls are few. */
+/* They exist beside the small dumps while the call rate is low. */
 static void put_large_dumps(const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], off[MMT_SIZE_TEXT];
@@ -65,7 +65,7 @@ static void put_large_dumps(const struct mmt_record_summary *summary)
 	if (summary->lost_large_stack_dumps)
 		fprintf(stderr, "; %s lost", count_text(summary->lost_large_stack_dumps, lost));
 	if (summary->large_dump_switches)
-		fprintf(stderr, "; off for %s at high call rates, switched %s %s",
+		fprintf(stderr, "; off for %s because of high call rates, switched %s %s",
 			mmt_format_duration(summary->large_dumps_off_ns, off),
 			count_text(summary->large_dump_switches, lost),
 			summary->large_dump_switches == 1 ? "time" : "times");
@@ -82,7 +82,7 @@ static void put_stacks(const struct mmt_record_options *options, const struct mm
 	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
 	fprintf(stderr, "; %s lost", count_text(summary->lost_stack_dumps, lost));
 	if (summary->deep_stacks)
-		fprintf(stderr, "; %s of stacks larger than a dump (a report tells which are truncated)",
+		fprintf(stderr, "; %s of stacks larger than a dump (the report shows which are truncated)",
 			count_text(summary->deep_stacks, deep));
 	if (summary->cut_callchains) {
 		fputs("; ", stderr);

@@ -215,12 +215,12 @@ static int pack_recorded(const struct command *command, const char *file, const 
 {
 	const struct pack_arguments pack = {.input = file, .no_code = arguments->no_code, .quiet = arguments->quiet};
 
-	stop_signals_release(); /* what is there is whole: one who has no time may leave it so */
-	out_of_memory_ends("mmtrace record: out of memory: the recording is not packed, and holds the bytes of "
-			   "stacks\n");
+	stop_signals_release(); /* the recording is complete: a further Ctrl-C may interrupt packing */
+	out_of_memory_ends("mmtrace record: out of memory: the recording is not packed and still contains stack "
+			   "memory\n");
 	if (pack_recording(command, &pack) == EXIT_OK)
 		return status;
-	message(command, "%s is not packed: it holds the bytes of stacks", file);
+	message(command, "%s is not packed: it still contains stack memory", file);
 	return EXIT_EXCEEDED;
 }
 

@@ -75,7 +75,7 @@ static const char *process_name(const struct mmt_process *process)
 	return process->name ? process->name : "";
 }
 
-/* Where more of what the kernel's maps list is undecided the check says nothing. */
+/* If a larger part, one of so many, of the kernel's maps is undecided, the check is not meaningful. */
 #define UNDECIDED_SHARE 10
 
 static bool is_checked(const struct mmt_process *process)
@@ -83,8 +83,7 @@ static bool is_checked(const struct mmt_process *process)
 	return process->checked && process->undecided_bytes <= process->compared_bytes / UNDECIDED_SHARE;
 }
 
-/* Processes that ended by themselves may have no map; where others were checked, most of them are short-lived children.
- */
+/* A process that ended by itself may have no maps: mostly a short-lived child, not reported if others were checked. */
 static bool is_worth_a_word(const struct mmt_process *process, bool any_checked)
 {
 	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
@@ -95,7 +94,7 @@ static void say_unchecked(const struct command *command, const struct mmt_proces
 	char undecided[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
 
 	if (process->checked)
-		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s of %s are undecided",
+		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s of %s undecided",
 			process->pid, process_name(process), mmt_format_bytes(process->undecided_bytes, undecided),
 			mmt_format_bytes(process->compared_bytes, compared));
 	else
@@ -124,7 +123,7 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
 }
 
-/* Whether something is not in the recording that happened; says of whom. */
+/* Whether the recording misses anything that happened; prints what. */
 static bool say_missing_calls(const struct command *command, const struct mmt_completeness *completeness)
 {
 	if (completeness->lost_events)
@@ -139,20 +138,19 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 	if (completeness->missed_cpus)
 		message(command,
 			"--check: %" PRIu64
-			" CPUs came online while recording: calls made there at first, or all of them, are not in it",
+			" CPUs came online during recording: some or all of the calls made there are missing",
 			completeness->missed_cpus);
 	if (completeness->left_processes)
 		message(command,
-			"--check: %" PRIu64 " processes left the control group: their calls then are not in the "
-			"recording",
+			"--check: %" PRIu64 " processes left the control group: their calls outside it are missing",
 			completeness->left_processes);
 	if (completeness->damaged)
-		message(command, "--check: the recording is damaged: what could not be read is in no figure");
+		message(command, "--check: the recording is damaged: the figures do not include the unreadable parts");
 	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
 	       completeness->left_processes || completeness->damaged;
 }
 
-/* Exit status of --check; says what is wrong. */
+/* Exit status of --check; prints what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
 	bool any_checked = is_any_checked(report);

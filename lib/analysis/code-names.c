@@ -181,7 +181,7 @@ static bool ends_with(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
-/* Code of a process is interpreted in the frames of the interpreter's own functions; Java's is JIT code as well. */
+/* Interpreted code runs in frames of the interpreter's own functions; in Java these are JIT code too. */
 static void note_interpreter(struct process_state *state, const struct mmt_frame *frame)
 {
 	const struct runtime *runtime = state->runtime;

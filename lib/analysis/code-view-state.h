@@ -51,8 +51,8 @@ struct process_state {
 	bool stacks_end_there;
 	bool changed_too_often; /* in a packed recording */
 	bool unnamed_precompiled;
-	bool interpreted_named;		   /* some frame has the name of an interpreted function */
-	const struct runtime *interpreter; /* that has frames; NULL: none */
+	bool interpreted_named;		   /* some frame is named after an interpreted function */
+	const struct runtime *interpreter; /* the runtime whose interpreter has frames; NULL: none */
 	const struct runtime *runtime;
 	uint64_t looked_at;			 /* generation of the code in which no runtime was found; 0: none yet */
 	const struct resolved_process *resolved; /* of a packed recording; else NULL */
@@ -90,7 +90,7 @@ struct copied_code *code_view_copied_code(struct code_view *view, uint32_t proce
 /* The tables of a packed recording take the place of all that is found out otherwise: nothing is unwound or opened. */
 struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle) MMT_MUST_CHECK;
 
-/* A frame of the process has been named: what that tells of its runtime. */
+/* Call this when a frame of the process has been named: the name may reveal its runtime. */
 void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame);
 
 /* As code_view_code() and code_view_line(), from the tables. */

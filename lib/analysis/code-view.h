@@ -44,8 +44,8 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path);
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);
 
-/* Stacks have the numbers below. */
-/* Some frame of it is a guess. */
+/* Stack numbers are less than this. */
+/* Whether some frame of the stack is doubtful. */
 bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack);
 
 size_t code_view_stack_count(const struct code_view *view);
@@ -55,8 +55,8 @@ uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
 
 /*
  * Names of a frame: one or more, inlined functions first. Strings live in the view or in the arenas. The result is
- * remembered, in `arena`, which must be the same each time; but where `scratch` is given, those of the first frames
- * alone: the others are in there, for there may be more frames than a report shows, and few of them are asked for
+ * cached in `arena`, which must be the same each time. If `scratch` is given, only the results of the first frames are
+ * cached, and the others are in `scratch`: a recording may have more frames than a report shows, and few are needed
  * often.
  */
 struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
@@ -91,11 +91,11 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
-	bool unchecked_frames;	  /* some caller was found by frame pointer, in code whose bytes were not recorded */
-	bool stacks_end_there;	  /* some stack could not be followed further than to such code */
-	bool changed_too_often;	  /* its bytes, back and forth, for all stacks to be followed through them */
-	bool unnamed_precompiled; /* some frame in code that .NET compiled before has no name */
-	const struct runtime *interpreter; /* whose interpreter is in stacks without names of the program's functions */
+	bool unchecked_frames;	  /* some caller was found by frame pointer, in code that was not recorded */
+	bool stacks_end_there;	  /* some stack could not be unwound beyond such code */
+	bool changed_too_often;	  /* the code was replaced too often to unwind all stacks through it */
+	bool unnamed_precompiled; /* some frame in precompiled .NET code has no name */
+	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the program's function names; NULL: none */
 	struct jit_names_state names;
 };
 

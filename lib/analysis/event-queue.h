@@ -50,7 +50,7 @@ void event_queue_take_place(struct event_queue *queue, struct queued *place);
 
 /* The event at the end. False: out of memory. */
 bool event_queue_pass(struct event_queue *queue, const struct event *event);
-/* What is attached to `place`, then the event, which is a call, at its place and time. */
+/* Adds what is attached to `place`, then the call `event`, at the position and time of `place`. */
 bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event);
 
 /* The first, if it may go out; its pointers are valid until the next call. */

@@ -23,7 +23,7 @@ struct grouping {
 	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
-/* Of the calls that mapped memory or made it accessible. Bytes of lost calls have no count, but no stack either. */
+/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */
 static void count_stacks(const struct grouping *grouping, const struct account *account)
 {
 	struct mmt_completeness *completeness = &grouping->report->completeness;
@@ -287,7 +287,7 @@ static void add_to_report(struct mmt_report *report, const struct mmt_group *gro
 
 struct mmt_error *groups_verify(const struct mmt_group *group)
 {
-	/* Of sums that are larger than can be told the difference is not known. */
+	/* The difference is unknown if a sum has reached its maximum. */
 	if (group->allocated_bytes == MMT_BYTES_MAX ||
 	    group->allocated_bytes - group->freed_bytes == group->unfreed_bytes)
 		return NULL;

@@ -182,17 +182,17 @@ static void find_unwatched_programs(const struct replay *replay, const struct mm
 	if (count.programs == 1)
 		add_lack(
 		    lacks,
-		    "what the program %s did is not in the recording: %sit got the rights of another user or group "
-		    "(set-user-ID, set-group-ID), with which the kernel lets no thread be recorded (--scope cpus "
-		    "records it), or it ended before it was loaded",
-		    name, lossy ? "its records may be among those that were lost, or " : "");
+		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, for "
+		    "which the kernel closes the events of a thread (--scope cpus records it), or it ended before it "
+		    "was loaded",
+		    name, lossy ? "its records were lost, " : "");
 	else
 		add_lack(
 		    lacks,
-		    "what %" PRIu64 " programs (%s and others) did is not in the recording: %sthey got the rights "
-		    "of another user or group (set-user-ID, set-group-ID), with which the kernel lets no thread be "
-		    "recorded (--scope cpus records them), or they ended before they were loaded",
-		    count.programs, name, lossy ? "their records may be among those that were lost, or " : "");
+		    "the calls of %" PRIu64 " programs (%s and others) are not in the recording: %sthey are "
+		    "set-user-ID or set-group-ID, for which the kernel closes the events of a thread (--scope cpus "
+		    "records them), or they ended before they were loaded",
+		    count.programs, name, lossy ? "their records were lost, " : "");
 }
 
 /* `frames_told`: the option for whole stacks is said already. */
@@ -217,7 +217,7 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 			 pid);
 }
 
-/* The recorder's command line has that of the program, if it started it. */
+/* If the recorder started the program, its command line contains that of the program. */
 static bool was_advised(const struct replay *replay, const char *option)
 {
 	const char *command_line = replay->metadata->command_line;
@@ -230,7 +230,7 @@ static void find_interpreted(const struct replay *replay, int32_t pid, const str
 {
 	const struct runtime *runtime = code->interpreter;
 
-	/* No frame tells that a method was compiled instead. */
+	/* With -Xcomp, the frames of compiled methods look the same. */
 	if (!runtime || (!strcmp(runtime->name, "java") && was_advised(replay, "-Xcomp")))
 		return;
 	add_lack(lacks, "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid, runtime->label,
@@ -332,7 +332,7 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 			 count - PROGRAMS_NAMED);
 }
 
-/* In what the report says of its processes. */
+/* Whether the result of any process in the report differs from the kernel's maps. */
 static bool is_any_wrong(const struct mmt_report *report)
 {
 	if (report->completeness.repaired_bytes)
@@ -344,7 +344,7 @@ static bool is_any_wrong(const struct mmt_report *report)
 	return false;
 }
 
-/* Calls that the kernel has not made as they look. */
+/* Calls that a seccomp filter or a tracer answered in the kernel's place. */
 static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct lacks *lacks)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
@@ -353,16 +353,16 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 
 	if (replay->faked_calls)
 		add_lack(lacks,
-			 "%" PRIu64 " %s returned 0, which the kernel never does: a seccomp filter or a tracer answers "
-			 "calls in its place. They mapped nothing and are left out; other calls that were answered so "
-			 "cannot be recognised",
+			 "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
+			 "answers calls in its place. These mapped nothing and are ignored; other calls answered in "
+			 "this way cannot be recognized",
 			 replay->faked_calls,
 			 replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
 		add_lack(lacks,
-			 "the figures differ from the kernel's maps although no event was lost: a seccomp filter "
-			 "that answers calls in the kernel's place makes them look as if they were made, and "
-			 "32-bit calls (int 0x80) of a 64-bit program are not recorded");
+			 "the figures differ from the kernel's maps although no event was lost; possible causes are a "
+			 "seccomp filter that skips calls but makes them look successful, and 32-bit calls (int 0x80) "
+			 "of a 64-bit program, which are not recorded");
 }
 
 static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
@@ -373,7 +373,7 @@ static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
 		sum = saturating_add(
 		    sum, wide_sum_get(&replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX), MMT_BYTES_MAX);
 	if (sum == MMT_BYTES_MAX)
-		add_lack(lacks, "16 EiB or more were mapped in all: sums that are so large are not exact");
+		add_lack(lacks, "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
 struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)

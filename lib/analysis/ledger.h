@@ -93,7 +93,7 @@ struct failure {
 
 struct thread_account {
 	struct wide_sum allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
-	struct wide_sum released_bytes; /* by it, of anybody's */
+	struct wide_sum released_bytes; /* memory of any thread that it unmapped */
 	uint64_t allocated_count, freed_count;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the recorder itself said in the course of a recording: marks of the user, resident sizes, the
- * state of large stack dumps. */
+/* Notes that the recorder added during a recording: the user's marks, resident sizes, and whether large stack dumps are
+ * on. */
 #ifndef ANALYSIS_NOTES_H
 #define ANALYSIS_NOTES_H
 
@@ -24,13 +24,13 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* EVENT_MARK, EVENT_RESIDENT and EVENT_LARGE_DUMPS; others are passed over. */
+/* Handles EVENT_MARK, EVENT_RESIDENT and EVENT_LARGE_DUMPS, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* What the last reading so far says; MMT_UNKNOWN: there was none. */
 uint64_t notes_resident(const struct notes *notes);
 
-/* For how long there were no large stack dumps although the recording has some, up to `end_ns`. */
+/* How long large stack dumps were off, up to `end_ns`. */
 uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 
 /* A moment that names a mark becomes one of the clock; others stay. */

@@ -47,7 +47,7 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
 }
 
-/* A program that runs programs; its main function calls the runtime. */
+/* A program whose main function starts a runtime. */
 static bool is_host(const struct mmt_frame *frame)
 {
 	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};

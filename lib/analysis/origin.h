@@ -15,9 +15,9 @@ bool origin_is_c_library(const struct mmt_frame *frame);
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*
- * The same for a function's name: where that frame has none, and is a runtime's or JIT code, the innermost function of
- * the program. False: none so far that has a name, `*place` is the frame itself; `*looked` frames need not be looked at
- * again.
+ * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named function
+ * of the program. False: no named function found yet, and `*place` is the frame itself; the next call can skip the first
+ * `*looked` frames.
  */
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
 			  size_t *place);

@@ -135,7 +135,7 @@ static struct mmt_error *write_event(struct pack *pack, const struct event *even
 	case PERF_RECORD_SAMPLE:
 		return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
 	default:
-		/* Which dumps a call has to wait for. */
+		/* Which dumps a call waits for. */
 		return event->kind == EVENT_LARGE_DUMPS ? append(pack, event->record, event->record_size) : NULL;
 	}
 }

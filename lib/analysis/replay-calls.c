@@ -467,8 +467,8 @@ static void count_call(struct replay *replay, uint32_t process, const struct eve
 		replay->call_counts[count_kinds[event->call.call]]++;
 }
 
-/* No mapping begins at address 0 unless just that was asked for: a seccomp filter with errno 0, or a tracer, has
- * answered in the kernel's place, and nothing was mapped. */
+/* The kernel maps nothing at address 0 unless the caller requests it. Otherwise a seccomp filter with errno 0, or a
+ * tracer, has answered in the kernel's place. */
 static bool is_faked(const struct event *event)
 {
 	const uint64_t *arguments = event->call.arguments;
@@ -503,7 +503,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 	return apply_call(replay, state, event);
 }
 
-/* Of a call that has two dumps the larger one counts, and may still be to come. */
+/* If a call has two dumps, the larger one counts, which may come later. */
 static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
 					      const struct event *event)
 {

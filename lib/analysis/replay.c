@@ -14,8 +14,9 @@
 #define PAGE_BYTES_DEFAULT 4096
 
 /*
- * Each process takes some KiB of memory. Any file may have PROCESSES_ANYWHERE, and one more for each PROCESS_BYTES: the
- * start and the end of a process that does nothing else take 36 bytes, compressed.
+ * Each process takes some KiB of memory, so a small file must not claim millions of them. The limit is
+ * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the fork and exit of a process take at least 36 bytes,
+ * compressed.
  */
 #define PROCESSES_ANYWHERE 16384
 #define PROCESS_BYTES 16
@@ -384,7 +385,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 			      event->task.parent_tid, event->time_ns);
 }
 
-/* `thread`: the first of the process; NULL: it has ended before others. */
+/* `thread`: the main thread of the process; NULL: it has ended before other threads. */
 static struct mmt_error *replay_snapshot(struct replay *replay, const struct process *process, struct thread *thread,
 					 const struct event *event)
 {
@@ -427,7 +428,7 @@ static bool is_of_ended_process(const struct replay *replay, const struct event 
 	return process && process->ended;
 }
 
-/* What is read of a process whose first thread has ended does not bring that one back. */
+/* Snapshots of a process whose main thread has ended must not create that thread again. */
 static struct mmt_error *replay_later_snapshot(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);

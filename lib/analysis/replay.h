@@ -63,7 +63,7 @@ struct replay {
 	uint32_t classes;			     /* of struct mmt_report_options */
 	uint32_t lost_stack;			     /* stands for the stacks of lost calls, see ledger_found() */
 	struct effect_order *order;		     /* NULL: the recording has no lock events */
-	bool input_ended;			     /* all of it went into `order` */
+	bool input_ended;			     /* `order` has received all events */
 	uint32_t applying_thread;		     /* number of the thread whose call the model is working on */
 	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
@@ -77,13 +77,13 @@ struct replay {
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, of no matter which process */
-	uint64_t faked_calls;	      /* returned what the kernel never does: something else answered them */
+	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: a seccomp filter or a tracer answered them */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
 	struct unwatched unwatched;   /* programs */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	bool has_dumps;			     /* stack dumps come in records of their own */
-	bool large_dumps;		     /* and now larger ones besides */
+	bool large_dumps;		     /* large stack dumps are on */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process has lived to its end */
 	/*

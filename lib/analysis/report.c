@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 
-#define EXEC_NS 100000000ULL /* so long before the record of an exec the old memory may have gone */
+#define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 
 /* The public value and what it borrows from. */
 struct report {
@@ -100,7 +100,7 @@ static uint64_t sum_residency(const struct replay *replay, const struct process 
 	return MMT_UNKNOWN;
 }
 
-/* When the program that was checked came to its end. */
+/* When the checked program ended. */
 static uint64_t end_of_checked(const struct report *report, const struct process *process,
 			       const struct space_check *check)
 {
@@ -117,7 +117,7 @@ static void describe_check(const struct report *report, const struct process *pr
 
 	if (!check.done || report->replay.window.ends_early)
 		return;
-	/* These may have been on their way out, or those of the new program. */
+	/* The process may have been exiting then, or the maps may be those of the new program. */
 	if (check.earlier_program && check.wrong_bytes && age_ns < EXEC_NS)
 		return;
 	described->checked = true;

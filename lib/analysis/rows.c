@@ -129,7 +129,7 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool kept
 	return NULL;
 }
 
-/* Whether the frames named so far tell what the row is. */
+/* Whether the frames named so far determine the row. */
 static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
 {
 	size_t place;

@@ -39,33 +39,33 @@ static const struct runtime runtimes[] = {
      .advice = "start it with -d opcache.jit_debug=0x10",
      .interpreter = "execute_ex",
      .complete_stacks =
-	 "the instructions of its compiled functions, which lead further, are not in the recording; start "
-	 "it with -d opcache.jit=off, and they are interpreted",
+	 "finding their callers takes the instructions of the compiled functions, which are not in the recording; "
+	 "start it with -d opcache.jit=off to have them interpreted",
      .interpreted = "",
      .interpreted_named = "",
      .interpreted_advice = "start it with -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M -d opcache.jit=1205 "
-			   "-d opcache.jit_debug=0x10, for the innermost of functions that call each other"},
+			   "-d opcache.jit_debug=0x10, which names the innermost of nested functions"},
     {.name = "erlang",
      .label = "Erlang",
      .advice = "start it with +JPperf map",
-     .complete_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option of it "
+     .complete_stacks = "its compiled functions run on stacks of their own, which are not recorded; no option "
 			"changes that"},
     {.name = "luajit",
      .label = "LuaJIT",
-     .advice = "it writes no perf map; start it with -joff, and its traces are interpreted",
+     .advice = "it writes no perf map; start it with -joff to have its traces interpreted",
      .complete_stacks =
 	 "its traces keep no frame pointers and have no unwind tables; start it with -joff, or call jit.off(), "
-	 "and they are interpreted"},
+	 "to have them interpreted"},
     {.name = "ruby",
      .label = "Ruby",
      .advice = "start it with --yjit-perf (Ruby 3.3 and later)",
      .complete_stacks =
-	 "what YJIT compiled has no unwind tables; start it with --yjit-perf (Ruby 3.3 and later), which keeps "
+	 "code compiled by YJIT has no unwind tables; start it with --yjit-perf (Ruby 3.3 and later), which keeps "
 	 "frame pointers, or without --yjit",
      .interpreted = "",
      .interpreted_named = "",
-     .interpreted_advice = "start it with --yjit --yjit-call-threshold=1 --yjit-perf (Ruby 3.3 and later), for those "
-			   "that it compiles"},
+     .interpreted_advice = "start it with --yjit --yjit-call-threshold=1 --yjit-perf (Ruby 3.3 and later), which "
+			   "names the functions that it compiles"},
 };
 
 /* Beginnings of the files' names; a version may follow. Libraries first: a program may link to one of another name. */

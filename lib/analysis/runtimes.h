@@ -14,12 +14,11 @@ struct runtime {
 	bool in_environment;	    /* that option is a variable */
 	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
 	const char
-	    *complete_stacks; /* what would lead beyond its code, or why nothing does; NULL: its code is no end */
+	    *complete_stacks; /* how to unwind beyond its code, or why nothing can; NULL: stacks do not end there */
 	/*
-	 * Frames of its interpreter, which have no names of the program's functions. `interpreted`: beginning of a
-	 * frame's function, "" for any function of its files; NULL: not known. `interpreted_named`: beginning of the
-	 * name in the perf map that such a frame has with `interpreted_advice`, the rest of a sentence as above; "" for
-	 * any name.
+	 * Frames of its interpreter, which do not show the program's functions. `interpreted`: prefix of the function
+	 * names of such frames, "" for any function in its files; NULL: not known. `interpreted_advice`: how to get names
+	 * for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
 	 */
 	const char *interpreted, *interpreted_named, *interpreted_advice;
 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define BYTES_KEPT_MAX 16384 /* where threads are many, larger buffers come to much */
+#define BYTES_KEPT_MAX 16384 /* larger buffers would add up in programs with many threads */
 
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
 {

@@ -55,13 +55,13 @@ struct thread_state {
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };
 
-/* The truth sample's callchain with the dump's registers and bytes, where there is a dump. */
+/* The truth sample's callchain, and the dump's registers and bytes if there is a dump. */
 struct event_stack event_stack_join(const struct event_stack *truth, const struct event_stack *dump);
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
-/* The stack of a stack dump of the same call, where that holds more. */
+/* Uses the stack of another dump of the same call if it is larger. */
 struct mmt_error *kept_sample_deepen(struct kept_sample *kept, const struct event_stack *dump) MMT_MUST_CHECK;
-/* It is not needed any more, nor is much memory for the next one. */
+/* The stack is no longer needed; frees its buffer if that is large. */
 void kept_sample_release(struct kept_sample *kept);
 struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack) MMT_MUST_CHECK;
 /* For kept_sample_is_of(). */

@@ -11,7 +11,7 @@ struct wide_sum {
 	uint32_t high; /* how many times `low` has wrapped */
 } __attribute__((packed, aligned(4)));
 
-/* `number` is added or, modulo 2^64, subtracted when its highest bit is set. */
+/* Adds `number`; a number with its highest bit set is negative (two's complement) and is subtracted. */
 static inline void wide_sum_add(struct wide_sum *sum, uint64_t number)
 {
 	uint64_t low;
@@ -23,7 +23,7 @@ static inline void wide_sum_add(struct wide_sum *sum, uint64_t number)
 	sum->low = low;
 }
 
-/* `maximum` when it is that or more. */
+/* The sum, but at most `maximum`. */
 static inline uint64_t wide_sum_get(const struct wide_sum *sum, uint64_t maximum)
 {
 	return sum->high || sum->low > maximum ? maximum : sum->low;

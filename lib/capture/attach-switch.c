@@ -6,7 +6,7 @@
 
 #include "capture/attach.h"
 
-/* The descriptors are its own until it is over: nobody closes them before. */
+/* No other thread closes the descriptors before this one has ended. */
 static void *switch_events(void *context)
 {
 	struct event_switch *switching = context;
@@ -21,7 +21,7 @@ static void *switch_events(void *context)
 	return NULL;
 }
 
-/* Signals are for the caller's threads. */
+/* The caller's threads handle the signals. */
 static bool start_thread(struct event_switch *switching)
 {
 	sigset_t all, before;
@@ -50,7 +50,7 @@ struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 	switching->on = on;
 	switching->is_complete = switching->must_end = false;
 	switching->has_thread = start_thread(switching);
-	/* Later is better than never. */
+	/* Without a thread, switch here. */
 	if (!switching->has_thread)
 		switch_events(switching);
 	return NULL;

@@ -61,7 +61,7 @@ struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
 	bool on_exec;	      /* the events begin with the next exec */
-	bool large_dumps_off; /* what is opened from now on is opened so */
+	bool large_dumps_off; /* open new large-dump events disabled */
 	int cgroup;	      /* directory of the control group that the events on processors are for; -1: none */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
@@ -89,7 +89,7 @@ void attach_init(struct attachment *attachment, const struct event_set *set, con
 /* Closes every descriptor. Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
 
-/* How many threads can have events of their own, with those for large stack dumps or without, in reasonable time. */
+/* How many threads can be attached to in reasonable time, with events for large stack dumps or without. */
 size_t attach_threads_max(const struct attachment *attachment, bool large_dumps);
 
 /* Raise the soft limit of open files to the hard one; fail when it cannot hold the events of so many threads. */
@@ -162,13 +162,13 @@ void attach_close_fences(struct attachment *attachment);
 bool attach_disable_some(struct attachment *attachment, size_t *next);
 
 /*
- * Switch large stack dumps on or off, inherited ones too, beside the caller's work: where thousands of threads have
+ * Switch large stack dumps on or off, including inherited events, in another thread: if thousands of threads have
  * inherited an event, the kernel takes a tenth of a second for it.
  */
 struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
 enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
 enum switch_state attach_switch_state(const struct attachment *attachment);
-/* Cut it short, as is done before descriptors are closed: some are switched then. */
+/* Stop switching early, which must be done before closing descriptors; only some events are switched then. */
 void attach_end_switch(struct attachment *attachment);
 
 /* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.

@@ -159,7 +159,7 @@ bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *e
 	return find_build_id(&source, entry);
 }
 
-/* In the process's own root, which no link leads out of. */
+/* Opened below the process's root directory, which no symbolic link can leave. */
 static int open_in_root(const struct wanted_build_id *wanted)
 {
 	CLEANUP(close) int root = -1;

@@ -91,7 +91,7 @@ static enum mmt_event_count count_kind(enum call call)
 	}
 }
 
-/* Zero: the sample has none. */
+/* Zero if the sample has none. */
 static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
 				   const struct drain_sample *sample)
 {
@@ -110,8 +110,8 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 }
 
 /*
- * Two kinds of bytes must not get into the file: those beyond the bytes copied, which are what the ring held before,
- * and the arguments and the environment of a program, which are above all frames.
+ * Two kinds of bytes must not get into the file: those that the kernel did not copy, which are old contents of the ring,
+ * and a program's arguments and environment, which are above all frames.
  */
 static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
 				      const uint8_t *record, const struct drain_sample *sample)
@@ -140,7 +140,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		recorder->summary.large_stack_dumps++;
 	else if (event->has_dump)
 		recorder->summary.stack_dumps++;
-	/* A small one stands beside a large one, mostly. */
+	/* Most calls with a large dump have a small one too. */
 	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
 		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
 }
@@ -170,7 +170,7 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 	return recorder->changed;
 }
 
-/* A large dump without the part of it that nothing may be written of. */
+/* Cuts off the part of a large dump that must not be written. */
 static const void *cut_large_dump(struct recorder *recorder, const void *record, const struct drain_sample *sample,
 				  size_t *size, struct hidden_part *hidden)
 {
@@ -245,7 +245,7 @@ static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 	recorder->executing--;
 }
 
-/* Reading a ring of large dumps takes milliseconds, in which no other may overflow. */
+/* Reading a ring of large dumps takes milliseconds, in which no other ring may overflow. */
 static bool is_too_late_for_large_dump(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->large_dumps;
@@ -559,7 +559,7 @@ static struct mmt_error *find_births(struct recorder *recorder)
 	return error || scope_apply_births(&recorder->scope, begin_ns) ? error : &error_no_memory;
 }
 
-/* Those of large dumps, or all others. */
+/* Reads the rings of large dumps, or all others. */
 static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 {
 	struct mmt_error *error = NULL;
@@ -577,7 +577,7 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 	size_t earlier_notes = recorder->attachment.notes.count;
 	struct mmt_error *error;
 
-	/* What the recorder says is no younger than the heads that are noted after it. */
+	/* The recorder's own records are no newer than the ring heads that are noted after it. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->rings);
 	if (!error)

@@ -16,8 +16,8 @@ struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
 /* Between the pieces of long work: as above, when a ring is filling; a pause for the targets, when one is due. */
 struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* From the beginning of a file, `size` bytes at most, in pieces; *size_ret: how many there were. What cannot be read
- * ends it as the end of the file does. The recorder's processes may be elsewhere in memory afterwards. */
+/* Reads up to `size` bytes from the start of a file, in pieces; *size_ret: how many. A read error counts as the end of
+ * the file. Pointers to the recorder's processes may be invalid afterwards. */
 struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
 				      size_t *size_ret) MMT_MUST_CHECK;
 
@@ -27,7 +27,7 @@ struct drain_sample {
 	size_t registers_offset; /* into the record; 0: none */
 	size_t stack_offset;	 /* into the record */
 	uint64_t stack_bytes;	 /* reserved in the record; 0: none */
-	uint64_t copied_bytes;	 /* of them really copied */
+	uint64_t copied_bytes;	 /* of them copied by the kernel */
 };
 
 /* False: the record is not laid out as the attribute says. */
@@ -35,8 +35,8 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, const void *rec
 			struct drain_sample *sample_ret);
 
 /*
- * The sample with no more of its stack dump than the first `kept_bytes`, and a few zeros which say that the stack ends
- * there: what a large dump has reserved is mostly empty. `copy` has room for all of the record. Returns the new size.
+ * Copies the sample with only the first `kept_bytes` of its stack dump, and a few zeros that mark the end of the stack: most
+ * of the space that a large dump reserves is unused. `copy` has room for the complete record. Returns the new size.
  */
 size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy);
 

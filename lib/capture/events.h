@@ -26,8 +26,8 @@ struct event_description {
 	enum attribute_role role;
 	enum call call; /* ROLE_TRUTH, ROLE_DUMP and ROLE_LARGE_DUMP */
 	enum ring_kind ring;
-	bool has_dump;	     /* of the stack, beyond the caller */
-	bool has_large_dump; /* an event of its own brings one, while calls are few */
+	bool has_dump;	     /* of more of the stack than the direct caller */
+	bool has_large_dump; /* from a separate event, while the call rate is low */
 };
 
 /* In the order in which they are opened: the cheapest first, so that a thread that is gone costs little. */
@@ -53,11 +53,11 @@ void events_put_on_cpus(struct event_set *set);
 
 /* Bytes of stack in each sample with a dump; 0: no dumps. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
-/* The same of large dumps, which calls with a dump of their own have besides while they are few. */
+/* The size of the large dumps that calls have in addition to a small one while the call rate is low; 0: none. */
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
-/* Where there is no room for them. Before any event is opened. */
+/* Removes large dumps from the set if there is no room for them. To be called before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);
-/* Events for them, the last of the set. */
+/* The number of events for large dumps, which are the last of the set. */
 size_t events_count_large_dumps(const struct event_set *set);
 bool events_have_large_dumps(const struct event_set *set);
 

@@ -21,19 +21,19 @@
 struct exit_watch {
 	pid_t pid;
 	pthread_t thread;
-	int ended[2];	   /* numbers of processes that are held */
-	int let_go[2];	   /* a byte for each that may go on */
-	int started[2];	   /* errno of the beginning, or 0 */
-	struct map ending; /* threads that were held at their ends and went on */
+	int ended[2];	   /* pipe: IDs of processes that are held */
+	int let_go[2];	   /* pipe: a byte for each process that may continue */
+	int started[2];	   /* pipe: errno of starting to trace, or 0 */
+	struct map ending; /* threads that were stopped at their exit and continued */
 };
 
-/* The number is that of a thread, or of a process, which is its first thread. */
+/* `tid` is a thread, or a process, which is its main thread. */
 static void go_on(enum __ptrace_request request, pid_t tid, int number)
 {
 	(void)ptrace(request, tid, NULL, (void *)(intptr_t)number);
 }
 
-/* Whether all other threads of the process have been at their ends, so that its memory goes with this one. */
+/* Whether all other threads of the process have reached their exit, so that its memory is freed with this one. */
 static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
 {
 	proc_pids threads = {0};
@@ -46,7 +46,7 @@ static bool is_last(const struct exit_watch *watch, pid_t pid, pid_t tid)
 	return last;
 }
 
-/* Until its maps have been read, or nobody reads them any more. */
+/* Waits until the recorder has read the maps, or no longer reads them. */
 static void hold(const struct exit_watch *watch, pid_t pid)
 {
 	char byte;
@@ -62,7 +62,7 @@ static void end_thread(struct exit_watch *watch, pid_t tid)
 
 	if (pid > 0 && is_last(watch, pid, tid))
 		hold(watch, pid);
-	/* Without the number in the map a process may be found to have threads that are gone: it is not read. */
+	/* If the thread cannot be added, its process seems to have a live thread and is not checked. */
 	(void)map_put(&watch->ending, (uint32_t)tid, 1);
 	go_on(PTRACE_DETACH, tid, 0);
 }
@@ -72,7 +72,7 @@ static bool stops_group(int number)
 	return number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-/* `status`: a signal's number, and what has happened in the bits above. */
+/* `status`: a signal number, and the ptrace event in the bits above. */
 static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 {
 	int number = status & 0xff;
@@ -82,12 +82,12 @@ static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 		end_thread(watch, tid);
 		break;
 	case PTRACE_EVENT_STOP:
-		/* The first of a new thread, whose number may have been another's, or one of its whole process. */
+		/* The first stop of a new thread, whose ID may be reused, or a group stop of its process. */
 		(void)map_remove(&watch->ending, (uint32_t)tid);
 		go_on(stops_group(number) ? PTRACE_LISTEN : PTRACE_CONT, tid, 0);
 		break;
 	case 0:
-		go_on(PTRACE_CONT, tid, number); /* a signal, which is delivered */
+		go_on(PTRACE_CONT, tid, number); /* deliver the signal */
 		break;
 	default:
 		go_on(PTRACE_CONT, tid, 0);
@@ -95,7 +95,7 @@ static void handle_stop(struct exit_watch *watch, pid_t tid, int status)
 	}
 }
 
-/* When the thread ends the kernel lets go of whatever it traces. */
+/* When this thread ends, the kernel detaches everything that it traces. */
 static void *watch_exits(void *context)
 {
 	struct exit_watch *watch = context;
@@ -110,13 +110,13 @@ static void *watch_exits(void *context)
 		int result;
 
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-		/* Of this thread's alone, and no ends: these are others' to wait for. */
+		/* Wait only for stops of this thread's tracees, and not for their exits, for which other threads wait. */
 		result = waitid(P_ALL, 0, &stop, WSTOPPED | __WALL | __WNOTHREAD);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 		if (result == 0)
 			handle_stop(watch, stop.si_pid, stop.si_status);
 		else if (errno != EINTR)
-			return NULL; /* none is left */
+			return NULL; /* nothing is left to trace */
 	}
 }
 
@@ -138,7 +138,7 @@ static void destroy(struct exit_watch *watch)
 	free(watch);
 }
 
-/* Signals are for the other threads. */
+/* The other threads handle the signals. */
 static int start_thread(struct exit_watch *watch)
 {
 	sigset_t all, before;
@@ -166,14 +166,14 @@ struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret)
 		failure = start_thread(watch);
 	if (failure) {
 		destroy(watch);
-		return error_create(MMT_ERROR_SYSTEM, "cannot watch the command's end: %s", strerror(failure));
+		return error_create(MMT_ERROR_SYSTEM, "cannot prepare for checks at exit: %s", strerror(failure));
 	}
 	if (read(watch->started[0], &failure, sizeof(failure)) != sizeof(failure))
 		failure = EIO;
 	if (failure) {
 		pthread_join(watch->thread, NULL);
 		destroy(watch);
-		return error_create(MMT_ERROR_SYSTEM, "cannot trace the command, as checks at its exit need: %s",
+		return error_create(MMT_ERROR_SYSTEM, "cannot trace the command, which --check-exit requires: %s",
 				    strerror(failure));
 	}
 	*watch_ret = watch;
@@ -185,7 +185,7 @@ void exit_watch_stop(struct exit_watch *watch)
 	if (!watch)
 		return;
 	pthread_cancel(watch->thread);
-	/* It may be holding a process: reading ends, and so does it. */
+	/* The thread may be holding a process: closing the pipe makes it let go and end. */
 	close(watch->let_go[1]);
 	watch->let_go[1] = -1;
 	pthread_join(watch->thread, NULL);

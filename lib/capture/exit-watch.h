@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Holds a process and its children, with all their threads, at their ends (ptrace), so that their maps can be read when
- * nothing changes them any more. A thread of its own waits for them: the kernel reports only to the thread that traces.
- * Signals and new threads stop for a moment, too; a program that is set-user-ID does not get its rights.
+ * Holds a process and its children at their exit (ptrace), so that their maps can be read when nothing changes them any
+ * more. A separate thread waits for them, because the kernel reports only to the tracing thread. Each signal and each new
+ * thread also stops the traced thread briefly; set-user-ID programs run without their privileges.
  */
 #ifndef CAPTURE_EXIT_WATCH_H
 #define CAPTURE_EXIT_WATCH_H
@@ -15,13 +15,13 @@ struct exit_watch;
 
 struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret) MMT_MUST_CHECK;
 
-/* Lets go of all. Accepts NULL. */
+/* Releases all processes. Accepts NULL. */
 void exit_watch_stop(struct exit_watch *watch);
 
 /* Readable when a process is held at its end; -1 for NULL. */
 int exit_watch_descriptor(const struct exit_watch *watch);
 
-/* The process that is held; 0: none. It must be let go by exit_watch_let_go() before there is another. */
+/* The process that is held; 0: none. The next one is held only after exit_watch_let_go(). */
 pid_t exit_watch_next(struct exit_watch *watch);
 void exit_watch_let_go(struct exit_watch *watch);
 

@@ -71,8 +71,8 @@ void generating_program_open(struct generating_program *program, bool at_end)
 		generating_program_close(program);
 }
 
-/* What is at `address`: Linux before 6.11 tells only by its list of all mappings. *time_ns: what was noted before it is
- * judged by the answer. False: out of memory. */
+/* What is mapped at `address`. Linux before 6.11 has no query for that, and its list of all mappings is read instead.
+ * *time_ns: the answer applies to code noted before this time. False: out of memory. */
 static bool ask(struct generating_program *program, uint64_t address, size_t *lines_left, enum mapped_kind *kind_ret,
 		uint64_t *end_ret, uint64_t *time_ns)
 {
@@ -107,7 +107,7 @@ static bool tidy_step(struct generating_program *program, uint64_t now_ns)
 		if (!ask(program, start, &lines_left, &kind, &end, &time_ns))
 			return false;
 		if (kind == MAPPED_UNTOLD)
-			break; /* that is for the next step */
+			break; /* the next step goes on here */
 		if (kind != MAPPED_CODE && !code_ranges_remove(&program->ranges, start, end, time_ns))
 			return false;
 		program->tidy_position = end;

@@ -14,7 +14,7 @@
 
 #define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges it begins to look for room */
 #define TIDY_STEP_RANGES 256		    /* it looks at in one step: the rings fill meanwhile */
-#define TIDY_STEP_LINES 1024		    /* of maps that it reads, where that is the only way */
+#define TIDY_STEP_LINES 1024		    /* of /proc/PID/maps in one step, on kernels without mapping_query() */
 #define TIDY_WORTH_RANGES 2048		    /* where fewer are gone of all, looking at once again is in vain */
 #define TIDY_STEP_NS 1000000ULL		    /* from one step to the next, at least, while there is room */
 #define TIDY_INTERVAL_NS 1000000000ULL	    /* after all were looked at and there is no more room than before */
@@ -33,12 +33,12 @@ struct generating_program {
 	struct residency_reader pagemap;
 	struct code_ranges ranges;
 	struct code_pages pages;
-	uint64_t position;	  /* up to where they were read last */
-	uint64_t tidy_ns;	  /* its ranges are not looked through before, to find room for others */
-	uint64_t tidy_position;	  /* up to where they were, this time */
-	struct mapping_scan scan; /* and by what, where the kernel cannot be asked */
-	size_t tidied;		  /* so many were not there any more, this time */
-	bool tidied_in_vain;	  /* they were all looked at, and that was hardly any */
+	uint64_t position;	  /* address up to which ranges were read last */
+	uint64_t tidy_ns;	  /* before this time its ranges are not searched again for unmapped ones to drop */
+	uint64_t tidy_position;	  /* address up to which this search has got */
+	struct mapping_scan scan; /* of this search, on kernels without mapping_query() */
+	size_t tidied;		  /* ranges that this search found unmapped */
+	bool tidied_in_vain;	  /* a complete search found hardly any unmapped */
 };
 
 void generating_program_init(struct generating_program *program, pid_t pid);

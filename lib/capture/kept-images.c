@@ -16,7 +16,7 @@
 #include "trace/format.h"
 
 #define PIECE_BYTES (1u << 20)
-#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries: its header fits, too */
+#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries; leaves room for the header */
 
 static const char deleted_suffix[] = " (deleted)";
 
@@ -79,7 +79,7 @@ static bool is_kept(const struct kept_images *kept, const struct image_copy *ima
 	return false;
 }
 
-/* The bytes to copy; 0: the file is not wanted. */
+/* The bytes to copy; 0: do not copy the file. */
 static uint64_t measure_wanted(const struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
 			       int fd)
 {
@@ -113,7 +113,7 @@ static struct kept_file *find_largest(const struct kept_images *kept)
 	return largest;
 }
 
-/* A larger file makes room by itself: all files together had room with it. */
+/* Removing one larger file is enough: the others fitted together with it. */
 static bool make_room(struct kept_images *kept, uint64_t bytes)
 {
 	struct kept_file *largest;
@@ -181,7 +181,7 @@ static bool is_interrupted(const struct recorder *recorder)
 	return recorder_stop_requests(recorder) > recorder->stop_requests;
 }
 
-/* In frames of a piece each. The size is 0 where nothing is left of the file. */
+/* Writes a compressed frame for each piece. The size is 0 if the file is empty now. */
 static bool add_pieces(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		       struct buffer *buffer, uint64_t *size_ret)
 {
@@ -207,7 +207,7 @@ static bool add_pieces(const struct recorder *recorder, struct compressor *compr
 	return size && count >= 0 && !is_interrupted(recorder);
 }
 
-/* All that there is of the file, or nothing. */
+/* Copies the complete file or nothing. */
 static bool add_copy(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		     struct buffer *buffer, uint64_t *size_ret)
 {

@@ -21,7 +21,7 @@ struct recorder;
 
 struct kept_file {
 	int fd;		/* -1: not copied */
-	uint64_t bytes; /* its size when it was first seen: as many are copied at most, however large it has grown */
+	uint64_t bytes; /* its size when it was first seen: no more is copied if it grows */
 };
 
 struct kept_images {
@@ -29,24 +29,24 @@ struct kept_images {
 	VECTOR(struct kept_file) files; /* by image */
 	uint64_t bytes;			/* of those to be copied */
 	uint64_t index_bytes;
-	char *left_out; /* the first file that there was no room for; owned */
+	char *left_out; /* path of the first file left out for lack of room; owned */
 	uint64_t left_out_count;
-	size_t interrupted, failed; /* files that were not copied for these reasons */
+	size_t interrupted, failed; /* files that were not copied because the user stopped copying, or on errors */
 };
 
 /* Accepts a value that is zero. */
 void kept_images_deinit(struct kept_images *kept);
 
 /*
- * An image, copied; `fd` is its file, or -1, and is taken. Where the files together are too large, the largest is left
- * out, so that one program's files do not displace those of all others.
+ * Adds an ELF file; the image is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
+ * the largest is left out, so that the files of one program do not displace all others.
  */
 struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
 				  int fd) MMT_MUST_CHECK;
 
 /*
- * The section: index and copies. A file that cannot be read or compressed is left out, and so are all that have not
- * been copied yet when the user asks the recorder once more to stop.
+ * Writes the section: index and copies. It leaves out files that cannot be read or compressed, and the rest of the files
+ * when the user asks a second time to stop.
  */
 struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept,
 				     struct buffer *buffer) MMT_MUST_CHECK;

@@ -13,8 +13,8 @@
 #define LOW_NS (FULL_NS / 4)
 
 /*
- * A thread that was being created while its parent's events were switched may have got the former state. By the time of
- * the second pass it has long been linked to them.
+ * A thread that is created while its parent's events are switched may inherit the previous state. By the second pass its
+ * events are linked to the parent's, so the switch reaches them.
  */
 #define PASSES 2
 
@@ -75,7 +75,7 @@ static struct mmt_error *switch_events(struct recorder *recorder, uint64_t now_n
 	if (large->switching && attach_switch_state(&recorder->attachment) == SWITCH_COMPLETE) {
 		if (large->passes_left-- == PASSES)
 			recorder_message(recorder, false, "large stack dumps are %s",
-					 large->on ? "on again" : "off: too many calls for them");
+					 large->on ? "on again" : "off: the call rate is too high");
 		large->pass_ns = now_ns + SECOND_NS;
 	}
 	large->switching = false;

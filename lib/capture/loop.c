@@ -28,10 +28,10 @@
 #define IN_FLIGHT_NS 1000000ULL	      /* from a record's time to its place in the ring, at most */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
-#define LAST_ATTEMPTS 5		      /* at the final maps of a process that executes programs meanwhile */
-#define CHECK_INTERVAL_NS 20000000ULL /* from one check of a command to the next, at least */
-#define CHECK_AGE_SHARE 10	      /* ... and one part of so many of the time it has run */
-#define CHECK_COST_SHARE 50	      /* ... and so many times what the last one took */
+#define LAST_ATTEMPTS 5		      /* at reading the final maps of a process that executes programs meanwhile */
+#define CHECK_INTERVAL_NS 20000000ULL /* minimum between two checks of a command ... */
+#define CHECK_AGE_SHARE 10	      /* ... at least one part of so many of its running time */
+#define CHECK_COST_SHARE 50	      /* ... and so many times the duration of the last check */
 #define ROUND_BYTES (6u << 20) /* a round ends after so much, which one frame of 8 MiB holds as a rule, or a second */
 
 /* It has executed another one, by now or long ago. */
@@ -156,7 +156,7 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 
 struct waiting {
 	struct pollfd
-	    *items; /* owned: the stop descriptor, processes at their ends, the rings, the command, the targets */
+	    *items; /* owned: the stop descriptor, the exit watch, the rings, the command, the targets */
 	size_t count;
 	size_t first_target;
 };
@@ -269,9 +269,9 @@ static bool is_large_enough(const struct recorder *recorder)
 }
 
 /*
- * A command that ends by itself can only be checked against maps that were read before. Nobody knows when that will be:
- * what is read is never older than a tenth of the time the command has run, which takes few readings of one that runs
- * for days.
+ * A command that ends by itself can only be checked against maps that were read before. Its end is not known in advance,
+ * so the intervals grow with its running time: the last maps are never older than a tenth of it, and a command that runs
+ * for days needs few readings.
  */
 static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
 {
@@ -293,7 +293,7 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 
-/* A process that is held at its end: what it has mapped does not change any more. */
+/* A process that is held at its exit: its mappings no longer change. */
 static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
 {
 	struct mmt_error *error = drain_rings(recorder);
@@ -385,7 +385,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	return error;
 }
 
-/* Of one that executes a program meanwhile, once more. */
+/* Read the maps again if the process executed a program meanwhile. */
 static void take_last_snapshot(struct recorder *recorder, size_t index)
 {
 	bool complete = false;
@@ -404,7 +404,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 	}
 }
 
-/* Every process that still lives, children too. */
+/* Reads the final maps of every live process, including children. */
 static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {

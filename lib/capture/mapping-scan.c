@@ -10,7 +10,7 @@
 #include "capture/clock.h"
 #include "capture/procmaps.h"
 
-/* More than any line has; the kernel gives a page of lines at a time. */
+/* Longer than any line; the kernel returns up to a page of lines per read. */
 #define TEXT_BYTES (64u << 10)
 
 bool mapping_scan_begin(struct mapping_scan *scan, int maps)
@@ -30,7 +30,7 @@ void mapping_scan_end(struct mapping_scan *scan)
 	*scan = (struct mapping_scan){0};
 }
 
-/* False: there is no more, or the process has ended. */
+/* False: end of the file, or the process has ended. */
 static bool read_more(struct mapping_scan *scan, int maps)
 {
 	ssize_t count;

@@ -13,7 +13,7 @@ struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
 /* How much of each process is in memory, together one reading. */
 struct mmt_error *notes_read_resident(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Whether there are large stack dumps from now on. */
+/* Notes whether large stack dumps are on from now on. */
 struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 
 #endif

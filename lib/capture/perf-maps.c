@@ -227,7 +227,7 @@ static int open_map(int directory, const char *name)
 	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
 }
 
-/* Text has no holes: what is behind the first one was not written, and would take memory for nothing. */
+/* Text files have no holes: a file with one is sparse, and reading beyond the hole would waste memory. */
 static size_t limit_to_written(int fd, size_t size)
 {
 	off_t hole = lseek(fd, 0, SEEK_HOLE);

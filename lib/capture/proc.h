@@ -67,8 +67,7 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 /* Its number in the innermost PID namespace; `pid` itself when that cannot be told. */
 pid_t proc_namespace_pid(pid_t pid);
 
-/* The most memory that this process has had resident since its program began; 0: not known. What getrusage(2) tells is
- * the most of the programs before it, too. */
+/* Peak resident size of this process since exec; 0: not known. getrusage(2) would include programs before the exec. */
 uint64_t proc_own_peak_bytes(void);
 
 /* The owner (effective user); false: gone. */

@@ -8,7 +8,7 @@
 #define WORD_BYTES sizeof(uint64_t)
 #define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
 #define ENTRIES_MAX 128
-#define GAP_BYTES_MAX 256 /* between the vector and the strings: for alignment, or words that a loader took away */
+#define GAP_BYTES_MAX 256 /* between the vector and the strings: for alignment, or words that the loader has removed */
 
 static uint64_t read_word(const uint8_t *stack, size_t offset)
 {
@@ -18,14 +18,14 @@ static uint64_t read_word(const uint8_t *stack, size_t offset)
 	return word;
 }
 
-/* The kernel writes these three in a row. */
+/* The kernel writes these three entries in this order. */
 static bool is_in_vector(const uint8_t *stack, size_t offset)
 {
 	return read_word(stack, offset) == AT_PHDR && read_word(stack, offset + ENTRY_BYTES) == AT_PHENT &&
 	       read_word(stack, offset + 2 * ENTRY_BYTES) == AT_PHNUM;
 }
 
-/* The end of the vector that goes on at `offset`, and the address of its lowest string. False: cut off, or no vector.
+/* The end of the vector with entries from `offset` on, and the address of its lowest string. False: cut off, or no vector.
  */
 static bool find_end(const uint8_t *stack, size_t size, size_t offset, size_t *end_ret, uint64_t *string_ret)
 {
@@ -54,7 +54,7 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	for (size_t offset = -address % WORD_BYTES; offset + 3 * ENTRY_BYTES <= size; offset += WORD_BYTES) {
 		if (!is_in_vector(stack, offset) || !find_end(stack, size, offset, &end, &string))
 			continue;
-		/* A copy of the vector points to strings that are far away. */
+		/* The strings of a copy of the vector are far away. */
 		if (string - (address + end) < GAP_BYTES_MAX)
 			return string - address < size ? (size_t)(string - address) : size;
 	}

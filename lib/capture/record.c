@@ -22,10 +22,10 @@
 #include "capture/tracefs.h"
 
 #define CALLCHAIN_LIMIT_DEFAULT 127
-#define FIRST_READINGS_MAX 8		/* of the maps of a process that moves mappings all the time */
-#define FIRST_READINGS_NS 1000000000ULL /* ... and for so long */
-#define MOVING_PROCESSES_MAX 64		/* ... where they are few */
-#define FIRST_LINES_MAX 2000000		/* of all first snapshots together, but for those of processes asked for */
+#define FIRST_READINGS_MAX 8		/* of the maps of a process that keeps moving mappings */
+#define FIRST_READINGS_NS 1000000000ULL /* ... and for at most this long */
+#define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
+#define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
 
 const char *mmt_event_count_name(enum mmt_event_count kind)
 {
@@ -55,7 +55,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
 						       "process, or a control group");
 	if (options->check_exit && !has_command)
-		return error_create(MMT_ERROR_INVALID, "ends can only be watched of a command and its children");
+		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
 	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
@@ -268,8 +268,8 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 }
 
 /*
- * What moved from where the first reading had not been to where it had is known from a second one, unless it moved once
- * more: until nothing moves meanwhile. Each reading finds less of it.
+ * The first reading misses a mapping that moves from an address not read yet to one already read. Read again until
+ * nothing has moved meanwhile; each reading misses less.
  */
 static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 {
@@ -451,7 +451,7 @@ static struct mmt_error *run(struct recorder *recorder)
 		error = NULL;
 		finish(recorder);
 	}
-	/* One that could not run is not to be held at its end. */
+	/* A command that could not be executed must not be held at its exit. */
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
 	if (!command_stop(&recorder->command))

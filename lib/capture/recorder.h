@@ -64,7 +64,7 @@ struct recorder {
 	struct cpu_watch cpus;
 	struct known_processes processes;
 	struct command command;
-	struct exit_watch *exit_watch; /* NULL: ends are not watched */
+	struct exit_watch *exit_watch; /* NULL: no checks at exit */
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
 	struct kept_images images;

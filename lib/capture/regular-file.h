@@ -17,9 +17,8 @@ int regular_file_open(const char *path);
 int regular_file_open_found(int found);
 
 /*
- * Whether the file is the one that a mapping names. Of some file systems, btrfs and overlayfs among them, fstat() gives
- * another device than the kernel's records of mappings do, and one of the two is anonymous (major number 0): then only
- * the inode is compared.
+ * Whether the file is the mapped one. On some file systems, such as btrfs and overlayfs, fstat() returns another device
+ * than the kernel's MMAP2 records, and one of the two is anonymous (major number 0): then only the inodes are compared.
  */
 bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode);
 

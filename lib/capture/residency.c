@@ -61,8 +61,7 @@ void residency_close(struct residency_reader *reader)
 	reader->fd = -1;
 }
 
-/* Two reads of the kernel's maps overlap where mappings were merged between them: what was looked at before is not
- * counted twice. */
+/* Two reads of the kernel's maps overlap if mappings were merged in between: do not count the same pages twice. */
 static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
 				    uint64_t start, uint64_t end)
 {

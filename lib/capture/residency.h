@@ -28,8 +28,8 @@ bool residency_open(struct residency_reader *reader, pid_t pid);
 void residency_close(struct residency_reader *reader);
 
 /*
- * Append the runs of pages present in START to END, which ends behind what was read before and may overlap it. In
- * bounded pieces: the process is not held up for long. Does nothing when the reader has given up.
+ * Append the runs of pages present in START to END, which may overlap what was read before but must end after it. Reads
+ * in bounded pieces, so that the process is not blocked for long. Does nothing when the reader has given up.
  */
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency) MMT_MUST_CHECK;

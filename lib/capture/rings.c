@@ -20,7 +20,7 @@ static uint64_t floor_power_of_two(uint64_t value)
 	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
 }
 
-/* The kernel has room for a record only where twice the record fits, in the worst case. */
+/* In the worst case the kernel writes a record only if there is room for twice its size. */
 static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 {
 	uint64_t least = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
@@ -104,7 +104,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 		if (errno_value == EINVAL)
 			return error_create(
 			    MMT_ERROR_UNSUPPORTED,
-			    "cannot open a perf event: the kernel does not know what is asked for; Linux 6.1 "
+			    "cannot open a perf event: the kernel does not support its attributes; Linux 6.1 "
 			    "or later is needed");
 		if (errno_value == EMFILE || errno_value == ENFILE)
 			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
@@ -149,7 +149,7 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[R
 	return NULL;
 }
 
-/* The most that the kernel grants of this, beginning with `large` in how room is found for large dumps. */
+/* Opens the largest rings that the kernel grants; `large` is the first way to try to find room for large dumps. */
 static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
 				      uint64_t sizes[RING_KINDS], bool *refused_ret)
 {

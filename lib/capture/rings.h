@@ -18,7 +18,7 @@
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
 #define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */
 #define RINGS_RECORD_BYTES_MAX 65536
-#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 of them, which a program may make at once when it starts */
+#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 of them, such as a starting program makes in a burst */
 
 struct ring {
 	int cpu;
@@ -41,7 +41,7 @@ struct rings {
 	bool has_large_dumps;
 };
 
-/* `bytes_per_cpu` 0: the default. Where the kernel grants little, large dumps may have no ring. */
+/* `bytes_per_cpu` 0: the default. If the kernel grants too little memory, large dumps have no ring. */
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
 			       struct rings *rings) MMT_MUST_CHECK;
 /* Accepts a zeroed value. */
@@ -67,7 +67,7 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);
-/* The same but for those of large dumps, which the others cannot wait for. */
+/* The same without the rings of large dumps, for which the others cannot wait. */
 bool rings_are_urgent(const struct rings *rings);
 
 struct ring_needs {
@@ -77,13 +77,13 @@ struct ring_needs {
 
 /* Where the memory for large dumps comes from. */
 enum large_dump_room {
-	LARGE_DUMPS_BESIDES,   /* on top of the others' */
-	LARGE_DUMPS_TAKE_ROOM, /* likewise, and small dumps have half */
-	LARGE_DUMPS_LEFT_OUT,  /* they have none */
+	LARGE_DUMPS_BESIDES,   /* in addition to the other rings */
+	LARGE_DUMPS_TAKE_ROOM, /* likewise, and the ring of small dumps is halved */
+	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
 
-/* How -m is divided: powers of two, truth at least half; dump 0 without dumps. Large dumps have half of what truth has,
- * up to RINGS_LARGE_DUMP_BYTES. */
+/* Divides the size given with -m: powers of two, the truth ring has at least half; the dump ring is 0 without dumps. The
+ * ring of large dumps has half the size of the truth ring, up to RINGS_LARGE_DUMP_BYTES. */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS]);
 

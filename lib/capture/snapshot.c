@@ -30,7 +30,7 @@ struct reading {
 	size_t line_length;
 	uint64_t line_ns; /* of the read with its beginning */
 	uint64_t read_ns; /* of the latest read */
-	bool ended;	  /* nothing is missing */
+	bool ended;	  /* it was read completely */
 	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
 };
 
@@ -171,8 +171,8 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	}
 }
 
-/* Memory goes before the process, and with exec: its maps just end, or are empty. A snapshot that may be cut gets no
- * end. The descriptor stays that of the memory it was opened for. */
+/* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may be
+ * cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
 static bool still_has_memory(int fd)
 {
 	char byte;
@@ -180,8 +180,8 @@ static bool still_has_memory(int fd)
 	return pread(fd, &byte, 1, 0) == 1;
 }
 
-/* A check of a program that exec has begun, and that no snapshot has described yet, would find wrong what the kernel's
- * loader has unmapped without an event. */
+/* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes no
+ * event and would count as wrong. */
 static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
@@ -227,7 +227,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
 }
 
-/* Of the process that is read: those of an earlier attempt are forgotten. False: out of memory. */
+/* The ranges of this process; forgets those of an earlier attempt. False: out of memory. */
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
@@ -258,7 +258,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	/* Of one that is ending it would be a part; and its end may lie before the recording: then it is not in it. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;
-	/* A check describes nothing: it does not stand for the snapshot that an exec asks for. */
+	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
 	if (kind == SNAPSHOT_STOP) {

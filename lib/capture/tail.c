@@ -125,7 +125,7 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 
 static void warn_of_images(const struct recorder *recorder)
 {
-	static const char consequence[] = "their frames may lack names";
+	static const char consequence[] = "their frames may have no names";
 	const struct kept_images *kept = &recorder->images;
 
 	if (kept->left_out_count)

@@ -408,7 +408,7 @@ static enum scope_kind choose_kind(struct recorder *recorder)
 						 count > attach_threads_max(&recorder->attachment, false)))
 		return SCOPE_PROCESSES;
 	count += options->tid_count;
-	/* Large stack dumps are what threads can do without. */
+	/* If there are too few descriptors, drop large stack dumps first. */
 	if ((count ? count : 1) > attach_threads_max(&recorder->attachment, true))
 		events_leave_out_large_dumps(&recorder->events);
 	return SCOPE_THREADS;
