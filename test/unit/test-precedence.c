@@ -15,21 +15,28 @@ static int own_nice(void)
 	return getpriority(PRIO_PROCESS, 0);
 }
 
+/* What anybody may do, however little precedence the tests were started with. */
+static int lower_precedence(void)
+{
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, own_nice() + 2), 0);
+	return own_nice();
+}
+
 /* A process of less precedence than others may have been given, which comes back as it was; suites run in a child. */
 START_TEST(taken_and_given_up)
 {
 	struct precedence precedence = {0};
+	int lowered = lower_precedence();
 
-	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 3), 0);
 	precedence_take(&precedence);
-	ck_assert_int_eq(own_nice(), precedence.taken ? PRECEDENCE_NICE : 3);
+	ck_assert_int_eq(own_nice(), precedence.taken ? PRECEDENCE_NICE : lowered);
 	precedence_give_up(&precedence);
-	ck_assert_int_eq(own_nice(), 3);
+	ck_assert_int_eq(own_nice(), lowered);
 	ck_assert(!precedence.taken);
 	/* Once: who sets it afterwards keeps it. */
-	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 5), 0);
+	lowered = lower_precedence();
 	precedence_give_up(&precedence);
-	ck_assert_int_eq(own_nice(), 5);
+	ck_assert_int_eq(own_nice(), lowered);
 }
 END_TEST
 
@@ -38,15 +45,16 @@ START_TEST(refused)
 {
 	const struct rlimit none = {0};
 	struct precedence precedence = {0};
+	int lowered;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NICE, &none), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
-	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, 2), 0);
+	lowered = lower_precedence();
 	precedence_take(&precedence);
 	ck_assert(!precedence.taken);
 	precedence_give_up(&precedence);
-	ck_assert_int_eq(own_nice(), 2);
+	ck_assert_int_eq(own_nice(), lowered);
 	/* It takes its turn as everybody does. */
 	precedence_begin_work(&precedence, 1000);
 	ck_assert(!precedence_pause_is_due(&precedence, 1000 + 100 * PRECEDENCE_WORK_NS));
