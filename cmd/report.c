@@ -75,12 +75,15 @@ static const char *process_name(const struct mmt_process *process)
 	return process->name ? process->name : "";
 }
 
-/* If a larger part, one of so many, of the kernel's maps is undecided, the check is not meaningful. */
-#define UNDECIDED_SHARE 10
+/*
+ * If no reading shows a larger part, one of so many, of what the kernel's maps list, the check is not meaningful. Calls
+ * that were in flight during the last reading are no such doubt: their effect is recorded.
+ */
+#define UNREAD_SHARE 10
 
 static bool is_checked(const struct mmt_process *process)
 {
-	return process->checked && process->undecided_bytes <= process->compared_bytes / UNDECIDED_SHARE;
+	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
 }
 
 /* A process that ended by itself may have no maps: mostly a short-lived child, not reported if others were checked. */
@@ -91,11 +94,12 @@ static bool is_worth_a_word(const struct mmt_process *process, bool any_checked)
 
 static void say_unchecked(const struct command *command, const struct mmt_process *process)
 {
-	char undecided[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
+	char unread[MMT_SIZE_TEXT], compared[MMT_SIZE_TEXT];
 
 	if (process->checked)
-		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s of %s undecided",
-			process->pid, process_name(process), mmt_format_bytes(process->undecided_bytes, undecided),
+		message(command,
+			"--check: pid %" PRId32 " (%s) cannot be checked: %s of %s moved while its first maps were read",
+			process->pid, process_name(process), mmt_format_bytes(process->unread_bytes, unread),
 			mmt_format_bytes(process->compared_bytes, compared));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) cannot be checked: %s", process->pid,
@@ -154,7 +158,7 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
 	bool any_checked = is_any_checked(report);
-	size_t unchecked = 0, undecided = 0, alive = 0, wrong = 0;
+	size_t unchecked = 0, unread = 0, alive = 0, wrong = 0;
 
 	if (!report->process_count) {
 		message(command, "--check: the recording names no process");
@@ -173,14 +177,14 @@ static int check_report(const struct command *command, const struct mmt_report *
 		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {
 			say_unchecked(command, process);
 		}
-		undecided += process->checked && !is_checked(process);
+		unread += process->checked && !is_checked(process);
 		alive += !process->ended;
 	}
 	say_more(command, unchecked, "cannot be checked");
 	say_more(command, wrong, "differing from the kernel's final maps");
 	if (say_missing_calls(command, &report->completeness) || wrong)
 		return EXIT_EXCEEDED;
-	return undecided || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
+	return unread || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
 }
 
 static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,
