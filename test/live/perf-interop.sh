@@ -56,7 +56,10 @@ compare_with_perf 40
 
 for workload in "noleak 20000" leak-remap leak-shm leak-brk reserve-commit leak-fork; do
 	start_workload $workload
-	start_recording -m 64M -p "$pid"
+	# A burst of calls loses large dumps until they are switched off.
+	call_graph=auto
+	[[ $workload != noleak* ]] || call_graph=dwarf,8192
+	start_recording -m 64M --call-graph $call_graph -p "$pid"
 	let_work
 	stop_recording
 	let_end
