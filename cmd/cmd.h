@@ -20,12 +20,12 @@ enum {
 
 #define DEFAULT_FILE "mmtrace.data"
 
-/* What shells complete where a command has its arguments. */
+/* How shells complete the arguments of a command. */
 enum command_arguments {
 	COMMAND_TAKES_FILES,
 	COMMAND_TAKES_NOTHING,
 	COMMAND_TAKES_PROGRAM, /* and its arguments */
-	COMMAND_TAKES_COMMAND, /* of ours */
+	COMMAND_TAKES_COMMAND, /* of mmtrace */
 };
 
 struct command {

@@ -18,7 +18,7 @@ static void add_word(char words[COMPLETION_WORDS_MAX], const char *word, size_t 
 	snprintf(words + used, COMPLETION_WORDS_MAX - used, "%s%.*s", used ? " " : "", (int)length, word);
 }
 
-/* "auto|fp|dwarf[,SIZE]|N": what is in lower case is a word. */
+/* "auto|fp|dwarf[,SIZE]|N": alternatives in lower case are words to complete. */
 static void add_alternatives(char words[COMPLETION_WORDS_MAX], const char *argument)
 {
 	for (;;) {

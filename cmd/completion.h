@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Completion scripts for shells, made from the command table and the option tables. cmd/completion/ has what they give;
- * test/lint/completion.sh compares.
+ * Shell completion scripts, generated from the command table and the option tables. cmd/completion/ contains the
+ * generated scripts; test/lint/completion.sh checks that they are up to date.
  */
 #ifndef CMD_COMPLETION_H
 #define CMD_COMPLETION_H
@@ -11,20 +11,20 @@
 #define COMPLETION_ARGUMENT "bash|zsh|fish"
 extern const char *const completion_shells[]; /* in that order */
 
-/* The script of completion_shells[shell], to standard output. */
+/* Prints the script for completion_shells[shell] to standard output. */
 void completion_print(int shell);
 
-/* The part of one command, for which completion_print() asks it. Returns the exit status. */
+/* Prints the part of one command; completion_print() runs each command for this. Returns the exit status. */
 int completion_print_command(const struct command *command, const struct option_entry *table, const char *shell);
 
-/* For the writers of the scripts: what the value of an option can be. */
+/* For the writers of the scripts: how to complete the value of an option. */
 enum completion_kind {
 	COMPLETION_NONE, /* nothing that can be listed: sizes, times, names */
 	COMPLETION_WORDS,
 	COMPLETION_WORD_LIST, /* of words, with commas between */
 	COMPLETION_FILES,
 	COMPLETION_DIRECTORIES,
-	COMPLETION_PROCESSES, /* with commas between, as are threads */
+	COMPLETION_PROCESSES, /* separated by commas, like threads */
 	COMPLETION_THREADS,
 };
 

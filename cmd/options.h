@@ -34,7 +34,7 @@ struct option_entry {
 	   words of "one|two"; with "[,...]" behind, lists of them. */
 	const char *argument;
 	const char *help;
-	const char *const *choices; /* NULL-terminated; OPTION_OTHER: words whose list the value is, for completion */
+	const char *const *choices; /* NULL-terminated; OPTION_OTHER: the words of a list, for completion */
 	const char *(*parse)(const char *text, void *value); /* NULL, or what the text should have been */
 	bool *given;					     /* set when the option was used; may be NULL */
 };

@@ -15,7 +15,7 @@
 #include "pager.h"
 #include "progress.h"
 
-/* A larger request may be a size that a damaged file claims: who asks for it learns that there is not so much. */
+/* A larger request may come from a damaged file: it fails without ending the tool. */
 #define PLAUSIBLE_BYTES ((size_t)256 << 20)
 
 static _Atomic(const char *) last_words; /* NULL: callers get NULL */
@@ -38,7 +38,7 @@ void out_of_memory_returns(void)
 
 #ifndef __SANITIZE_ADDRESS__
 
-/* Shared libraries call these, too: their symbols are looked up in the executable first. */
+/* Shared libraries call these too, because the dynamic linker searches the executable first. */
 #define REPLACEMENT __attribute__((visibility("default"), used))
 
 REPLACEMENT void *malloc(size_t size);
@@ -46,12 +46,12 @@ REPLACEMENT void *calloc(size_t count, size_t size);
 REPLACEMENT void *realloc(void *block, size_t size);
 REPLACEMENT int posix_memalign(void **block_ret, size_t alignment, size_t size);
 
-/* Those of glibc, for what the dynamic linker allocates while it looks up the others. */
+/* glibc's own functions, for allocations by the dynamic linker while it looks up the next ones. */
 void *__libc_malloc(size_t size) __attribute__((weak));
 void *__libc_calloc(size_t count, size_t size) __attribute__((weak));
 void *__libc_realloc(void *block, size_t size) __attribute__((weak));
 
-/* The functions that would be called without these here; NULL until they have been looked up. */
+/* The functions that the ones here replace; NULL until they have been looked up. */
 static struct {
 	void *(*malloc)(size_t size);
 	void *(*calloc)(size_t count, size_t size);
@@ -59,7 +59,7 @@ static struct {
 	int (*posix_memalign)(void **block_ret, size_t alignment, size_t size);
 } next;
 
-/* The first allocation is before the first thread. */
+/* Needs no lock: the first allocation precedes the first thread. */
 static bool find_next(void)
 {
 	static bool begun;
@@ -74,7 +74,7 @@ static bool find_next(void)
 	return next.posix_memalign;
 }
 
-/* Nothing here allocates. Several threads may come here: one writes, and the others wait for the end. */
+/* Must not allocate. If several threads come here, one writes and the others wait for the exit. */
 static _Noreturn void end(const char *text)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;

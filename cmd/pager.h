@@ -16,7 +16,7 @@ void pager_start(const struct command *command, bool wanted);
  */
 int pager_finish(const struct command *command, int status);
 
-/* In a signal handler, or when memory is short: close standard output and wait for the pager, which has the terminal. */
+/* For signal handlers and when out of memory: closes standard output and waits for the pager, which has the terminal. */
 void pager_end(void);
 
 #endif

@@ -18,7 +18,7 @@ struct progress {
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
 void progress_end(struct progress *progress);
 
-/* In a signal handler, or when memory is short: remove the line. */
+/* For signal handlers and when out of memory: removes the progress line. */
 void progress_wipe(void);
 
 #endif

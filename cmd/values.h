@@ -34,7 +34,7 @@ const char *value_moment(const char *text, struct mmt_moment *moment_ret);
 const char *value_share(const char *text, double *share_ret);
 /* "anon,heap": adds bits 1 << enum mmt_class. */
 const char *value_classes(const char *text, uint32_t *classes_ret);
-/* The words of such a list. */
+/* The words that such a list can contain. */
 void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1]);
 /* Adds to `pids`. */
 const char *value_pids(const char *text, struct value_pids *pids);

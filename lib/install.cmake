@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What cmake --install puts where. The target `installable` builds all of it.
+# Install rules. The target `installable` builds everything that they install.
 set(MMTRACE_ZSH_COMPLETIONS ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Directory for zsh completion")
 set(MMTRACE_FISH_COMPLETIONS ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d CACHE STRING
     "Directory for fish completion")
 add_custom_target(installable DEPENDS mmtrace mmtrace_shared mmtrace_archive)
 
-# Nothing is built while installing: the files would belong to root.
+# Installing must not build anything: the files would belong to root.
 install(CODE "
   foreach(file \"$<TARGET_FILE:mmtrace>\" \"$<TARGET_FILE:mmtrace_shared>\" \"$<TARGET_FILE:mmtrace_archive>\")
     if(NOT EXISTS \"\${file}\")
@@ -26,7 +26,7 @@ foreach(directory LIBDIR INCLUDEDIR)
 endforeach()
 configure_file(lib/mmtrace.pc.in mmtrace.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/mmtrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-# cmake --install --prefix may name another prefix than the one configured.
+# The prefix given to cmake --install may differ from the configured one.
 install(CODE "
   set(file \"${CMAKE_INSTALL_LIBDIR}/pkgconfig/mmtrace.pc\")
   if(NOT IS_ABSOLUTE \"\${file}\")
@@ -45,7 +45,7 @@ foreach(page ${man_pages})
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
-# The loader finds the shared library at once. For a user who is not root this fails, and there is no need for it.
+# Lets the dynamic linker find the shared library at once. It fails without root, which does no harm.
 find_program(LDCONFIG ldconfig PATHS /sbin /usr/sbin)
 mark_as_advanced(LDCONFIG)
 if(LDCONFIG)

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 enum mmt_call_graph {
-	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump; while calls are few a second one of
+	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump; while the call rate is low also one of
 				 MMT_STACK_DUMP_BYTES_MAX */
 	MMT_CALL_GRAPH_FP,    /* kernel callchain and registers with the few stack bytes that hold the caller of mmap */
 	MMT_CALL_GRAPH_DWARF, /* as auto, with a dump of stack_dump_bytes */
@@ -100,18 +100,18 @@ struct mmt_record_options {
 	/* Record when each call takes the lock of its address space: the order of racing calls is then known, for about
 	   a quarter more cost. */
 	bool exact_order;
-	/* The least that tells which code path holds the memory: no callchain, so stacks end with the dump; no records
-	   of the kernel about mappings of data. Not with MMT_CALL_GRAPH_FP. */
+	/* The least that finds the call stacks: no callchain, so stacks end with the dump, and no MMAP2 records of data
+	   mappings. Not with MMT_CALL_GRAPH_FP. */
 	bool lean;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
-	/* Read the mappings of every process so often, for checks on the way, and its resident size; 0: mappings alone,
-	   of a command and its children, less and less often: after a tenth of the time since the start. */
+	/* Interval at which the mappings of every process are read for checks, and its resident size; 0: only the mappings
+	   of a command and its children, at growing intervals of a tenth of the time since the start. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
-	/* Compare with the maps of the command and its children at their very ends, where each is held meanwhile by
-	   ptrace(2). With a command only; mmtrace-record(1) says what else that does to them. */
+	/* Check the command and its children against their maps at exit, where ptrace(2) holds each meanwhile. Only with
+	   a command; mmtrace-record(1) describes the side effects. */
 	bool check_exit;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
@@ -157,8 +157,8 @@ struct mmt_record_summary {
 	uint64_t cut_callchains;    /* at the kernel's limit of frames */
 	uint64_t lost_events;	    /* truth: mappings may be missing */
 	uint64_t lost_stack_dumps;  /* depth only */
-	uint64_t large_stack_dumps, lost_large_stack_dumps; /* beside the others, of MMT_CALL_GRAPH_AUTO */
-	uint64_t large_dump_switches;			    /* off, and on again: there were too many calls */
+	uint64_t large_stack_dumps, lost_large_stack_dumps; /* of MMT_CALL_GRAPH_AUTO, in addition to the others */
+	uint64_t large_dump_switches;			    /* off at high call rates, and on again */
 	uint64_t large_dumps_off_ns;
 	uint64_t file_bytes;	    /* 0: the file was removed while it was written */
 	uint64_t processes;	    /* recorded, children included */

@@ -92,7 +92,7 @@ struct mmt_report_options {
 	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
-/* How a stack came to its end. */
+/* Where and why a stack ends. */
 enum mmt_stack_end {
 	MMT_STACK_END_ENTRY,          /* reached the thread's entry: _start, clone, start_thread */
 	MMT_STACK_END_DUMP_EXHAUSTED, /* the dump ended and the kernel's callchain did not continue it */
@@ -109,7 +109,7 @@ enum mmt_stack_end {
 /* For the user, for instance "stack dump exhausted". Static. */
 MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 
-/* Nothing is known to be missing: the thread's entry, or the start of a coroutine. Otherwise the stack is truncated. */
+/* True if the stack reached the thread's entry or the start of a coroutine. Otherwise it is truncated. */
 MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
 
 enum mmt_frame_kind {
@@ -133,7 +133,7 @@ struct mmt_frame {
 	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 
-/* In a language runtime's own files: not the program's, except for a main function that only starts the runtime. */
+/* Whether the frame is in a language runtime's own files, except for a main function that only starts the runtime. */
 MMT_PUBLIC bool mmt_frame_is_runtime(const struct mmt_frame *frame);
 
 struct mmt_thread {
@@ -159,7 +159,7 @@ enum mmt_pattern {
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
-/* In place of a sum over a recording that would be larger. */
+/* The maximum of sums over a recording: this much or more. */
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
 struct mmt_group {
@@ -211,15 +211,15 @@ struct mmt_process {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
 	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
 	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
-	uint64_t kernel_bytes;          /* mapped by the kernel itself: programs that were executed, stacks that grew, vdso */
+	uint64_t kernel_bytes;          /* mapped by the kernel itself: executed programs, stack growth, vdso */
 	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	uint64_t checked_ns;            /* when these were read */
-	uint64_t check_age_ns;          /* how long what was checked went on: to its end, its exec, or the recording's end */
+	uint64_t check_age_ns;          /* from the check to the process's end, its exec, or the recording's end */
 	uint64_t checked_mappings;
 	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
-	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and told by no later ones */
-	uint64_t compared_bytes;        /* listed by the maps that were compared with */
+	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and in no later ones */
+	uint64_t compared_bytes;        /* size of the mappings in the kernel's maps */
 	uint64_t unknown_bytes;         /* pages never seen in any snapshot */
 	bool ended;                     /* ended by itself while recorded: figures are those just before */
 	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
@@ -237,8 +237,8 @@ struct mmt_completeness {
 	const char *damage;       /* what and where; NULL when not damaged */
 	uint64_t lost_events;     /* truth events */
 	uint64_t lost_stack_dumps;
-	uint64_t lost_large_stack_dumps; /* beside the others, while calls are few */
-	uint64_t large_dumps_off_ns;     /* for how long there were none: too many calls */
+	uint64_t lost_large_stack_dumps; /* in addition to the others */
+	uint64_t large_dumps_off_ns;     /* how long they were off because of high call rates */
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
 	uint64_t missed_cpus;      /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
@@ -319,8 +319,8 @@ struct mmt_report {
 	const char *const *hide;    /* as asked for */
 	size_t hide_count;
 	bool exact_order;           /* recorded with lock events */
-	bool stacks_recorded;       /* every call was asked for its stack; false as well where that is not known */
-	uint32_t stack_dump_bytes;  /* of every call's stack; 0: none, or not known */
+	bool stacks_recorded;       /* stacks were recorded for every call; false if not, or if that is not known */
+	uint32_t stack_dump_bytes;  /* requested for every call; 0: none, or not known */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */
 	uint64_t failed_calls;      /* those of `failures` */

@@ -216,7 +216,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 		error = read_maps(reading, fd);
 	if (reading->unreadable)
 		recorder_message(reading->recorder, true,
-				 "the mappings of process %d cannot be read whole: /proc/%d/maps has a line of unknown "
+				 "the mappings of process %d cannot be read completely: /proc/%d/maps has a line of unknown "
 				 "form",
 				 reading->pid, reading->pid);
 	if (!error)

@@ -8,8 +8,8 @@
 
 /*
  * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time before
- * the read that delivered it. Drains the rings when they fill meanwhile. *complete_ret, which may be NULL: the snapshot
- * was read to its end, and counts; not one of a process that ended or executed a program meanwhile.
+ * the read that delivered it. Drains the rings when they fill meanwhile. *complete_ret, which may be NULL: whether the
+ * snapshot is complete and usable, which it is not if the process ended or executed a program meanwhile.
  */
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind,
 				bool *complete_ret) MMT_MUST_CHECK;

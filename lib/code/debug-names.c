@@ -532,7 +532,7 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 	frame->inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
 	if (frame->inlined)
 		return;
-	/* Some compilers tell no entry of a function in several pieces: the first one has it. */
+	/* Some compilers write no entry address for a function with several ranges: it is in the first range. */
 	if (!dwarf_entrypc(die, &entry) || dwarf_ranges(die, 0, &base, &entry, &end) > 0)
 		frame->entry = entry;
 }

@@ -46,7 +46,7 @@ struct debug_frame {
 	uint32_t source_line;
 	uint64_t entry; /* of the function, 0 unknown */
 	bool inlined;
-	Dwarf_Die function; /* where there is a name */
+	Dwarf_Die function; /* of the function, if there is a name */
 };
 
 #define DEBUG_NAMES_INLINE_MAX 64
@@ -55,8 +55,8 @@ struct debug_frame {
  * `address` (of the Dwarf). */
 size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
 
-/* The name with namespaces and classes of a function that was found; NULL: it has none, or the linkage name is to be
- * used. */
+/* The qualified name, with namespaces and classes, of a function that was found; NULL: there is none, or the linkage
+ * name has to be used. */
 const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame);
 
 #endif

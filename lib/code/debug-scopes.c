@@ -11,23 +11,23 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* What no compiler comes near, but a hostile file may. */
+/* Limits far beyond the output of any compiler, against hostile files. */
 #define NESTING_MAX 64
-#define SCOPES_MAX (1u << 20) /* of one unit */
-#define REFERENCES_MAX 8      /* from an entry to that of its declaration */
+#define SCOPES_MAX (1u << 20) /* in one unit */
+#define REFERENCES_MAX 8      /* to follow from an entry to its declaration */
 #define NAME_MAX_BYTES 2048
 #define UNNAMED_MAX_BYTES 48
 
 #define NO_SCOPE UINT32_MAX
 
-/* An entry that others are inside of. */
+/* A DWARF entry that contains others. */
 struct scope {
-	Dwarf_Off start, end; /* of the entries inside; `end` may be more than that of the parent */
+	Dwarf_Off start, end; /* offsets of the entries inside; `end` may exceed the parent's */
 	uint32_t parent;      /* index; NO_SCOPE: the unit */
 };
 
 struct unit_scopes {
-	Dwarf_Off last;		    /* of the entries looked at: each comes behind those before */
+	Dwarf_Off last;		    /* offset of the last entry visited: offsets must increase */
 	VECTOR(struct scope) items; /* ascending by start */
 };
 
@@ -66,7 +66,7 @@ uint64_t debug_scopes_bytes_read(const struct debug_scopes *scopes)
 	return scopes->bytes_read;
 }
 
-/* ---- which entries are inside of which ---- */
+/* ---- nesting of entries ---- */
 
 static bool is_scope(int tag)
 {
@@ -83,17 +83,17 @@ static bool is_scope(int tag)
 	}
 }
 
-/* False: out of memory, or the file is not sound. */
+/* False: out of memory, or the file is damaged. */
 static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t parent_index, int level)
 {
-	uint32_t before = NO_SCOPE; /* the scope that the next entry ends */
+	uint32_t before = NO_SCOPE; /* the scope that ends at the next entry */
 	Dwarf_Die die;
 	int missing = dwarf_child(parent, &die);
 
 	for (; !missing; missing = dwarf_siblingof(&die, &die)) {
 		Dwarf_Off offset = dwarf_dieoffset(&die);
 
-		/* Only a wrong reference leads back. */
+		/* Only an invalid reference leads back. */
 		if (offset <= unit->last)
 			return false;
 		unit->last = offset;
@@ -128,7 +128,7 @@ static const struct unit_scopes *find_unit(struct debug_scopes *scopes, Dwarf_Di
 		free(unit);
 		return NULL;
 	}
-	/* Entries of a type unit may be in a section of their own, with offsets of their own. */
+	/* Type units may be in a separate section, with its own offsets. */
 	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL) || dwarf_tag(&root) == DW_TAG_type_unit)
 		return unit;
 	unit->last = dwarf_dieoffset(&root);
@@ -139,7 +139,7 @@ static const struct unit_scopes *find_unit(struct debug_scopes *scopes, Dwarf_Di
 	return unit;
 }
 
-/* The innermost scope that the entry at `offset` is inside of. */
+/* The innermost scope that contains the entry at `offset`. */
 static uint32_t find_scope(const struct unit_scopes *unit, Dwarf_Off offset)
 {
 	size_t low = 0, high = unit->items.count;
@@ -154,7 +154,7 @@ static uint32_t find_scope(const struct unit_scopes *unit, Dwarf_Off offset)
 			high = middle;
 	}
 	found = low ? (uint32_t)low - 1 : NO_SCOPE;
-	/* The last one that begins before is inside of those that the entry is in, or is one of them. */
+	/* The last scope that begins before the entry contains it, or is inside the scope that does. */
 	for (scope = found; scope != NO_SCOPE; scope = unit->items.items[scope].parent) {
 		if (offset >= unit->items.items[scope].end)
 			found = unit->items.items[scope].parent;
@@ -164,7 +164,7 @@ static uint32_t find_scope(const struct unit_scopes *unit, Dwarf_Off offset)
 
 /* ---- texts ---- */
 
-/* Written from its end to its beginning, as scopes are found from the inside. */
+/* Built from end to start, because scopes are found from the inside out. */
 struct text {
 	char bytes[NAME_MAX_BYTES];
 	size_t start;
@@ -202,7 +202,7 @@ static bool is_cplusplus(Dwarf_Die *die)
 	}
 }
 
-/* A definition refers to its declaration, an inlined function to what it was inlined from. */
+/* A definition refers to its declaration, an inlined instance to its abstract origin. */
 static void go_to_declaration(Dwarf_Die *die)
 {
 	static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
@@ -220,7 +220,7 @@ static void go_to_declaration(Dwarf_Die *die)
 	}
 }
 
-/* A type without a name: the line tells one lambda from the next. */
+/* A type without a name: the line distinguishes lambdas. */
 static const char *unnamed_type(Dwarf_Die *die, const struct text *inside, char room[UNNAMED_MAX_BYTES])
 {
 	static const char call[] = "::operator()";
@@ -234,7 +234,7 @@ static const char *unnamed_type(Dwarf_Die *die, const struct text *inside, char 
 	return room;
 }
 
-/* Before what `text` has; false: no room. */
+/* Prepends the scope to `text`; false: no room. */
 static bool prepend_scope(struct text *text, Dwarf_Die *die)
 {
 	const char *name = dwarf_diename(die);
@@ -249,8 +249,8 @@ static bool prepend_scope(struct text *text, Dwarf_Die *die)
 	return prepend(text, name);
 }
 
-/* Before what `text` has: what the entry of a declaration is inside of. A local class is inside of a function, which
- * may be declared elsewhere. */
+/* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
+ */
 static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, struct text *text)
 {
 	Dwarf_Die die = *declaration;

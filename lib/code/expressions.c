@@ -23,7 +23,7 @@
 #define HOST_MACHINE EM_AARCH64
 #define HOST_REGISTERS 32
 #define HOST_PROGRAM_COUNTER 32 /* libunwind's UNW_REG_IP is the link register here */
-/* libunwind steps to the link register, whatever the rows are, when it cannot read the instructions. */
+/* If libunwind cannot read the instructions, it steps to the link register and ignores the rows. */
 #define HOST_LOOKS_AT_CODE true
 #else
 #define HOST_MACHINE EM_NONE
@@ -52,7 +52,7 @@ struct step {
 	expressions_read *read;
 	void *context;
 	unsigned accesses;
-	bool refused; /* something that libunwind asked for: what it makes of the rest is a guess */
+	bool refused; /* libunwind requested something that is missing: its result would be a guess */
 };
 
 /* ---- which expressions are let through ---- */
@@ -344,7 +344,7 @@ static int access_memory(unw_addr_space_t space, unw_word_t address, unw_word_t 
 		memcpy(&word, step->image + offset,
 		       IMAGE_MAX - offset < sizeof(word) ? IMAGE_MAX - offset : sizeof(word));
 	} else if (HOST_LOOKS_AT_CODE && address - (step->code_address & ~7ULL) < 2 * sizeof(word)) {
-		word = 0; /* no signal trampoline */
+		word = 0; /* not a signal trampoline */
 	} else if (!step->read(step->context, address, &word)) {
 		step->refused = true;
 		return -UNW_EINVAL;

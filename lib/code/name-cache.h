@@ -19,8 +19,8 @@
 
 struct name_cache;
 
-/* `directory` and the one above it are made when they are missing. NULL: it cannot be used, or its path leads through
- * directories or links of another user. */
+/* Creates `directory` and its parent if they are missing. NULL: it cannot be used, or a directory or link in its path
+ * belongs to another user. */
 struct name_cache *name_cache_open(const char *directory, uint64_t limit);
 /* Accepts NULL. */
 void name_cache_close(struct name_cache *cache);

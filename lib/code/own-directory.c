@@ -39,7 +39,7 @@ static unsigned count_names(const char *path)
 	return count;
 }
 
-/* What has the name, itself; a missing directory is made where that is allowed. */
+/* Opens the name without following a link; creates a missing directory if that is allowed. */
 static int open_name(int directory, const char *name, bool may_make)
 {
 	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
@@ -52,7 +52,7 @@ static int open_name(int directory, const char *name, bool may_make)
 	return openat(directory, name, flags);
 }
 
-/* The link's text takes the place of its name. The last name of the path must be no link. */
+/* Replaces the link by its target in the rest of the path. The last component must not be a link. */
 static bool follow(struct walk *walk, int link, const char *rest)
 {
 	char target[PATH_MAX];
@@ -73,7 +73,7 @@ static bool follow(struct walk *walk, int link, const char *rest)
 	return walk->directory >= 0;
 }
 
-/* One name further. */
+/* Walks one component of the path. */
 static bool step(struct walk *walk, unsigned levels)
 {
 	const char *name = skip_slashes(walk->rest);

@@ -408,7 +408,7 @@ static const struct cfi_row *deduce_row(struct program *program, uint64_t addres
 	return NULL;
 }
 
-/* Go's functions are called package.function; what a program of it has in C keeps no frame pointers by itself. */
+/* Go functions are named package.function; C code in a Go program may keep no frame pointers. */
 static bool is_go_function(struct program *program, uint64_t address)
 {
 	const char *name;

@@ -567,7 +567,7 @@ static void set_function(struct symbols *symbols, const char *raw, const char *f
 	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
 }
 
-/* The one of which the table has that it begins there; NULL: none. */
+/* The symbol that begins at this address; NULL: none. */
 static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t start)
 {
 	size_t next = symbols_up_to(symbols, start);
@@ -576,7 +576,7 @@ static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t st
 	return symbol && symbol->start == start ? symbol : NULL;
 }
 
-/* Whether a mangled name is that of the function: the linker may have given another function the same code. */
+/* Whether a mangled name belongs to the function: the linker may have folded identical functions. */
 static bool is_mangled_name_of(const char *mangled, const char *function)
 {
 	char piece[COMPARED_LENGTH_MAX];
@@ -592,8 +592,8 @@ static bool is_mangled_name_of(const char *mangled, const char *function)
 	       strstr(mangled, piece);
 }
 
-/* By the symbol of a function whose debug information has no linkage name, without what the compiler adds to the name
- * of a copy (".constprop.0"). */
+/* Uses the symbol of a function whose debug information has no linkage name, without the suffix that the compiler adds
+ * to clones (".constprop.0"). */
 static bool set_mangled_function(struct symbols *symbols, const struct debug_frame *debug, const struct symbol *symbol,
 				 struct program_frame *frame)
 {

@@ -65,8 +65,8 @@ static bool continue_by_place(struct unwind_state *state, struct continuation *c
 }
 
 /*
- * Whether the function at `place` has a frame record of its own, so that the kernel reads its return address. Code
- * without call frame information is taken to keep them, as everywhere in the unwinder.
+ * Whether the function at `place` has a frame record, so that the kernel's callchain contains its return address. Code
+ * without call frame information is assumed to have one, as everywhere in the unwinder.
  */
 static bool keeps_frame_pointer(const struct unwind_state *state, const struct code_place *place)
 {
@@ -78,7 +78,7 @@ static bool keeps_frame_pointer(const struct unwind_state *state, const struct c
 	       row->cfa_register == state->rules->frame_pointer;
 }
 
-/* A function that calls itself leaves the same return address several times. */
+/* A recursive function has the same return address several times. */
 static bool is_only_one(const struct unwind_state *state, uint64_t address)
 {
 	size_t frames = 0, entries = 0;
@@ -91,8 +91,8 @@ static bool is_only_one(const struct unwind_state *state, uint64_t address)
 }
 
 /*
- * Whether the entry behind `address` in the callchain is its caller. Where the function keeps no frame pointer, the
- * kernel came to its address by chance, or by the frame of another function.
+ * Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
+ * found its address by chance, or through the frame of another function.
  */
 static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
 {

@@ -43,7 +43,7 @@ enum code_stub {
 struct code_place {
 	const struct cfi_row *row; /* of native code; NULL: no CFI. Valid as long as the generation, see below */
 	enum code_stub stub;
-	bool frame_pointer; /* it keeps one although its row needs none: Go */
+	bool frame_pointer; /* the function keeps one although its row does not use it, as in Go */
 };
 
 struct unwind_places;

@@ -40,7 +40,7 @@ struct thread {
 	uint32_t name;    /* index for processes_name() */
 	bool ended;
 	void *context;    /* the caller's: NULL at first */
-	struct thread *next, *previous; /* of the live ones of the process */
+	struct thread *next, *previous; /* in the list of live threads */
 };
 
 struct processes;
@@ -50,7 +50,7 @@ struct processes_options {
 	uint64_t page_bytes;
 	const struct kernel_rules *rules; /* as of space_create() */
 	const uint64_t *losses; /* for space_count_losses(); may be NULL */
-	size_t processes_max; /* more are an error; 0: any number */
+	size_t processes_max; /* having more is an error; 0: no limit */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
 };

@@ -48,8 +48,8 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		    void (*change)(void *context, struct space_interval *interval), void *context);
 
 /*
- * Before a moved piece is put where it starts: it joins the part of the attachment that lies beside. *part:
- * SPACE_PART_NONE at first; kernels that do not merge all move one mapping at a time, whose pieces share this number.
+ * Called before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: SPACE_PART_NONE
+ * at first. Kernels that do not merge with all neighbours move one mapping at a time, whose pieces share this number.
  */
 #define SPACE_PART_NONE UINT32_MAX
 void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);

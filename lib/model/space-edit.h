@@ -57,8 +57,8 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	/* Long after a snapshot nothing is left to settle; what a call changes before it returns is noted for the next.
-	 */
+	/* Fast path: long after a snapshot nothing is left to resolve. Changes by a call in flight must be noted for
+	   the next snapshot. */
 	return !(space->returned_ns | space->unknown.count | space->doubts.count | space->found.differing.count |
 		 space->found.unsaid.count | space->finding.differing.count | space->finding.unsaid.count) ||
 	       space_edit_touch_some(space, start, end);

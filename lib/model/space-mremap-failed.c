@@ -129,7 +129,8 @@ static struct failed_move fail_moving(const struct space *space, const struct sp
 	return failed;
 }
 
-/* A sealed tail stays, but the target has been cleared by then. The source's start and the target come before that. */
+/* A seal in the rest of the source stops the move after the target was unmapped; the start of the source and the target
+ * are checked before. */
 static struct failed_move fail_at_sealed_tail(const struct space *space, const struct remap *remap)
 {
 	const struct range target = {remap->target, remap->target + remap->new_bytes};

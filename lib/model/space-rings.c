@@ -106,7 +106,7 @@ static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
 	return false;
 }
 
-/* The kernel's until the call that made it returns: from then on it is that call's. */
+/* The kernel owns the mapping until io_setup() returns: from then on it belongs to that call. */
 static bool give_ring(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;

@@ -103,8 +103,8 @@ struct cut {
 	struct space_interval first, last;
 };
 
-/* A part of a mapping that is changed goes to the neighbour that is like it then, where the kernel does that, or
- * becomes a mapping of its own. */
+/* A changed part of a mapping is merged with an equal neighbour, if this kernel does that, or becomes a separate
+ * mapping. */
 static bool part_mapping(struct space *space, const struct cut *cut)
 {
 	const struct space_interval *previous = space_find(space, cut->changed.start - 1);

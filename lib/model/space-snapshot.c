@@ -19,7 +19,7 @@ struct stretch {
 	const struct space_attributes *attributes; /* of `start` */
 };
 
-/* No line that is still to come was read before these had returned. */
+/* All lines still to come were read after these calls had returned. */
 static void forget_returned(struct space *space)
 {
 	struct changed_range *items = space->in_flight.items;
@@ -49,8 +49,8 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 	return !space->now_ns || (note_in_flight(space, start, end) && space_repair_excuse(space, start, end));
 }
 
-/* How far from `position` on, to `end` at most, a line read at `time_ns` is of one kind: whether a call that had its
- * lock by then, and returned later, has changed the pages. */
+/* The end of the range from `position`, at most `end`, in which the answer is the same: whether a call in flight when
+ * the line was read, at `time_ns`, has changed the pages. Such a call has its lock by then and returns later. */
 static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint64_t position, uint64_t end,
 			       bool *in_flight_ret)
 {
@@ -127,7 +127,7 @@ static bool mark(struct space *space, const struct stretch *stretch, uint64_t st
 	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
 }
 
-/* Where a call was in flight the line may be older than the model: it proves nothing, and nothing is repaired. */
+/* If a call was in flight, the line may be older than the model: it proves nothing, and nothing is repaired. */
 static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
 	for (uint64_t position = start, stop; position < end; position = stop) {
@@ -215,7 +215,7 @@ static bool define_stretch(struct space *space, const struct stretch *stretch)
 	return true;
 }
 
-/* What a call in flight has changed stays as the model has it. */
+/* Keep the model's state of what a call in flight has changed. */
 static bool define_settled(struct space *space, const struct stretch *stretch)
 {
 	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
@@ -243,7 +243,7 @@ static bool stack_growth(const struct space *space, const struct stretch *stretc
 	       agrees(above, stretch);
 }
 
-/* No reading has told what these are. */
+/* No snapshot shows what these pages are. */
 static void leave_undecided(struct space *space, uint64_t bytes)
 {
 	space->snapshot.check.undecided_bytes += bytes;

@@ -40,7 +40,7 @@ struct findings {
 	struct intervals unsaid; /* where the model could not know */
 };
 
-/* Changed by a call that took its lock some time before it returned. */
+/* A range changed by a call that acquired its lock some time before it returned. */
 struct changed_range {
 	struct range range;
 	uint64_t returned_ns;
@@ -92,9 +92,9 @@ struct space {
 	uint64_t repaired_ns;		/* when something was repaired last */
 	struct space_check check;
 	uint64_t now_ns;			/* time of the call being applied; 0: none is */
-	uint64_t returned_ns;			/* of that call, where now_ns is the time of its lock */
-	VECTOR(struct changed_range) in_flight; /* those that have returned are removed now and then */
-	size_t in_flight_limit;			/* ... when there are so many */
+	uint64_t returned_ns;			/* return time of that call if now_ns is the time of its lock; else 0 */
+	VECTOR(struct changed_range) in_flight; /* pruned now and then of calls that have returned */
+	size_t in_flight_limit;			/* ... at this size */
 	pieces released;			/* by the call being applied; empty between calls but for its room */
 };
 

@@ -98,8 +98,8 @@ struct space_call {
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
-	uint64_t returned_ns; /* when time_ns is the time of its lock; else 0. A line read in between may show either
-				 state */
+	uint64_t returned_ns; /* return time if time_ns is the time of its lock; else 0. A line read in between may show
+				 either state */
 	int32_t thread;
 	uint32_t birth;	 /* number for what this call creates; >= BIRTH_FIRST */
 	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
@@ -143,11 +143,11 @@ struct space_check {
 	uint64_t wrong_bytes;	  /* pages that differ in presence, protection, shared, device, inode or file offset */
 	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already
 				     be in them */
-	uint64_t unread_bytes;	  /* of these: no reading has told them since the first, in which they were moved */
-	uint64_t compared_bytes;  /* the kernel's maps list so much */
+	uint64_t unread_bytes;	  /* of these: moved while the first snapshot was read, and in no later one */
+	uint64_t compared_bytes;  /* size of the mappings in the kernel's maps */
 	uint64_t time_ns;	  /* when its last line was read */
 	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
-	bool earlier_program;	  /* exec has followed: these were the maps of the program before it */
+	bool earlier_program;	  /* exec followed: the maps are those of the program before it */
 };
 
 struct space;
@@ -155,7 +155,7 @@ struct space;
 struct space_options {
 	const struct space_observer *observer; /* may be NULL; copied */
 	uint64_t page_bytes;		       /* a power of two */
-	const struct kernel_rules *rules;      /* of the kernel that made the calls; NULL: the newest's; copied */
+	const struct kernel_rules *rules;      /* of the recorded kernel; NULL: the newest; copied */
 };
 
 /* A new space is unknown everywhere: see space_exec(). */
@@ -170,8 +170,8 @@ void space_destroy(struct space *space);
 /* fork: a copy without observer in which every birth is BIRTH_BEFORE, less what is under MADV_DONTFORK. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
-/* exec: everything goes; the new space is known to be empty. Witnesses outside calls fill it (BIRTH_KERNEL). The last
- * check stays until there is one of the new program. */
+/* exec: everything is unmapped, and the new space is known to be empty. MMAP2 records outside calls fill it
+ * (BIRTH_KERNEL). The last check stays until there is one of the new program. */
 void space_exec(struct space *space);
 
 /* Calls up to here may be missing. What only a witness tells of may be theirs from here on, and is born as
@@ -209,8 +209,8 @@ struct mmt_error *space_witness_ring(struct space *space, const struct space_wit
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
  * delivered it; a line also tells that nothing lies between it and the line before. It may begin before that one's end
  * when the mapping has changed since the read before. Lines and calls come in the order of their times, so a line may
- * already have the effect of calls that come after it: those in flight when it was read. Nor need it have the effect of
- * a call before it that returned later: Linux 6.17 and later read maps without the lock that calls hold.
+ * already show the effect of calls that come after it: those in flight when it was read. It may also miss the effect of
+ * a call that comes before it but returned later: Linux 6.17 and later read maps without the lock that calls hold.
  *
  * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with birth `birth`
  * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec). What a move in flight has moved before the reading is put back for

@@ -159,7 +159,7 @@ static json_t *make_string(struct document *document, const char *value)
 	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
-/* DEL is ASCII, which the library leaves as it is, but acts on terminals as other control characters do. */
+/* The library does not escape DEL because it is ASCII, but DEL is a control character for terminals. */
 static int write_without_del(const char *text, size_t size, void *stream)
 {
 	for (size_t i = 0; i < size; i++) {

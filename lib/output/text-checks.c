@@ -144,7 +144,7 @@ static void put_off(struct text *text, uint64_t wrong_bytes)
 		text_put(text, TEXT_GOOD, "0 bytes off");
 }
 
-/* In which reading of the kernel's maps the doubt arose: the last one, or the first. */
+/* In which snapshot the undecided bytes changed: the last one, or the first. */
 static void put_unsure(struct text *text, const struct check_sum *sum)
 {
 	uint64_t in_flight_bytes = sum->undecided_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;

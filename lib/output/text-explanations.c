@@ -59,7 +59,7 @@ static void put_not_recorded(struct text *text, const struct text_explanations *
 			 "largest stack dump reaches; build it with -fno-omit-frame-pointer.");
 }
 
-/* A chain of frame pointers leads on where the dump ends. */
+/* With frame pointers, the kernel's callchain continues where the dump ends. */
 static void put_exhausted(struct text *text, const struct text_explanations *explanations)
 {
 	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)

@@ -10,10 +10,10 @@ struct text_explanations {
 	bool reserved;		       /* a figure says so */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
-	bool stacks_not_asked_for; /* of some recording, as far as that is known */
-	bool small_dumps;	   /* some recording has dumps, and there are larger ones */
-	bool largest_dumps;	   /* some recording has the largest */
-	bool no_dumps;		   /* some recording has none, or that is not known */
+	bool stacks_not_asked_for; /* some recording lacks stacks, or that is not known */
+	bool small_dumps;	   /* some recording has dumps below the maximum size */
+	bool largest_dumps;	   /* some recording has dumps of the maximum size */
+	bool no_dumps;		   /* some recording has no dumps, or that is not known */
 };
 
 /* Takes up what the recording lacks; once for each of those shown. */

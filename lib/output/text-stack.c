@@ -18,14 +18,13 @@ struct gap {
 struct layout {
 	unsigned indent, function_columns, module_columns;
 	bool folds;
-	struct gap outer;	    /* the runtime frames that are folded although they have names */
+	struct gap outer;	    /* runtime frames that are folded although they have names */
 	size_t cut_first, cut_last; /* lines left out */
 };
 
 /*
- * The longest run of runtime frames on the outer side of all JIT code: they only tell how the runtime started it. Where
- * the runtime itself is the one that maps, or stands between two pieces of JIT code, its functions are what the reader
- * looks for.
+ * The longest run of runtime frames outside all JIT code: they only show how the runtime started it. Runtime frames
+ * that map memory themselves, or are between two JIT frames, are not folded, because the reader looks for them.
  */
 static struct gap find_outer_run(const struct mmt_group *group)
 {
@@ -51,8 +50,8 @@ static struct gap find_outer_run(const struct mmt_group *group)
 	return longest.last - longest.first >= FOLD_MIN ? longest : (struct gap){0};
 }
 
-/* How many frames one line stands for that begins with this one, 0: it is shown. Runtime frames without a name tell the
- * reader nothing, wherever they are. */
+/* How many frames, from this one on, are folded into one line; 0: this frame is shown. Runtime frames without a name
+ * are always folded. */
 static size_t folded_from(const struct mmt_group *group, const struct layout *layout, size_t first)
 {
 	size_t last = first;

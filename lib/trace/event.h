@@ -26,8 +26,8 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_MARK,	   /* the user asked for it */
-	EVENT_RESIDENT,	   /* what a process had in memory */
+	EVENT_MARK,	   /* made by the user */
+	EVENT_RESIDENT,	   /* resident size of a process */
 	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
 	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
 };
@@ -103,8 +103,9 @@ struct event {
 			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
 					     */
 			uint64_t arguments[6];
-			int64_t result;	      /* negative errno on failure; unused by EVENT_CALL_ENTER */
-			uint64_t returned_ns; /* where time_ns is the time of its lock; 0: it returned at time_ns */
+			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
+			uint64_t
+			    returned_ns; /* return time if time_ns is the time of its lock; 0: it returned at time_ns */
 			struct event_stack stack;
 		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */

@@ -100,7 +100,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
  * What the recorder itself has to say rides in the data in the same kind of record: behind u64 zero, u16 zero and u16
  * size u32 enum note_kind, u64 value, u64 number. Of a mark: its number and 0. Of the resident size of the record's
  * process: bytes, and the number of the reading, which the sizes of all processes at that time share. Of large stack
- * dumps: 1 when they are switched on, 0 when off, and how often they have been switched so far.
+ * dumps: 1 for on or 0 for off, and how often they have been switched so far.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20

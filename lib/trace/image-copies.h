@@ -31,7 +31,7 @@ struct image_copies {
 
 void image_copies_deinit(struct image_copies *copies);
 
-/* What an image takes in the index. */
+/* The size of an image's index entry. */
 uint64_t image_copies_entry_bytes(const struct image_copy *image);
 
 /*

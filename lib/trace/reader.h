@@ -77,7 +77,7 @@ const struct recording_file *reader_file(const struct reader *reader);
 void reader_leave_out_unused_stacks(struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
-/* Of the recording as it is stored. */
+/* Size of the recording as stored. */
 uint64_t reader_file_bytes(const struct reader *reader);
 
 /*

@@ -6,7 +6,7 @@
 
 #include "trace/format.h"
 
-#define INFO_VERSION 2 /* 1: without large dumps, which older readers would take for calls */
+#define INFO_VERSION 2 /* version 1 has no large dumps; older readers would treat them as calls */
 #define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u

@@ -20,7 +20,7 @@ enum attribute_role {
 	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT,
 	ROLE_LOCK,	 /* mmap_lock taken for writing (--exact-order) */
-	ROLE_LARGE_DUMP, /* a larger stack dump of a call that has a ROLE_DUMP too; on while calls are few */
+	ROLE_LARGE_DUMP, /* a larger stack dump of a call that also has a ROLE_DUMP; on while the call rate is low */
 };
 
 static inline bool role_is_dump(enum attribute_role role)

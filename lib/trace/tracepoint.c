@@ -17,7 +17,7 @@
 #define LIMIT_TRACEPOINTS 65536
 #define LIMIT_FIELD_BYTES 65535
 #define FIELD_MARK "\tfield:"
-#define FIELD_LINE_BYTES 512 /* the kernel writes none that is half as long */
+#define FIELD_LINE_BYTES 512 /* more than twice the longest line of the kernel */
 
 void tracepoints_deinit(struct tracepoints *tracepoints)
 {
