@@ -106,7 +106,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	while (count < 0 && errno == EINTR);
 	*end_ret = end;
 	if (count < 0) {
-		reader->scan = errno != ENOTTY && errno != EINVAL;
+		reader->scan = errno != ENOTTY && errno != EINVAL && errno != ENOSYS; /* the last from emulators */
 		return NULL;
 	}
 	for (long i = 0; !error && i < count; i++)
