@@ -185,14 +185,14 @@ static void find_unwatched_programs(const struct replay *replay, const struct mm
 		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, for "
 		    "which the kernel closes the events of a thread (--scope cpus records it), or it ended before it "
 		    "was loaded",
-		    name, lossy ? "its records were lost, " : "");
+		    name, lossy ? "its records were lost, or " : "");
 	else
 		add_lack(
 		    lacks,
 		    "the calls of %" PRIu64 " programs (%s and others) are not in the recording: %sthey are "
 		    "set-user-ID or set-group-ID, for which the kernel closes the events of a thread (--scope cpus "
 		    "records them), or they ended before they were loaded",
-		    count.programs, name, lossy ? "their records were lost, " : "");
+		    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
 /* `frames_told`: the option for whole stacks is said already. */

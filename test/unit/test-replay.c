@@ -136,11 +136,11 @@ static void expect_unwatched(const char *name, uint64_t several, bool doubtful)
 	size_t found = 0;
 	char number[32];
 
-	snprintf(number, sizeof(number), "what %llu programs", (unsigned long long)several);
+	snprintf(number, sizeof(number), "the calls of %llu programs", (unsigned long long)several);
 	for (size_t i = 0; i < report->completeness.lack_count; i++) {
 		const char *lack = report->completeness.lacks[i];
 
-		if (!strstr(lack, "set-user-ID, set-group-ID"))
+		if (!strstr(lack, "set-user-ID or set-group-ID"))
 			continue;
 		found++;
 		ck_assert_msg(name && strstr(lack, name), "%s", lack);

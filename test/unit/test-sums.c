@@ -120,7 +120,7 @@ START_TEST(calls_that_something_else_answered)
 	builder_mmap_exit(builder, START_NS + 3000, PID, PID, MAPPED, PAGE, 0x401000);
 	report = finish(builder);
 	ck_assert_uint_eq(report->allocated_bytes, PAGE);
-	ck_assert(has_note(report, "1 call that maps memory returned 0"));
+	ck_assert(has_note(report, "1 call that maps memory returned address 0"));
 	mmt_report_destroy(report);
 }
 END_TEST
