@@ -49,7 +49,7 @@ enum mmt_record_end {
 	MMT_RECORD_END_SIZE,	     /* the recording has max_bytes */
 };
 
-/* Whoever records to the same name keeps the file that has it as OUTPUT.old, even while it is written. */
+/* Another recording to the same name renames the existing file to OUTPUT.old, even while it is being written. */
 enum mmt_record_place {
 	MMT_RECORD_AT_OUTPUT,
 	MMT_RECORD_AT_OLD,    /* OUTPUT.old */
