@@ -131,6 +131,13 @@ static void put_advice(const struct mmt_record_summary *summary)
 		fputs(" left the control group: what was done then is not in the recording, figures may be wrong\n",
 		      stderr);
 	}
+	if (summary->guarded_processes) {
+		fputs("  the mappings of ", stderr);
+		put_counted(summary->guarded_processes, "process", "processes");
+		fputs(" could not be read: what was mapped before is not in the recording, and nothing is checked "
+		      "there\n",
+		      stderr);
+	}
 	if (summary->marks) {
 		fputs("  ", stderr);
 		put_counted(summary->marks, "mark", "marks");

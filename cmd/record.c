@@ -122,7 +122,8 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
-static void put_process_name(pid_t pid)
+/* False: it has ended by now. */
+static bool put_process_name(const char *before, pid_t pid)
 {
 	char path[64], name[64] = "";
 	FILE *stream;
@@ -133,28 +134,27 @@ static void put_process_name(pid_t pid)
 		name[strcspn(name, "\n")] = '\0';
 	if (stream)
 		fclose(stream);
-	fprintf(stderr, "%d (", (int)pid);
+	if (!*name)
+		return false;
+	fprintf(stderr, "%s%d (", before, (int)pid);
 	mmt_write_escaped(name, stderr);
 	putc(')', stderr);
+	return true;
 }
 
 static void show_start(void *context)
 {
 	const struct record_context *record = context;
 	const struct mmt_record_options *options = record->options;
+	bool any = false;
 
 	if (record->quiet || !(options->verbose || isatty(STDERR_FILENO)))
 		return;
 	fprintf(stderr, "mmtrace: recording ");
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (i)
-			fputs(", ", stderr);
-		put_process_name(options->pids[i]);
-	}
-	for (size_t i = 0; i < options->tid_count; i++) {
-		fputs(i || options->pid_count ? ", thread " : "thread ", stderr);
-		put_process_name(options->tids[i]);
-	}
+	for (size_t i = 0; i < options->pid_count; i++)
+		any |= put_process_name(any ? ", " : "", options->pids[i]);
+	for (size_t i = 0; i < options->tid_count; i++)
+		any |= put_process_name(any ? ", thread " : "thread ", options->tids[i]);
 	if (options->all_cpus)
 		fputs("every process", stderr);
 	if (options->cgroup) {

@@ -170,6 +170,7 @@ struct mmt_record_summary {
 	uint64_t missed_threads;
 	uint64_t missed_cpus;	 /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes; /* left the control group: what they did then was not seen */
+	uint64_t guarded_processes; /* whose maps may not be read: what they had mapped before is not known */
 	/* What recording took: processor time of this process since mmt_record() began, its memory at most, and the
 	   rings beside that. */
 	uint64_t recorder_cpu_ns;

@@ -186,7 +186,8 @@ static void reap(struct command *command)
 {
 	int status;
 
-	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid) {
+	/* A thread that traces the command may still be ending: its stops are reported here, too. */
+	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid && !WIFSTOPPED(status)) {
 		command->status = status;
 		command->pid = 0;
 	}

@@ -140,6 +140,15 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 	return process;
 }
 
+void known_processes_drop_last(struct known_processes *processes)
+{
+	struct known_process *process = &processes->items.items[processes->items.count - 1];
+
+	(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
+	known_processes_release(process);
+	processes->items.count--;
+}
+
 struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid)
 {
 	const uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)pid);

@@ -48,6 +48,7 @@ struct known_process {
 	uint64_t ended_ns;	  /* when that was noticed */
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */
 	uint64_t looked_after_ns; /* without a descriptor: when it was last seen to live */
+	bool guarded; /* its maps may not be read */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
@@ -100,6 +101,9 @@ void known_processes_deinit(struct known_processes *processes);
  * see `ended`. The pointer is valid until the next addition; NULL: out of memory.
  */
 struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target);
+
+/* Forget the one that was added last: it is not recorded. */
+void known_processes_drop_last(struct known_processes *processes);
 
 /* NULL: not known. */
 struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid);

@@ -108,6 +108,21 @@ static void warn_of_descriptors(struct recorder *recorder)
 	recorder->descriptors_told |= recorder->processes.descriptors_short;
 }
 
+/* When all are tried that were there at the beginning, or at the first that comes later. */
+static void warn_of_guarded(struct recorder *recorder)
+{
+	uint64_t count = recorder->summary.guarded_processes;
+
+	if (count && !recorder->guarded_told)
+		recorder_message(recorder, true,
+				 "the mappings of %llu %s cannot be read: permission denied; what was mapped before is "
+				 "not known, and nothing is checked there; %s",
+				 (unsigned long long)count, count == 1 ? "process" : "processes",
+				 geteuid() ? "run as root or with CAP_SYS_PTRACE"
+					   : "a user namespace or a security module guards them");
+	recorder->guarded_told |= count > 0;
+}
+
 /* Snapshots of many processes, and waits, may take long: what has been seen by then is safe a second later all the
  * same. Only between snapshots. */
 static struct mmt_error *keep_written(struct recorder *recorder)
@@ -127,6 +142,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	warn_of_descriptors(recorder);
+	warn_of_guarded(recorder);
 	/* Events of threads wait for their CPUs. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
 		error = targets_look_at_cpus(recorder);

@@ -172,6 +172,11 @@ static struct mmt_error *refuse_gone(pid_t pid)
 	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
 }
 
+static struct mmt_error *refuse_zombie(pid_t pid)
+{
+	return error_create(MMT_ERROR_NO_PROCESS, "process %d has ended already (zombie)", pid);
+}
+
 bool proc_is_32_bit_program(int fd)
 {
 	unsigned char identification[EI_NIDENT];
@@ -215,7 +220,7 @@ static struct mmt_error *check_program(pid_t pid)
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return refuse_guarded(pid);
 	if (fd < 0)
-		return refuse_gone(pid);
+		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : refuse_gone(pid);
 	if (proc_is_32_bit_program(fd))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
@@ -245,13 +250,13 @@ struct mmt_error *proc_check_target(pid_t pid)
 		return refuse_gone(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
-		return error_create(MMT_ERROR_NO_PROCESS,
+		return error_create(MMT_ERROR_INVALID,
 				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
 				    pid, process, process, pid);
 	if (fields.flags & KERNEL_THREAD_FLAG)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))
-		return error_create(MMT_ERROR_NO_PROCESS, "process %d has ended already (zombie)", pid);
+		return refuse_zombie(pid);
 	return check_program(pid);
 }
 

@@ -79,6 +79,7 @@ struct recorder {
 	struct mmt_error *failure;			     /* the first of another kind: ends the recording */
 	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a record as it goes into the file */
 	bool descriptors_told;
+	bool guarded_told;
 	struct precedence precedence;
 	size_t executing;				 /* processes that were, at the most */
 	int64_t bytes_until_look;			 /* at the time, while records are read */

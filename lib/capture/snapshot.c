@@ -255,6 +255,10 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
+	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->guarded) {
+		process->guarded = true;
+		recorder->summary.guarded_processes++;
+	}
 	/* Of one that is ending it would be a part; and its end may lie before the recording: then it is not in it. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
 		return NULL;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "capture/cgroup.h"
 #include "capture/clock.h"
 #include "capture/drain.h"
@@ -15,50 +16,85 @@
 #define SETTLE_MICROSECONDS 1000    /* for new threads to run for the first time, and say that they need nothing */
 #define STOPPED_LOOK_NS 1000000000ULL
 
+/* The descriptor first: the process that is checked is then the one that is watched. */
+static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
+{
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct mmt_error *error;
+
+	if (process)
+		return NULL;
+	if (pid > 0) {
+		process = known_processes_add(&recorder->processes, pid, true);
+		if (!process)
+			return &error_no_memory;
+		process->partly = partly;
+	}
+	error = proc_check_target(pid);
+	if (error && process)
+		known_processes_drop_last(&recorder->processes);
+	return error;
+}
+
 /* Of a process that is not asked for as a whole. */
 static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 {
 	pid_t pid = proc_process_of(tid);
-	struct known_process *process;
+	struct mmt_error *error;
 
 	if (pid <= 0)
 		return error_create(MMT_ERROR_NO_PROCESS, "no thread %d", tid);
-	if (!map_put(&recorder->threads, (uint32_t)tid, 1))
-		return &error_no_memory;
-	if (known_processes_find(&recorder->processes, pid))
-		return NULL;
-	process = known_processes_add(&recorder->processes, pid, true);
-	if (!process)
-		return &error_no_memory;
-	process->partly = true;
-	return proc_check_target(pid);
+	error = add_process(recorder, pid, true);
+	if (!error && !map_put(&recorder->threads, (uint32_t)tid, 1))
+		error = &error_no_memory;
+	return error;
 }
 
-static struct mmt_error *add_threads(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
+/* Those that had ended by then. */
+struct gone {
+	struct mmt_error *first; /* owned */
+	size_t count;
+};
 
-	for (size_t i = 0; !error && i < recorder->options->tid_count; i++)
-		error = add_thread(recorder, recorder->options->tids[i]);
-	return error;
+static struct mmt_error *note_gone(struct gone *gone, struct mmt_error *error)
+{
+	if (!error || mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+		return error;
+	if (gone->count++)
+		mmt_error_destroy(error);
+	else
+		gone->first = error;
+	return NULL;
+}
+
+/* The others are recorded, if there are any. */
+static struct mmt_error *leave_out(const struct recorder *recorder, struct gone *gone)
+{
+	if (!gone->count || !recorder->processes.items.count)
+		return TAKE(gone->first);
+	if (gone->count == 1)
+		recorder_message(recorder, true, "%s: only the others are recorded",
+				 mmt_error_get_message(gone->first));
+	else
+		recorder_message(recorder, true, "%s, nor %zu more that are asked for: only the others are recorded",
+				 mmt_error_get_message(gone->first), gone->count - 1);
+	return NULL;
 }
 
 static struct mmt_error *add_targets(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->options->pid_count; i++) {
-		pid_t pid = recorder->options->pids[i];
-		struct mmt_error *error;
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = NULL;
+	struct gone gone = {0};
 
-		if (known_processes_find(&recorder->processes, pid))
-			continue;
-		/* The descriptor first: the process that is checked is then the one that is watched. */
-		if (pid > 0 && !known_processes_add(&recorder->processes, pid, true))
-			return &error_no_memory;
-		error = proc_check_target(pid);
-		if (error)
-			return error;
-	}
-	return add_threads(recorder);
+	for (size_t i = 0; !error && i < options->pid_count; i++)
+		error = note_gone(&gone, add_process(recorder, options->pids[i], false));
+	for (size_t i = 0; !error && i < options->tid_count; i++)
+		error = note_gone(&gone, add_thread(recorder, options->tids[i]));
+	if (!error)
+		error = leave_out(recorder, &gone);
+	mmt_error_destroy(gone.first);
+	return error;
 }
 
 static struct mmt_error *refuse_ended(const struct recorder *recorder)
@@ -424,9 +460,25 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
+/* They were there when they were looked at first. */
+static void warn_of_ended(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended && process->target)
+			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
+	}
+}
+
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
-	return recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
+	struct mmt_error *error =
+	    recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
+
+	if (!error)
+		warn_of_ended(recorder);
+	return error;
 }
 
 /* Were records lost among which a birth could be? */

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
+# Of several processes that are asked for, some have ended already: the others are recorded, with a warning.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/refusal.bash" || exit 2
+
+need_perf
+sleep 0 &
+gone=$!
+wait "$gone"
+sleep 0 &
+gone_too=$!
+wait "$gone_too"
+# One whose parent does not ask for its status.
+mkfifo may_end
+(read -r <may_end & exec sleep 600) &
+parent=$!
+processes+=($parent)
+has_zombie() {
+	zombie=$(child_of $parent) && grep -q '^State:.Z' "/proc/$zombie/status"
+}
+runs_sleep() {
+	[ "$(cat /proc/$parent/comm)" = sleep ]
+}
+wait_until "the parent to be sleep" runs_sleep
+echo >may_end
+wait_until "a process to end" has_zombie
+
+# expect_left_out PATTERN OPTION...: the workload is recorded to the end, and one warning names what is not.
+expect_left_out() {
+	local pattern=$1
+	shift
+	start_workload leak-thread
+	start_recording "${@//PID/$pid}"
+	let_work
+	stop_recording
+	let_end
+	[ "$(grep -c warning record.log)" = 1 ] && grep -q "warning: $pattern: only the others are recorded" record.log ||
+		fail "no warning of '$pattern', or more than that: $(cat record.log)"
+	grep -q ', 1 process,' record.log || fail "not one process is recorded: $(cat record.log)"
+	report_json
+	expect_true_report
+	expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
+	expect_check 0
+	expect_workload_answer yes
+}
+expect_left_out "no process $gone" -p "$gone,PID"
+expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
+expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
+expect_left_out "no process $gone, nor 2 more that are asked for" -p "$gone,$zombie,PID,$gone_too"
+expect_left_out "no thread $gone" -p PID -t "$gone"
+
+# None of them is left: refused, as one alone is.
+for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone,$gone_too --scope cpus"; do
+	# shellcheck disable=SC2086
+	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options
+done
+# What was never meant is refused although others live.
+expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o none.data -p $1,$$' "$MMTRACE" "$parent"
+[ ! -e none.data ] || fail "a recording of nothing is left"
+
+# On a terminal only those that live are named.
+script -qec "'$MMTRACE' record -o terminal.data -p $gone,$parent --duration 100ms" /dev/null >terminal.log 2>&1 ||
+	fail "record on a terminal: $(cat terminal.log)"
+grep -q "recording $parent (sleep); stop" terminal.log || fail "on a terminal: $(cat terminal.log)"

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
+# Everybody is recorded, and the maps of one process may not be read: that is said while recording, once, and in the summary.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+preload guarded-maps
+# record_guarded OPTION...: with the library, until it has been said.
+record_guarded() {
+	rm -f "$recording"
+	GUARDED=$pid "${preload[@]}" env --default-signal=INT "$MMTRACE" record -o "$recording" "$@" 2>record.log &
+	recorder=$!
+	processes+=("$recorder")
+	wait_until "the warning, while recording" grep -q 'warning: the mappings of' record.log
+	kill -0 "$recorder" || fail "record ended early: $(cat record.log)"
+	wait_for_first_snapshots
+}
+for options in "-a -m 64M" "-a -q -m 64M"; do
+	start_workload leak-anon
+	# shellcheck disable=SC2086
+	record_guarded $options
+	let_work
+	stop_recording
+	let_end
+	[ "$(grep -c 'the mappings of .* cannot be read: permission denied; ' record.log)" = 1 ] ||
+		fail "not one warning: $(cat record.log)"
+	case $options in
+	*-q*) ! grep -q 'could not be read' record.log || fail "a summary in spite of -q: $(cat record.log)" ;;
+	*) grep -qE '^  the mappings of [0-9,]+ process(es)? could not be read' record.log ||
+		fail "no word of it in the summary: $(cat record.log)" ;;
+	esac
+	# Its calls are there all the same; nothing says that they were checked.
+	report_json -p "$pid"
+	expect_json '.processes | length == 1 and all(.checked | not) and all(.unfreed_bytes > 0)'
+done
+# Nothing is said where all can be read.
+start_workload leak-anon
+start_recording -p "$pid"
+let_work
+stop_recording
+let_end
+! grep -qE 'can ?not be read|could not be read' record.log || fail "a word of maps that were read: $(cat record.log)"
