@@ -44,10 +44,10 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path);
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
 				enum mmt_stack_end *end_ret);
 
-/* Stack numbers are less than this. */
 /* Whether some frame of the stack is doubtful. */
 bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack);
 
+/* Stack numbers are less than this. */
 size_t code_view_stack_count(const struct code_view *view);
 
 /* Index of the process in which a frame was first seen. */

@@ -188,8 +188,7 @@ static void check_rings(struct check *check)
 		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %s)",
 		    (unsigned long long)rings.bytes_per_cpu >> 10,
 		    rings.shrunk ? ": under load events are lost sooner" : "",
-		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1),
-		    allowed);
+		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1), allowed);
 	mmt_error_destroy(error);
 	rings_deinit(&rings);
 }
