@@ -2,6 +2,7 @@
 #include "output/text-steps.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define COLUMN 12
 #define GROUPS_MAX 5 /* in columns of their own */
@@ -58,6 +59,18 @@ static void put_heads(struct text *text, const struct selection *selection, size
 	text_end_line(text);
 }
 
+/* The end follows a full step so closely that both show the same time: the row of the end stands for both. */
+static bool is_same_row_as_end(const struct mmt_report *report, size_t index)
+{
+	char after[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT];
+
+	if (index + 2 != report->step_count || report->steps[index].to_ns < report->from_ns)
+		return false;
+	mmt_format_duration(report->steps[index].to_ns - report->from_ns, after);
+	mmt_format_duration(report->steps[index + 1].to_ns - report->from_ns, end);
+	return strcmp(after, end) == 0;
+}
+
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
 {
 	struct residents residents = find_residents(report);
@@ -74,6 +87,8 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 		const struct mmt_step *step = &report->steps[i];
 		uint64_t elapsed = step->to_ns > report->from_ns ? step->to_ns - report->from_ns : 0;
 
+		if (is_same_row_as_end(report, i))
+			continue;
 		text_format(text, TEXT_PLAIN, "%*s", COLUMN, mmt_format_duration(elapsed, after));
 		put_cell(text, step->unfreed_bytes);
 		put_cell(text, step->committed_bytes);
