@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The manual pages are well-formed, have the sections every page must have, and their references exist.
 set -u
+export LC_ALL=C.UTF-8
 cd "${SOURCE:?}" || exit 1
 command -v mandoc >/dev/null || exit 77
 
@@ -23,6 +24,16 @@ for page in man/*.[1357]; do
 	for section in 'SYNOPSIS' 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'EXAMPLES' 'SEE ALSO'; do
 		grep -qx "\.Sh $section" "$page" || complain "$page: no section $section"
 	done
+done
+
+# What a reader sees: no quotes within quotes of the same kind, no heading that a macro has eaten, no item without a word.
+for page in man/*.[1357]; do
+	rendered=$(mandoc -T utf8 "$page" | sed -E 's/.\x08//g')
+	stray=$(grep -nE '‘[^’]*‘|“[^”]*“|‘’|“”|(^| )(Qo|Qc|Ns|Ta|Pq|Ql|Fl|Op|Xr) ' <<<"$rendered") &&
+		complain "$page: stray quotes or macros in the rendered text: $stray"
+	while read -r _ heading; do
+		grep -qF -- "${heading//\\&/}" <<<"$rendered" || complain "$page: the heading '$heading' is rendered otherwise"
+	done < <(grep -E '^\.Ss ' "$page" | grep -vE '^\.Ss .*(Nm|Fl|Cm|Pa|Xr) ')
 done
 
 # mmtrace(3) shows a program that is compiled and run by test/live/example.sh.
