@@ -17,21 +17,29 @@ static struct {
 	bool finished;
 } pager;
 
-static bool is_installed(const char *program)
+static bool is_installed(const char *program, int length)
 {
 	const char *path = getenv("PATH");
 	char file[4096];
 
 	while (path && *path) {
-		int length = (int)strcspn(path, ":");
+		int directory = (int)strcspn(path, ":");
 
-		if (snprintf(file, sizeof(file), "%.*s/%s", length, path, program) < (int)sizeof(file) &&
+		if (snprintf(file, sizeof(file), "%.*s/%.*s", directory, path, length, program) < (int)sizeof(file) &&
 		    access(file, X_OK) == 0)
 			return true;
-		path += length;
+		path += directory;
 		path += *path == ':';
 	}
 	return false;
+}
+
+/* Whether the shell can find it. True as well if only the shell can tell: for paths, and for more than plain words. */
+static bool can_run(const char *program)
+{
+	int length = (int)strcspn(program, " \t");
+
+	return strcspn(program, "/;|&()<>$`\\\"'*?[#~=%{}!\n") < strlen(program) || is_installed(program, length);
 }
 
 /* NULL: none. */
@@ -42,7 +50,7 @@ static const char *choose_pager(void)
 	if (!program)
 		program = getenv("PAGER");
 	if (!program)
-		program = is_installed("less") ? "less" : "";
+		program = is_installed("less", 4) ? "less" : "";
 	return *program && strcmp(program, "cat") != 0 ? program : NULL;
 }
 
@@ -101,7 +109,13 @@ void pager_start(const struct command *command, bool wanted)
 	int ends[2];
 	pid_t child;
 
-	if (!wanted || !program || !isatty(STDOUT_FILENO) || pipe(ends) != 0)
+	if (!wanted || !program || !isatty(STDOUT_FILENO))
+		return;
+	if (!can_run(program)) {
+		message(command, "continuing without the pager '%s', which is not installed", program);
+		return;
+	}
+	if (pipe(ends) != 0)
 		return;
 	fflush(stdout);
 	child = fork();

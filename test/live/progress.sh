@@ -58,6 +58,10 @@ tr '\r' '\n' <terminal >lines
 [ "$(grep -c 'unfreed in this recording' lines)" = 1 ] && grep -q 'paged:unfreed in this recording' lines ||
 	fail "with a pager the report came not once: $(cat -v terminal)"
 grep -q 'paged:.*reading standard' lines && fail "the pager got the progress"
+# A pager that is not installed costs the pages, not the report.
+PAGER=no-such-pager in_terminal "" "$MMTRACE" report -i "$data" || fail "without the pager the report ended with status $?"
+grep -q "continuing without the pager 'no-such-pager'" terminal && [ "$(grep -c 'unfreed in this recording' terminal)" = 1 ] ||
+	fail "without the pager the report came not once: $(cat -v terminal)"
 
 # Nothing of it where nobody looks, for a terminal that cannot, and when there is nothing to wait for.
 ./slow-report "$data" >out.txt 2>err.txt || fail "the report without a terminal failed"
