@@ -37,7 +37,11 @@ VISIBLE void raise_signal(int number)
 /* A handler that interrupts an instruction, not a call: its caller's frame must not be looked up one byte before. */
 VISIBLE void fault(void)
 {
+#ifdef __x86_64__
 	__asm__ volatile("ud2");
+#else
+	__asm__ volatile(".inst 0"); /* udf #0 */
+#endif
 }
 
 static void step_over(int number, siginfo_t *information, void *context)
@@ -50,8 +54,7 @@ static void step_over(int number, siginfo_t *information, void *context)
 #ifdef __x86_64__
 	interrupted->uc_mcontext.gregs[REG_RIP] += 2;
 #else
-	(void)interrupted;
-	exit(1);
+	interrupted->uc_mcontext.pc += 4;
 #endif
 }
 
