@@ -110,6 +110,11 @@ must (untraced|mmtrace|fp|dwarf,2048|lean|none|exact-order) <n> <s> (<s>|-) <n> 
 perf perf-(g|minimal|dwarf) <n> <s> (<s>|-) <n>
 strace strace <n> <s> (<s>|-) <n>
 bpftrace bpftrace <n> <s> (<s>|-) <n>
+must processor time of a pair, with small stack dumps alone .*
+must (800 a second|full speed), (small stack|stack of 56,000 bytes) ns/pair added bytes/pair recorder
+must (small|auto) <n> <s> <n> .*;
+may [0-9,]+ large stack dumps.*
+may the previous recording was kept as .*
 must not recorded ns/pair added of perf -a -g
 must (untraced|threads|group|cpus|cpus-fp) <n> <s> (<s>|-)
 perf perf-a-g <n> <s> (<s>|-)
