@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Tags: sanitize
 # Where no more files can be opened, recording says that, and does not ask for rights that it has.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
