@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "message.h"
-#include "options.h"
+#include "cli/message.h"
+#include "cli/options.h"
 
 #define SUBJECT_COLUMNS 16
 

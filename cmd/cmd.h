@@ -4,8 +4,8 @@
  * commands[] in main.c, write man/mmtrace-NAME.1 and name it in mmtrace(1). test/lint/options.sh compares table, --help
  * and page; test/lint/completion.sh has the command that updates cmd/completion/.
  */
-#ifndef CMD_CMD_H
-#define CMD_CMD_H
+#ifndef CMD_H
+#define CMD_H
 
 #include <mmtrace/error.h>
 

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "message.h"
-#include "options.h"
-#include "pager.h"
-#include "progress.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/pager.h"
+#include "cli/progress-line.h"
 
 /* Where the events go to the terminal, they are the progress. */
 static bool goes_to_file(void)

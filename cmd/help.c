@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "completion.h"
+#include "cli/completion.h"
 #include "help.h"
-#include "message.h"
-#include "options.h"
+#include "cli/message.h"
+#include "cli/options.h"
 
 void help_print(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef CMD_HELP_H
-#define CMD_HELP_H
+#ifndef HELP_H
+#define HELP_H
 
 /* The list of commands, on standard output. */
 void help_print(void);

@@ -9,11 +9,11 @@
 
 #include "cmd.h"
 #include "help.h"
-#include "message.h"
-#include "out-of-memory.h"
-#include "pager.h"
-#include "stop-signals.h"
-#include "values.h"
+#include "cli/message.h"
+#include "cli/out-of-memory.h"
+#include "cli/pager.h"
+#include "cli/stop-signals.h"
+#include "cli/values.h"
 
 #define LARGE_BLOCK_BYTES (1 << 20)
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "message.h"
-#include "options.h"
-#include "progress.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/progress-line.h"
 
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef CMD_PACK_H
-#define CMD_PACK_H
+#ifndef PACK_H
+#define PACK_H
 
 #include <stdbool.h>
 

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache-directory.h"
-#include "cut-files.h"
-#include "display.h"
-#include "message.h"
-#include "pager.h"
-#include "progress.h"
-#include "terminal.h"
+#include "cli/report-files.h"
+#include "cli/terminal.h"
+#include "cli/message.h"
+#include "cli/pager.h"
+#include "cli/progress-line.h"
 
 struct report_settings {
 	struct mmt_report_options options;

@@ -2,9 +2,9 @@
 #include <mmtrace/machine.h>
 #include <stdio.h>
 
-#include "message.h"
-#include "options.h"
-#include "out-of-memory.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/out-of-memory.h"
 
 int cmd_setup(const struct command *command, int argc, char **argv)
 {

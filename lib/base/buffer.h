@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/errors.h"
 
 struct buffer {
 	uint8_t *data;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/errors.h"
 
 struct bytes {
 	const uint8_t *position;

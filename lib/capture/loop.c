@@ -7,17 +7,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/ask-runtime.h"
-#include "capture/clock.h"
-#include "capture/drain.h"
-#include "capture/generated-code.h"
-#include "capture/in-flight.h"
-#include "capture/name-pieces.h"
-#include "capture/notes.h"
-#include "capture/perf-maps.h"
-#include "capture/proc.h"
-#include "capture/snapshot.h"
-#include "capture/targets.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
+#include "capture/jit-code/jit-code.h"
+#include "capture/process/process-table.h"
+#include "capture/session.h"
+#include "capture/runtimes/perf-map-files.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/snapshot.h"
+#include "capture/process/discover.h"
 
 #define TICK_NS 50000000ULL /* so late at most a new process or exec is noticed */
 #define SECOND_NS 1000000000ULL

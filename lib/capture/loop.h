@@ -3,7 +3,7 @@
 #ifndef CAPTURE_LOOP_H
 #define CAPTURE_LOOP_H
 
-#include "base/error.h"
+#include "base/errors.h"
 #include "capture/recorder.h"
 
 /* Record until something ends it, which goes into summary.end. Write errors are kept in recorder->write_error. */

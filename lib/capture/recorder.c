@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
-#include "capture/clock.h"
+#include "capture/perf/clock.h"
 
 uint64_t recorder_end_ns(const struct recorder *recorder)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/seldom.h"
+#include "base/cold.h"
 #include "base/vector.h"
 
 #define RECENT_THREADS 64

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
-#include "model/space.h"
+#include "base/errors.h"
+#include "model/space/space.h"
 
 struct process {
 	uint32_t index; /* from 0, in the order of appearance */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/error.h"
+#include "base/errors.h"
 #include "base/wide-sum.h"
 
 /* What it holds, or what it uses of the memory that others reserved. */

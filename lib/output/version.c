@@ -7,11 +7,11 @@
 #include <sys/utsname.h>
 
 #include "base/map.h"
-#include "code/disassembly.h"
-#include "code/expressions.h"
-#include "code/program.h"
-#include "output/document.h"
-#include "trace/compress.h"
+#include "code/elf/disassembly.h"
+#include "code/unwind/expressions.h"
+#include "code/elf/module.h"
+#include "output/json/json-document.h"
+#include "trace/write/compress.h"
 
 #define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
 

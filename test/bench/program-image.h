@@ -4,8 +4,8 @@
 #define BENCH_PROGRAM_IMAGE_H
 
 #include "support/recording-builder.h"
-#include "trace/event.h"
-#include "trace/sections.h"
+#include "trace/format/event.h"
+#include "trace/sections/sections.h"
 
 #define PROGRAM_IMAGE_BASE 0x7f0000000000ULL /* of the program in the recording's process */
 

@@ -11,12 +11,12 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 
-#include "analysis/code-view.h"
-#include "analysis/replay.h"
-#include "trace/feed.h"
-#include "trace/layout.h"
-#include "trace/reader.h"
-#include "trace/records.h"
+#include "analysis/resolver/code-view.h"
+#include "analysis/replay/replay.h"
+#include "trace/read/readahead.h"
+#include "trace/format/sample-layout.h"
+#include "trace/read/reader.h"
+#include "trace/read/records.h"
 
 #define PASSES 3
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "model/space.h"
+#include "model/space/space.h"
 
 #define PAGE 4096ULL
 #define FIRST (1ULL << 32)

@@ -16,9 +16,9 @@
 
 #include "base/vector.h"
 #include "program-image.h"
-#include "code/program.h"
+#include "code/elf/module.h"
 #include "support/recording-builder.h"
-#include "trace/writer.h"
+#include "trace/write/writer.h"
 
 #define PID 100
 

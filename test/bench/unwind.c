@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/error.h"
+#include "base/errors.h"
 #include "support/cfi-oracle.h"
 #include "support/unwind-oracle.h"
 

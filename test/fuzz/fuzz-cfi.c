@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/cfi.h"
-#include "code/expressions.h"
+#include "code/unwind/cfi.h"
+#include "code/unwind/expressions.h"
 
 #define ADDRESS 0x400000
 #define ROWS_MAX 100000

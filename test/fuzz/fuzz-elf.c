@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "code/program.h"
+#include "code/elf/module.h"
 
 #define ADDRESSES 24 /* looked up by file offset */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/epilogue.h"
+#include "code/unwind/instruction-analysis.h"
 
 #define ADDRESS 0x400000
 #define READS_MAX 1000 /* instructions that one search looks at */

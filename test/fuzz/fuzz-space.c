@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
-#include "model/space.h"
+#include "model/space/space.h"
 
 #define PAGE 4096ULL
 

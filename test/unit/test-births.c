@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/clock.h"
-#include "capture/drain.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
 #include "support/run-suite.h"
 
 #define PAGE 4096

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "support/run-suite.h"
-#include "trace/callchain-numbers.h"
+#include "trace/read/decode-ahead.h"
 
 #define MANY 20000 /* more than are remembered */
 #define LONGEST 256

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "code/cfi.h"
-#include "code/program.h"
+#include "code/unwind/cfi.h"
+#include "code/elf/module.h"
 #include "support/host.h"
 #include "support/cfi-oracle.h"
 #include "support/run-suite.h"

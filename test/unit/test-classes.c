@@ -2,7 +2,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "analysis/classes.h"
+#include "analysis/report/classes.h"
 #include "support/run-suite.h"
 
 #define MIB (1024ull * 1024)

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/code-copies.h"
-#include "trace/format.h"
-#include "trace/sections.h"
+#include "trace/sections/code-copies.h"
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
 
 static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};
 

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "capture/code-pages.h"
-#include "capture/code-ranges.h"
+#include "capture/jit-code/code-pages.h"
+#include "capture/jit-code/code-ranges.h"
 #include "support/run-suite.h"
 
 enum { PAGE = 4096, AGAIN = CODE_PAGE_AGAIN_NS };

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/clock.h"
-#include "capture/generated-code.h"
-#include "capture/mapping-query.h"
+#include "capture/perf/clock.h"
+#include "capture/jit-code/jit-code.h"
+#include "capture/proc/proc-maps.h"
 #include "capture/recorder.h"
 #include "support/emulator.h"
 #include "support/run-suite.h"

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "support/run-suite.h"
-#include "trace/compress.h"
+#include "trace/write/compress.h"
 
 #define CONTENT_BYTES 1000
 

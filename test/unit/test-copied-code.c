@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Generated code that was replaced, as it was at the time of a sample. */
-#include "analysis/copied-code.h"
+#include "analysis/resolver/copied-code.h"
 
 #include <check.h>
 #include <elf.h>
 
-#include "analysis/code-view-state.h"
+#include "analysis/resolver/code-view-state.h"
 #include "support/run-suite.h"
 
 enum { PID = 42, START = 0x1000, ELSEWHERE = 0x2000, FIRST_NS = 100, SECOND_NS = 200 };

@@ -2,7 +2,7 @@
 /* CPUs that come online while recording. */
 #include <check.h>
 
-#include "capture/cpus.h"
+#include "capture/perf/cpu-hotplug.h"
 #include "support/run-suite.h"
 
 static struct cpu_watch watch;

@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 
 /* What is tested has no header that a test may include. */
-#include "../../cmd/cut-files.c"
-#include "../../cmd/message.c"
+#include "../../cmd/cli/report-files.c"
+#include "../../cmd/cli/message.c"
 #include "support/run-suite.h"
 
 static const struct command report = {.name = "report"};

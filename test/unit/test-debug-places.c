@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "code/debug-places.h"
+#include "code/dwarf/debug-files.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -9,10 +9,10 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/calls.h"
-#include "trace/decode-ahead.h"
-#include "trace/feed.h"
-#include "trace/metadata.h"
+#include "trace/format/syscalls.h"
+#include "trace/read/decode-ahead.h"
+#include "trace/read/readahead.h"
+#include "trace/read/metadata.h"
 
 #define CALLS 600
 #define DAMAGES 10 /* of each record */

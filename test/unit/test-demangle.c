@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/demangle.h"
+#include "code/dwarf/demangle.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/disassembly.h"
+#include "code/elf/disassembly.h"
 #include "support/run-suite.h"
 
 #include <check.h>

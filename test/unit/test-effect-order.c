@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/effect-order.h"
+#include "analysis/replay/effect-order.h"
 #include "support/run-suite.h"
 
 #define SPACE_A 0xffff888000001000ULL

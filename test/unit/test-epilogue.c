@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/epilogue.h"
-#include "code/extent.h"
+#include "code/unwind/instruction-analysis.h"
 #include "support/run-suite.h"
 
 #include <check.h>

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/events.h"
+#include "capture/perf/events.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/calls.h"
+#include "trace/format/syscalls.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
 static int tracefs = -1;

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "support/run-suite.h"
-#include "trace/compress.h"
-#include "trace/format.h"
-#include "trace/frames-ahead.h"
-#include "trace/records.h"
+#include "trace/write/compress.h"
+#include "trace/format/format.h"
+#include "trace/read/readahead.h"
+#include "trace/read/records.h"
 
 #define FRAMES 60
 #define IN_FRAME 500	   /* records */

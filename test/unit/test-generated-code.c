@@ -3,7 +3,7 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "capture/generated-code.h"
+#include "capture/jit-code/jit-code.h"
 #include "capture/recorder.h"
 #include "support/run-suite.h"
 

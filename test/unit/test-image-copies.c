@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "support/run-suite.h"
-#include "trace/compress.h"
-#include "trace/image-copies.h"
+#include "trace/write/compress.h"
+#include "trace/sections/module-copies.h"
 
 static const char content[] = "what the program file held, and some more of it";
 

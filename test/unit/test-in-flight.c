@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/in-flight.h"
+#include "capture/process/process-table.h"
 #include "support/run-suite.h"
 
 #define TRIES 30000 /* of a millisecond */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <check.h>
 
-#include "model/intervals.h"
+#include "model/space/intervals.h"
 #include "support/run-suite.h"
 
 static void insert(struct intervals *intervals, uint64_t start)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/jitdump.h"
+#include "code/jit/jitdump.h"
 
 #include <check.h>
 #include <stdlib.h>

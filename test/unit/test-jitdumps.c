@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture/clock.h"
-#include "capture/jitdumps.h"
+#include "capture/perf/clock.h"
+#include "capture/runtimes/jitdump-files.h"
 #include "capture/recorder.h"
 #include "support/run-suite.h"
-#include "trace/format.h"
+#include "trace/format/format.h"
 
 #define DUMP_BYTES 100
 

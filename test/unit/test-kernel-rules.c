@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "model/kernel-rules.h"
+#include "model/space/kernel-rules.h"
 #include "support/run-suite.h"
 #include "support/space-calls.h"
 

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/known-processes.h"
-#include "capture/proc.h"
+#include "capture/process/process-table.h"
+#include "capture/proc/proc.h"
 #include "support/run-suite.h"
 
 static struct known_processes processes;

@@ -2,7 +2,7 @@
 /* When large stack dumps are on, for series of calls over time. */
 #include <check.h>
 
-#include "capture/large-dumps.h"
+#include "capture/perf/large-dumps.h"
 #include "support/run-suite.h"
 
 #define SECOND_NS 1000000000ULL

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/format.h"
-#include "trace/layout.h"
+#include "trace/format/format.h"
+#include "trace/format/sample-layout.h"
 
 #define ATTRIBUTES 3
 #define IDS (2 * LAYOUTS_RECENT) /* of each attribute: some have the same place among the recent ones */

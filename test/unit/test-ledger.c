@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "analysis/ledger.h"
-#include "model/space.h"
+#include "analysis/replay/ledger.h"
+#include "model/space/space.h"
 #include "support/run-suite.h"
 
 static struct ledger ledger;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "code/debug-names.h"
+#include "code/dwarf/dwarf-names.h"
 #include "support/run-suite.h"
 
 #define UNITS 50

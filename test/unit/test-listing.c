@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/listing.h"
+#include "code/elf/disassembly.h"
 
 #include <check.h>
 #include <elf.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/name-pieces.h"
-#include "capture/perf-maps.h"
+#include "capture/session.h"
+#include "capture/runtimes/perf-map-files.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/mapped-programs.h"
+#include "analysis/resolver/mapped-modules.h"
 
 #include <check.h>
 #include <elf.h>
@@ -12,11 +12,11 @@
 
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "capture/build-id-notes.h"
+#include "capture/modules/build-id-notes.h"
 #include "support/host.h"
 #include "support/run-suite.h"
-#include "trace/architecture.h"
-#include "trace/compress.h"
+#include "trace/format/architecture.h"
+#include "trace/write/compress.h"
 
 #define IMAGES_MAX 4
 

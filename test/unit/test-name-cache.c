@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "code/known-names.h"
-#include "code/name-cache.h"
+#include "code/dwarf/known-names.h"
+#include "code/dwarf/name-cache.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

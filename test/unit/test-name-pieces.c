@@ -9,8 +9,8 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/format.h"
-#include "trace/reader.h"
+#include "trace/format/format.h"
+#include "trace/read/reader.h"
 
 static char path[TEMPORARY_PATH_SIZE];
 static struct recording_builder *builder;

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 /* The tool is no library: its parser is compiled in. */
-#include "../../cmd/message.c"
-#include "../../cmd/options-help.c"
-#include "../../cmd/options.c"
-#include "../../cmd/values.c"
+#include "../../cmd/cli/message.c"
+#include "../../cmd/cli/options.c"
+#include "../../cmd/cli/values.c"
 #include "support/no-completion.h"
 #include "support/run-suite.h"
 

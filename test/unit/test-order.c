@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "support/run-suite.h"
-#include "trace/order.h"
+#include "trace/read/reorder.h"
 
 #define RECORD_BYTES 64
 #define STREAMS 4

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/ordered-bits.h"
+#include "code/jit/code-timeline.h"
 #include "support/run-suite.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/output-file.h"
+#include "trace/write/output-file.h"
 
 #include <check.h>
 #include <dirent.h>

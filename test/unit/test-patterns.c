@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/origin.h"
-#include "analysis/patterns.h"
+#include "analysis/report/frame-names.h"
+#include "analysis/report/classes.h"
 #include "support/run-suite.h"
 
 #define FRAMES_MAX 8

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/perf-map.h"
+#include "code/jit/perf-map.h"
 #include "support/run-suite.h"
 
 #include <check.h>

@@ -11,8 +11,8 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/reader.h"
-#include "trace/recording-file.h"
+#include "trace/read/reader.h"
+#include "trace/read/recording-file.h"
 
 #define CALLS 300
 #define PIECE_BYTES 1000 /* so that sections have several */

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/clock.h"
-#include "capture/precedence.h"
+#include "capture/perf/clock.h"
+#include "capture/perf/scheduling-priority.h"
 #include "support/run-suite.h"
 
 static int own_nice(void)

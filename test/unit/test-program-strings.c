@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "capture/program-strings.h"
+#include "capture/proc/proc.h"
 #include "support/run-suite.h"
 
 #define ADDRESS 0x7ffc00001000ULL

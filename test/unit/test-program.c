@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/program.h"
+#include "code/elf/module.h"
 
 #include <check.h>
 #include <dlfcn.h>

@@ -15,9 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/proc.h"
-#include "capture/question.h"
-#include "capture/target-socket.h"
+#include "capture/proc/proc.h"
+#include "capture/runtimes/runtime-helper.h"
 #include "support/run-suite.h"
 
 static struct question question;

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "support/run-suite.h"
-#include "trace/record-blocks.h"
+#include "trace/read/recording-file.h"
 
 #define MAXIMUM (8u << 20)
 

@@ -15,9 +15,9 @@
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/order.h"
-#include "trace/reader.h"
-#include "trace/writer.h"
+#include "trace/read/reorder.h"
+#include "trace/read/reader.h"
+#include "trace/write/writer.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
 static char path[TEMPORARY_PATH_SIZE + 32], old_path[TEMPORARY_PATH_SIZE + 64], link_path[TEMPORARY_PATH_SIZE + 32];

@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/replay.h"
-#include "analysis/thread-state.h"
+#include "analysis/replay/replay.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

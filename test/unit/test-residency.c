@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/residency.h"
+#include "capture/proc/residency.h"
 #include "support/run-suite.h"
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)

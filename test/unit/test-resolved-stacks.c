@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/resolved-stacks.h"
-#include "trace/format.h"
-#include "trace/sections.h"
+#include "trace/sections/packed-stacks.h"
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
 
 /* Two frames, the first with an inlined function, the second with code; a stack of both, and one that stands for lost
  * calls. */

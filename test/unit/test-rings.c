@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "capture/drain.h"
-#include "capture/rings.h"
+#include "capture/ring-reader.h"
+#include "capture/perf/rings.h"
 #include "support/run-suite.h"
 
 #define PAGE 4096

@@ -2,12 +2,12 @@
 /* What the recorder says about the order of its records, as the reader understands it. */
 #include <check.h>
 
-#include "capture/drain.h"
-#include "capture/own-record.h"
+#include "capture/ring-reader.h"
+#include "capture/session.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
-#include "trace/order.h"
-#include "trace/reader.h"
+#include "trace/read/reorder.h"
+#include "trace/read/reader.h"
 
 enum { PID = 100 };
 

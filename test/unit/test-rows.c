@@ -4,9 +4,8 @@
 #include <check.h>
 #include <sys/mman.h>
 
-#include "analysis/code-view.h"
-#include "analysis/names.h"
-#include "analysis/origin.h"
+#include "analysis/resolver/code-view.h"
+#include "analysis/report/frame-names.h"
 #include "support/report-file.h"
 #include "support/run-suite.h"
 

@@ -2,7 +2,7 @@
 /* Whose records are taken, while processes are born in any order of the rings and numbers are given out again. */
 #include <check.h>
 
-#include "capture/scope.h"
+#include "capture/perf/scope.h"
 #include "support/run-suite.h"
 
 static struct scope scope;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/format.h"
-#include "trace/sections.h"
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
 
 static struct buffer buffer;
 

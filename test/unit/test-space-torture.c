@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "model/space.h"
+#include "model/space/space.h"
 #include "support/run-suite.h"
 
 #define PAGE 4096ULL

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 
 #include "support/report-file.h"
-#include "model/space.h"
+#include "model/space/space.h"
 #include "support/run-suite.h"
-#include "trace/order.h"
-#include "trace/records.h"
+#include "trace/read/reorder.h"
+#include "trace/read/records.h"
 
 enum { FIRST = 100, SECOND = 200 };
 

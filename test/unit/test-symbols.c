@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "code/program.h"
+#include "code/elf/module.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -2,7 +2,7 @@
 /* Which threads have the event set, while their numbers are given out again. */
 #include <check.h>
 
-#include "capture/thread-coverage.h"
+#include "capture/perf/attach.h"
 #include "support/run-suite.h"
 
 static struct thread_coverage coverage;

@@ -7,17 +7,14 @@
 #include "support/sample-report.h"
 
 /* The tool is no library: what decides its exit status is compiled in. */
-#include "../../cmd/cache-directory.c"
-#include "../../cmd/cut-files.c"
+#include "../../cmd/cli/report-files.c"
 #include "../../cmd/diff.c"
-#include "../../cmd/display.c"
-#include "../../cmd/message.c"
-#include "../../cmd/options-help.c"
-#include "../../cmd/options.c"
-#include "../../cmd/pager.c"
-#include "../../cmd/progress.c"
-#include "../../cmd/terminal.c"
-#include "../../cmd/values.c"
+#include "../../cmd/cli/message.c"
+#include "../../cmd/cli/options.c"
+#include "../../cmd/cli/pager.c"
+#include "../../cmd/cli/progress-line.c"
+#include "../../cmd/cli/terminal.c"
+#include "../../cmd/cli/values.c"
 
 static const struct command command = {.name = "diff"};
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "capture/time-budget.h"
+#include "capture/perf/clock.h"
 #include "support/run-suite.h"
 
 #define SECOND_NS 1000000000ULL

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/calls.h"
-#include "trace/format.h"
-#include "trace/tracepoint.h"
+#include "trace/format/syscalls.h"
+#include "trace/format/format.h"
+#include "trace/format/tracepoint.h"
 
 #define COMMON                                                                                                         \
 	"format:\n"                                                                                                    \

@@ -4,8 +4,8 @@
 #include <elf.h>
 #include <string.h>
 
-#include "code/stubs.h"
-#include "code/unwind.h"
+#include "code/unwind/special-functions.h"
+#include "code/unwind/unwind.h"
 #include "support/run-suite.h"
 
 enum { X19 = 19, FP = 29, LR = 30, SP = 31, PC = 32 };

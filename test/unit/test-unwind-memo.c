@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/unwind.h"
+#include "code/unwind/unwind.h"
 #include "support/run-suite.h"
 
 /* Code of the imaginary process: generated code with frame pointers, called by an entry; a leaf with CFI. */

@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "code/unwind.h"
+#include "code/unwind/unwind.h"
 #include "support/run-suite.h"
 
 #define CODE 0x10000

@@ -13,8 +13,8 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-#include "code/program.h"
-#include "code/unwind.h"
+#include "code/elf/module.h"
+#include "code/unwind/unwind.h"
 #include "support/frameless.h"
 #include "support/host.h"
 #include "support/run-suite.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/window.h"
+#include "analysis/replay/window.h"
 #include "support/run-suite.h"
 
 #define SECOND 1000000000ull

@@ -9,8 +9,8 @@
 
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/compress.h"
-#include "trace/writer-state.h"
+#include "trace/write/compress.h"
+#include "trace/write/writer-state.h"
 
 #define BYTES (24u << 20)
 #define REPEATED_BYTES (80u << 20) /* frames grow on the way */

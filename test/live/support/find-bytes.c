@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/compress.h"
-#include "trace/records.h"
+#include "trace/write/compress.h"
+#include "trace/read/records.h"
 
 static unsigned long count_in(const void *data, size_t size, const char *text)
 {

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/replay.h"
+#include "analysis/replay/replay.h"
 #include "base/cleanup.h"
-#include "trace/calls.h"
+#include "trace/format/syscalls.h"
 
 #define MARKER_ADDRESS 1
 #define SHOWN_MAXIMUM 10

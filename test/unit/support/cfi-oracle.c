@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "code/cfi.h"
+#include "code/unwind/cfi.h"
 
 #define REGISTERS 17
 #define STACK_POINTER 7

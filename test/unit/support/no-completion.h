@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "../../../cmd/completion.h"
+#include "../../../cmd/cli/completion.h"
 
 int completion_print_command(const struct command *command, const struct option_entry *table, const char *shell)
 {

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 
 #include "base/buffer.h"
-#include "trace/architecture.h"
-#include "trace/calls.h"
-#include "trace/tracepoint.h"
-#include "trace/writer.h"
+#include "trace/format/architecture.h"
+#include "trace/format/syscalls.h"
+#include "trace/format/tracepoint.h"
+#include "trace/write/writer.h"
 
 #define PAGE_BYTES 4096
 #define CALLCHAIN_LIMIT 127

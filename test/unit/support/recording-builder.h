@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/event.h"
-#include "trace/format.h"
-#include "trace/sections.h"
+#include "trace/format/event.h"
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
 
 struct recording_builder;
 struct writer;

@@ -3,7 +3,7 @@
 #ifndef SUPPORT_SPACE_CALLS_H
 #define SUPPORT_SPACE_CALLS_H
 
-#include "model/space.h"
+#include "model/space/space.h"
 
 #define PAGE 4096ULL
 

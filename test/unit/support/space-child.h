@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "model/space.h"
+#include "model/space/space.h"
 
 #define PAGE 4096ULL
 #define CHILD_FILES 4 /* a file, a read-only one, a memfd, one whose driver refuses to be mapped (or -1) */

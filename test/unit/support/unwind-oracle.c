@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/vector.h"
-#include "code/program.h"
-#include "trace/reader.h"
+#include "code/elf/module.h"
+#include "trace/read/reader.h"
 
 /* DWARF's number, which is libunwind's too. */
 #if defined(__aarch64__)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "code/unwind.h"
+#include "code/unwind/unwind.h"
 #include "support/host.h"
 
 void unwind_oracle_read(const char *path);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cli/out-of-memory.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "cli/pager.h"
+#include "cli/progress-line.h"
+
+/* A larger request may come from a damaged file: it fails without ending the tool. */
+#define PLAUSIBLE_BYTES ((size_t)256 << 20)
+
+static _Atomic(const char *) last_words; /* NULL: callers get NULL */
+
+void out_of_memory_ends(const char *text)
+{
+	atomic_store(&last_words, text);
+}
+
+void out_of_memory_returns(void)
+{
+	atomic_store(&last_words, NULL);
+}
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
+#ifndef __SANITIZE_ADDRESS__
+
+/* Shared libraries call these too, because the dynamic linker searches the executable first. */
+#define REPLACEMENT __attribute__((visibility("default"), used))
+
+REPLACEMENT void *malloc(size_t size);
+REPLACEMENT void *calloc(size_t count, size_t size);
+REPLACEMENT void *realloc(void *block, size_t size);
+REPLACEMENT int posix_memalign(void **block_ret, size_t alignment, size_t size);
+
+/* glibc's own functions, for allocations by the dynamic linker while it looks up the next ones. */
+void *__libc_malloc(size_t size) __attribute__((weak));
+void *__libc_calloc(size_t count, size_t size) __attribute__((weak));
+void *__libc_realloc(void *block, size_t size) __attribute__((weak));
+
+/* The functions that the ones here replace; NULL until they have been looked up. */
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t count, size_t size);
+	void *(*realloc)(void *block, size_t size);
+	int (*posix_memalign)(void **block_ret, size_t alignment, size_t size);
+} next;
+
+/* Needs no lock: the first allocation precedes the first thread. */
+static bool find_next(void)
+{
+	static bool begun;
+
+	if (begun)
+		return next.posix_memalign;
+	begun = true;
+	*(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
+	*(void **)&next.calloc = dlsym(RTLD_NEXT, "calloc");
+	*(void **)&next.realloc = dlsym(RTLD_NEXT, "realloc");
+	*(void **)&next.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	return next.posix_memalign;
+}
+
+/* Must not allocate. If several threads come here, one writes and the others wait for the exit. */
+static _Noreturn void end(const char *text)
+{
+	static atomic_flag ending = ATOMIC_FLAG_INIT;
+	ssize_t written;
+
+	while (atomic_flag_test_and_set(&ending))
+		pause();
+	pager_end();
+	progress_wipe();
+	written = write(STDERR_FILENO, text, strlen(text));
+	(void)written;
+	_exit(EXIT_UNUSABLE);
+}
+
+static void check(const void *block, size_t size)
+{
+	const char *text;
+
+	if (block || !size || size > PLAUSIBLE_BYTES)
+		return;
+	text = atomic_load(&last_words);
+	if (text)
+		end(text);
+}
+
+void *malloc(size_t size)
+{
+	void *block;
+
+	if (!next.malloc && !find_next())
+		return __libc_malloc ? __libc_malloc(size) : NULL;
+	block = next.malloc(size);
+	check(block, size);
+	return block;
+}
+
+void *calloc(size_t count, size_t size)
+{
+	size_t bytes;
+	void *block;
+
+	if (!next.calloc && !find_next())
+		return __libc_calloc ? __libc_calloc(count, size) : NULL;
+	block = next.calloc(count, size);
+	check(block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	return block;
+}
+
+void *realloc(void *block, size_t size)
+{
+	void *larger;
+
+	if (!next.realloc && !find_next())
+		return __libc_realloc ? __libc_realloc(block, size) : NULL;
+	larger = next.realloc(block, size);
+	check(larger, size);
+	return larger;
+}
+
+int posix_memalign(void **block_ret, size_t alignment, size_t size)
+{
+	int error;
+
+	if (!next.posix_memalign && !find_next())
+		return ENOMEM;
+	error = next.posix_memalign(block_ret, alignment, size);
+	check(error == ENOMEM ? NULL : block_ret, size);
+	return error;
+}
+
+#endif

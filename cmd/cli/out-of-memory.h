@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the tool does when memory cannot be allocated. libmmtrace returns an error, but the libraries that it uses may
+ * crash, exit with another status, or silently drop data. So that a report does none of these, the first failing allocation
+ * anywhere ends the tool with a message and EXIT_UNUSABLE.
+ */
+#ifndef CLI_OUT_OF_MEMORY_H
+#define CLI_OUT_OF_MEMORY_H
+
+/* From now on a failing allocation prints `text`, which must stay valid, and ends the tool. Does nothing in a build with
+ * AddressSanitizer, which replaces the allocation functions itself. */
+void out_of_memory_ends(const char *text);
+
+/* From now on a failing allocation returns NULL as usual: a recording must be finished in any case. */
+void out_of_memory_returns(void);
+
+#endif

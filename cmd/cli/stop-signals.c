@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cli/stop-signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+static int write_end = -1, mark_end = -1;
+static int ignored[NSIG], blocked[NSIG];
+
+void stop_signals_note_inherited(void)
+{
+	size_t ignored_count = 0, blocked_count = 0;
+	struct sigaction action;
+	sigset_t mask;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	for (int number = 1; number < NSIG; number++) {
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			ignored[ignored_count++] = number;
+		if (sigismember(&mask, number) == 1)
+			blocked[blocked_count++] = number;
+	}
+	/* Who ignores this is not told how a child has ended. */
+	signal(SIGCHLD, SIG_DFL);
+}
+
+const int *stop_signals_ignored(void)
+{
+	return ignored;
+}
+
+const int *stop_signals_blocked(void)
+{
+	return blocked;
+}
+
+static void handle_signal(int number)
+{
+	int saved = errno;
+	ssize_t written = write(write_end, &(char){(char)number}, 1);
+
+	(void)written; /* a full pipe is readable already */
+	errno = saved;
+}
+
+/* The recorder may have other work just now: the time is that of the signal. */
+static void handle_mark(int number)
+{
+	int saved = errno;
+	struct timespec now;
+	uint64_t time_ns;
+	ssize_t written;
+
+	(void)number;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	written = write(mark_end, &time_ns, sizeof(time_ns));
+	(void)written; /* a full pipe holds 8192 marks */
+	errno = saved;
+}
+
+static const int stop_numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* A pipe and handlers rather than a signalfd: its signals are blocked, which whatever is executed would inherit. */
+int stop_signals_catch(void)
+{
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, before;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	write_end = ends[1];
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
+		if (sigaction(stop_numbers[i], NULL, &before) != 0)
+			return -1;
+		if (before.sa_handler != SIG_IGN && sigaction(stop_numbers[i], &action, NULL) != 0)
+			return -1;
+	}
+	return ends[0];
+}
+
+void stop_signals_release(void)
+{
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
+		if (sigaction(stop_numbers[i], NULL, &before) == 0 && before.sa_handler == handle_signal)
+			signal(stop_numbers[i], SIG_DFL);
+	}
+}
+
+int stop_signals_marks(void)
+{
+	struct sigaction action = {.sa_handler = handle_mark, .sa_flags = SA_RESTART};
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	mark_end = ends[1];
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGUSR1, &action, NULL) == 0 ? ends[0] : -1;
+}
+
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+/* No SIG_IGN, which other programs would inherit. */
+void stop_signals_survive(int number)
+{
+	struct sigaction action = {.sa_handler = pass_over, .sa_flags = SA_RESTART}, before;
+
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		(void)sigaction(number, &action, NULL);
+}
+
+int stop_signals_number(int stop_fd)
+{
+	char number = 0;
+
+	return read(stop_fd, &number, 1) == 1 ? number : 0;
+}

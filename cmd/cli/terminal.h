@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What standard output can show. */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include <stdbool.h>
+
+#include <mmtrace/output.h>
+
+#include "cli/options.h"
+
+enum colour_choice { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+extern const char *const colour_choices[]; /* in that order */
+
+#define COLOUR_ARGUMENT "auto|always|never"
+
+/* Columns; 0 when it is no terminal. */
+unsigned terminal_width(void);
+
+bool terminal_colour(enum colour_choice choice);
+
+/* The locale's characters are UTF-8; after setlocale(). */
+bool terminal_utf8(void);
+
+/* Options that report and diff share, and how their result reaches standard output. */
+
+struct display {
+	bool json, no_pager, no_cache, limit_given;
+	int colour; /* enum colour_choice */
+	struct mmt_text_options text;
+};
+
+/* The entries of an option table; more may stand before and after. */
+#define DISPLAY_OPTIONS(display)                                                                                       \
+	OPTION(0, "json", FLAG, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),            \
+	    OPTION('n', "limit", COUNT, &(display)->text.limit, "N", "show the first N stacks (default 10; 0: all)",   \
+		   .given = &(display)->limit_given),                                                                  \
+	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "leave out stacks with less than SIZE"),  \
+	    OPTION(0, "stacks", OTHER, &(display)->text.stack_frames, "N|all",                                         \
+		   "show at most N frames of a stack (default 32); all or 0: every frame, runtime frames too",         \
+		   .parse = display_parse_stacks),                                                                     \
+	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
+	    OPTION(0, "no-cache", FLAG, &(display)->no_cache, NULL, "do not use the name cache (~/.cache/mmtrace)"),   \
+	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
+		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
+		   .choices = colour_choices)
+
+void display_init(struct display *display);
+
+const char *display_parse_stacks(const char *text, void *value);
+
+/* After parsing: fill in what depends on the terminal, start the pager. */
+void display_start(const struct command *command, struct display *display);
+
+#endif

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mmtrace/pack.h>
+#include <mmtrace/report.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/resolver/code-view.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "code/elf/disassembly.h"
+#include "trace/format/format.h"
+#include "trace/format/strip-sample.h"
+#include "trace/read/recording-file.h"
+#include "trace/sections/packed-stacks.h"
+#include "trace/write/writer.h"
+
+/* The first pass of packing: which stack each call has, and what all stacks are called. */
+
+/*
+ * By event. What a call's stack is becomes known later than the call, so it cannot be written in order: the numbers lie
+ * in a temporary file, and memory depends on the different stacks alone.
+ */
+struct pack_stacks {
+	FILE *numbers;
+	struct intern callchains;	 /* without what is no address of code */
+	struct resolved_stacks resolved; /* no code is found for it when it has `code_left_out` */
+	struct arena arena;
+};
+
+static void pack_stacks_deinit(struct pack_stacks *stacks);
+
+/* The pass; then the same recording from its start, whatever has its name by now. */
+static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
+					  const struct mmt_progress *progress, struct reader **reader_ret);
+
+/* Of an event by its sequence: number of its stack plus 1, 0: none. The callchain is valid as long as the value. */
+static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
+					 const uint64_t **callchain_ret, size_t *callchain_count_ret);
+
+/* The second pass of packing: the recording once more, its calls with the numbers of their stacks. */
+
+#define ROUND_BYTES (1u << 20)
+
+struct pack {
+	struct pack_stacks stacks;
+	struct reader *reader;
+	const struct reader_metadata *metadata;
+	struct recording_file *file;
+	struct writer *writer;
+	struct buffer sample;
+	size_t round_bytes;
+	const struct mmt_progress *progress; /* NULL: nobody waits */
+};
+
+/* Calls that may have a stack. */
+static bool is_numbered(const struct reader_attribute *attribute)
+{
+	return attribute->role == ROLE_TRUTH && attribute->is_call && !attribute->is_enter;
+}
+
+static struct mmt_error *add_attributes(struct pack *pack)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < pack->file->attributes.count; i++) {
+		const struct file_attribute *attribute = &pack->file->attributes.items[i];
+		const struct reader_attribute *described = &pack->metadata->attributes[i];
+		struct perf_event_attr stripped =
+		    strip_attribute(&attribute->attr, pack->metadata->architecture, is_numbered(described));
+
+		error = writer_add_attribute(pack->writer, &stripped, described->name, attribute->ids.items,
+					     attribute->ids.count);
+	}
+	return error;
+}
+
+/* As they are in the file. */
+static struct mmt_error *copy_sections(struct pack *pack, const enum format_feature *features, size_t count)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		CLEANUP(free) uint8_t *data = NULL;
+		size_t size;
+
+		error = recording_file_load(pack->file, features[i], &data, &size);
+		if (!error && data)
+			error = writer_add_section(pack->writer, features[i], data, size);
+	}
+	return error;
+}
+
+static struct mmt_error *add_head(struct pack *pack)
+{
+	static const enum format_feature early[] = {
+	    FEATURE_MMTRACE_INFO, FEATURE_TRACING_DATA, FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION,
+	    FEATURE_ARCH,	  FEATURE_NRCPUS,	FEATURE_CMDLINE,  FEATURE_CLOCKID,   FEATURE_CLOCK_DATA};
+	struct mmt_error *error = add_attributes(pack);
+	struct buffer buffer;
+
+	if (!error)
+		error = copy_sections(pack, early, sizeof(early) / sizeof(*early));
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	if (!error)
+		error = resolved_stacks_encode(&pack->stacks.resolved, &buffer);
+	if (!error)
+		error = writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
+	buffer_deinit(&buffer);
+	return error;
+}
+
+static struct mmt_error *append(struct pack *pack, const void *record, size_t size)
+{
+	struct mmt_error *error = writer_append(pack->writer, LANE_OTHERS, record, size);
+
+	pack->round_bytes += size;
+	if (error || pack->round_bytes < ROUND_BYTES)
+		return error;
+	pack->round_bytes = 0;
+	return writer_end_round(pack->writer);
+}
+
+static struct mmt_error *write_sample(struct pack *pack, const struct event *event)
+{
+	const struct perf_event_attr *attr = &pack->file->attributes.items[event->attribute].attr;
+	struct stripped_stack stack = {0};
+	bool numbered = is_numbered(&pack->metadata->attributes[event->attribute]);
+	struct mmt_error *error = NULL;
+
+	if (numbered)
+		error = pack_stacks_get(&pack->stacks, event->sequence, &stack.number, &stack.callchain,
+					&stack.callchain_count);
+	buffer_clear(&pack->sample);
+	if (!error)
+		error = strip_sample(attr, pack->metadata->architecture, event->record,
+				     numbered ? pack->metadata->attributes[event->attribute].call : CALL_MMAP,
+				     numbered ? &stack : NULL, &pack->sample);
+	if (!error)
+		error = buffer_finish(&pack->sample);
+	return error ? error : append(pack, pack->sample.data, pack->sample.size);
+}
+
+/*
+ * Records that tell of mappings, tasks and losses are kept as they are, and nothing else: other ones, now or of a later
+ * recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time and the
+ * result of the call are left: a call counts from when its stack is told, and peaks shall be the same to the byte.
+ */
+static struct mmt_error *write_event(struct pack *pack, const struct event *event)
+{
+	switch (event->record_type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		return append(pack, event->record, event->record_size);
+	case PERF_RECORD_SAMPLE:
+		return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
+	default:
+		/* Which dumps a call waits for. */
+		return event->kind == EVENT_LARGE_DUMPS ? append(pack, event->record, event->record_size) : NULL;
+	}
+}
+
+/* A recording without an end has them among its records. */
+static struct mmt_error *add_build_ids(struct pack *pack)
+{
+	struct buffer buffer;
+
+	if (!pack->metadata->build_ids.entries.count)
+		return NULL;
+	buffer_init(&buffer, LIMIT_SECTION_BYTES);
+	build_ids_encode(&pack->metadata->build_ids, &buffer);
+	return writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
+}
+
+/* Of two passes the first. */
+static void tell_first(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+	const struct mmt_progress *progress = ((const struct pack *)context)->progress;
+
+	progress->tell(progress->context, done_bytes, 2 * total_bytes);
+}
+
+static void tell_second(const struct pack *pack, const struct event *event)
+{
+	uint64_t total_bytes = reader_data_end(pack->reader);
+
+	if (pack->progress)
+		pack->progress->tell(pack->progress->context, total_bytes + event->file_offset, 2 * total_bytes);
+}
+
+static struct mmt_error *write_all(struct pack *pack)
+{
+	static const enum format_feature late[] = {FEATURE_SAMPLE_TIME, FEATURE_MMTRACE_LOSS,
+						   FEATURE_MMTRACE_RESIDENCY};
+	struct mmt_error *error = add_head(pack);
+	bool end = false;
+
+	if (!error)
+		error = writer_write_head(pack->writer);
+	for (uint32_t count = 1; !error && !end; count++) {
+		struct event event;
+
+		error = reader_next(pack->reader, &event, &end);
+		if (!error && !end)
+			error = write_event(pack, &event);
+		if (!error && !end && count % PROGRESS_EVENTS == 0)
+			tell_second(pack, &event);
+	}
+	if (!error)
+		error = writer_end_round(pack->writer);
+	if (!error)
+		error = add_build_ids(pack);
+	if (!error)
+		error = copy_sections(pack, late, sizeof(late) / sizeof(*late));
+	return error ? error : writer_finish(pack->writer);
+}
+
+/* Nobody has written to it since it was opened; where its place is taken, it still has its name. */
+static struct mmt_error *check_input(const struct pack *pack, const struct mmt_pack_options *options)
+{
+	struct stat status, named;
+
+	if (fstat(pack->file->fd, &status) < 0)
+		return error_system(errno, "cannot look at it");
+	if ((uint64_t)status.st_size != pack->file->size)
+		return error_create(MMT_ERROR_INVALID, "it was written to meanwhile: pack it when recording has ended");
+	if (options->output)
+		return NULL;
+	if (stat(options->input, &named) < 0)
+		return error_system(errno, "cannot look at it");
+	if (named.st_dev != status.st_dev || named.st_ino != status.st_ino)
+		return error_create(MMT_ERROR_INVALID, "another file has its name now, which is left alone");
+	return NULL;
+}
+
+/* Whole, and on the disk, it takes its name. */
+static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_options *options)
+{
+	struct mmt_error *error = writer_sync(pack->writer);
+
+	if (!error)
+		error = check_input(pack, options);
+	return error ? error : writer_start(pack->writer);
+}
+
+static void count_names(const struct resolved_stacks *resolved, struct mmt_pack_summary *summary)
+{
+	summary->stacks = resolved->stacks.count;
+	summary->frames = resolved->frames.count;
+	for (size_t i = 0; i < resolved->frames.count; i++) {
+		if (resolved->names.items[resolved->frames.items[i].first_name].function == RESOLVED_NO_TEXT)
+			summary->frames_without_name++;
+	}
+}
+
+/* What cannot be written is told before the work; of a recording that is not there, or no file, that is told. */
+static bool is_worth_a_file(const struct mmt_pack_options *options)
+{
+	struct stat status;
+
+	return options->output || (stat(options->input, &status) == 0 && S_ISREG(status.st_mode));
+}
+
+static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_options *options)
+{
+	return pack->writer ? NULL : writer_create(options->output ? options->output : options->input, &pack->writer);
+}
+
+static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
+{
+	const struct mmt_progress first = {.tell = tell_first, .context = pack};
+	struct mmt_error *error = is_worth_a_file(options) ? create_output(pack, options) : NULL;
+
+	if (!error)
+		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
+	if (!error)
+		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
+	if (!error)
+		error = create_output(pack, options);
+	if (error)
+		return error;
+	pack->metadata = reader_metadata(pack->reader);
+	if (!options->output)
+		writer_replace(pack->writer);
+	error = write_all(pack);
+	if (!error)
+		error = take_name(pack, options);
+	return error_context(error, "%s", options->input);
+}
+
+struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pack_summary *summary_ret)
+{
+	struct pack pack = {.progress = options->progress, .stacks.resolved.code_left_out = options->no_code};
+	struct mmt_error *error;
+
+	*summary_ret = (struct mmt_pack_summary){0};
+	buffer_init(&pack.sample, 2 * UINT16_MAX);
+	error = pack_into(&pack, options);
+	if (!error) {
+		summary_ret->input_bytes = pack.file->size;
+		summary_ret->output_bytes = writer_bytes(pack.writer);
+		count_names(&pack.stacks.resolved, summary_ret);
+	}
+	writer_destroy(pack.writer);
+	recording_file_close(pack.file);
+	reader_close(pack.reader);
+	pack_stacks_deinit(&pack.stacks);
+	buffer_deinit(&pack.sample);
+	return error;
+}
+
+#define INSTRUCTIONS_MAX (2 * MMT_ANNOTATION_AROUND + 1)
+
+/* Lines where they change. */
+static struct mmt_error *find_lines(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				    const struct listing *listing, struct resolved_line lines[INSTRUCTIONS_MAX],
+				    uint32_t *count_ret)
+{
+	struct resolved_line last = {.source_file = RESOLVED_NO_TEXT};
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < listing->items.count && i < INSTRUCTIONS_MAX; i++) {
+		uint64_t address = listing->items.items[i].address;
+		struct resolved_line line = {.offset = (uint32_t)(address - listing->items.items[0].address)};
+		const char *file = code_view_line(code, frame, address, &line.source_line);
+
+		if (!resolved_stacks_put_text(resolved, file, &line.source_file))
+			return &error_no_memory;
+		if (line.source_file != last.source_file || line.source_line != last.source_line)
+			lines[count++] = line;
+		last = line;
+	}
+	*count_ret = count;
+	return NULL;
+}
+
+static struct mmt_error *put_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				  const struct viewed_code *viewed, const struct listing *listing, uint32_t *number_ret)
+{
+	const struct listed_code *listed = &viewed->code;
+	const struct listed_instruction *first = listing->items.items;
+	const struct listed_instruction *last = first + listing->items.count - 1;
+	struct resolved_line lines[INSTRUCTIONS_MAX];
+	struct resolved_code kept = {.address = first->address,
+				     .site = listed->site,
+				     .is_return_address = listed->is_return_address,
+				     .is_copy = viewed->is_copy,
+				     .bytes = listed->bytes + (first->address - listed->address),
+				     .size = (uint32_t)(last->address + last->size - first->address)};
+	struct mmt_error *error = find_lines(resolved, code, frame, listing, lines, &kept.line_count);
+
+	return error ? error : resolved_code_put(&resolved->codes, &kept, lines, number_ret);
+}
+
+/* What an annotation of a frame shows, the lines of the source included: its number plus 1, 0: it shows nothing. */
+static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code_view *code, uint32_t frame,
+				   uint32_t *code_ret)
+{
+	struct listing listing = {0};
+	struct viewed_code viewed;
+	struct mmt_error *error;
+	uint32_t number = 0;
+
+	*code_ret = 0;
+	if (!code_view_code(code, frame, &viewed))
+		return NULL;
+	error = listing_create(viewed.disassembly, &viewed.code, MMT_ANNOTATION_AROUND, &listing);
+	if (!error && listing.items.count) {
+		error = put_code(resolved, code, frame, &viewed, &listing, &number);
+		*code_ret = number + 1;
+	}
+	listing_deinit(&listing);
+	return error;
+}
+
+/* In the temporary file; 0: none. */
+struct numbers {
+	uint32_t stack, callchain; /* plus 1 */
+};
+
+static void pack_stacks_deinit(struct pack_stacks *stacks)
+{
+	if (stacks->numbers)
+		fclose(stacks->numbers);
+	intern_deinit(&stacks->callchains);
+	resolved_stacks_deinit(&stacks->resolved);
+	arena_deinit(&stacks->arena);
+	*stacks = (struct pack_stacks){0};
+}
+
+static struct mmt_error *put_number(struct pack_stacks *stacks, uint64_t sequence, size_t place, uint32_t number)
+{
+	off_t offset = (off_t)(sequence * sizeof(struct numbers) + place);
+
+	if (pwrite(fileno(stacks->numbers), &number, sizeof(number), offset) == sizeof(number))
+		return NULL;
+	return error_system(errno ? errno : ENOSPC, "cannot write a temporary file");
+}
+
+static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
+{
+	return put_number(context, sequence, offsetof(struct numbers, stack), stack + 1);
+}
+
+/* A walk along frame pointers that are none reads any words: what is not in code now is not told. */
+static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
+		const struct space_interval *interval = space_find(space, stack->callchain[i]);
+
+		if (interval && interval->attributes.protection & PROT_EXEC)
+			kept[count++] = stack->callchain[i];
+	}
+	return count;
+}
+
+static struct mmt_error *note_callchain(struct pack_stacks *stacks, const struct process *process,
+					const struct event *event)
+{
+	uint64_t *kept = malloc(LIMIT_CALLCHAIN * sizeof(*kept));
+	uint32_t number = INTERN_NONE;
+	size_t count;
+
+	if (!kept)
+		return &error_no_memory;
+	count = event->call.stack.callchain ? keep_code(process->space, &event->call.stack, kept) : 0;
+	if (count)
+		number = intern_put(&stacks->callchains, kept, count * sizeof(*kept));
+	free(kept);
+	if (!count)
+		return NULL;
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	return put_number(stacks, event->sequence, offsetof(struct numbers, callchain), number + 1);
+}
+
+static void note_call(void *context, struct replay *replay, struct process *process, const struct event *event)
+{
+	struct mmt_error *error = note_callchain(context, process, event);
+
+	if (replay->observer_error)
+		mmt_error_destroy(error);
+	else
+		replay->observer_error = error;
+}
+
+static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_frame *frame)
+{
+	struct resolved_name name = {.address = frame->address,
+				     .module_offset = frame->module_offset,
+				     .source_line = frame->source_line,
+				     .kind = (uint8_t)frame->kind,
+				     .inlined = frame->inlined,
+				     .doubtful = frame->doubtful};
+
+	return resolved_stacks_put_text(resolved, frame->function, &name.function) &&
+	       resolved_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
+	       resolved_stacks_put_text(resolved, frame->module, &name.module) &&
+	       resolved_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
+	       resolved_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
+	       vector_push(&resolved->names, name);
+}
+
+/* All frames up to this one: numbers are given out in the order of stacks. */
+static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_view *code, uint32_t last)
+{
+	while (stacks->resolved.frames.count <= last) {
+		uint32_t number = (uint32_t)stacks->resolved.frames.count;
+		struct resolved_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
+					       .process = code_view_frame_process(code, number)};
+		const struct mmt_frame *names;
+		size_t count;
+		struct mmt_error *error = code_view_names(code, number, &stacks->arena, NULL, &names, &count);
+
+		if (error)
+			return error;
+		if (!stacks->resolved.code_left_out)
+			error = pack_code(&stacks->resolved, code, number, &frame.code);
+		if (error)
+			return error;
+		frame.name_count = (uint32_t)count;
+		for (size_t i = 0; i < count; i++) {
+			if (!resolve_name(&stacks->resolved, &names[i]))
+				return &error_no_memory;
+		}
+		if (!vector_push(&stacks->resolved.frames, frame))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct replay *replay, uint32_t number)
+{
+	enum mmt_stack_end end;
+	size_t count;
+	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
+	struct resolved_stack stack = {.end = number == replay->lost_stack ? RESOLVED_END_LOST : end,
+				       .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
+				       .frame_count = (uint32_t)count};
+
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = resolve_frames(stacks, replay->code, frames[i]);
+
+		if (error)
+			return error;
+		if (!vector_push(&stacks->resolved.stack_frames, frames[i]))
+			return &error_no_memory;
+	}
+	return vector_push(&stacks->resolved.stacks, stack) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const struct replay *replay)
+{
+	struct order_unfinished unfinished = reader_unfinished(replay->reader);
+	const char *damage = reader_damage(replay->reader), *path;
+	enum program_state state;
+	size_t position = 0;
+	char *missing;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
+		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
+						   .has_jitdump = code.names.has_jitdump,
+						   .other_clock = code.names.other_clock,
+						   .unchecked_frames = code.unchecked_frames,
+						   .stacks_end_there = code.stacks_end_there,
+						   .changed_too_often = code.changed_too_often,
+						   .dropped_lines = code.names.dropped_lines,
+						   .lost_records = code.names.lost_records,
+						   .unread_bytes = code.names.unread_bytes};
+
+		if (!resolved_stacks_put_text(resolved, code.runtime ? code.runtime->name : NULL, &process.runtime) ||
+		    !resolved_stacks_put_text(resolved, code.names.jitdump_failure, &process.jitdump_failure) ||
+		    !vector_push(&resolved->processes, process))
+			return &error_no_memory;
+	}
+	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
+		CLEANUP(free) char *part = missing;
+		struct resolved_program program = {.state = state};
+
+		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
+		    !resolved_stacks_put_text(resolved, part, &program.missing) ||
+		    !vector_push(&resolved->programs, program))
+			return &error_no_memory;
+	}
+	resolved->unfinished_records = unfinished.records;
+	resolved->unfinished_ns = unfinished.span_ns;
+	return resolved_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
+{
+	struct mmt_error *error;
+
+	replay->watch = (struct replay_watch){.call = note_call, .stack = note_stack, .context = stacks};
+	error = replay_run(replay);
+	for (size_t i = 0; !error && i < code_view_stack_count(replay->code); i++)
+		error = resolve_stack(stacks, replay, (uint32_t)i);
+	return error ? error : resolve_facts(&stacks->resolved, replay);
+}
+
+static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
+					  const struct mmt_progress *progress, struct reader **reader_ret)
+{
+	struct mmt_report_options options;
+	struct replay_options replay_options = {.report = &options};
+	struct replay replay;
+	struct mmt_error *error;
+
+	mmt_report_options_init(&options);
+	options.input = input;
+	options.progress = progress;
+	stacks->numbers = tmpfile();
+	if (!stacks->numbers)
+		return error_system(errno, "cannot make a temporary file");
+	error = replay_init(&replay, &replay_options);
+	if (error)
+		return error;
+	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
+	if (replay.metadata->ours)
+		error = run(stacks, &replay);
+	else
+		error = error_create(MMT_ERROR_UNSUPPORTED,
+				     "%s: was not recorded by mmtrace: only its own recordings can be packed", input);
+	if (!error)
+		error = reader_open_again(replay.reader, reader_ret);
+	replay_deinit(&replay);
+	return error;
+}
+
+static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
+					 const uint64_t **callchain_ret, size_t *callchain_count_ret)
+{
+	struct numbers numbers = {0};
+	size_t size = 0;
+
+	/* Behind the end of the file nothing was noted. */
+	if (pread(fileno(stacks->numbers), &numbers, sizeof(numbers), (off_t)(sequence * sizeof(numbers))) < 0)
+		return error_system(errno, "cannot read a temporary file");
+	*number_ret = numbers.stack;
+	*callchain_ret = numbers.callchain ? intern_get(&stacks->callchains, numbers.callchain - 1, &size) : NULL;
+	*callchain_count_ret = size / sizeof(**callchain_ret);
+	return NULL;
+}

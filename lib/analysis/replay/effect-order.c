@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/effect-order.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/replay/process-totals.h"
+#include "base/map.h"
+#include "trace/format/event.h"
+#include "trace/format/syscalls.h"
+
+/*
+ * Events that wait for their turn, for effect-order.c: a queue of copies in which an event can take the place of an
+ * earlier one. The event that is just passing through is not copied when nothing stands before it.
+ */
+
+struct queued {
+	struct queued *previous, *next;
+	struct queued *first_attached, *last_attached; /* events that belong to this one, which stand behind it */
+	struct queued *next_attached;
+	size_t bytes;
+	bool open;    /* its place is not certain: neither it nor what stands behind it may go out */
+	bool passing; /* stands for the queue's `passing` */
+	struct event event;
+	uint64_t payload[]; /* what the event's pointers point to */
+};
+
+/* Zero initialisation makes an empty one. */
+struct event_queue {
+	struct queued *first, *last;
+	struct queued *popped; /* what the caller of event_queue_pop() still looks at */
+	struct event passing;  /* borrowed by whoever passed it, until it was popped */
+	bool is_passing;       /* with nothing else in the queue */
+	size_t bytes;
+};
+
+static void event_queue_deinit(struct event_queue *queue);
+
+/* A copy at the end; NULL: out of memory. */
+static struct queued *event_queue_append(struct event_queue *queue, const struct event *event);
+
+/* `part` shall move along when something takes the place of `whole`. */
+static void event_queue_attach(struct queued *whole, struct queued *part);
+
+/* Out and freed; what was attached to it stays where it is. */
+static void event_queue_remove(struct event_queue *queue, struct queued *item);
+
+static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns);
+
+/* What is attached moves to the place, and the time, of `place`, which is removed. */
+static void event_queue_take_place(struct event_queue *queue, struct queued *place);
+
+/* The event at the end. False: out of memory. */
+static bool event_queue_pass(struct event_queue *queue, const struct event *event);
+
+/* Adds what is attached to `place`, then the call `event`, at the position and time of `place`. */
+static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event);
+
+/* The first, if it may go out; its pointers are valid until the next call. */
+static bool event_queue_pop(struct event_queue *queue, struct event *event_ret);
+
+#define ERRNO_MAX 4095
+#define FAILED_NS_MAX 1000000000ULL
+#define LOCKS_MAX 4 /* a thread has seldom two: clone locks the old space, then the new one */
+
+/* What one thread has begun. */
+struct begun {
+	struct queued *locks[LOCKS_MAX]; /* open, each of another space, the latest last */
+	size_t lock_count;
+	struct queued *entry; /* a call told at its entry, which has not taken its lock yet */
+	bool forked;	      /* a FORK is attached to the lock, the clone flags are still to come */
+	bool given_up;	      /* its lock waited too long: a call that returns now comes too late */
+};
+
+struct effect_order {
+	struct event_queue queue;
+	struct losses losses;
+	struct map threads; /* tid -> struct begun *, owned */
+	uint64_t given_up;
+};
+
+struct mmt_error *effect_order_create(struct effect_order **order_ret)
+{
+	struct effect_order *order = calloc(1, sizeof(*order));
+
+	if (!order)
+		return &error_no_memory;
+	*order_ret = order;
+	return NULL;
+}
+
+void effect_order_destroy(struct effect_order *order)
+{
+	uint64_t tid, begun;
+
+	if (!order)
+		return;
+	for (size_t i = 0; map_next(&order->threads, &i, &tid, &begun);)
+		free((void *)(uintptr_t)begun);
+	map_deinit(&order->threads);
+	losses_deinit(&order->losses);
+	event_queue_deinit(&order->queue);
+	free(order);
+}
+
+static struct begun *find_thread(const struct effect_order *order, int32_t tid)
+{
+	const uint64_t *begun = map_get(&order->threads, (uint32_t)tid);
+
+	return begun ? (struct begun *)(uintptr_t)*begun : NULL;
+}
+
+/* NULL: out of memory. */
+static struct begun *need_thread(struct effect_order *order, int32_t tid)
+{
+	struct begun *begun = find_thread(order, tid);
+
+	if (begun)
+		return begun;
+	begun = calloc(1, sizeof(*begun));
+	if (begun && !map_put(&order->threads, (uint32_t)tid, (uintptr_t)begun)) {
+		free(begun);
+		return NULL;
+	}
+	return begun;
+}
+
+/* It belonged to nothing that is recorded: what was attached to it stays where it is. */
+static void drop_lock(struct effect_order *order, struct begun *begun, size_t index)
+{
+	event_queue_remove(&order->queue, begun->locks[index]);
+	begun->lock_count--;
+	memmove(&begun->locks[index], &begun->locks[index + 1],
+		(begun->lock_count - index) * sizeof(begun->locks[index]));
+}
+
+/* The child was copied from the space as it was at the lock. */
+static void settle_fork(struct effect_order *order, struct begun *begun)
+{
+	if (begun->forked)
+		event_queue_take_place(&order->queue, begun->locks[0]);
+	begun->lock_count -= begun->forked;
+	begun->forked = false;
+}
+
+/* The thread is past whatever it had begun. */
+static void settle(struct effect_order *order, struct begun *begun)
+{
+	settle_fork(order, begun);
+	while (begun->lock_count)
+		drop_lock(order, begun, begun->lock_count - 1);
+	if (begun->entry)
+		begun->entry->open = false;
+	begun->entry = NULL;
+	begun->given_up = false;
+}
+
+static void settle_thread(struct effect_order *order, int32_t tid)
+{
+	struct begun *begun = find_thread(order, tid);
+
+	if (begun)
+		settle(order, begun);
+}
+
+/* pid 0: of every process. The numbers of threads may have changed since: exec gives its thread that of the process. */
+static void settle_process(struct effect_order *order, int32_t pid)
+{
+	uint64_t tid, value;
+
+	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
+		struct begun *begun = (struct begun *)(uintptr_t)value;
+		const struct queued *any = begun->lock_count ? begun->locks[0] : begun->entry;
+
+		if (any && (!pid || any->event.pid == pid))
+			settle(order, begun);
+	}
+}
+
+static struct mmt_error *push_plain(struct effect_order *order, const struct event *event)
+{
+	return event_queue_pass(&order->queue, event) ? NULL : &error_no_memory;
+}
+
+static bool is_on(const struct queued *item, int32_t cpu)
+{
+	return cpu < 0 || item->event.cpu < 0 || item->event.cpu == cpu;
+}
+
+/*
+ * No lock of that CPU can be told any more from one whose call is lost. A thread that has been moved to another CPU
+ * since it took its lock may have lost its call there: see may_own().
+ */
+static struct mmt_error *push_loss(struct effect_order *order, const struct event *event)
+{
+	uint64_t tid, value;
+
+	if (!losses_note(&order->losses, event->cpu, event->sequence))
+		return &error_no_memory;
+	for (size_t i = 0; map_next(&order->threads, &i, &tid, &value);) {
+		struct begun *begun = (struct begun *)(uintptr_t)value;
+		bool lost = begun->entry && is_on(begun->entry, event->cpu);
+
+		for (size_t j = 0; j < begun->lock_count; j++)
+			lost |= is_on(begun->locks[j], event->cpu);
+		if (lost)
+			settle(order, begun);
+	}
+	return push_plain(order, event);
+}
+
+static void forget_thread(struct effect_order *order, int32_t tid)
+{
+	struct begun *begun = find_thread(order, tid);
+
+	if (!begun)
+		return;
+	settle(order, begun);
+	(void)map_remove(&order->threads, (uint32_t)tid);
+	free(begun);
+}
+
+/* Only what stands first holds others up. */
+static void give_up_late(struct effect_order *order, uint64_t now_ns)
+{
+	const struct queued *first = order->queue.first;
+	struct begun *begun;
+
+	while (first && first->open &&
+	       (order->queue.bytes > EFFECT_ORDER_WAITING_BYTES ||
+		(now_ns > first->event.time_ns && now_ns - first->event.time_ns > EFFECT_ORDER_WAIT_NS))) {
+		begun = find_thread(order, first->event.tid);
+		settle(order, begun);
+		begun->given_up = true;
+		first = order->queue.first;
+	}
+}
+
+static bool has_failed(const struct event *event)
+{
+	return event->call.result < 0 && event->call.result >= -ERRNO_MAX;
+}
+
+/*
+ * Is the thread's last lock this call's? Every call that succeeds takes it. One that failed may have done so before it
+ * could take any, and the lock be that of an earlier call that is not recorded. That is mostly harmless, since such a
+ * call changes nothing wherever it stands; but what waits for seconds before it fails does not exist. Where this call
+ * ended others may have been lost since.
+ */
+static bool may_own(const struct effect_order *order, const struct event *event, const struct queued *lock)
+{
+	if (losses_since(&order->losses, event->cpu, lock->event.sequence))
+		return false;
+	if (!has_failed(event))
+		return true;
+	return event->call.result != -EBADF && event->time_ns - lock->event.time_ns <= FAILED_NS_MAX;
+}
+
+static struct mmt_error *push_lock(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = need_thread(order, event->tid);
+	struct queued *lock;
+
+	if (!begun)
+		return &error_no_memory;
+	settle_fork(order, begun);
+	begun->given_up = false;
+	if (begun->entry)
+		event_queue_move_to_end(&order->queue, begun->entry, event->time_ns);
+	begun->entry = NULL;
+	for (size_t i = 0; i < begun->lock_count; i++) {
+		if (begun->locks[i]->event.lock.space == event->lock.space || begun->lock_count == LOCKS_MAX) {
+			drop_lock(order, begun, i);
+			break;
+		}
+	}
+	lock = event_queue_append(&order->queue, event);
+	if (!lock)
+		return &error_no_memory;
+	lock->open = true;
+	begun->locks[begun->lock_count++] = lock;
+	return NULL;
+}
+
+static struct mmt_error *push_call(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = find_thread(order, event->tid);
+	struct queued *lock;
+
+	if (!begun)
+		return push_plain(order, event);
+	settle_fork(order, begun);
+	if (!begun->lock_count || !may_own(order, event, begun->locks[begun->lock_count - 1])) {
+		order->given_up += begun->given_up && !has_failed(event);
+		settle(order, begun);
+		return push_plain(order, event);
+	}
+	lock = begun->locks[--begun->lock_count];
+	settle(order, begun);
+	return event_queue_pass_at(&order->queue, lock, event) ? NULL : &error_no_memory;
+}
+
+/* Its effect comes with the lock that it will take. */
+static struct mmt_error *push_entry(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = need_thread(order, event->tid);
+
+	if (!begun)
+		return &error_no_memory;
+	settle(order, begun);
+	begun->entry = event_queue_append(&order->queue, event);
+	if (!begun->entry)
+		return &error_no_memory;
+	begun->entry->open = true;
+	return NULL;
+}
+
+/* Of a call: a mapping that the kernel announces, the deep stack. */
+static struct mmt_error *push_part(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = find_thread(order, event->tid);
+	struct queued *part;
+
+	if (begun && (begun->forked || begun->entry))
+		settle(order, begun);
+	if (!begun || !begun->lock_count)
+		return push_plain(order, event);
+	part = event_queue_append(&order->queue, event);
+	if (!part)
+		return &error_no_memory;
+	event_queue_attach(begun->locks[begun->lock_count - 1], part);
+	return NULL;
+}
+
+/* The last but one lock is that of the space that was copied, the last one that of the copy. */
+static struct mmt_error *push_fork(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = find_thread(order, event->tid);
+	struct queued *part;
+
+	if (!begun)
+		return push_plain(order, event);
+	settle_fork(order, begun);
+	if (event->task.pid == event->task.parent_pid || !begun->lock_count) {
+		settle(order, begun); /* a new thread: nothing was copied */
+		return push_plain(order, event);
+	}
+	if (begun->lock_count > 1)
+		drop_lock(order, begun, begun->lock_count - 1);
+	while (begun->lock_count > 1)
+		drop_lock(order, begun, 0);
+	part = event_queue_append(&order->queue, event);
+	if (!part)
+		return &error_no_memory;
+	event_queue_attach(begun->locks[0], part);
+	begun->forked = true;
+	return NULL;
+}
+
+/* Tells whether the clone copied a space, and so whether the lock was its own. */
+static struct mmt_error *push_new_task(struct effect_order *order, const struct event *event)
+{
+	struct begun *begun = find_thread(order, event->tid);
+	struct queued *part;
+
+	if (!begun || !begun->forked)
+		return push_plain(order, event);
+	if (event->new_task.clone_flags & CLONE_VM) {
+		begun->forked = false;
+		settle(order, begun);
+		return push_plain(order, event);
+	}
+	part = event_queue_append(&order->queue, event);
+	if (!part)
+		return &error_no_memory;
+	event_queue_attach(begun->locks[0], part);
+	settle(order, begun);
+	return NULL;
+}
+
+struct mmt_error *effect_order_push(struct effect_order *order, const struct event *event)
+{
+	give_up_late(order, event->time_ns);
+	switch (event->kind) {
+	case EVENT_LOCK:
+		return push_lock(order, event);
+	case EVENT_CALL:
+		return call_describe(event->call.call)->at_entry ? push_entry(order, event) : push_call(order, event);
+	case EVENT_MAPPING:
+	case EVENT_STACK_DUMP:
+		return push_part(order, event);
+	case EVENT_FORK:
+		return push_fork(order, event);
+	case EVENT_NEW_TASK:
+		return push_new_task(order, event);
+	case EVENT_CALL_ENTER:
+		settle_thread(order, event->tid);
+		break;
+	case EVENT_COMM:
+		if (event->comm.exec)
+			settle_process(order, event->pid);
+		break;
+	case EVENT_EXIT:
+		forget_thread(order, event->task.tid);
+		break;
+	case EVENT_LOST:
+		return push_loss(order, event);
+	default:
+		break;
+	}
+	return push_plain(order, event);
+}
+
+void effect_order_end(struct effect_order *order)
+{
+	settle_process(order, 0);
+}
+
+bool effect_order_next(struct effect_order *order, struct event *event_ret)
+{
+	return event_queue_pop(&order->queue, event_ret);
+}
+
+uint64_t effect_order_given_up(const struct effect_order *order)
+{
+	return order->given_up;
+}
+
+static void event_queue_deinit(struct event_queue *queue)
+{
+	while (queue->first)
+		event_queue_remove(queue, queue->first);
+	free(queue->popped);
+	*queue = (struct event_queue){0};
+}
+
+static void unlink_item(struct event_queue *queue, struct queued *item)
+{
+	*(item->previous ? &item->previous->next : &queue->first) = item->next;
+	*(item->next ? &item->next->previous : &queue->last) = item->previous;
+	item->previous = item->next = NULL;
+}
+
+/* `next` NULL: at the end. */
+static void link_before(struct event_queue *queue, struct queued *item, struct queued *next)
+{
+	item->next = next;
+	item->previous = next ? next->previous : queue->last;
+	*(item->previous ? &item->previous->next : &queue->first) = item;
+	*(next ? &next->previous : &queue->last) = item;
+}
+
+static void event_queue_remove(struct event_queue *queue, struct queued *item)
+{
+	unlink_item(queue, item);
+	queue->bytes -= item->bytes;
+	free(item);
+}
+
+static bool is_call(const struct event *event)
+{
+	return event->kind == EVENT_CALL || event->kind == EVENT_CALL_ENTER || event->kind == EVENT_STACK_DUMP;
+}
+
+static const char *get_text(const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_MAPPING:
+	case EVENT_SNAPSHOT_LINE:
+		return event->mapping.path;
+	case EVENT_COMM:
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_END:
+		return event->comm.name;
+	default:
+		return NULL;
+	}
+}
+
+static void copy_text(struct queued *item, const char *text)
+{
+	memcpy(item->payload, text, strlen(text) + 1);
+	if (item->event.kind == EVENT_MAPPING || item->event.kind == EVENT_SNAPSHOT_LINE)
+		item->event.mapping.path = (const char *)item->payload;
+	else
+		item->event.comm.name = (const char *)item->payload;
+}
+
+static void copy_stack(struct queued *item, const struct event_stack *stack)
+{
+	struct event_stack *copy = &item->event.call.stack;
+	uint8_t *bytes = (uint8_t *)(item->payload + (stack->callchain ? stack->callchain_count : 0));
+
+	if (stack->callchain) {
+		memcpy(item->payload, stack->callchain, stack->callchain_count * sizeof(*stack->callchain));
+		copy->callchain = item->payload;
+	}
+	if (stack->bytes) {
+		memcpy(bytes, stack->bytes, stack->byte_count);
+		copy->bytes = bytes;
+	}
+}
+
+/* NULL: out of memory. */
+static struct queued *copy_event(const struct event *event)
+{
+	const char *text = get_text(event);
+	const struct event_stack *stack = &event->call.stack;
+	size_t bytes = sizeof(struct queued);
+	struct queued *item;
+
+	if (text)
+		bytes += strlen(text) + 1;
+	if (is_call(event) && stack->callchain)
+		bytes += stack->callchain_count * sizeof(*stack->callchain);
+	if (is_call(event) && stack->bytes)
+		bytes += stack->byte_count;
+	item = malloc(bytes);
+	if (!item)
+		return NULL;
+	memset(item, 0, offsetof(struct queued, event));
+	item->event = *event;
+	item->bytes = bytes;
+	if (text)
+		copy_text(item, text);
+	if (is_call(event))
+		copy_stack(item, stack);
+	return item;
+}
+
+static struct queued *insert(struct event_queue *queue, const struct event *event, struct queued *next)
+{
+	struct queued *item = copy_event(event);
+
+	if (!item)
+		return NULL;
+	link_before(queue, item, next);
+	queue->bytes += item->bytes;
+	return item;
+}
+
+static struct queued *event_queue_append(struct event_queue *queue, const struct event *event)
+{
+	return insert(queue, event, NULL);
+}
+
+static void event_queue_attach(struct queued *whole, struct queued *part)
+{
+	*(whole->last_attached ? &whole->last_attached->next_attached : &whole->first_attached) = part;
+	whole->last_attached = part;
+}
+
+static void event_queue_move_to_end(struct event_queue *queue, struct queued *item, uint64_t time_ns)
+{
+	unlink_item(queue, item);
+	link_before(queue, item, NULL);
+	item->event.time_ns = time_ns;
+	item->open = false;
+}
+
+static void gather_attached(struct event_queue *queue, struct queued *place)
+{
+	for (struct queued *part = place->first_attached; part; part = part->next_attached) {
+		unlink_item(queue, part);
+		link_before(queue, part, place);
+		part->event.time_ns = place->event.time_ns;
+	}
+	place->first_attached = place->last_attached = NULL;
+}
+
+static void event_queue_take_place(struct event_queue *queue, struct queued *place)
+{
+	gather_attached(queue, place);
+	event_queue_remove(queue, place);
+}
+
+static bool event_queue_pass(struct event_queue *queue, const struct event *event)
+{
+	if (queue->first)
+		return event_queue_append(queue, event);
+	queue->passing = *event;
+	queue->is_passing = true;
+	return true;
+}
+
+static bool event_queue_pass_at(struct event_queue *queue, struct queued *place, const struct event *event)
+{
+	struct event moved = *event;
+	bool is_first = place == queue->first;
+
+	moved.time_ns = place->event.time_ns;
+	moved.call.returned_ns = event->time_ns;
+	gather_attached(queue, place);
+	if (is_first) {
+		queue->passing = moved;
+		place->passing = true;
+		place->open = false;
+		return true;
+	}
+	if (!insert(queue, &moved, place))
+		return false;
+	event_queue_remove(queue, place);
+	return true;
+}
+
+static bool event_queue_pop(struct event_queue *queue, struct event *event_ret)
+{
+	struct queued *item = queue->first;
+
+	free(queue->popped);
+	queue->popped = NULL;
+	if (queue->is_passing) {
+		*event_ret = queue->passing;
+		queue->is_passing = false;
+		return true;
+	}
+	if (!item || item->open)
+		return false;
+	unlink_item(queue, item);
+	queue->bytes -= item->bytes;
+	queue->popped = item;
+	*event_ret = item->passing ? queue->passing : item->event;
+	return true;
+}

@@ -1,0 +1,910 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/ledger.h"
+
+#include <string.h>
+
+#include <mmtrace/report.h>
+
+#include "base/cold.h"
+#include "model/space/space.h"
+
+/* The rows of a ledger: what is unfreed in each now, at most, and over time. For the files of the ledger alone. */
+
+#define LEDGER_FIRST_BUCKET_NS 1000000
+
+static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns);
+
+/* Makes the account, and asks for its row, when it is the first time. */
+static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+					uint32_t *number_ret);
+
+/* `bytes` (modulo 2^64: a decrease is a large number) come to a row; they count from `trend_ns` in its trend, and from
+ * now in its steps. */
+static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
+
+/* The same of a birth whose stack is not told. */
+static void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes);
+
+/* The same two for `bytes` of the total that are PROT_NONE or, modulo 2^64, no longer are: of a row, which says whether
+ * they count; in steps alone. */
+static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
+
+static void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes);
+
+/* What is left of a birth whose stack was waited for too long comes to its row, as of its call. */
+static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *birth);
+
+/* The row of a birth is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
+static void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row);
+
+struct found_key {
+	uint32_t process, kind, side;
+};
+
+void ledger_init(struct ledger *ledger, const struct ledger_options *options)
+{
+	*ledger = (struct ledger){.options = *options,
+				  .now_ns = options->from_ns,
+				  .bucket_ns = LEDGER_FIRST_BUCKET_NS,
+				  .sweep_at = LEDGER_SWEEP_COMMITS};
+}
+
+void ledger_deinit(struct ledger *ledger)
+{
+	vector_deinit(&ledger->births);
+	vector_deinit(&ledger->free_births);
+	vector_deinit(&ledger->early_releases);
+	vector_deinit(&ledger->accounts);
+	vector_deinit(&ledger->accounts_of_stacks);
+	intern_deinit(&ledger->account_keys);
+	vector_deinit(&ledger->rows);
+	vector_deinit(&ledger->trends);
+	steps_of_rows_deinit(&ledger->steps);
+	steps_of_rows_deinit(&ledger->reserved_steps);
+	row_changes_deinit(&ledger->changes);
+	vector_deinit(&ledger->commits);
+	vector_deinit(&ledger->free_commits);
+	vector_deinit(&ledger->failures);
+	intern_deinit(&ledger->failure_keys);
+	intern_deinit(&ledger->found_keys);
+	vector_deinit(&ledger->found);
+	vector_deinit(&ledger->threads);
+	map_deinit(&ledger->releases);
+}
+
+/* NULL: out of memory. */
+static struct thread_account *add_thread(struct ledger *ledger, uint32_t thread)
+{
+	while (ledger->threads.count <= thread) {
+		if (!vector_append(&ledger->threads)) {
+			ledger->out_of_memory = true;
+			return NULL;
+		}
+	}
+	return &ledger->threads.items[thread];
+}
+
+static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
+{
+	return thread < ledger->threads.count ? &ledger->threads.items[thread] : add_thread(ledger, thread);
+}
+
+static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
+{
+	uint64_t key = (uint64_t)owner << 32 | releaser;
+	struct recent_release *recent = &ledger->recent_releases[(owner * 31 + releaser) % LEDGER_RECENT_RELEASES];
+	uint64_t *sum;
+
+	if (recent->sum && recent->key == key) {
+		*recent->sum = saturating_add(*recent->sum, bytes, MMT_BYTES_MAX);
+		return;
+	}
+	sum = map_get(&ledger->releases, key);
+	if (sum) {
+		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
+		*recent = (struct recent_release){.key = key, .sum = sum};
+		return;
+	}
+	/* The sums move. */
+	memset(ledger->recent_releases, 0, sizeof(ledger->recent_releases));
+	if (!map_put(&ledger->releases, key, bytes))
+		ledger->out_of_memory = true;
+}
+
+static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
+{
+	struct thread_account *account;
+
+	if (!bytes || owner == LEDGER_NO_THREAD)
+		return;
+	account = thread_of(ledger, owner);
+	if (account && owner == releaser)
+		wide_sum_add(&account->freed_by_itself_bytes, bytes);
+	else if (account)
+		wide_sum_add(&account->freed_by_others_bytes, bytes);
+	if (releaser == LEDGER_NO_THREAD)
+		return;
+	account = thread_of(ledger, releaser);
+	if (account)
+		wide_sum_add(&account->released_bytes, bytes);
+	add_release(ledger, owner, releaser, bytes);
+}
+
+static struct birth *find_birth(const struct ledger *ledger, uint32_t number)
+{
+	struct birth *birth;
+
+	if (number < BIRTH_FIRST || number - BIRTH_FIRST >= ledger->births.count)
+		return NULL;
+	birth = &ledger->births.items[number - BIRTH_FIRST];
+	return birth->in_use ? birth : NULL;
+}
+
+/* Take the latest of the early releases from a birth that has any. */
+static struct early_release take_early(struct ledger *ledger, struct birth *birth)
+{
+	struct early_release *place = &ledger->early_releases.items[birth->early - 1], release = *place;
+
+	place->next = ledger->free_early;
+	ledger->free_early = birth->early;
+	birth->early = release.next;
+	return release;
+}
+
+static void forget_birth(struct ledger *ledger, struct birth *birth)
+{
+	struct birth *part = find_birth(ledger, birth->part), *whole = find_birth(ledger, birth->whole);
+
+	if (part)
+		part->whole = BIRTH_BEFORE;
+	if (whole)
+		whole->part = BIRTH_BEFORE;
+	birth->in_use = false;
+	while (birth->early)
+		(void)take_early(ledger, birth);
+	if (!vector_push(&ledger->free_births, (uint32_t)(birth - ledger->births.items)))
+		ledger->out_of_memory = true;
+}
+
+/* What is found later belongs to the same birth. */
+static void forget_empty(struct ledger *ledger, struct birth *birth)
+{
+	if (!birth->live_bytes && !birth->found)
+		forget_birth(ledger, birth);
+}
+
+static struct mmt_error *add_birth(struct ledger *ledger, const struct birth *birth, uint32_t *number_ret)
+{
+	uint32_t index = (uint32_t)ledger->births.count;
+
+	if (ledger->free_births.count)
+		index = ledger->free_births.items[--ledger->free_births.count];
+	else if (!vector_append(&ledger->births))
+		return &error_no_memory;
+	ledger->births.items[index] = *birth;
+	*number_ret = index + BIRTH_FIRST;
+	return NULL;
+}
+
+struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *birth_ret)
+{
+	const struct birth birth = {.account = LEDGER_NO_ACCOUNT,
+				    .process = process,
+				    .thread = thread,
+				    .reserver = LEDGER_NO_ACCOUNT,
+				    .side = ledger_side(ledger, ledger->now_ns),
+				    .time_ns = ledger->now_ns,
+				    .in_use = true};
+
+	return add_birth(ledger, &birth, birth_ret);
+}
+
+/* `bytes` of a birth whose stack is not told. */
+static void release_early(struct ledger *ledger, struct birth *birth, uint64_t bytes, uint32_t releaser)
+{
+	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = birth->early};
+	uint32_t place = ledger->free_early;
+
+	if (birth->early && ledger->early_releases.items[birth->early - 1].releaser == releaser) {
+		ledger->early_releases.items[birth->early - 1].bytes += bytes;
+		return;
+	}
+	if (place) {
+		ledger->free_early = ledger->early_releases.items[place - 1].next;
+		ledger->early_releases.items[place - 1] = release;
+	} else if (vector_push(&ledger->early_releases, release)) {
+		place = (uint32_t)ledger->early_releases.count;
+	} else {
+		ledger->out_of_memory = true;
+		return;
+	}
+	birth->early = place;
+}
+
+void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
+{
+	struct birth *birth = find_birth(ledger, number);
+	struct account *account;
+
+	if (!birth)
+		return;
+	birth->live_bytes -= bytes;
+	if (!birth->settled) {
+		release_early(ledger, birth, bytes, releaser);
+		ledger_rows_change_waiting(ledger, birth, ledger->now_ns, -bytes);
+		return;
+	}
+	if (birth->account != LEDGER_NO_ACCOUNT) {
+		account = &ledger->accounts.items[birth->account];
+		wide_sum_add(&account->freed_bytes, bytes);
+		account->freed_count += !birth->live_bytes && !birth->found;
+		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
+		if (account->row != LEDGER_NO_ROW) {
+			credit_release(ledger, birth->thread, releaser, bytes);
+			if (birth->thread < ledger->threads.count)
+				ledger->threads.items[birth->thread].freed_count += !birth->live_bytes;
+		}
+	}
+	forget_empty(ledger, birth);
+}
+
+void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
+{
+	struct birth *birth = ledger->options.every_ns ? find_birth(ledger, number) : NULL;
+
+	if (!birth)
+		return;
+	birth->reserved_bytes += bytes;
+	if (!birth->settled)
+		ledger_rows_reserve_waiting(ledger, birth, bytes);
+	else if (birth->account != LEDGER_NO_ACCOUNT)
+		ledger_rows_reserve(ledger, ledger->accounts.items[birth->account].row, ledger->now_ns, bytes);
+}
+
+void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
+{
+	const struct birth *reserver = find_birth(ledger, reserved);
+	struct birth *birth = find_birth(ledger, number);
+
+	if (birth && reserver && reserver->account != LEDGER_NO_ACCOUNT)
+		birth->reserver = reserver->account;
+}
+
+void ledger_drop(struct ledger *ledger, uint32_t number)
+{
+	struct birth *birth = find_birth(ledger, number);
+
+	if (birth)
+		forget_birth(ledger, birth);
+}
+
+static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t number)
+{
+	struct account *account = &ledger->accounts.items[number];
+
+	birth->account = number;
+	wide_sum_add(&account->allocated_bytes, birth->born_bytes);
+	account->allocated_count++;
+	wide_sum_add(&account->freed_bytes, birth->born_bytes - birth->live_bytes);
+	account->freed_count += !birth->live_bytes;
+	ledger_rows_tell(ledger, birth, account->row);
+	if (birth->unordered)
+		ledger_rows_enter(ledger, account->row, birth);
+}
+
+static void enter_thread(struct ledger *ledger, struct birth *birth)
+{
+	struct thread_account *owner = thread_of(ledger, birth->thread);
+
+	if (!owner)
+		return;
+	wide_sum_add(&owner->allocated_bytes, birth->born_bytes);
+	owner->allocated_count++;
+	owner->freed_count += !birth->live_bytes;
+	while (birth->early) {
+		struct early_release release = take_early(ledger, birth);
+
+		credit_release(ledger, birth->thread, release.releaser, release.bytes);
+	}
+}
+
+struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
+{
+	struct birth *birth = find_birth(ledger, number);
+	struct mmt_error *error;
+	uint32_t account, part;
+
+	if (!birth || birth->settled)
+		return NULL;
+	part = birth->part;
+	birth->settled = true;
+	/* Nothing was born, but bytes were here until all of them went to its part. */
+	if (!birth->born_bytes && birth->last_change) {
+		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
+		if (error)
+			return error;
+		ledger_rows_tell(ledger, birth, ledger->accounts.items[account].row);
+	}
+	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
+		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
+		if (error)
+			return error;
+		enter_account(ledger, birth, account);
+		if (ledger->accounts.items[account].row != LEDGER_NO_ROW)
+			enter_thread(ledger, birth);
+	}
+	if (!birth->live_bytes)
+		forget_birth(ledger, birth);
+	return ledger_settle(ledger, part, stack);
+}
+
+/* An empty birth beside another, of the same call. */
+static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
+{
+	struct birth *birth = find_birth(ledger, whole);
+	uint32_t stack, number;
+	struct mmt_error *error;
+	struct birth part = {.account = birth->account,
+			     .process = birth->process,
+			     .thread = birth->thread,
+			     .kind = kind,
+			     .whole = whole,
+			     .reserver = birth->reserver,
+			     .side = birth->side,
+			     .time_ns = birth->time_ns,
+			     .settled = birth->settled,
+			     .found = birth->found,
+			     .in_use = true};
+
+	if (part.account != LEDGER_NO_ACCOUNT) {
+		stack = ledger->accounts.items[part.account].stack;
+		error = ledger_account(ledger, stack, part.process, kind, &part.account);
+		if (error)
+			return error;
+	}
+	error = add_birth(ledger, &part, &number);
+	if (!error)
+		ledger->births.items[whole - BIRTH_FIRST].part = number;
+	return error;
+}
+
+static void count_births(struct ledger *ledger, const struct birth *birth, uint64_t bytes, bool was_born)
+{
+	struct account *account = &ledger->accounts.items[birth->account];
+	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, birth->thread);
+
+	account->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
+	account->freed_count += birth->born_bytes && !birth->live_bytes;
+	if (!thread)
+		return;
+	wide_sum_add(&thread->allocated_bytes, bytes);
+	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
+	thread->freed_count += birth->born_bytes && !birth->live_bytes;
+}
+
+/* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
+static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+{
+	uint64_t trend_ns = birth->found ? ledger->now_ns : birth->time_ns;
+	bool was_born = birth->born_bytes;
+	struct account *account;
+
+	birth->born_bytes += bytes;
+	birth->live_bytes += bytes;
+	ledger_rows_change_waiting(ledger, birth, trend_ns, bytes);
+	if (birth->account == LEDGER_NO_ACCOUNT)
+		return;
+	account = &ledger->accounts.items[birth->account];
+	wide_sum_add(&account->allocated_bytes, bytes);
+	ledger_rows_change(ledger, account->row, trend_ns, bytes);
+	if (!birth->found)
+		count_births(ledger, birth, bytes, was_born);
+}
+
+void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
+{
+	struct birth *birth = find_birth(ledger, number);
+
+	if (!birth)
+		return;
+	if (!birth->born_bytes)
+		birth->kind = kind;
+	resize_birth(ledger, birth, bytes);
+}
+
+struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
+			       uint32_t *part_ret)
+{
+	struct birth *birth = find_birth(ledger, number);
+
+	*part_ret = number;
+	if (!birth || birth->kind == kind || bytes > birth->live_bytes)
+		return NULL;
+	if (!birth->part) {
+		struct mmt_error *error = open_part(ledger, number, kind);
+
+		if (error)
+			return error;
+		birth = find_birth(ledger, number);
+	}
+	*part_ret = birth->part;
+	resize_birth(ledger, birth, -bytes);
+	resize_birth(ledger, find_birth(ledger, birth->part), bytes);
+	if (birth->settled)
+		forget_empty(ledger, birth);
+	return NULL;
+}
+
+struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+			       uint32_t *birth_ret)
+{
+	struct birth birth = {.account = LEDGER_NO_ACCOUNT,
+			      .process = process,
+			      .thread = LEDGER_NO_THREAD,
+			      .kind = kind,
+			      .reserver = LEDGER_NO_ACCOUNT,
+			      .side = ledger_side(ledger, ledger->now_ns),
+			      .time_ns = ledger->now_ns,
+			      .settled = true,
+			      .found = true,
+			      .in_use = true};
+	const struct found_key key = {process, kind, birth.side};
+	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
+	struct mmt_error *error = NULL;
+
+	if (place == INTERN_NONE)
+		return &error_no_memory;
+	if (place == ledger->found.count) {
+		if (birth.side == LEDGER_INSIDE)
+			error = ledger_account(ledger, stack, process, kind, &birth.account);
+		if (!error)
+			error = add_birth(ledger, &birth, birth_ret);
+		return error || vector_push(&ledger->found, *birth_ret) ? error : &error_no_memory;
+	}
+	*birth_ret = ledger->found.items[place];
+	return NULL;
+}
+
+void ledger_fetch(const struct ledger *ledger, uint32_t birth)
+{
+	if (birth >= BIRTH_FIRST && birth - BIRTH_FIRST < ledger->births.count)
+		__builtin_prefetch(&ledger->births.items[birth - BIRTH_FIRST]);
+}
+
+const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth)
+{
+	return find_birth(ledger, birth);
+}
+
+#define ONLY_ROW 1
+
+struct account_key {
+	uint32_t stack, process, kind;
+};
+
+struct failure_key {
+	uint32_t stack, process, call;
+	int32_t error;
+};
+
+static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns)
+{
+	if (time_ns < ledger->options.from_ns)
+		return LEDGER_BEFORE;
+	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
+}
+
+static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
+{
+	const struct ledger_options *options = &ledger->options;
+	struct mmt_error *error = NULL;
+
+	account->row = ONLY_ROW;
+	if (options->find_row)
+		error = options->find_row(options->context, account, &account->row);
+	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
+		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
+			return &error_no_memory;
+	}
+	return error;
+}
+
+const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
+{
+	const struct account *account;
+
+	if (number >= ledger->accounts.count)
+		return NULL;
+	account = &ledger->accounts.items[number];
+	return account->row == LEDGER_NO_ROW ? NULL : account;
+}
+
+static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+				      uint32_t *number_ret)
+{
+	const struct account_key key = {stack, process, kind};
+	struct account account = {.stack = stack, .process = process, .kind = kind};
+	struct mmt_error *error;
+
+	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
+	if (*number_ret != INTERN_NONE)
+		return NULL;
+	error = make_row(ledger, &account);
+	if (error)
+		return error;
+	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
+	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
+}
+
+/* Not the latest of its stack. */
+static SELDOM struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+					     uint32_t *number_ret)
+{
+	struct recent_account *recent =
+	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
+	struct mmt_error *error;
+
+	*number_ret = recent->number - 1;
+	if (!recent->number || recent->stack != stack || recent->process != process || recent->kind != kind) {
+		error = make_account(ledger, stack, process, kind, number_ret);
+		if (error)
+			return error;
+		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
+	}
+	while (ledger->accounts_of_stacks.count <= stack) {
+		if (!vector_append(&ledger->accounts_of_stacks))
+			return &error_no_memory;
+	}
+	ledger->accounts_of_stacks.items[stack] = *number_ret + 1;
+	return NULL;
+}
+
+static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+					uint32_t *number_ret)
+{
+	uint32_t latest = stack < ledger->accounts_of_stacks.count ? ledger->accounts_of_stacks.items[stack] : 0;
+	const struct account *account = latest ? &ledger->accounts.items[latest - 1] : NULL;
+
+	if (!account || account->process != process || account->kind != kind)
+		return find_account(ledger, stack, process, kind, number_ret);
+	*number_ret = latest - 1;
+	return NULL;
+}
+
+struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)
+{
+	const struct failure_key key = {failure->stack, failure->process, failure->call, failure->error};
+	struct failure *sum;
+	uint32_t number;
+
+	if (ledger_side(ledger, failure->first_ns) != LEDGER_INSIDE)
+		return NULL;
+	number = intern_put(&ledger->failure_keys, &key, sizeof(key));
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	if (number == ledger->failures.count)
+		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
+	sum = &ledger->failures.items[number];
+	sum->count += failure->count;
+	/* Who asks for nearly all that a number can say may do so twice. */
+	if (__builtin_add_overflow(sum->asked_bytes, failure->asked_bytes, &sum->asked_bytes))
+		sum->asked_bytes = UINT64_MAX;
+	sum->last_ns = failure->last_ns;
+	return NULL;
+}
+
+static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uint32_t *commit_ret)
+{
+	uint32_t place = (uint32_t)ledger->commits.count;
+
+	if (ledger->free_commits.count)
+		place = ledger->free_commits.items[--ledger->free_commits.count];
+	else if (!vector_append(&ledger->commits))
+		return &error_no_memory;
+	ledger->commits.items[place] = account;
+	*commit_ret = place + COMMIT_FIRST;
+	return NULL;
+}
+
+struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+				uint32_t *commit_ret)
+{
+	struct mmt_error *error;
+	uint32_t account;
+
+	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE) {
+		*commit_ret = ledger->outside_commit;
+		if (*commit_ret)
+			return NULL;
+		error = add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
+		ledger->outside_commit = *commit_ret;
+		return error;
+	}
+	error = ledger_account(ledger, stack, process, kind, &account);
+	if (error)
+		return error;
+	ledger->accounts.items[account].committed_count++;
+	*commit_ret = ledger->accounts.items[account].commit;
+	if (*commit_ret)
+		return NULL;
+	error = add_commit(ledger, account, commit_ret);
+	ledger->accounts.items[account].commit = *commit_ret;
+	return error;
+}
+
+struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
+{
+	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
+		return ledger_commit(ledger, 0, 0, 0, commit_ret);
+	ledger->opened_commits++;
+	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
+}
+
+struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
+				       uint32_t stack)
+{
+	struct mmt_error *error;
+	uint32_t account;
+
+	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
+		return NULL;
+	error = ledger_account(ledger, stack, process, kind, &account);
+	if (error)
+		return error;
+	ledger->accounts.items[account].committed_count++;
+	ledger->commits.items[commit - COMMIT_FIRST] = account;
+	if (!ledger->accounts.items[account].commit)
+		ledger->accounts.items[account].commit = commit;
+	return NULL;
+}
+
+bool ledger_wants_sweep(const struct ledger *ledger)
+{
+	return ledger->opened_commits >= ledger->sweep_at;
+}
+
+uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit)
+{
+	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST];
+
+	return account < ledger->accounts.count ? ledger->accounts.items[account].commit : commit;
+}
+
+struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders)
+{
+	size_t seen;
+
+	for (uint32_t place = 0; place < ledger->commits.count; place++) {
+		if (ledger_own_commit(ledger, place + COMMIT_FIRST) == place + COMMIT_FIRST)
+			continue;
+		if (!vector_push(&ledger->free_commits, place))
+			return &error_no_memory;
+		ledger->commits.items[place] = LEDGER_FREE_COMMIT;
+	}
+	seen = ledger->commits.count - ledger->free_commits.count + holders;
+	ledger->opened_commits = 0;
+	ledger->sweep_at = seen > LEDGER_SWEEP_COMMITS ? seen : LEDGER_SWEEP_COMMITS;
+	return NULL;
+}
+
+static void double_buckets(struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->rows.count; i++) {
+		uint64_t *change = ledger->trends.items[i].change;
+
+		for (unsigned bucket = 0; bucket < LEDGER_BUCKETS / 2; bucket++)
+			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
+		memset(change + LEDGER_BUCKETS / 2, 0, LEDGER_BUCKETS / 2 * sizeof(*change));
+	}
+	ledger->bucket_ns *= 2;
+}
+
+/* Time has left the latest bucket. */
+static void keep_latest_changes(struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->rows.count; i++) {
+		struct row *row = &ledger->rows.items[i];
+
+		if (!row->latest_change)
+			continue;
+		ledger->trends.items[i].change[ledger->latest_bucket] += row->latest_change;
+		row->latest_change = 0;
+	}
+}
+
+static uint64_t elapsed_ns(const struct ledger *ledger, uint64_t time_ns)
+{
+	return time_ns > ledger->options.from_ns ? time_ns - ledger->options.from_ns : 0;
+}
+
+static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
+{
+	uint64_t start_ns = ledger->options.from_ns, elapsed = elapsed_ns(ledger, time_ns);
+
+	keep_latest_changes(ledger);
+	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
+		double_buckets(ledger);
+	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
+	ledger->latest_from_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
+	/* The last of all ends where numbers do: a bound that wraps around would end each bucket at once. */
+	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
+	if (ledger->latest_last_ns < ledger->latest_from_ns)
+		ledger->latest_last_ns = UINT64_MAX;
+}
+
+static SELDOM void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	if (time_ns > ledger->latest_last_ns)
+		begin_bucket(ledger, time_ns);
+	if (time_ns >= ledger->latest_from_ns)
+		ledger->rows.items[row].latest_change += bytes;
+	else
+		ledger->trends.items[row].change[elapsed_ns(ledger, time_ns) / ledger->bucket_ns] += bytes;
+}
+
+static inline void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	if (time_ns >= ledger->latest_from_ns && time_ns <= ledger->latest_last_ns)
+		ledger->rows.items[row].latest_change += bytes;
+	else
+		add_elsewhere(ledger, row, time_ns, bytes);
+}
+
+static SELDOM void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
+			    uint64_t bytes)
+{
+	uint64_t start_ns = ledger->options.from_ns;
+	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
+
+	if (!steps_of_rows_add(steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
+		ledger->out_of_memory = true;
+}
+
+static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+{
+	if (row != LEDGER_NO_ROW && ledger->options.every_ns)
+		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, time_ns, bytes);
+}
+
+static inline void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
+{
+	struct row *row = &ledger->rows.items[number];
+
+	add_change(ledger, number, change->trend_ns, change->bytes);
+	if (ledger->options.every_ns)
+		add_step(ledger, &ledger->steps, number, change->step_ns, change->bytes);
+	row->unfreed_bytes += change->bytes;
+	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
+		row->peak_bytes = row->unfreed_bytes;
+		row->peak_ns = change->time_ns;
+	}
+}
+
+static void make_change(struct ledger *ledger, const struct row_change *change)
+{
+	if (change->row == LEDGER_NO_ROW)
+		return;
+	if (change->reserved)
+		ledger_rows_reserve(ledger, change->row, change->step_ns, change->reserved);
+	if (!change->bytes)
+		return;
+	change_row(ledger, change->row, change);
+	change_row(ledger, LEDGER_ROW_TOTAL, change);
+}
+
+/* All changes before the first whose row is not known. */
+static void make_changes(struct ledger *ledger)
+{
+	const struct row_change *change;
+
+	while ((change = row_changes_first(&ledger->changes)) && !change->birth) {
+		make_change(ledger, change);
+		row_changes_remove_first(&ledger->changes);
+	}
+}
+
+static void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row)
+{
+	struct row_change only;
+
+	if (birth->last_change && row_changes_take_only(&ledger->changes, &only)) {
+		birth->last_change = 0;
+		only.row = row;
+		make_change(ledger, &only);
+		return;
+	}
+	row_changes_tell(&ledger->changes, birth->last_change, row);
+	birth->last_change = 0;
+	make_changes(ledger);
+}
+
+/* The first is waited for no longer. */
+static void limit_changes(struct ledger *ledger)
+{
+	struct birth *birth;
+
+	if (row_changes_count(&ledger->changes) <= ROW_CHANGES_MAXIMUM)
+		return;
+	birth = &ledger->births.items[row_changes_first(&ledger->changes)->birth - BIRTH_FIRST];
+	birth->unordered = true;
+	ledger_rows_tell(ledger, birth, LEDGER_NO_ROW);
+}
+
+static void change_known(struct ledger *ledger, const struct row_change *change)
+{
+	if (change->row == LEDGER_NO_ROW)
+		return;
+	if (!row_changes_first(&ledger->changes))
+		make_change(ledger, change);
+	else if (!row_changes_add(&ledger->changes, change))
+		ledger->out_of_memory = true;
+	limit_changes(ledger);
+}
+
+static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
+{
+	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
+						  .trend_ns = trend_ns,
+						  .step_ns = ledger->now_ns,
+						  .bytes = bytes,
+						  .row = row});
+}
+
+static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *birth)
+{
+	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
+						  .trend_ns = birth->time_ns,
+						  .step_ns = birth->time_ns,
+						  .bytes = birth->live_bytes,
+						  .reserved = birth->reserved_bytes,
+						  .row = row});
+}
+
+/* A change of a birth whose stack is not told. */
+static void wait_for_row(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes,
+			 uint64_t reserved)
+{
+	const struct row_change change = {.time_ns = ledger->now_ns,
+					  .trend_ns = trend_ns,
+					  .step_ns = ledger->now_ns,
+					  .bytes = bytes,
+					  .reserved = reserved,
+					  .previous = birth->last_change,
+					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
+
+	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
+		return;
+	birth->last_change = row_changes_add(&ledger->changes, &change);
+	ledger->out_of_memory |= !birth->last_change;
+	limit_changes(ledger);
+}
+
+static void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
+{
+	wait_for_row(ledger, birth, trend_ns, bytes, 0);
+}
+
+static void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+{
+	wait_for_row(ledger, birth, 0, 0, bytes);
+}
+
+void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)
+{
+	uint64_t start_ns = ledger->options.from_ns;
+	uint64_t duration = end_ns > start_ns ? end_ns - start_ns : 0;
+	const uint64_t *change = ledger->trends.items[row].change;
+	uint64_t latest = ledger->rows.items[row].latest_change;
+	unsigned bucket = 0;
+	uint64_t unfreed = 0;
+
+	for (unsigned point = 0; point < points; point++) {
+		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
+
+		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until) {
+			unfreed += change[bucket] + (bucket == ledger->latest_bucket ? latest : 0);
+			bucket++;
+		}
+		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
+	}
+}

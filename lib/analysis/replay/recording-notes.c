@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/recording-notes.h"
+
+#include <string.h>
+
+#include "trace/format/format.h"
+
+#define READINGS_MAX 4096 /* beyond that every second one is enough */
+
+void notes_deinit(struct notes *notes)
+{
+	vector_deinit(&notes->marks);
+	vector_deinit(&notes->readings);
+}
+
+static bool counts(const struct notes *notes, int32_t pid)
+{
+	for (size_t i = 0; i < notes->pid_count; i++) {
+		if (notes->pids[i] == pid)
+			return true;
+	}
+	return !notes->pids;
+}
+
+static void halve_readings(struct notes *notes)
+{
+	for (size_t i = 0; i < READINGS_MAX / 2; i++)
+		notes->readings.items[i] = notes->readings.items[2 * i + 1];
+	notes->readings.count = READINGS_MAX / 2;
+}
+
+/* Those of one reading follow each other. */
+static struct mmt_error *take_resident(struct notes *notes, const struct event *event)
+{
+	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
+	struct mmt_resident_reading *reading;
+
+	if (!counts(notes, event->pid))
+		return NULL;
+	if (!notes->readings.count || event->resident.reading != notes->reading) {
+		if (notes->readings.count == READINGS_MAX)
+			halve_readings(notes);
+		if (!vector_push(&notes->readings, next))
+			return &error_no_memory;
+	}
+	notes->reading = event->resident.reading;
+	reading = &notes->readings.items[notes->readings.count - 1];
+	/* A lie in the file must not make the sum wrap. */
+	reading->resident_bytes = event->resident.bytes > UINT64_MAX / 2 - reading->resident_bytes
+				      ? UINT64_MAX / 2
+				      : reading->resident_bytes + event->resident.bytes;
+	return NULL;
+}
+
+uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
+{
+	uint64_t since_ns = notes->large_dumps_off_since_ns;
+
+	return notes->large_dumps_off_ns + (notes->large_dumps_off && end_ns > since_ns ? end_ns - since_ns : 0);
+}
+
+static void take_large_dumps(struct notes *notes, const struct event *event)
+{
+	if (notes->large_dumps_off == !event->large_dumps.on)
+		return;
+	notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, event->time_ns);
+	notes->large_dumps_off_since_ns = event->time_ns;
+	notes->large_dumps_off = !event->large_dumps.on;
+}
+
+struct mmt_error *notes_take(struct notes *notes, const struct event *event)
+{
+	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
+
+	if (event->kind == EVENT_RESIDENT)
+		return take_resident(notes, event);
+	if (event->kind == EVENT_LARGE_DUMPS)
+		take_large_dumps(notes, event);
+	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
+		return NULL;
+	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;
+}
+
+uint64_t notes_resident(const struct notes *notes)
+{
+	return notes->readings.count ? notes->readings.items[notes->readings.count - 1].resident_bytes : MMT_UNKNOWN;
+}
+
+struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_moment *moment)
+{
+	uint64_t number = moment->ns;
+
+	if (moment->kind != MMT_MOMENT_MARK)
+		return NULL;
+	for (size_t i = 0; i < notes->marks.count; i++) {
+		if (notes->marks.items[i].number != number)
+			continue;
+		*moment = (struct mmt_moment){.kind = MMT_MOMENT_CLOCK, .ns = notes->marks.items[i].time_ns};
+		return NULL;
+	}
+	if (!notes->marks.count)
+		return error_create(MMT_ERROR_INVALID,
+				    "--%s: the recording has no marks: SIGUSR1 to the recorder makes one", option);
+	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu: they go from 1 to %llu", option,
+			    (unsigned long long)number,
+			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
+}
+
+struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
+				 struct mmt_report *report)
+{
+	size_t first = 0;
+	struct mmt_mark *marks = arena_alloc(arena, notes->marks.count, sizeof(*marks));
+	struct mmt_resident_reading *readings;
+
+	while (first < notes->readings.count && notes->readings.items[first].time_ns < from_ns)
+		first++;
+	readings = arena_alloc(arena, notes->readings.count - first, sizeof(*readings));
+	if (!marks || !readings)
+		return &error_no_memory;
+	report->mark_count = notes->marks.count;
+	report->resident_reading_count = notes->readings.count - first;
+	if (report->mark_count)
+		memcpy(marks, notes->marks.items, report->mark_count * sizeof(*marks));
+	if (report->resident_reading_count)
+		memcpy(readings, notes->readings.items + first, report->resident_reading_count * sizeof(*readings));
+	report->marks = marks;
+	report->resident_readings = readings;
+	return NULL;
+}
+
+#define EXITED (1ULL << 32) /* beside the name */
+
+void unwatched_deinit(struct unwatched *unwatched)
+{
+	map_deinit(&unwatched->programs);
+}
+
+static void count_one(struct unwatched_count *count, uint32_t name)
+{
+	if (!count->programs++ || name < count->name)
+		count->name = name;
+}
+
+/* One that executes again has gone on after its EXIT, so that its events were not the ones that ended. */
+bool unwatched_executed(struct unwatched *unwatched, int32_t tid, uint32_t name)
+{
+	return map_put(&unwatched->programs, (uint32_t)tid, name);
+}
+
+void unwatched_exited(struct unwatched *unwatched, int32_t tid)
+{
+	uint64_t *program = map_get(&unwatched->programs, (uint32_t)tid);
+
+	if (program)
+		*program |= EXITED;
+}
+
+void unwatched_mapped(struct unwatched *unwatched, int32_t tid)
+{
+	map_remove(&unwatched->programs, (uint32_t)tid);
+}
+
+void unwatched_forked(struct unwatched *unwatched, int32_t tid)
+{
+	const uint64_t *program = map_get(&unwatched->programs, (uint32_t)tid);
+
+	if (!program)
+		return;
+	if (*program & EXITED)
+		count_one(&unwatched->gone, (uint32_t)*program);
+	map_remove(&unwatched->programs, (uint32_t)tid);
+}
+
+struct unwatched_count unwatched_count(const struct unwatched *unwatched)
+{
+	struct unwatched_count count = unwatched->gone;
+	uint64_t tid, program;
+
+	for (size_t i = 0; map_next(&unwatched->programs, &i, &tid, &program);) {
+		if (program & EXITED)
+			count_one(&count, (uint32_t)program);
+	}
+	return count;
+}

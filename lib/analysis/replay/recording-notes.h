@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Notes that the recorder added during a recording: the user's marks, resident sizes, and whether large stack dumps are
+ * on. */
+#ifndef ANALYSIS_REPLAY_RECORDING_NOTES_H
+#define ANALYSIS_REPLAY_RECORDING_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mmtrace/report.h>
+
+#include "base/arena.h"
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "trace/format/event.h"
+
+/* Zero initialisation makes empty ones. */
+struct notes {
+	const int32_t *pids; /* whose size counts; NULL: everybody's. Borrowed. */
+	size_t pid_count;
+	VECTOR(struct mmt_mark) marks;
+	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
+	uint64_t reading;			      /* number of the last; 0: none */
+	bool large_dumps_off;
+	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
+};
+
+void notes_deinit(struct notes *notes);
+
+/* Handles EVENT_MARK, EVENT_RESIDENT and EVENT_LARGE_DUMPS, and ignores other events. */
+struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
+
+/* What the last reading so far says; MMT_UNKNOWN: there was none. */
+uint64_t notes_resident(const struct notes *notes);
+
+/* How long large stack dumps were off, up to `end_ns`. */
+uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
+
+/* A moment that names a mark becomes one of the clock; others stay. */
+struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
+				struct mmt_moment *moment) MMT_MUST_CHECK;
+
+/* Into the report: every mark, and the readings from `from_ns` on. */
+struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
+				 struct mmt_report *report) MMT_MUST_CHECK;
+
+/*
+ * Programs whose calls the kernel let nobody record. When a thread executes one that gives it the rights of another user
+ * or group, the kernel ends the thread's events, whoever has opened them: an exec, then an EXIT, and no mapping of the program in
+ * between. Events of CPUs go on, and show the mappings after that EXIT.
+ */
+
+struct unwatched_count {
+	uint64_t programs;
+	uint32_t name; /* the first of theirs to occur in the recording; nothing where there are none */
+};
+
+struct unwatched {
+	struct map programs;	     /* by TID: what it executes, of which nothing has been seen yet */
+	struct unwatched_count gone; /* of those whose events have ended before, and whose TID is another's now */
+};
+
+void unwatched_deinit(struct unwatched *unwatched);
+
+/* What happened to the thread. `name`: index of the program's. False: out of memory. */
+bool unwatched_executed(struct unwatched *unwatched, int32_t tid, uint32_t name);
+
+void unwatched_exited(struct unwatched *unwatched, int32_t tid);
+
+void unwatched_mapped(struct unwatched *unwatched, int32_t tid);
+
+/* The number is another thread's from now on. */
+void unwatched_forked(struct unwatched *unwatched, int32_t tid);
+
+/* Those whose events have ended before anything of them was seen. */
+struct unwatched_count unwatched_count(const struct unwatched *unwatched);
+
+#endif

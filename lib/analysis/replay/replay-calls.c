@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Calls are applied to the model; what came of them is credited to their stacks. */
+#include "analysis/replay/replay-calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/report/classes.h"
+#include "analysis/replay/replay.h"
+#include "trace/format/syscalls.h"
+
+#define EARLY_SAMPLES_MAX 20000
+#define EARLY_BYTES_MAX (256u << 20) /* of their stack dumps */
+#define FETCH_PLACE_AHEAD 6
+#define FETCH_INTERVAL_AHEAD 3
+
+static struct mmt_error *tell_stack(struct replay *replay, uint64_t sequence, uint32_t stack)
+{
+	return replay->watch.stack ? replay->watch.stack(replay->watch.context, sequence, stack) : NULL;
+}
+
+static struct mmt_error *fail(struct replay *replay, const struct failure *told, uint32_t stack)
+{
+	struct failure failure = *told;
+
+	failure.stack = stack;
+	return ledger_fail(&replay->ledger, &failure);
+}
+
+static struct mmt_error *credit(struct replay *replay, const struct outcome *outcome, uint32_t stack)
+{
+	struct mmt_error *error = outcome->unwound ? NULL : tell_stack(replay, outcome->sequence, stack);
+
+	if (!error && outcome->birth)
+		error = ledger_settle(&replay->ledger, outcome->birth, stack);
+	if (!error && outcome->commit)
+		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->commit_kind,
+					     stack);
+	if (!error && outcome->failure.count)
+		error = fail(replay, &outcome->failure, stack);
+	return error;
+}
+
+static struct mmt_error *unwind_and_credit(struct replay *replay, const struct outcome *outcome,
+					   const struct event_stack *stack)
+{
+	uint32_t number = 0;
+	struct mmt_error *error =
+	    code_view_unwind(replay->code, processes_at(replay->processes, outcome->process), stack, &number);
+
+	return error ? error : credit(replay, outcome, number);
+}
+
+/* At the end of its process's ring, which the map names by its last one. */
+static struct mmt_error *keep_early_sample(struct replay *replay, const struct outcome *outcome,
+					   const struct event_stack *stack)
+{
+	struct early_sample *early = calloc(1, sizeof(*early));
+	const uint64_t *last = map_get(&replay->early_samples, outcome->process);
+	struct early_sample *before = last ? (struct early_sample *)(uintptr_t)*last : early;
+
+	if (!early || !map_put(&replay->early_samples, outcome->process, (uintptr_t)early)) {
+		free(early);
+		return &error_no_memory;
+	}
+	early->next = before == early ? early : before->next;
+	before->next = early;
+	replay->early_count++;
+	replay->early_bytes += stack->byte_count;
+	early->sample.outcome = *outcome;
+	return kept_sample_set_stack(&early->sample, stack);
+}
+
+struct mmt_error *replay_calls_credit_early(struct replay *replay, uint32_t process)
+{
+	const uint64_t *last = map_get(&replay->early_samples, process);
+	struct early_sample *early = last ? ((struct early_sample *)(uintptr_t)*last)->next : NULL, *first = early;
+	struct mmt_error *error = NULL;
+
+	while (!error && early) {
+		error = unwind_and_credit(replay, &early->sample.outcome, &early->sample.stack);
+		early = early->next == first ? NULL : early->next;
+	}
+	if (first)
+		replay_calls_forget_early(replay, process);
+	return error;
+}
+
+void replay_calls_forget_early(struct replay *replay, uint32_t process)
+{
+	const uint64_t *found = map_get(&replay->early_samples, process);
+	struct early_sample *last = found ? (struct early_sample *)(uintptr_t)*found : NULL;
+	struct early_sample *early = last ? last->next : NULL;
+
+	map_remove(&replay->early_samples, process);
+	while (early) {
+		struct early_sample *next = early == last ? NULL : early->next;
+
+		replay->early_bytes -= early->sample.stack.byte_count;
+		kept_sample_deinit(&early->sample);
+		free(early);
+		replay->early_count--;
+		early = next;
+	}
+}
+
+/* Whether the code of a process is known, or never will be. */
+static bool can_unwind(const struct replay *replay, const struct process *process)
+{
+	return !replay->metadata->ours || space_is_described(process->space) ||
+	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
+}
+
+static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,
+				const struct event_stack *dump)
+{
+	struct event_stack joined;
+
+	if (dump) {
+		joined = event_stack_join(truth, dump);
+		truth = &joined;
+	}
+	if (!can_unwind(replay, processes_at(replay->processes, outcome->process)))
+		return keep_early_sample(replay, outcome, truth);
+	return unwind_and_credit(replay, outcome, truth);
+}
+
+struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
+{
+	struct mmt_error *error;
+
+	if (!state->call.present)
+		return NULL;
+	error = settle(replay, &state->call.outcome, &state->call.stack, NULL);
+	kept_sample_release(&state->call);
+	return error;
+}
+
+static bool has_outcome(const struct outcome *outcome)
+{
+	return outcome->birth || outcome->commit || outcome->failure.count;
+}
+
+static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
+					const struct outcome *outcome)
+{
+	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
+
+	if (!has_outcome(outcome))
+		return NULL;
+	if (outcome->unwound)
+		return credit(replay, outcome, outcome->stack);
+	if (dumped)
+		return settle(replay, outcome, &event->call.stack, &state->dump.stack);
+	if (!replay->has_dumps || !call_describe(event->call.call)->creates)
+		return settle(replay, outcome, &event->call.stack, NULL);
+	state->call.outcome = *outcome;
+	return kept_sample_set(&state->call, event);
+}
+
+static const enum mmt_event_count count_kinds[CALL_KINDS] = {
+    [CALL_MMAP] = MMT_COUNT_MMAP,
+    [CALL_MUNMAP] = MMT_COUNT_MUNMAP,
+    [CALL_MREMAP] = MMT_COUNT_MREMAP,
+    [CALL_BRK] = MMT_COUNT_BRK,
+    [CALL_MPROTECT] = MMT_COUNT_MPROTECT,
+    [CALL_PKEY_MPROTECT] = MMT_COUNT_MPROTECT,
+    [CALL_SHMAT] = MMT_COUNT_SHMAT,
+    [CALL_SHMDT] = MMT_COUNT_SHMDT,
+    [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
+    [CALL_IO_SETUP] = MMT_COUNT_OTHER_CALLS,
+    [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
+    [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
+    [CALL_MSEAL] = MMT_COUNT_OTHER_CALLS,
+};
+
+static const enum space_call_kind space_kinds[CALL_KINDS] = {
+    [CALL_MMAP] = SPACE_MMAP,
+    [CALL_MUNMAP] = SPACE_MUNMAP,
+    [CALL_MREMAP] = SPACE_MREMAP,
+    [CALL_BRK] = SPACE_BRK,
+    [CALL_MPROTECT] = SPACE_MPROTECT,
+    [CALL_PKEY_MPROTECT] = SPACE_MPROTECT,
+    [CALL_SHMAT] = SPACE_SHMAT,
+    [CALL_SHMDT] = SPACE_SHMDT,
+    [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
+    [CALL_IO_SETUP] = SPACE_IO_SETUP,
+    [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
+    [CALL_MADVISE] = SPACE_MADVISE,
+    [CALL_MSEAL] = SPACE_MSEAL,
+};
+
+static bool has_failed(const struct event *event)
+{
+	if (event->call.call == CALL_BRK)
+		return (uint64_t)event->call.result < event->call.arguments[0];
+	return event->call.result < 0 && event->call.result >= -4095;
+}
+
+static uint64_t asked_bytes(const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+
+	switch (event->call.call) {
+	case CALL_BRK:
+		return arguments[0] - (uint64_t)event->call.result;
+	case CALL_MREMAP:
+		return arguments[2];
+	case CALL_SHMAT:
+	case CALL_SHMDT:
+	case CALL_IO_SETUP:
+	case CALL_IO_DESTROY:
+		return 0;
+	default:
+		return arguments[1];
+	}
+}
+
+static struct failure describe_failure(const struct event *event, uint32_t process)
+{
+	return (struct failure){.process = process,
+				.call = count_kinds[event->call.call],
+				.error = event->call.call == CALL_BRK ? ENOMEM : (int32_t)-event->call.result,
+				.count = 1,
+				.asked_bytes = asked_bytes(event),
+				.first_ns = event->time_ns,
+				.last_ns = event->time_ns};
+}
+
+static uint32_t kind_of(const struct replay *replay, const struct space_interval *interval)
+{
+	enum mmt_class class =
+	    classes_of_interval(interval, code_view_path_name(replay->code, interval->attributes.path));
+
+	return classes_kind(class, interval);
+}
+
+uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)
+{
+	return kind_of(replay, interval);
+}
+
+/* The first PROT_NONE interval that a call to mprotect would make accessible; NULL: none. */
+static const struct space_interval *find_reserved(const struct space *space, const struct thread_state *state,
+						  const struct event *event)
+{
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
+	const struct space_interval *interval;
+
+	if (event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT)
+		return NULL;
+	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
+		return NULL;
+	/* One that failed has changed what the kernel tells of, or what lies below a hole. */
+	if (has_failed(event) && event->call.result != -ENOMEM && !state->witnesses.count)
+		return NULL;
+	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
+	     position = interval->end) {
+		if (!interval->attributes.protection)
+			return interval;
+	}
+	return NULL;
+}
+
+/* What reserved bytes are when the call has made them accessible. */
+static uint32_t kind_after(const struct replay *replay, const struct space_interval *reserved,
+			   const struct birth *birth, const struct event *event)
+{
+	struct space_interval accessible = *reserved;
+	uint32_t kind;
+
+	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	kind = kind_of(replay, &accessible);
+	return !birth || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : birth->kind;
+}
+
+static uint32_t own_commit(void *context, uint32_t commit)
+{
+	return ledger_own_commit(context, commit);
+}
+
+/* What stacks that came late have left behind: outcomes hold only numbers that are not told yet. */
+static struct mmt_error *sweep_commits(struct replay *replay)
+{
+	size_t seen = 0;
+
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (!process->borrows_space)
+			seen += 1 + space_rename_commits(process->space, own_commit, &replay->ledger);
+	}
+	return ledger_end_sweep(&replay->ledger, seen);
+}
+
+/* Who makes reserved bytes accessible must be known before they are: equal neighbours then become one interval. */
+static struct mmt_error *open_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
+				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
+{
+	const struct space_interval *reserved = find_reserved(process->space, state, event);
+	const struct birth *birth;
+	struct event_stack joined;
+	struct mmt_error *error;
+	uint32_t stack;
+
+	*commit_ret = COMMIT_WITH_BIRTH;
+	if (!reserved)
+		return NULL;
+	birth = ledger_birth(&replay->ledger, reserved->birth);
+	outcome->commit_kind = kind_after(replay, reserved, birth, event);
+	if (!can_unwind(replay, process) ||
+	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
+		error = ledger_wants_sweep(&replay->ledger) ? sweep_commits(replay) : NULL;
+		if (!error)
+			error = ledger_open_commit(&replay->ledger, &outcome->commit);
+		*commit_ret = outcome->commit;
+		return error;
+	}
+	joined = event_stack_join(&event->call.stack, replay->has_dumps ? &state->dump.stack : NULL);
+	error = code_view_unwind(replay->code, process, &joined, &stack);
+	if (!error)
+		error = tell_stack(replay, event->sequence, stack);
+	outcome->unwound = true;
+	outcome->stack = stack;
+	return error ? error : ledger_commit(&replay->ledger, outcome->holder, outcome->commit_kind, stack, commit_ret);
+}
+
+/* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
+static struct mmt_error *note_code(struct replay *replay, struct space *space, const struct event *event)
+{
+	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1], position = start;
+	const struct space_interval *interval;
+
+	if ((event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT) ||
+	    !(event->call.arguments[2] & PROT_EXEC))
+		return NULL;
+	while ((interval = space_next(space, position)) && interval->start < end) {
+		uint64_t code_start = interval->start, code_end = interval->end;
+		uint32_t kind = kind_of(replay, interval), part;
+		struct mmt_error *error;
+
+		position = code_end;
+		if (!ledger_birth(&replay->ledger, interval->birth) || classes_kind_class(kind) != MMT_CLASS_JIT)
+			continue;
+		error = ledger_split(&replay->ledger, interval->birth, kind, code_end - code_start, &part);
+		if (!error)
+			error = space_set_birth(space, code_start, code_end, part);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* What came of the birth that was opened for a call. */
+static struct mmt_error *look_at_birth(struct replay *replay, uint32_t number, struct outcome *outcome)
+{
+	const struct birth *birth = ledger_birth(&replay->ledger, number);
+
+	if (!birth || !birth->born_bytes) {
+		ledger_drop(&replay->ledger, number);
+		return NULL;
+	}
+	if (birth->side == LEDGER_INSIDE) {
+		outcome->birth = number;
+		return NULL;
+	}
+	return ledger_settle(&replay->ledger, number, 0);
+}
+
+/* It creates nothing, whatever happens. */
+static bool only_releases(enum call call)
+{
+	return call == CALL_MUNMAP || call == CALL_SHMDT;
+}
+
+/* What the next calls of the same process ask for, in a space where each would wait for memory several times. */
+static void look_ahead(const struct replay *replay, const struct process *process)
+{
+	struct reader_ahead ahead;
+
+	if (reader_look_ahead(replay->reader, FETCH_PLACE_AHEAD, &ahead) && ahead.pid == process->pid)
+		space_fetch_place(process->space, ahead.address);
+	if (reader_look_ahead(replay->reader, FETCH_INTERVAL_AHEAD, &ahead) && ahead.pid == process->pid)
+		space_fetch_interval(process->space, ahead.address);
+	if (reader_look_ahead(replay->reader, 1, &ahead) && ahead.pid == process->pid)
+		ledger_fetch(&replay->ledger, space_find_ahead(process->space, ahead.address));
+}
+
+static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
+{
+	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct process *process = processes_at(replay->processes, thread->process);
+	struct outcome outcome = {.process = process->index,
+				  .holder = processes_holder(replay->processes, process),
+				  .sequence = event->sequence};
+	const uint64_t *arguments = event->call.arguments;
+	struct space_call call = {
+	    .kind = space_kinds[event->call.call],
+	    .arguments = {arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]},
+	    .result = event->call.result,
+	    .time_ns = event->time_ns,
+	    .returned_ns = event->call.returned_ns,
+	    .thread = event->tid,
+	    .birth = BIRTH_BEFORE,
+	    .commit = COMMIT_NONE,
+	    .witnesses = state->witnesses.items,
+	    .witness_count = state->witnesses.count};
+	struct mmt_error *error;
+
+	if (has_failed(event))
+		outcome.failure = describe_failure(event, process->index);
+	error = open_commit(replay, state, event, process, &outcome, &call.commit);
+	if (!error && !only_releases(event->call.call))
+		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.birth);
+	if (error)
+		return error;
+	replay->applying_thread = state->number;
+	error = space_apply(process->space, &call);
+	replay_witnesses_forget(replay, state);
+	if (!error)
+		error = note_code(replay, process->space, event);
+	if (!error)
+		error = look_at_birth(replay, call.birth, &outcome);
+	if (!error && replay->watch.call)
+		replay->watch.call(replay->watch.context, replay, process, event);
+	if (space_is_large(process->space))
+		look_ahead(replay, process);
+	if (!error)
+		error = settle_or_wait(replay, state, event, &outcome);
+	kept_sample_release(&state->dump);
+	return error;
+}
+
+/* Plain perf: the exit has the result, the entry the arguments and, usually, the better stack. */
+static bool join_enter(struct replay *replay, struct thread_state *state, struct event *event)
+{
+	struct kept_sample *enter = &state->enter;
+
+	if (!enter->present || enter->call != event->call.call) {
+		replay->calls_without_entry++;
+		return false;
+	}
+	enter->present = false;
+	memcpy(event->call.arguments, enter->arguments, sizeof(enter->arguments));
+	event->call.has_arguments = true;
+	if (enter->stack.callchain_count >= event->call.stack.callchain_count || enter->stack.bytes)
+		event->call.stack = enter->stack;
+	return true;
+}
+
+static bool is_asked_for(const struct replay *replay, const struct process *process)
+{
+	for (size_t i = 0; i < replay->notes.pid_count; i++) {
+		if (replay->notes.pids[i] == process->pid)
+			return true;
+	}
+	return !replay->notes.pids;
+}
+
+static void count_call(struct replay *replay, uint32_t process, const struct event *event)
+{
+	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
+		return;
+	if (is_asked_for(replay, processes_at(replay->processes, process)))
+		replay->call_counts[count_kinds[event->call.call]]++;
+}
+
+/* The kernel maps nothing at address 0 unless the caller requests it. Otherwise a seccomp filter with errno 0, or a
+ * tracer, has answered in the kernel's place. */
+static bool is_faked(const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+
+	if (event->call.result)
+		return false;
+	switch (event->call.call) {
+	case CALL_MMAP:
+		return !(arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) || arguments[0];
+	case CALL_MREMAP:
+		return !(arguments[3] & MREMAP_FIXED) ? arguments[0] : arguments[4];
+	case CALL_SHMAT:
+		return !arguments[1];
+	default:
+		return false;
+	}
+}
+
+struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
+{
+	struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+
+	if (error)
+		return error;
+	count_call(replay, replay->threads.items[state->number].process, event);
+	if (!event->call.has_arguments && !join_enter(replay, state, event))
+		return NULL;
+	if (is_faked(event)) {
+		replay->faked_calls++;
+		return NULL;
+	}
+	return apply_call(replay, state, event);
+}
+
+/* If a call has two dumps, the larger one counts, which may come later. */
+static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
+					      const struct event *event)
+{
+	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;
+	struct mmt_error *error;
+
+	if (replay->large_dumps && !is_large)
+		return kept_sample_deepen(&state->call, &event->call.stack);
+	error = settle(replay, &state->call.outcome, &state->call.stack, &event->call.stack);
+	kept_sample_release(&state->call);
+	return error;
+}
+
+struct mmt_error *replay_calls_dump(struct replay *replay, struct thread_state *state, const struct event *event)
+{
+	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps))
+		return take_dump_of_waiting(replay, state, event);
+	if (kept_sample_is_of(&state->dump, event, &replay->lost_calls) &&
+	    state->dump.stack.byte_count >= event->call.stack.byte_count)
+		return NULL;
+	return kept_sample_set(&state->dump, event);
+}

@@ -1,0 +1,868 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/replay/replay-calls.h"
+#include "base/cold.h"
+
+#define PAGE_BYTES_DEFAULT 4096
+
+/*
+ * Each process takes some KiB of memory, so a small file must not claim millions of them. The limit is
+ * PROCESSES_ANYWHERE plus one for each PROCESS_BYTES of the file: the fork and exit of a process take at least 36
+ * bytes, compressed.
+ */
+#define PROCESSES_ANYWHERE 16384
+#define PROCESS_BYTES 16
+
+/* Whom a space tells what happens in it. */
+struct observed {
+	struct replay *replay;
+	uint32_t process; /* index */
+};
+
+static void keep_error(struct replay *replay, struct mmt_error *error)
+{
+	if (!replay->observer_error)
+		replay->observer_error = error;
+	else
+		mmt_error_destroy(error);
+}
+
+static uint32_t on_found(void *context, const struct space_interval *interval)
+{
+	const struct observed *observed = context;
+	struct replay *replay = observed->replay;
+	uint32_t birth = BIRTH_UNKNOWN;
+
+	keep_error(replay, ledger_found(&replay->ledger, observed->process, replay_calls_kind(replay, interval),
+					replay->lost_stack, &birth));
+	return birth;
+}
+
+static void on_born(void *context, const struct space_interval *interval)
+{
+	const struct observed *observed = context;
+	struct replay *replay = observed->replay;
+
+	if (interval->birth >= BIRTH_FIRST)
+		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval),
+			    interval->end - interval->start);
+	if (!interval->attributes.protection)
+		ledger_reserved(&replay->ledger, interval->birth, interval->end - interval->start);
+}
+
+static void on_protected(void *context, const struct space_interval *interval)
+{
+	const struct observed *observed = context;
+	uint64_t bytes = interval->end - interval->start;
+
+	ledger_reserved(&observed->replay->ledger, interval->birth, interval->attributes.protection ? -bytes : bytes);
+}
+
+static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
+			const struct space_call *by)
+{
+	const struct observed *observed = context;
+	struct replay *replay = observed->replay;
+	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
+
+	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
+		ledger_replaces(&replay->ledger, by->birth, interval->birth);
+	if (!interval->attributes.protection)
+		ledger_reserved(&replay->ledger, interval->birth, -bytes);
+	ledger_released(&replay->ledger, interval->birth, bytes, releaser);
+}
+
+static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
+{
+	struct replay *replay = context;
+	struct observed *observed = arena_alloc(&replay->arena, 1, sizeof(*observed));
+
+	if (!observed) {
+		replay->ledger.out_of_memory = true;
+		return false;
+	}
+	*observed = (struct observed){.replay = replay, .process = process->index};
+	*observer_ret = (struct space_observer){.found = on_found,
+						.born = on_born,
+						.released = on_released,
+						.protected = on_protected,
+						.context = observed};
+	return true;
+}
+
+static bool is_mark(const struct mmt_moment *moment, const struct event *event)
+{
+	return moment->kind == MMT_MOMENT_MARK && event->kind == EVENT_MARK && event->mark.number == moment->ns;
+}
+
+/*
+ * Time of the first and the last event, for files that do not say it, and marks. With a last time given no more is read
+ * than up to the marks that are asked for.
+ */
+static struct mmt_error *measure(const struct reader *recording, const struct mmt_report_options *options,
+				 uint64_t *first_ns_ret, uint64_t *last_ns_ret, struct notes *notes)
+{
+	struct reader *reader;
+	struct mmt_error *error = reader_open_again(recording, &reader);
+	bool from_known = options->from.kind != MMT_MOMENT_MARK, to_known = options->to.kind != MMT_MOMENT_MARK;
+	bool end = false, says_end = *last_ns_ret != 0;
+
+	*first_ns_ret = 0;
+	if (error)
+		return error;
+	while (!error && !end && !(says_end && *first_ns_ret && from_known && to_known)) {
+		struct event event;
+
+		error = reader_next(reader, &event, &end);
+		if (error || end || !event.time_ns)
+			continue;
+		if (!*first_ns_ret)
+			*first_ns_ret = event.time_ns;
+		if (event.time_ns > *last_ns_ret)
+			*last_ns_ret = event.time_ns;
+		from_known |= is_mark(&options->from, &event);
+		to_known |= is_mark(&options->to, &event);
+		error = notes_take(notes, &event);
+	}
+	reader_close(reader);
+	return error;
+}
+
+static bool asks_for_window(const struct mmt_report_options *options)
+{
+	return options->from.kind != MMT_MOMENT_DEFAULT || options->to.kind != MMT_MOMENT_DEFAULT ||
+	       options->min_age_ns || options->tail > 0;
+}
+
+static bool names_marks(const struct mmt_report_options *options)
+{
+	return options->from.kind == MMT_MOMENT_MARK || options->to.kind == MMT_MOMENT_MARK;
+}
+
+static struct mmt_error *find_window(struct replay *replay, const struct mmt_report_options *asked)
+{
+	const struct reader_metadata *metadata = replay->metadata;
+	uint64_t first_ns = replay->first_ns, last_ns = metadata->has_loss ? metadata->loss.stop_ns : 0;
+	struct mmt_report_options options = *asked;
+	struct mmt_error *error = NULL;
+
+	replay->window = (struct window){.from_ns = replay->first_ns, .births_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
+	if (!asks_for_window(asked))
+		return NULL;
+	if (!first_ns || !last_ns || names_marks(asked)) {
+		uint64_t measured_first_ns, measured_last_ns = last_ns;
+		struct notes notes = {0};
+
+		error = measure(replay->reader, asked, &measured_first_ns, &measured_last_ns, &notes);
+		first_ns = first_ns ? first_ns : measured_first_ns;
+		last_ns = last_ns ? last_ns : measured_last_ns;
+		if (!error)
+			error = notes_resolve(&notes, "from", &options.from);
+		if (!error)
+			error = notes_resolve(&notes, "to or --at", &options.to);
+		notes_deinit(&notes);
+	}
+	if (error)
+		return error;
+	return window_resolve(&options, first_ns, last_ns, metadata->ours ? metadata->info.start_realtime_ns : 0,
+			      &replay->window);
+}
+
+static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_report_options *options)
+{
+	const struct recording_residency *residency = &replay->metadata->residency;
+
+	for (size_t i = 0; i < residency->processes.count; i++) {
+		if (!map_put(&replay->survivors, (uint32_t)residency->processes.items[i].pid, 1))
+			return &error_no_memory;
+	}
+	replay->has_survivors = replay->survivors.count > 0;
+	replay->releases_ended = replay->has_survivors && !options->pids;
+	return NULL;
+}
+
+static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
+{
+	const struct kernel_rules rules = kernel_rules_of(replay->metadata->kernel);
+	struct processes_options spaces = {.page_bytes = PAGE_BYTES_DEFAULT,
+					   .rules = &rules,
+					   .losses = &replay->losses,
+					   .observe = observe,
+					   .context = replay};
+	struct ledger_options accounts = {.find_row = options->find_row, .context = options->context};
+	bool locks = false;
+	struct mmt_error *error;
+
+	spaces.processes_max = PROCESSES_ANYWHERE + (size_t)(reader_file_bytes(replay->reader) / PROCESS_BYTES);
+	if (replay->metadata->ours) {
+		replay->first_ns = replay->metadata->info.start_ns;
+		spaces.page_bytes = replay->metadata->info.page_bytes;
+	}
+	for (size_t i = 0; i < replay->metadata->attribute_count; i++) {
+		replay->has_dumps |= role_is_dump(replay->metadata->attributes[i].role);
+		replay->large_dumps |= replay->metadata->attributes[i].role == ROLE_LARGE_DUMP;
+		locks |= replay->metadata->attributes[i].role == ROLE_LOCK;
+	}
+	replay->classes = options->report->classes;
+	replay->notes.pids = options->report->pids;
+	replay->notes.pid_count = options->report->pid_count;
+	error = find_survivors(replay, options->report);
+	if (!error)
+		error = find_window(replay, options->report);
+	accounts.from_ns = replay->window.from_ns;
+	accounts.births_to_ns = replay->window.births_to_ns;
+	ledger_init(&replay->ledger, &accounts);
+	if (!error)
+		error = processes_create(&spaces, &replay->processes);
+	if (!error)
+		error = code_view_create(replay->metadata, !options->report->no_demangle,
+					 options->report->cache_directory, &replay->code);
+	if (!error)
+		error = code_view_lost_stack(replay->code, &replay->lost_stack);
+	if (!error && locks)
+		error = effect_order_create(&replay->order);
+	return error;
+}
+
+struct mmt_error *replay_init(struct replay *replay, const struct replay_options *options)
+{
+	struct mmt_error *error;
+
+	*replay = (struct replay){.progress = options->report->progress};
+	error = reader_open_watched(options->report->input, options->report->progress, &replay->reader);
+	if (error)
+		return error;
+	reader_leave_out_unused_stacks(replay->reader);
+	replay->metadata = reader_metadata(replay->reader);
+	error = prepare(replay, options);
+	if (error)
+		replay_deinit(replay);
+	return error;
+}
+
+void replay_deinit(struct replay *replay)
+{
+	uint64_t process, early;
+
+	processes_destroy(replay->processes);
+	for (size_t i = 0; i < replay->thread_states.count; i++) {
+		thread_state_deinit(replay->thread_states.items[i]);
+		free(replay->thread_states.items[i]);
+	}
+	for (size_t i = 0; map_next(&replay->early_samples, &i, &process, &early);)
+		replay_calls_forget_early(replay, (uint32_t)process);
+	map_deinit(&replay->early_samples);
+	vector_deinit(&replay->witness_counts);
+	vector_deinit(&replay->thread_states);
+	vector_deinit(&replay->threads);
+	effect_order_destroy(replay->order);
+	mmt_error_destroy(replay->observer_error);
+	ledger_deinit(&replay->ledger);
+	notes_deinit(&replay->notes);
+	map_deinit(&replay->survivors);
+	vector_deinit(&replay->holdings);
+	losses_deinit(&replay->lost_calls);
+	losses_deinit(&replay->lost_dumps);
+	unwatched_deinit(&replay->unwatched);
+	arena_deinit(&replay->arena);
+	code_view_destroy(replay->code); /* late: it keeps names, which takes memory */
+	reader_close(replay->reader);
+	*replay = (struct replay){0};
+}
+
+static SELDOM struct mmt_error *make_state(struct replay *replay, struct thread *thread)
+{
+	struct replay_thread number = {.tid = thread->tid, .process = thread->process, .thread = thread};
+	struct thread_state *state = calloc(1, sizeof(*state));
+
+	if (!state || !vector_push(&replay->thread_states, state)) {
+		free(state);
+		return &error_no_memory;
+	}
+	thread->context = state;
+	state->place = replay->thread_states.count - 1;
+	state->number = (uint32_t)replay->threads.count;
+	return vector_push(&replay->threads, number) ? NULL : &error_no_memory;
+}
+
+static inline struct mmt_error *find_state(struct replay *replay, struct thread *thread,
+					   struct thread_state **state_ret)
+{
+	struct mmt_error *error = thread->context ? NULL : make_state(replay, thread);
+
+	*state_ret = thread->context;
+	return error;
+}
+
+/* The thread has ended: nothing is awaited of it any more. */
+static void forget_state(struct replay *replay, struct thread *thread, struct thread_state *state)
+{
+	struct thread_state *last = replay->thread_states.items[--replay->thread_states.count];
+
+	replay->thread_states.items[state->place] = last;
+	last->place = state->place;
+	thread->context = NULL;
+	thread_state_deinit(state);
+	free(state);
+}
+
+static struct mmt_error *replay_exec(struct replay *replay, struct thread *thread, struct thread_state *state,
+				     const struct event *event)
+{
+	struct mmt_error *error;
+
+	error = replay_calls_settle_waiting(replay, state);
+	if (!error)
+		error = replay_calls_credit_early(replay, thread->process);
+	if (error)
+		return error;
+	replay_witnesses_forget(replay, state);
+	error = processes_comm(replay->processes, thread, event->comm.name, true, event->time_ns);
+	if (!error && !unwatched_executed(&replay->unwatched, thread->tid, thread->name))
+		error = &error_no_memory;
+	return error;
+}
+
+/* One that lived when recording stopped has ended only as far as the events tell. */
+static struct mmt_error *end_process(struct replay *replay, uint32_t index)
+{
+	struct process *process = processes_at(replay->processes, index);
+	struct mmt_error *error;
+
+	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
+		return NULL;
+	error = replay_calls_credit_early(replay, index);
+	if (!error)
+		error = holdings_release(replay, process);
+	if (!error)
+		processes_let_go(replay->processes, process);
+	return error;
+}
+
+static struct mmt_error *replay_exit(struct replay *replay, const struct event *event)
+{
+	struct thread_state *state;
+	struct thread *thread;
+	struct mmt_error *error =
+	    processes_thread(replay->processes, event->task.pid, event->task.tid, event->time_ns, &thread);
+
+	if (error || !thread)
+		return error;
+	error = find_state(replay, thread, &state);
+	if (!error)
+		error = replay_calls_settle_waiting(replay, state);
+	if (!error)
+		error = replay_witnesses_flush(replay, state);
+	if (error)
+		return error;
+	forget_state(replay, thread, state);
+	unwatched_exited(&replay->unwatched, event->task.tid);
+	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
+	return error ? error : end_process(replay, thread->process);
+}
+
+static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)
+{
+	struct process *parent = processes_find(replay->processes, event->task.parent_pid);
+
+	unwatched_forked(&replay->unwatched, event->task.tid);
+	/* What the kernel made in the parent belongs into the copy. */
+	if (parent && event->task.pid != event->task.parent_pid) {
+		struct mmt_error *error = replay_witnesses_tell_process(replay, parent->index);
+
+		if (error)
+			return error;
+	}
+	return processes_fork(replay->processes, event->task.pid, event->task.tid, event->task.parent_pid,
+			      event->task.parent_tid, event->time_ns);
+}
+
+/* `thread`: the main thread of the process; NULL: it has ended before other threads. */
+static struct mmt_error *replay_snapshot(struct replay *replay, const struct process *process, struct thread *thread,
+					 const struct event *event)
+{
+	bool check = event->snapshot == SNAPSHOT_STOP || event->snapshot == SNAPSHOT_INTERVAL;
+	struct space_attributes attributes;
+	struct mmt_error *error;
+
+	replay->has_snapshots = true;
+	if (process->borrows_space)
+		return NULL;
+	switch (event->kind) {
+	case EVENT_SNAPSHOT_BEGIN:
+		error = replay_witnesses_tell_process(replay, process->index);
+		if (!error && thread)
+			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
+		if (!error)
+			error = space_snapshot_begin(
+			    process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
+			    event->snapshot == SNAPSHOT_EXEC ? BIRTH_KERNEL : BIRTH_BEFORE, event->time_ns);
+		if (!error && event->snapshot == SNAPSHOT_STOP)
+			space_snapshot_is_last(process->space);
+		return error;
+	case EVENT_SNAPSHOT_LINE:
+		error = replay_witnesses_describe(replay, &event->mapping, &attributes);
+		if (error)
+			return error;
+		return space_snapshot_line(process->space, event->time_ns, event->mapping.start,
+					   event->mapping.start + event->mapping.length, &attributes);
+	default:
+		error = space_snapshot_end(process->space, event->time_ns);
+		return error ? error : replay_calls_credit_early(replay, process->index);
+	}
+}
+
+/* The maps of a process that is ending are read as they vanish: its state is the one just before. */
+static bool is_of_ended_process(const struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+
+	return process && process->ended;
+}
+
+/* Snapshots of a process whose main thread has ended must not create that thread again. */
+static struct mmt_error *replay_later_snapshot(struct replay *replay, const struct event *event, bool *done_ret)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+	struct thread *thread = NULL;
+	struct mmt_error *error;
+
+	*done_ret = is_of_ended_process(replay, event);
+	if (*done_ret || !process || !process->live_threads)
+		return NULL;
+	error = processes_thread(replay->processes, -1, event->pid, event->time_ns, &thread);
+	*done_ret = !error && (!thread || thread->process != process->index);
+	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
+}
+
+/* On which CPU is told, but not of which process. */
+static struct mmt_error *replay_lost(struct replay *replay, const struct event *event)
+{
+	replay->lost_events += event->lost.count;
+	replay->losses++;
+	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
+}
+
+static SELDOM struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
+{
+	*done_ret = true;
+	switch (event->kind) {
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_LINE:
+	case EVENT_SNAPSHOT_END:
+		return replay_later_snapshot(replay, event, done_ret);
+	case EVENT_FORK:
+		return replay_fork(replay, event);
+	case EVENT_EXIT:
+		return replay_exit(replay, event);
+	case EVENT_NEW_TASK:
+		return processes_new_task(replay->processes, event->new_task.tid, event->new_task.clone_flags);
+	case EVENT_LOST:
+		return replay_lost(replay, event);
+	case EVENT_LOST_DUMPS:
+		return losses_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
+	case EVENT_LARGE_DUMPS:
+		replay->large_dumps = event->large_dumps.on;
+		return notes_take(&replay->notes, event);
+	case EVENT_MARK:
+	case EVENT_RESIDENT:
+		return notes_take(&replay->notes, event);
+	case EVENT_OTHER:
+		return NULL;
+	default:
+		*done_ret = false;
+		return NULL;
+	}
+}
+
+static struct mmt_error *replay_event(struct replay *replay, struct event *event)
+{
+	struct thread_state *state;
+	struct thread *thread;
+	bool done;
+	struct mmt_error *error;
+
+	if (event->kind != EVENT_CALL) {
+		error = replay_threadless(replay, event, &done);
+		if (error || done)
+			return error;
+	}
+	error = processes_thread(replay->processes, event->pid, event->tid, event->time_ns, &thread);
+	if (error || !thread)
+		return error;
+	if (event->kind == EVENT_COMM && !event->comm.exec)
+		return processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
+	error = find_state(replay, thread, &state);
+	if (error)
+		return error;
+	if (event->kind == EVENT_CALL)
+		return replay_calls_exit(replay, state, event);
+	switch (event->kind) {
+	case EVENT_CALL_ENTER:
+		return kept_sample_set(&state->enter, event);
+	case EVENT_STACK_DUMP:
+		return replay_calls_dump(replay, state, event);
+	case EVENT_MAPPING:
+		unwatched_mapped(&replay->unwatched, event->tid);
+		return replay_witnesses_keep(replay, state, &event->mapping, event->time_ns);
+	case EVENT_COMM:
+		return replay_exec(replay, thread, state, event);
+	default:
+		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);
+	}
+}
+
+struct mmt_error *replay_take_error(struct replay *replay)
+{
+	struct mmt_error *error = replay->observer_error;
+
+	replay->observer_error = NULL;
+	if (!error && replay->ledger.out_of_memory)
+		return &error_no_memory;
+	return error;
+}
+
+static struct mmt_error *finish(struct replay *replay)
+{
+	for (size_t i = 0; i < replay->thread_states.count; i++) {
+		struct thread_state *state = replay->thread_states.items[i];
+		struct mmt_error *error = replay_calls_settle_waiting(replay, state);
+
+		if (!error)
+			error = replay_witnesses_flush(replay, state);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+		struct mmt_error *error = replay_calls_credit_early(replay, (uint32_t)i);
+
+		if (error)
+			return error;
+		replay->has_survivors |= !processes_at(replay->processes, (uint32_t)i)->ended;
+		space_finish(processes_at(replay->processes, (uint32_t)i)->space);
+	}
+	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
+		replay->last_ns = replay->metadata->loss.stop_ns;
+	if (replay->last_ns > replay->window.to_ns)
+		replay->last_ns = replay->window.to_ns;
+	return replay_take_error(replay);
+}
+
+static struct mmt_error *pass_moment(struct replay *replay, uint64_t time_ns)
+{
+	const struct replay_watch *watch = &replay->watch;
+
+	return watch->moment && time_ns >= watch->moment_ns ? watch->moment(watch->context, replay, time_ns) : NULL;
+}
+
+/* What comes behind a jump of the clock to before the recording's start is in it all the same. */
+static uint64_t time_of_event(const struct replay *replay, const struct event *event)
+{
+	uint64_t from_ns = replay->ledger.options.from_ns;
+
+	if (event->time_ns < from_ns && !replay->window.windowed && reader_out_of_order(replay->reader))
+		return from_ns;
+	return event->time_ns;
+}
+
+static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
+{
+	struct mmt_error *error;
+
+	/* perf gives what it makes up at its start the time 0. */
+	if (replay->window.ends_early && event->time_ns >= replay->window.to_ns) {
+		*end = true;
+		return NULL;
+	}
+	if (event->time_ns) {
+		if (!replay->first_ns)
+			replay->first_ns = event->time_ns;
+		/* Without a window a file of perf begins with its first event. */
+		if (!replay->ledger.options.from_ns)
+			replay->ledger.options.from_ns = replay->first_ns;
+		if (event->time_ns > replay->last_ns)
+			replay->last_ns = event->time_ns;
+		replay->ledger.now_ns = time_of_event(replay, event);
+		error = pass_moment(replay, event->time_ns);
+		if (error)
+			return error;
+	}
+	error = replay_event(replay, event);
+	return error ? error : replay_take_error(replay);
+}
+
+/* The next event in the order of effects, where the recording has locks, else in the order of time. */
+static struct mmt_error *next_event(struct replay *replay, struct event *event, bool *end)
+{
+	*end = false;
+	if (!replay->order)
+		return reader_next(replay->reader, event, end);
+	while (!effect_order_next(replay->order, event)) {
+		struct mmt_error *error;
+
+		if (replay->input_ended) {
+			*end = true;
+			return NULL;
+		}
+		error = reader_next(replay->reader, event, &replay->input_ended);
+		if (error)
+			return error;
+		if (replay->input_ended) {
+			effect_order_end(replay->order);
+			continue;
+		}
+		error = effect_order_push(replay->order, event);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static SELDOM void tell_progress(const struct replay *replay, const struct event *event)
+{
+	if (replay->progress)
+		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));
+}
+
+struct mmt_error *replay_run(struct replay *replay)
+{
+	for (uint32_t count = 1;; count++) {
+		struct event event;
+		bool end;
+		struct mmt_error *error = next_event(replay, &event, &end);
+
+		if (!error && !end)
+			error = take_event(replay, &event, &end);
+		if (error)
+			return error;
+		if (end)
+			return finish(replay);
+		if (count % PROGRESS_EVENTS == 0)
+			tell_progress(replay, &event);
+	}
+}
+
+#define BYTES_KEPT_MAX 16384 /* larger buffers would add up in programs with many threads */
+
+struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
+{
+	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
+	size_t byte_count = stack->bytes ? stack->byte_count : 0;
+
+	if (!vector_reserve_bytes((void **)&kept->callchain.items, &kept->callchain.capacity, callchain_count,
+				  sizeof(uint64_t)) ||
+	    !vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, byte_count, 1))
+		return &error_no_memory;
+	if (callchain_count)
+		memcpy(kept->callchain.items, stack->callchain, callchain_count * sizeof(uint64_t));
+	if (byte_count)
+		memcpy(kept->bytes.items, stack->bytes, byte_count);
+	kept->stack = *stack;
+	kept->stack.callchain = callchain_count ? kept->callchain.items : NULL;
+	kept->stack.bytes = byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+{
+	kept->present = true;
+	kept->cpu = event->cpu;
+	kept->sequence = event->sequence;
+	kept->call = event->call.call;
+	kept->result = event->call.result;
+	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
+	return kept_sample_set_stack(kept, &event->call.stack);
+}
+
+struct event_stack event_stack_join(const struct event_stack *truth, const struct event_stack *dump)
+{
+	struct event_stack joined = *truth;
+
+	if (!dump || dump->byte_count < truth->byte_count)
+		return joined;
+	joined.bytes = dump->bytes;
+	joined.byte_count = dump->byte_count;
+	joined.bytes_wanted = dump->bytes_wanted;
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if (dump->registers.known >> i & 1)
+			joined.registers.values[i] = dump->registers.values[i];
+	}
+	joined.registers.known |= dump->registers.known;
+	return joined;
+}
+
+struct mmt_error *kept_sample_deepen(struct kept_sample *kept, const struct event_stack *dump)
+{
+	struct event_stack joined = event_stack_join(&kept->stack, dump);
+
+	if (!vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, joined.byte_count, 1))
+		return &error_no_memory;
+	if (joined.byte_count && joined.bytes == dump->bytes)
+		memcpy(kept->bytes.items, joined.bytes, joined.byte_count);
+	kept->stack = joined;
+	kept->stack.bytes = joined.byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+void kept_sample_release(struct kept_sample *kept)
+{
+	kept->present = false;
+	if (kept->bytes.capacity > BYTES_KEPT_MAX)
+		vector_deinit(&kept->bytes);
+}
+
+static bool same_registers(const struct register_values *left, const struct register_values *right)
+{
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
+			return false;
+	}
+	return true;
+}
+
+/* As far as both were copied. */
+static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
+{
+	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
+
+	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
+}
+
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event, const struct losses *lost)
+{
+	return kept->call == event->call.call && kept->result == event->call.result &&
+	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
+	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
+	       same_bytes(&kept->stack, &event->call.stack) && !losses_since(lost, kept->cpu, kept->sequence);
+}
+
+void kept_sample_deinit(struct kept_sample *kept)
+{
+	vector_deinit(&kept->callchain);
+	vector_deinit(&kept->bytes);
+	kept->present = false;
+}
+
+void thread_state_deinit(struct thread_state *state)
+{
+	vector_deinit(&state->witnesses);
+	kept_sample_deinit(&state->call);
+	kept_sample_deinit(&state->dump);
+	kept_sample_deinit(&state->enter);
+}
+
+/* MMAP2 records wait for the call they belong to; what no call claims the kernel did by itself. */
+
+struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct event_mapping *mapping,
+					    struct space_attributes *attributes_ret)
+{
+	uint32_t path;
+	struct mmt_error *error = code_view_path(replay->code, mapping->path, &path);
+
+	if (error)
+		return error;
+	*attributes_ret = (struct space_attributes){
+	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
+	    .shared = mapping->flags & MAP_SHARED,
+	    .heap = !strcmp(mapping->path, "[heap]"),
+	    .stack = !strcmp(mapping->path, "[stack]"),
+	    .shm = !strncmp(mapping->path, "/SYSV", 5),
+	    .ring = !strncmp(mapping->path, "/[aio]", 6),
+	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
+	    .device_major = mapping->device_major,
+	    .device_minor = mapping->device_minor,
+	    .inode = mapping->inode,
+	    .file_offset = mapping->file_offset,
+	    .path = path,
+	};
+	return NULL;
+}
+
+static struct mmt_error *count_witness(struct replay *replay, const struct thread_state *state)
+{
+	uint32_t process = replay->threads.items[state->number].process;
+
+	while (replay->witness_counts.count <= process) {
+		if (!vector_push(&replay->witness_counts, 0))
+			return &error_no_memory;
+	}
+	replay->witness_counts.items[process]++;
+	return NULL;
+}
+
+void replay_witnesses_forget(struct replay *replay, struct thread_state *state)
+{
+	if (state->witnesses.count)
+		replay->witness_counts.items[replay->threads.items[state->number].process] -=
+		    (uint32_t)state->witnesses.count;
+	state->witnesses.count = 0;
+}
+
+struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
+					const struct event_mapping *mapping, uint64_t time_ns)
+{
+	struct space_witness witness = {.start = mapping->start, .end = mapping->start + mapping->length};
+	struct mmt_error *error = replay_witnesses_describe(replay, mapping, &witness.attributes);
+
+	if (error || witness.end <= witness.start)
+		return error;
+	if (witness.attributes.ring) {
+		const struct replay_thread *thread = &replay->threads.items[state->number];
+		bool made = false;
+
+		error = space_witness_ring(processes_at(replay->processes, thread->process)->space, &witness,
+					   thread->tid, time_ns, &made);
+		if (error || made)
+			return error;
+	}
+	return vector_push(&state->witnesses, witness) ? count_witness(replay, state) : &error_no_memory;
+}
+
+/* They still describe the call that may yet claim them. */
+static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
+{
+	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct space *space = processes_at(replay->processes, thread->process)->space;
+
+	for (size_t i = 0; i < state->witnesses.count; i++) {
+		struct space_witness *witness = &state->witnesses.items[i];
+		struct mmt_error *error = witness->told ? NULL : space_witness(space, witness);
+
+		if (error)
+			return error;
+		witness->told = true;
+	}
+	return NULL;
+}
+
+struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state)
+{
+	struct mmt_error *error = tell(replay, state);
+
+	if (!error)
+		replay_witnesses_forget(replay, state);
+	return error;
+}
+
+struct mmt_error *replay_witnesses_tell_process(struct replay *replay, uint32_t process)
+{
+	if (process >= replay->witness_counts.count || !replay->witness_counts.items[process])
+		return NULL;
+	for (size_t i = 0; i < replay->thread_states.count; i++) {
+		struct thread_state *state = replay->thread_states.items[i];
+		struct mmt_error *error;
+
+		if (replay->threads.items[state->number].process != process)
+			continue;
+		error = tell(replay, state);
+		if (error)
+			return error;
+	}
+	return NULL;
+}

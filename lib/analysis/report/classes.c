@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/classes.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/report/frame-names.h"
+
+/* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */
+#define RESERVATION_BYTES (32ull << 20)
+
+#define CLASS_BITS 3
+
+#define KIND_RANGE (1u << CLASS_BITS) /* of anonymous memory */
+
+_Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
+
+const char *mmt_class_name(enum mmt_class memory_class)
+{
+	static const char *const names[MMT_CLASS_KINDS] = {
+	    [MMT_CLASS_ANON] = "anon",
+	    [MMT_CLASS_FILE] = "file",
+	    [MMT_CLASS_HEAP] = "heap",
+	    [MMT_CLASS_SHM] = "shm",
+	    [MMT_CLASS_THREAD_STACK] = "thread-stack",
+	    [MMT_CLASS_HUGETLB] = "hugetlb",
+	    [MMT_CLASS_JIT] = "jit",
+	    [MMT_CLASS_GC_RESERVE] = "gc-reserve",
+	};
+
+	return memory_class < MMT_CLASS_KINDS ? names[memory_class] : "unknown";
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return text[0] == start[0] && !strncmp(text, start, strlen(start));
+}
+
+static bool is_stack(const struct space_attributes *attributes, const char *path)
+{
+	return attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||
+	       starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls");
+}
+
+/* Shared anonymous memory is a file without a name to the kernel. */
+static bool is_shared_memory(const struct space_attributes *attributes, const char *path)
+{
+	return attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
+	       (attributes->shared && (starts_with(path, "/dev/zero") || starts_with(path, "//anon")));
+}
+
+static bool is_anonymous(const struct space_attributes *attributes, const char *path)
+{
+	if (starts_with(path, "//anon") || starts_with(path, "[anon:") || starts_with(path, "/dev/zero"))
+		return true;
+	return path[0] != '/' && !starts_with(path, "anon_inode:") && !attributes->inode && !attributes->device_major &&
+	       !attributes->device_minor;
+}
+
+static bool is_range(const struct space_interval *interval)
+{
+	return !interval->attributes.protection && !interval->attributes.shared &&
+	       interval->end - interval->start >= RESERVATION_BYTES;
+}
+
+enum mmt_class classes_of_interval(const struct space_interval *interval, const char *path)
+{
+	const struct space_attributes *attributes = &interval->attributes;
+	bool executable = attributes->protection & PROT_EXEC;
+
+	if (is_shared_memory(attributes, path))
+		return MMT_CLASS_SHM;
+	if (attributes->heap || starts_with(path, "[heap"))
+		return MMT_CLASS_HEAP;
+	if (is_stack(attributes, path))
+		return MMT_CLASS_THREAD_STACK;
+	if (attributes->hugetlb || starts_with(path, "/anon_hugepage"))
+		return MMT_CLASS_HUGETLB;
+	/* The .NET runtime maps its code twice: here to write it, there to run it. */
+	if (starts_with(path, "/memfd:doublemapper") || (executable && starts_with(path, "/memfd:")))
+		return MMT_CLASS_JIT;
+	if (!is_anonymous(attributes, path))
+		return MMT_CLASS_FILE;
+	if (executable)
+		return MMT_CLASS_JIT;
+	if (attributes->shared)
+		return MMT_CLASS_SHM;
+	return is_range(interval) && attributes->noreserve ? MMT_CLASS_GC_RESERVE : MMT_CLASS_ANON;
+}
+
+enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern)
+{
+	if (memory_class == MMT_CLASS_GC_RESERVE && pattern == MMT_PATTERN_ARENA)
+		return MMT_CLASS_ANON;
+	if ((memory_class == MMT_CLASS_ANON || memory_class == MMT_CLASS_GC_RESERVE) &&
+	    pattern == MMT_PATTERN_THREAD_STACK)
+		return MMT_CLASS_THREAD_STACK;
+	return memory_class;
+}
+
+enum mmt_class classes_find(const char *word)
+{
+	unsigned kind = 0;
+
+	while (kind < MMT_CLASS_KINDS && strcmp(word, mmt_class_name(kind)))
+		kind++;
+	return kind;
+}
+
+uint32_t classes_kind(enum mmt_class memory_class, const struct space_interval *interval)
+{
+	if (memory_class == MMT_CLASS_FILE)
+		return interval->attributes.path << CLASS_BITS | memory_class;
+	return memory_class | (memory_class == MMT_CLASS_ANON && is_range(interval) ? KIND_RANGE : 0);
+}
+
+enum mmt_class classes_kind_class(uint32_t kind)
+{
+	return kind & ((1u << CLASS_BITS) - 1);
+}
+
+uint32_t classes_kind_path(uint32_t kind)
+{
+	return classes_kind_class(kind) == MMT_CLASS_FILE ? kind >> CLASS_BITS : 0;
+}
+
+bool classes_kind_is_range(uint32_t kind)
+{
+	return classes_kind_class(kind) == MMT_CLASS_ANON && kind & KIND_RANGE;
+}
+
+#define DEPTH 12 /* frames that are looked at: an allocator's work lies near the call */
+
+#define ALL_CLASSES ((1u << MMT_CLASS_KINDS) - 1)
+#define PRIVATE_MEMORY (1u << MMT_CLASS_ANON | 1u << MMT_CLASS_GC_RESERVE | 1u << MMT_CLASS_JIT)
+
+/* A function that gives its pattern away. The first rule that any of the inner frames matches counts. */
+static const struct rule {
+	const char *module;   /* start of its name; NULL: any */
+	const char *function; /* start of its name, a last '$' also its end */
+	uint32_t classes;
+	enum mmt_pattern pattern; /* MMT_PATTERN_NONE: looks like one below but is the program's own */
+} rules[] = {
+    /* V8 keeps the contents of ArrayBuffers apart from its heap: those belong to the program. */
+    {NULL, "v8::internal::BackingStore", ALL_CLASSES, MMT_PATTERN_NONE},
+    {NULL, "v8::internal::CodeRange", ALL_CLASSES, MMT_PATTERN_CODE},
+    {NULL, "v8::internal::MemoryAllocator::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "v8::internal::Heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "v8::internal::IsolateAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "v8::base::BoundedPageAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    /* HotSpot: what takes memory for code asks the same functions as what takes it for the heap. */
+    {"libjvm.so", "CodeHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libjvm.so", "CodeCache::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libjvm.so", "os::reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {"libjvm.so", "os::commit_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {"libjvm.so", "os::pd_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {"libjvm.so", "os::attempt_reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    /* .NET */
+    {"libcoreclr.so", "ExecutableAllocator::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libcoreclr.so", "UnlockedLoaderHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libcoreclr.so", "EEJitManager::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libcoreclr.so", "VMToOSInterface::", ALL_CLASSES, MMT_PATTERN_CODE},
+    {"libcoreclr.so", "MAPMapPEFile", ALL_CLASSES, MMT_PATTERN_CODE},
+    {NULL, "GCToOSInterface::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "WKS::gc_heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "SVR::gc_heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    /* Go */
+    {NULL, "runtime.sysReserve", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "runtime.sysAlloc", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "runtime.sysMap", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "runtime.sysUsed", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, "runtime.(*mheap).", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    /* malloc of glibc, with debug information */
+    {NULL, "arena_get2", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "arena_get_retry", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "_int_new_arena", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "new_heap$", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "alloc_new_heap", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "grow_heap$", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
+    {NULL, "__default_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
+    {NULL, "__glibc_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
+    {NULL, "sysmalloc", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
+    /* Other allocators' pools, which any of their callers may happen to extend */
+    {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {"libjemalloc.so", "", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {"libtcmalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {"libmimalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {NULL, "allocate_stack$", ALL_CLASSES, MMT_PATTERN_THREAD_STACK},
+    {NULL, "allocate_thread_stack$", ALL_CLASSES, MMT_PATTERN_THREAD_STACK},
+    {NULL, "_dl_map_segments", ALL_CLASSES, MMT_PATTERN_CODE},
+    {NULL, "_dl_map_object", ALL_CLASSES, MMT_PATTERN_CODE},
+    {NULL, "map_library$", ALL_CLASSES, MMT_PATTERN_CODE},
+};
+
+const char *mmt_pattern_name(enum mmt_pattern pattern)
+{
+	static const char *const names[MMT_PATTERN_KINDS] = {
+	    [MMT_PATTERN_ARENA] = "arena", [MMT_PATTERN_THREAD_STACK] = "thread-stack",
+	    [MMT_PATTERN_HEAP] = "heap",   [MMT_PATTERN_GC_HEAP] = "gc-heap",
+	    [MMT_PATTERN_CODE] = "code",
+	};
+
+	return pattern < MMT_PATTERN_KINDS ? names[pattern] : NULL;
+}
+
+const char *mmt_pattern_explanation(enum mmt_pattern pattern)
+{
+	static const char *const explanations[MMT_PATTERN_KINDS] = {
+	    [MMT_PATTERN_ARENA] = "an arena of malloc: addresses reserved for the threads that use it, of which only "
+				  "the committed part is "
+				  "memory; no leak unless the committed part keeps growing, then use a heap profiler, "
+				  "or MALLOC_ARENA_MAX",
+	    [MMT_PATTERN_THREAD_STACK] =
+		"a thread's stack: the C library keeps up to 40 MiB of them for new threads; more means threads that "
+		"still run, or ended and were neither joined nor detached",
+	    [MMT_PATTERN_HEAP] = "grown by an allocator, for whoever needed the next piece: freed blocks stay with it; "
+				 "when it keeps growing, "
+				 "a heap profiler tells which blocks",
+	    [MMT_PATTERN_GC_HEAP] = "the heap of a managed runtime, which keeps what it has collected; when it keeps "
+				    "growing, the runtime's own "
+				    "heap dump tells which objects",
+	    [MMT_PATTERN_CODE] =
+		"code and data of programs, loaded or generated: stays while they are in use; when it keeps "
+		"growing, look for libraries loaded and code generated again and again",
+	};
+
+	return pattern < MMT_PATTERN_KINDS ? explanations[pattern] : NULL;
+}
+
+static bool has_prefix(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static bool matches_function(const char *function, const char *rule)
+{
+	size_t length = strlen(rule);
+
+	if (length && rule[length - 1] == '$')
+		return strlen(function) == length - 1 && !strncmp(function, rule, length - 1);
+	return has_prefix(function, rule);
+}
+
+static bool matches(const struct rule *rule, const struct mmt_frame *frame)
+{
+	if (rule->module && (!frame->module || !has_prefix(frame->module, rule->module)))
+		return false;
+	return !*rule->function || (frame->function && matches_function(frame->function, rule->function));
+}
+
+static bool is_one_of(const char *function, const char *const *names, size_t count)
+{
+	for (size_t i = 0; function && i < count; i++) {
+		if (!strcmp(function, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_malloc(const char *function)
+{
+	static const char *const names[] = {"malloc",	     "calloc",		"realloc",  "__libc_malloc",
+					    "__libc_calloc", "__libc_realloc",	"memalign", "posix_memalign",
+					    "aligned_alloc", "__libc_memalign", "free",	    "cfree"};
+
+	return is_one_of(function, names, sizeof(names) / sizeof(*names));
+}
+
+static bool is_thread_creation(const char *function)
+{
+	return function && (has_prefix(function, "pthread_create") || has_prefix(function, "__pthread_create"));
+}
+
+/* A stripped C library names only the function it was entered by: that and the kind of memory must do. */
+static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, size_t frame_count,
+				      enum mmt_class memory_class)
+{
+	for (size_t i = 0; i < frame_count && origin_is_c_library(frames[i]); i++) {
+		if (is_malloc(frames[i]->function)) {
+			if (memory_class == MMT_CLASS_HEAP)
+				return MMT_PATTERN_HEAP;
+			return memory_class == MMT_CLASS_GC_RESERVE ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE;
+		}
+		if (is_thread_creation(frames[i]->function))
+			return MMT_PATTERN_THREAD_STACK;
+	}
+	return MMT_PATTERN_NONE;
+}
+
+/* And a stripped runtime only its file. */
+static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, size_t frame_count,
+				       enum mmt_class memory_class)
+{
+	static const char *const runtimes[] = {"libcoreclr.so", "libclrgc", "libjvm.so", "libclrjit.so"};
+	size_t origin = origin_find(frames, frame_count);
+
+	if (frame_count && origin_is_loader(frames[0]) && memory_class == MMT_CLASS_FILE)
+		return MMT_PATTERN_CODE;
+	if (origin == frame_count || !frames[origin]->module)
+		return MMT_PATTERN_NONE;
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		if (!has_prefix(frames[origin]->module, runtimes[i]))
+			continue;
+		if (memory_class == MMT_CLASS_GC_RESERVE)
+			return MMT_PATTERN_GC_HEAP;
+		return memory_class == MMT_CLASS_JIT ? MMT_PATTERN_CODE : MMT_PATTERN_NONE;
+	}
+	return MMT_PATTERN_NONE;
+}
+
+enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
+{
+	size_t depth = frame_count < DEPTH ? frame_count : DEPTH;
+	enum mmt_pattern pattern;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		if (!(rules[i].classes >> memory_class & 1))
+			continue;
+		for (size_t frame = 0; frame < depth; frame++) {
+			if (matches(&rules[i], frames[frame]))
+				return rules[i].pattern;
+		}
+	}
+	pattern = find_by_entry(frames, frame_count, memory_class);
+	return pattern ? pattern : find_by_module(frames, frame_count, memory_class);
+}
+
+bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin)
+{
+	while (*origin < frame_count && origin_is_c_library(frames[*origin]))
+		++*origin;
+	return frame_count >= DEPTH && *origin < frame_count;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/frame-names.h"
+
+#include <string.h>
+
+void names_deinit(struct names *names)
+{
+	id_table_deinit(&names->by_hash);
+	vector_deinit(&names->keys);
+	intern_deinit(&names->stacks);
+}
+
+/* Where a frame without function is. */
+static uint64_t place_of(const struct names *names, const struct mmt_frame *frame)
+{
+	if (frame->function)
+		return 0;
+	if (frame->kind == MMT_FRAME_NATIVE)
+		return frame->module_offset;
+	return names->anywhere ? 0 : frame->address;
+}
+
+static uint64_t hash_text(struct names *names, const char *text)
+{
+	return id_table_hash(&names->by_hash, text, text ? strlen(text) : 0);
+}
+
+static uint64_t hash_frame(struct names *names, const struct mmt_frame *frame)
+{
+	uint64_t key[] = {place_of(names, frame), hash_text(names, frame->module), hash_text(names, frame->function),
+			  hash_text(names, frame->source_file),
+			  (uint64_t)frame->source_line << 32 | (uint64_t)frame->kind << 1 | frame->inlined};
+
+	return id_table_hash(&names->by_hash, key, sizeof(key));
+}
+
+static bool same_text(const char *left, const char *right)
+{
+	return left == right || !strcmp(left ? left : "", right ? right : "");
+}
+
+static bool is_same(const struct names *names, const struct mmt_frame *left, const struct mmt_frame *right)
+{
+	return left->kind == right->kind && left->inlined == right->inlined &&
+	       left->source_line == right->source_line && place_of(names, left) == place_of(names, right) &&
+	       same_text(left->module, right->module) && same_text(left->function, right->function) &&
+	       same_text(left->source_file, right->source_file);
+}
+
+uint32_t names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key)
+{
+	uint64_t hash = hash_frame(names, frame);
+	size_t position = 0;
+	uint32_t number;
+
+	while ((number = id_table_next(&names->by_hash, hash, &position)) != ID_NONE) {
+		const struct mmt_frame *known = names->look_up(names->context, names->keys.items[number]);
+
+		if (!known)
+			return NAMES_NONE;
+		if (is_same(names, known, frame))
+			return number;
+	}
+	if (!vector_push(&names->keys, key))
+		return NAMES_NONE;
+	return id_table_add(&names->by_hash, hash);
+}
+
+uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count)
+{
+	return intern_put(&names->stacks, frames, count * sizeof(*frames));
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+bool origin_is_loader(const struct mmt_frame *frame)
+{
+	return frame->module && (starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") ||
+				 starts_with(frame->module, "ld-2."));
+}
+
+static bool is_library(const char *module)
+{
+	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread.so", "libpthread-2."};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		if (starts_with(module, starts[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wrapper(const char *function)
+{
+	static const char *const wrappers[] = {"mmap", "mmap64", "munmap",   "mremap",	      "brk",
+					       "sbrk", "shmat",	 "mprotect", "pkey_mprotect", "syscall"};
+
+	if (!function)
+		return false;
+	function += strspn(function, "_");
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
+		if (!strcmp(function, wrappers[i]))
+			return true;
+	}
+	return false;
+}
+
+bool origin_is_c_library(const struct mmt_frame *frame)
+{
+	if (frame->kind != MMT_FRAME_NATIVE)
+		return false;
+	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
+}
+
+/* A program whose main function starts a runtime. */
+static bool is_host(const struct mmt_frame *frame)
+{
+	static const char *const programs[] = {"dotnet", "java", "node", "bun", "deno"};
+
+	for (size_t i = 0; frame->module && i < sizeof(programs) / sizeof(*programs); i++) {
+		if (!strcmp(frame->module, programs[i]))
+			return true;
+	}
+	return false;
+}
+
+bool mmt_frame_is_runtime(const struct mmt_frame *frame)
+{
+	static const char *const libraries[] = {"libcoreclr",	    "libclrjit.so", "libclrgc", "libhostfxr.so",
+						"libhostpolicy.so", "libSystem.",   "libmono",	"libjvm.so",
+						"libjli.so",	    "libnode.so",   "libv8",	"libpython",
+						"libruby",	    "libphp",	    "libluajit"};
+
+	if (frame->kind != MMT_FRAME_NATIVE || !frame->module)
+		return false;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		if (starts_with(frame->module, libraries[i]))
+			return true;
+	}
+	return is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0);
+}
+
+static bool is_function_of_program(const struct mmt_frame *frame)
+{
+	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_c_library(frame);
+}
+
+bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
+			  size_t *place)
+{
+	const struct mmt_frame *frame = origin < frame_count ? frames[origin] : NULL;
+
+	*place = origin;
+	if (!frame)
+		return false;
+	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
+		return true;
+	for (size_t i = *looked > origin ? *looked : origin + 1; i < frame_count; i++) {
+		*looked = i + 1;
+		if (!is_function_of_program(frames[i]))
+			continue;
+		*looked = *place = i;
+		return true;
+	}
+	return false;
+}
+
+size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
+{
+	size_t place = 0;
+
+	while (place < frame_count && origin_is_c_library(frames[place]))
+		place++;
+	return place;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* When two frames, and two stacks, are the same to a reader: module, function and line decide, not addresses. */
+#ifndef ANALYSIS_REPORT_FRAME_NAMES_H
+#define ANALYSIS_REPORT_FRAME_NAMES_H
+
+#include <mmtrace/report.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+
+/* The frame that the caller knows by this key, valid until the next call; NULL: out of memory. */
+typedef const struct mmt_frame *names_look_up(void *context, uint64_t key);
+
+struct names {
+	bool anywhere;		/* set by the caller: addresses of what lies in no file tell nothing */
+	names_look_up *look_up; /* set by the caller */
+	void *context;		/* of it */
+	struct id_table by_hash;
+	VECTOR(uint64_t) keys; /* by number: of the first frame that had it */
+	struct intern stacks;
+};
+
+#define NAMES_NONE INTERN_NONE
+
+void names_deinit(struct names *names);
+
+/* Number of a frame, which need not stay as long as `key` tells it; frames of equal names have equal numbers.
+ * NAMES_NONE: out of memory. */
+uint32_t names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
+
+/* Number of a sequence of frame numbers. */
+uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
+
+/* Which frame of a stack stands for it in one line: the innermost function that is the program's own. Pure. */
+
+bool origin_is_loader(const struct mmt_frame *frame);
+
+/* Of the C library (its threads too) or the loader; in static programs the wrappers of the memory calls count as well.
+ */
+bool origin_is_c_library(const struct mmt_frame *frame);
+
+/* Place of the innermost frame outside these; frame_count: there is none. */
+size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
+
+/*
+ * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named function
+ * of the program. False: no named function found yet, and `*place` is the frame itself; the next call can skip the first
+ * `*looked` frames.
+ */
+bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
+			  size_t *place);
+
+#endif

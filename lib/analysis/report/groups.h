@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From the rows of the ledger and what is mapped at the end to what a report shows. */
+#ifndef ANALYSIS_REPORT_GROUPS_H
+#define ANALYSIS_REPORT_GROUPS_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/report/rows.h"
+#include "base/arena.h"
+
+/*
+ * Fill groups, their sums in the report and the counts of stacks and frames in its completeness. Everything is
+ * allocated in `arena`. An error when bytes mapped, freed and unfreed do not agree.
+ */
+struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct arena *arena,
+			       struct mmt_report *report) MMT_MUST_CHECK;
+
+/* NULL when allocated - freed = unfreed in this group. */
+struct mmt_error *groups_verify(const struct mmt_group *group) MMT_MUST_CHECK;
+
+#endif

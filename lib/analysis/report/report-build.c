@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include <mmtrace/record.h>
+#include <mmtrace/report.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/report/groups.h"
+#include "analysis/report/rows.h"
+#include "analysis/report/steps.h"
+#include "analysis/report/warnings.h"
+#include "analysis/resolver/code-view.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "code/elf/disassembly.h"
+
+/*
+ * See mmt_report_annotate(). `ends_early`: the report ends before the recording does, whose copies of code may be those
+ * of a program that its process executed only then.
+ */
+static struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, const struct mmt_frame *frame,
+					size_t around, bool ends_early, struct mmt_annotation *annotation_ret);
+
+static struct mmt_error *totals_of_threads(const struct replay *replay, const struct rows *rows, struct arena *arena,
+					   struct mmt_report *report);
+
+static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,
+					    struct mmt_report *report);
+
+#define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
+
+/* The public value and what it borrows from. */
+struct report {
+	struct mmt_report result;
+	struct replay replay;
+	struct rows rows;
+	struct steps steps;
+	struct arena arena;
+};
+
+const char *mmt_stack_end_name(enum mmt_stack_end end)
+{
+	static const char *const names[MMT_STACK_END_KINDS] = {
+	    [MMT_STACK_END_ENTRY] = "complete",
+	    [MMT_STACK_END_DUMP_EXHAUSTED] = "stack dump exhausted",
+	    [MMT_STACK_END_DEPTH_LIMIT] = "depth limit reached",
+	    [MMT_STACK_END_NO_UNWIND_DATA] = "no unwind data",
+	    [MMT_STACK_END_CALLCHAIN] = "end of the frame-pointer chain",
+	    [MMT_STACK_END_INVALID] = "stack does not advance",
+	    [MMT_STACK_END_NOT_RECORDED] = "no stack recorded",
+	    [MMT_STACK_END_OTHER_STACK] = "continues on another stack",
+	    [MMT_STACK_END_COROUTINE] = "start of a coroutine",
+	};
+
+	return end < MMT_STACK_END_KINDS ? names[end] : "unknown";
+}
+
+bool mmt_stack_end_is_complete(enum mmt_stack_end end)
+{
+	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;
+}
+
+void mmt_report_options_init(struct mmt_report_options *options)
+{
+	*options = (struct mmt_report_options){.input = "mmtrace.data"};
+}
+
+static bool has_memory_events(const struct reader_metadata *metadata)
+{
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].is_call && !metadata->attributes[i].is_enter)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Processes that ended before the recording did gave everything back. When all have ended, each counts as it was just
+ * before its end, and so does one that was asked for by number.
+ */
+static struct mmt_error *release_ended(struct report *report, const struct mmt_report_options *options)
+{
+	struct replay *replay = &report->replay;
+	struct mmt_error *error = NULL;
+
+	if (options->pids || !replay->has_survivors)
+		return NULL;
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		/* Those released when they ended are empty. */
+		if (process->ended)
+			error = holdings_release(replay, process);
+	}
+	return error ? error : replay_take_error(replay);
+}
+
+static uint64_t sum_residency(const struct replay *replay, const struct process *process)
+{
+	const struct recording_residency *residency = &replay->metadata->residency;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < residency->processes.count; i++) {
+		const struct process_residency *resident = &residency->processes.items[i];
+
+		if (resident->pid != process->pid || process->ended || replay->window.ends_early)
+			continue;
+		for (size_t j = 0; j < resident->runs.count; j++)
+			bytes += resident->runs.items[j].end - resident->runs.items[j].start;
+		return bytes;
+	}
+	return MMT_UNKNOWN;
+}
+
+/* When the checked program ended. */
+static uint64_t end_of_checked(const struct report *report, const struct process *process,
+			       const struct space_check *check)
+{
+	if (check->earlier_program)
+		return process->program_ns;
+	return process->ended ? process->ended_ns : report->replay.last_ns;
+}
+
+static void describe_check(const struct report *report, const struct process *process, struct space_check check,
+			   struct mmt_process *described)
+{
+	uint64_t end_ns = end_of_checked(report, process, &check);
+	uint64_t age_ns = end_ns > check.time_ns ? end_ns - check.time_ns : 0;
+
+	if (!check.done || report->replay.window.ends_early)
+		return;
+	/* The process may have been exiting then, or the maps may be those of the new program. */
+	if (check.earlier_program && check.wrong_bytes && age_ns < EXEC_NS)
+		return;
+	described->checked = true;
+	described->checked_before_exec = check.earlier_program;
+	described->check_age_ns = age_ns;
+	described->checked_ns = check.time_ns;
+	described->checked_mappings = check.mappings;
+	described->wrong_bytes = check.wrong_bytes;
+	described->undecided_bytes = check.undecided_bytes;
+	described->unread_bytes = check.unread_bytes;
+	described->compared_bytes = check.compared_bytes;
+}
+
+static struct mmt_error *describe_process(struct report *report, const struct process *process,
+					  struct mmt_process *described)
+{
+	const struct holdings holdings = holdings_of(&report->replay, process);
+	const struct held_bytes *now = &holdings.now, *ended = &holdings.ended;
+
+	*described = (struct mmt_process){
+	    .pid = process->pid,
+	    .parent_pid = process->parent_pid,
+	    .name = arena_string(&report->arena, process_name(report->replay.processes, process)),
+	    .ended = process->ended,
+	    .threads = process->thread_count,
+	    .resident_bytes = sum_residency(&report->replay, process),
+	    .unfreed_bytes = now->unfreed + ended->unfreed,
+	    .committed_bytes = now->committed + ended->committed,
+	    .reserved_bytes = now->reserved + ended->reserved,
+	    .before_bytes = now->inherited + now->older + ended->inherited + ended->older,
+	    .kernel_bytes = now->kernel + ended->kernel,
+	};
+	if (!described->name)
+		return &error_no_memory;
+	report->result.ended_bytes += ended->unfreed;
+	report->result.before_bytes += now->older;
+	report->result.kernel_bytes += now->kernel;
+	/* What a child inherited is its parent's, where the report is about that one too. */
+	if (!process->parent_pid || !rows_selects_pid(&report->rows, process->parent_pid))
+		report->result.before_bytes += now->inherited;
+	report->result.younger_bytes += now->younger;
+	if (process->borrows_space)
+		return NULL;
+	described->unknown_bytes = holdings.facts.unknown_bytes;
+	described->repaired_bytes = holdings.facts.repaired_bytes;
+	describe_check(report, process, holdings.facts.check, described);
+	report->result.completeness.ambiguous_events += holdings.facts.ambiguous;
+	report->result.completeness.repaired_bytes += holdings.facts.repaired_bytes;
+	return NULL;
+}
+
+/* A child of vfork or clone(CLONE_VM) is as right as the space it shares, while it does. */
+static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
+{
+	struct space_check check = space_check_result(process->space);
+
+	if (process->borrows_space && check.time_ns < process->ended_ns)
+		describe_check(report, process, check, described);
+}
+
+static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)
+{
+	size_t count = processes_count(report->replay.processes);
+	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
+
+	if (!described)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process = processes_at(report->replay.processes, (uint32_t)i);
+		struct mmt_process *next = &described[report->result.process_count];
+		struct mmt_error *error;
+
+		if (!rows_selects(&report->rows, process)) {
+			report->result.left_out_process_count++;
+			continue;
+		}
+		error = describe_process(report, process, next);
+		if (error)
+			return error;
+		share_check(report, process, next);
+		report->result.process_count++;
+	}
+	report->result.processes = *processes_ret = described;
+	return NULL;
+}
+
+/* A window that ends early leaves the rest unread. */
+static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_t to_ns)
+{
+	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
+
+	return end_ns > to_ns ? end_ns : to_ns + 1;
+}
+
+static const char *const *copy_texts(struct arena *arena, const char *const *texts, size_t count)
+{
+	const char **copies = arena_alloc(arena, count, sizeof(*copies));
+
+	for (size_t i = 0; copies && i < count; i++) {
+		copies[i] = arena_string(arena, texts[i]);
+		if (!copies[i])
+			return NULL;
+	}
+	return copies;
+}
+
+static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
+{
+	const struct reader_metadata *metadata = report->replay.metadata;
+	struct mmt_report *result = &report->result;
+	CLEANUP(free) char *recorded_by = NULL;
+
+	if (asprintf(&recorded_by, "%s %s", metadata->ours ? "mmtrace" : "perf",
+		     metadata->ours ? metadata->info.recorder_version : metadata->version) < 0) {
+		recorded_by = NULL;
+		return &error_no_memory;
+	}
+	result->input = arena_string(&report->arena, options->input);
+	result->recorded_by = arena_string(&report->arena, recorded_by);
+	if (!result->input || !result->recorded_by)
+		return &error_no_memory;
+	result->command_line = metadata->command_line;
+	result->host = metadata->host;
+	result->kernel = metadata->kernel;
+	result->start_ns = report->replay.first_ns;
+	result->end_ns = report->replay.last_ns > result->start_ns ? report->replay.last_ns : result->start_ns;
+	result->from_ns = report->replay.window.from_ns ? report->replay.window.from_ns : result->start_ns;
+	result->to_ns = report->replay.window.to_ns < result->end_ns ? report->replay.window.to_ns : result->end_ns;
+	result->births_to_ns =
+	    report->replay.window.births_to_ns < result->to_ns ? report->replay.window.births_to_ns : result->to_ns;
+	result->windowed = report->replay.window.windowed;
+	if (report->replay.window.ends_early)
+		result->end_ns = end_of_recording(metadata, result->to_ns);
+	result->by = options->by;
+	result->classes = options->classes;
+	result->hide_count = options->hide_count;
+	result->hide = copy_texts(&report->arena, options->hide, options->hide_count);
+	if (!result->hide)
+		return &error_no_memory;
+	result->exact_order = report->replay.order != NULL;
+	result->stacks_recorded = metadata->ours && metadata->info.call_graph != MMT_CALL_GRAPH_NONE;
+	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
+	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
+	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
+	return notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
+}
+
+static void describe_loss(struct report *report)
+{
+	const struct reader_metadata *metadata = report->replay.metadata;
+	struct mmt_completeness *completeness = &report->result.completeness;
+
+	completeness->incomplete = metadata->incomplete;
+	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&report->replay.notes, report->replay.last_ns);
+	completeness->unfinished_records = reader_unfinished(report->replay.reader).records;
+	completeness->unfinished_ns = reader_unfinished(report->replay.reader).span_ns;
+	completeness->missed_threads = metadata->loss.missed_threads;
+	completeness->missed_cpus = metadata->loss.missed_cpus;
+	completeness->left_processes = metadata->loss.left_processes;
+	completeness->damage = reader_damage(report->replay.reader);
+	completeness->damaged = completeness->damage != NULL;
+	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);
+	for (size_t i = 0; i < metadata->loss.lost.count && i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == ROLE_DUMP)
+			completeness->lost_stack_dumps += metadata->loss.lost.items[i];
+		else if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
+			completeness->lost_large_stack_dumps += metadata->loss.lost.items[i];
+		else
+			completeness->lost_events += metadata->loss.lost.items[i];
+	}
+	/* A file without the recorder's own count has only what the rings wrote down. */
+	if (!metadata->has_loss)
+		completeness->lost_events = report->replay.lost_events;
+	completeness->repaired_by_loss = completeness->repaired_bytes && completeness->lost_events;
+}
+
+static struct mmt_error *add_figures(struct report *report)
+{
+	struct replay *replay = &report->replay;
+	struct mmt_report *result = &report->result;
+	struct mmt_error *error = steps_end(&report->steps, replay, result);
+
+	if (!error)
+		error = groups_build(replay, &report->rows, &report->arena, result);
+	if (!error)
+		error = steps_publish(&report->steps, replay, &report->arena, result);
+	if (!error)
+		error = totals_of_threads(replay, &report->rows, &report->arena, result);
+	if (!error)
+		error = totals_of_failures(replay, &report->rows, &report->arena, result);
+	return error ? error : lacks_describe(replay, &report->arena, result);
+}
+
+/* Where all large dumps are there nothing larger can be recommended. */
+static void describe_large_dumps(struct report *report)
+{
+	const struct reader_metadata *metadata = report->replay.metadata;
+	const struct mmt_completeness *completeness = &report->result.completeness;
+
+	if (completeness->large_dumps_off_ns || completeness->lost_large_stack_dumps)
+		return;
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
+			report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
+	}
+}
+
+/* When the frames have been named. */
+static void describe_generated_code(struct report *report, struct mmt_process *described)
+{
+	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
+		struct generated_code code = code_view_generated(report->replay.code, (uint32_t)i);
+
+		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
+			continue;
+		described->runtime = code.runtime ? code.runtime->name : NULL;
+		described->unnamed_code = code.unnamed;
+		described++;
+	}
+}
+
+static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
+{
+	struct mmt_process *processes = NULL;
+	struct mmt_error *error;
+
+	report->rows.code = report->replay.code;
+	report->rows.processes = report->replay.processes;
+	report->rows.lost_stack = report->replay.lost_stack;
+	steps_watch(&report->steps, &report->replay);
+	error = replay_run(&report->replay);
+	if (!error)
+		error = describe_recording(report, options);
+	if (!error)
+		error = release_ended(report, options);
+	if (!error)
+		error = holdings_sum(&report->replay);
+	if (!error)
+		error = describe_processes(report, &processes);
+	if (error)
+		return error;
+	if (options->pids && !report->result.process_count)
+		return error_create(MMT_ERROR_INVALID, "%s: holds none of these processes", options->input);
+	describe_loss(report);
+	describe_large_dumps(report);
+	error = add_figures(report);
+	describe_generated_code(report, processes);
+	return error;
+}
+
+struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
+{
+	struct report *report = calloc(1, sizeof(*report));
+	struct replay_options replay = {.report = options, .find_row = rows_find};
+	struct mmt_error *error;
+
+	if (!report)
+		return &error_no_memory;
+	rows_init(&report->rows, options, &report->arena);
+	steps_init(&report->steps, options, &report->rows);
+	replay.context = &report->rows;
+	error = replay_init(&report->replay, &replay);
+	if (!error && !has_memory_events(report->replay.metadata))
+		error = error_create(MMT_ERROR_FORMAT,
+				     "%s: holds no memory events; record with `mmtrace record`, or with perf and "
+				     "syscalls:sys_{enter,exit}_{mmap,munmap}",
+				     options->input);
+	if (!error)
+		error = build(report, options);
+	if (error) {
+		mmt_report_destroy(&report->result);
+		return error;
+	}
+	*report_ret = &report->result;
+	return NULL;
+}
+
+struct mmt_error *mmt_report_annotate(struct mmt_report *result, const struct mmt_frame *frame, size_t around,
+				      struct mmt_annotation *annotation_ret)
+{
+	struct report *report = (struct report *)result; /* its first member */
+
+	return annotate_frame(report->replay.code, &report->arena, frame, around, report->replay.window.ends_early,
+			      annotation_ret);
+}
+
+void mmt_report_destroy(struct mmt_report *result)
+{
+	struct report *report = (struct report *)result; /* its first member */
+
+	if (!report)
+		return;
+	rows_deinit(&report->rows);
+	steps_deinit(&report->steps);
+	arena_deinit(&report->arena);
+	replay_deinit(&report->replay);
+	free(report);
+}
+
+static struct mmt_error *describe_instruction(struct code_view *code, struct arena *arena, uint32_t frame,
+					      const struct listed_instruction *listed,
+					      struct mmt_instruction *instruction)
+{
+	const char *file = code_view_line(code, frame, listed->address, &instruction->source_line);
+
+	instruction->address = listed->address;
+	instruction->here = listed->here;
+	instruction->text = arena_string(arena, listed->text);
+	instruction->source_file = file ? arena_string(arena, file) : NULL;
+	return instruction->text && (!file || instruction->source_file) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *annotate_frame(struct code_view *code, struct arena *arena, const struct mmt_frame *frame,
+					size_t around, bool ends_early, struct mmt_annotation *annotation_ret)
+{
+	struct mmt_instruction *instructions;
+	struct listing listing = {0};
+	struct viewed_code viewed;
+	struct mmt_error *error;
+
+	*annotation_ret = (struct mmt_annotation){.frame = frame};
+	annotation_ret->left_out = code_view_code_left_out(code);
+	if (!frame->code || !code_view_code(code, frame->code - 1, &viewed))
+		return NULL;
+	if (viewed.is_copy && ends_early)
+		return NULL;
+	error = listing_create(viewed.disassembly, &viewed.code, around, &listing);
+	if (error)
+		return error;
+	instructions = arena_alloc(arena, listing.items.count, sizeof(*instructions));
+	error = instructions ? NULL : &error_no_memory;
+	for (size_t i = 0; !error && i < listing.items.count; i++)
+		error = describe_instruction(code, arena, frame->code - 1, &listing.items.items[i], &instructions[i]);
+	if (!error) {
+		annotation_ret->is_copy = viewed.is_copy;
+		annotation_ret->instructions = instructions;
+		annotation_ret->instruction_count = listing.items.count;
+	}
+	listing_deinit(&listing);
+	return error;
+}
+
+#define NO_PLACE SIZE_MAX
+
+static bool has_done_anything(const struct thread_account *account)
+{
+	return account->allocated_bytes.low || account->allocated_bytes.high || account->released_bytes.low ||
+	       account->released_bytes.high;
+}
+
+static uint64_t unfreed_bytes(const struct thread_account *account)
+{
+	return account->allocated_bytes.low - account->freed_by_itself_bytes.low - account->freed_by_others_bytes.low;
+}
+
+static uint64_t allocated_bytes(const struct thread_account *account)
+{
+	return wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX);
+}
+
+static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
+					 struct mmt_thread_total *total)
+{
+	const struct replay_thread *thread = &replay->threads.items[number];
+	const struct thread_account *account = &replay->ledger.threads.items[number];
+
+	*total = (struct mmt_thread_total){
+	    .thread = {.pid = processes_at(replay->processes, thread->process)->pid,
+		       .tid = thread->tid,
+		       .name = arena_string(arena, processes_name(replay->processes, thread->thread->name))},
+	    .allocated_bytes = wide_sum_get(&account->allocated_bytes, MMT_BYTES_MAX),
+	    .allocated_count = account->allocated_count,
+	    .freed_by_itself_bytes = wide_sum_get(&account->freed_by_itself_bytes, MMT_BYTES_MAX),
+	    .freed_by_others_bytes = wide_sum_get(&account->freed_by_others_bytes, MMT_BYTES_MAX),
+	    .unfreed_bytes = unfreed_bytes(account),
+	    .unfreed_count = account->allocated_count - account->freed_count,
+	    .released_bytes = wide_sum_get(&account->released_bytes, MMT_BYTES_MAX),
+	};
+	return total->thread.name ? NULL : &error_no_memory;
+}
+
+/* Numbers of threads; `context`: the accounts. */
+static int compare_totals(const void *left, const void *right, void *context)
+{
+	const struct thread_account *accounts = context;
+	uint32_t number = *(const uint32_t *)left, other = *(const uint32_t *)right;
+	const struct thread_account *a = &accounts[number], *b = &accounts[other];
+
+	if (unfreed_bytes(a) != unfreed_bytes(b))
+		return unfreed_bytes(a) < unfreed_bytes(b) ? 1 : -1;
+	if (allocated_bytes(a) != allocated_bytes(b))
+		return allocated_bytes(a) < allocated_bytes(b) ? 1 : -1;
+	return number < other ? -1 : number > other;
+}
+
+static int compare_releases(const void *left, const void *right)
+{
+	const struct mmt_release *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	if (a->owner != b->owner)
+		return a->owner < b->owner ? -1 : 1;
+	return a->releaser < b->releaser ? -1 : a->releaser > b->releaser;
+}
+
+/* `places`: by thread number, where it stands in the totals. */
+static struct mmt_error *list_releases(const struct replay *replay, const size_t *places, struct arena *arena,
+				       struct mmt_report *report)
+{
+	const struct map *map = &replay->ledger.releases;
+	struct mmt_release *releases = arena_alloc(arena, map->count, sizeof(*releases));
+	size_t thread_count = replay->ledger.threads.count, position = 0;
+	uint64_t key, bytes;
+
+	if (!releases)
+		return &error_no_memory;
+	while (map_next(map, &position, &key, &bytes)) {
+		size_t owner = (size_t)(key >> 32), releaser = (uint32_t)key;
+
+		if (owner >= thread_count || releaser >= thread_count || places[owner] == NO_PLACE ||
+		    places[releaser] == NO_PLACE)
+			continue;
+		releases[report->release_count++] =
+		    (struct mmt_release){.owner = places[owner], .releaser = places[releaser], .bytes = bytes};
+	}
+	qsort(releases, report->release_count, sizeof(*releases), compare_releases);
+	report->releases = releases;
+	return NULL;
+}
+
+static struct mmt_error *totals_of_threads(const struct replay *replay, const struct rows *rows, struct arena *arena,
+					   struct mmt_report *report)
+{
+	size_t count =
+	    replay->ledger.threads.count < replay->threads.count ? replay->ledger.threads.count : replay->threads.count;
+	CLEANUP(free) uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
+	CLEANUP(free) size_t *places = calloc(replay->ledger.threads.count + 1, sizeof(*places));
+	struct mmt_thread_total *sorted;
+
+	if (!numbers || !places)
+		return &error_no_memory;
+	for (size_t i = 0; i < replay->ledger.threads.count; i++)
+		places[i] = NO_PLACE;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process = processes_at(replay->processes, replay->threads.items[i].process);
+
+		if (!has_done_anything(&replay->ledger.threads.items[i]) || !rows_selects(rows, process))
+			continue;
+		numbers[report->thread_total_count++] = (uint32_t)i;
+	}
+	if (report->thread_total_count)
+		qsort_r(numbers, report->thread_total_count, sizeof(*numbers), compare_totals,
+			replay->ledger.threads.items);
+	sorted = arena_alloc(arena, report->thread_total_count, sizeof(*sorted));
+	if (!sorted)
+		return &error_no_memory;
+	for (size_t i = 0; i < report->thread_total_count; i++) {
+		struct mmt_error *error = describe_thread(replay, arena, numbers[i], &sorted[i]);
+
+		if (error)
+			return error;
+		places[numbers[i]] = i;
+	}
+	report->thread_totals = sorted;
+	return list_releases(replay, places, arena, report);
+}
+
+static int compare_failures(const void *left, const void *right)
+{
+	const struct mmt_failure *a = left, *b = right;
+
+	if (a->count != b->count)
+		return a->count < b->count ? 1 : -1;
+	if (a->asked_bytes != b->asked_bytes)
+		return a->asked_bytes < b->asked_bytes ? 1 : -1;
+	return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
+}
+
+static struct mmt_error *describe_failure(const struct replay *replay, struct rows *rows, struct arena *arena,
+					  const struct failure *failure, struct mmt_failure *described)
+{
+	int32_t *pid = arena_alloc(arena, 1, sizeof(*pid));
+	struct row_description stack;
+	struct mmt_error *error;
+
+	if (!pid)
+		return &error_no_memory;
+	*pid = processes_at(replay->processes, failure->process)->pid;
+	*described = (struct mmt_failure){
+	    .call = (enum mmt_event_count)failure->call,
+	    .error = failure->error,
+	    .count = failure->count,
+	    .asked_bytes = failure->asked_bytes,
+	    .first_ns = failure->first_ns,
+	    .last_ns = failure->last_ns,
+	    .pids = pid,
+	    .pid_count = 1,
+	};
+	error = rows_name_stack(rows, failure->stack, &stack);
+	described->frames = stack.frames;
+	described->frame_count = stack.frame_count;
+	described->hidden_frame_count = stack.hidden_frame_count;
+	described->stack_end = stack.stack_end;
+	return error;
+}
+
+static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,
+					    struct mmt_report *report)
+{
+	size_t count = replay->ledger.failures.count;
+	struct mmt_failure *failures = arena_alloc(arena, count, sizeof(*failures));
+
+	if (!failures)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		const struct failure *failure = &replay->ledger.failures.items[i];
+		struct mmt_error *error;
+
+		if (!rows_selects(rows, processes_at(replay->processes, failure->process)))
+			continue;
+		report->failed_calls += failure->count;
+		error = describe_failure(replay, rows, arena, failure, &failures[report->failure_count++]);
+		if (error)
+			return error;
+	}
+	qsort(failures, report->failure_count, sizeof(*failures), compare_failures);
+	report->failures = failures;
+	return NULL;
+}

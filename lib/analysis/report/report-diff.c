@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/diff.h>
+
+#include <stdlib.h>
+
+#include "analysis/report/frame-names.h"
+#include "base/errors.h"
+#include "base/vector.h"
+
+struct diff {
+	struct mmt_diff result;
+	VECTOR(struct mmt_diff_entry) entries;
+};
+
+/* Groups of `before` by the number of their stack's names; several may differ only in addresses that have no name. */
+struct matching {
+	struct names names;
+	VECTOR(uint32_t) frame_names; /* scratch */
+	VECTOR(size_t) chain;	      /* group of `before` -> next with equal names + 1 */
+	struct map first;	      /* stack's names -> group + 1 */
+};
+
+const char *mmt_change_name(enum mmt_change change)
+{
+	static const char *const names[] = {"new", "gone", "grown", "shrunk", "same"};
+
+	return change <= MMT_CHANGE_SAME ? names[change] : "unknown";
+}
+
+static const struct mmt_frame *frame_of_report(void *context, uint64_t key)
+{
+	(void)context;
+	return (const struct mmt_frame *)(uintptr_t)key;
+}
+
+/* Where unnamed generated code lies differs from run to run: such frames are equal to each other. */
+static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
+{
+	matching->frame_names.count = 0;
+	/* Neither lost calls nor those whose stack was not recorded have frames: what no frame is called tells them
+	 * apart. */
+	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
+		return NAMES_NONE;
+	for (size_t i = 0; i < group->frame_count; i++) {
+		uint32_t name = names_frame(&matching->names, group->frames[i], (uintptr_t)group->frames[i]);
+
+		if (name == NAMES_NONE || !vector_push(&matching->frame_names, name))
+			return NAMES_NONE;
+	}
+	return names_stack(&matching->names, matching->frame_names.items, matching->frame_names.count);
+}
+
+static uint64_t committed_of(const struct mmt_group *group)
+{
+	return group ? group->committed_bytes + group->committed_before_bytes : 0;
+}
+
+/* Holds memory, or uses what others reserved. */
+static bool is_there(const struct mmt_group *group)
+{
+	return group->unfreed_bytes || committed_of(group);
+}
+
+/* From the last to the first, so that equal names are found in the order of their rank. */
+static struct mmt_error *index_groups(struct matching *matching, const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (!vector_push(&matching->chain, (size_t)0))
+			return &error_no_memory;
+	}
+	for (size_t i = report->group_count; i-- > 0;) {
+		uint32_t name = name_group(matching, &report->groups[i]);
+		const uint64_t *next = map_get(&matching->first, name);
+
+		if (!is_there(&report->groups[i]))
+			continue;
+		matching->chain.items[i] = next ? (size_t)*next : 0;
+		if (name == NAMES_NONE || !map_put(&matching->first, name, i + 1))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Takes the match out, so that the next group of equal names gets the next one. */
+static const struct mmt_group *take_match(struct matching *matching, const struct mmt_report *before, uint32_t name)
+{
+	uint64_t *first = map_get(&matching->first, name);
+	size_t group;
+
+	if (!first || !*first)
+		return NULL;
+	group = (size_t)*first - 1;
+	*first = matching->chain.items[group];
+	return &before->groups[group];
+}
+
+static double bytes_per_second(const struct mmt_group *group, const struct mmt_report *report)
+{
+	double seconds = (double)(report->end_ns - report->start_ns) / 1e9;
+
+	return group && seconds > 0 ? (double)group->unfreed_bytes / seconds : 0;
+}
+
+static int64_t growth(const struct mmt_diff_entry *entry)
+{
+	return entry->bytes ? entry->bytes : entry->committed_bytes;
+}
+
+static enum mmt_change classify(const struct mmt_diff_entry *entry)
+{
+	if (!entry->before)
+		return MMT_CHANGE_NEW;
+	if (!entry->after)
+		return MMT_CHANGE_GONE;
+	if (!growth(entry))
+		return MMT_CHANGE_SAME;
+	return growth(entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
+}
+
+static struct mmt_error *add_entry(struct diff *diff, const struct mmt_group *before, const struct mmt_group *after)
+{
+	struct mmt_diff_entry entry = {
+	    .before = before,
+	    .after = after,
+	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (before ? before->unfreed_bytes : 0)),
+	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(before)),
+	    .count = (int64_t)((after ? after->unfreed_count : 0) - (before ? before->unfreed_count : 0)),
+	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
+	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
+	};
+
+	entry.change = classify(&entry);
+	diff->result.bytes = (int64_t)((uint64_t)diff->result.bytes + (uint64_t)entry.bytes);
+	diff->result.committed_bytes =
+	    (int64_t)((uint64_t)diff->result.committed_bytes + (uint64_t)entry.committed_bytes);
+	if (entry.change == MMT_CHANGE_SAME) {
+		diff->result.same_count++;
+		return NULL;
+	}
+	return vector_push(&diff->entries, entry) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *match_groups(struct diff *diff, struct matching *matching)
+{
+	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
+	struct mmt_error *error = index_groups(matching, before);
+	size_t position = 0;
+	uint64_t name, first;
+
+	for (size_t i = 0; !error && i < after->group_count; i++) {
+		uint32_t after_name;
+
+		if (!is_there(&after->groups[i]))
+			continue;
+		after_name = name_group(matching, &after->groups[i]);
+		if (after_name == NAMES_NONE)
+			return &error_no_memory;
+		error = add_entry(diff, take_match(matching, before, after_name), &after->groups[i]);
+	}
+	while (!error && map_next(&matching->first, &position, &name, &first)) {
+		for (size_t next = (size_t)first; !error && next; next = matching->chain.items[next - 1])
+			error = add_entry(diff, &before->groups[next - 1], NULL);
+	}
+	return error;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct mmt_diff_entry *a = left, *b = right;
+	const struct mmt_group *group_a = a->after ? a->after : a->before, *group_b = b->after ? b->after : b->before;
+
+	if (growth(a) != growth(b))
+		return growth(a) < growth(b) ? 1 : -1;
+	if (group_a->id != group_b->id)
+		return group_a->id < group_b->id ? -1 : 1;
+	/* Of two reports: each gives its ids once. */
+	return !a->after - !b->after;
+}
+
+struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
+				  struct mmt_diff **diff_ret)
+{
+	struct diff *diff = calloc(1, sizeof(*diff));
+	struct matching matching = {.names = {.anywhere = true, .look_up = frame_of_report}};
+	struct mmt_error *error;
+
+	if (!diff)
+		return &error_no_memory;
+	diff->result.before = before;
+	diff->result.after = after;
+	error = match_groups(diff, &matching);
+	names_deinit(&matching.names);
+	vector_deinit(&matching.frame_names);
+	vector_deinit(&matching.chain);
+	map_deinit(&matching.first);
+	if (error) {
+		mmt_diff_destroy(&diff->result);
+		return error;
+	}
+	if (diff->entries.count)
+		qsort(diff->entries.items, diff->entries.count, sizeof(*diff->entries.items), compare_entries);
+	diff->result.entries = diff->entries.items;
+	diff->result.entry_count = diff->entries.count;
+	*diff_ret = &diff->result;
+	return NULL;
+}
+
+void mmt_diff_destroy(struct mmt_diff *result)
+{
+	struct diff *diff = (struct diff *)result; /* its first member */
+
+	if (!diff)
+		return;
+	vector_deinit(&diff->entries);
+	free(diff);
+}

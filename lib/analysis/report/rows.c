@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/rows.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/report/classes.h"
+#include "analysis/report/frame-names.h"
+#include "base/cleanup.h"
+
+#define FACT_MASK 0xff
+#define FACT_END_SHIFT 8
+#define FACT_DOUBTFUL_SHIFT 16
+
+/* A key is the frame's number and which of its names. */
+static const struct mmt_frame *look_up_frame(void *context, uint64_t key)
+{
+	struct rows *rows = context;
+	const struct mmt_frame *names;
+	struct mmt_error *error;
+	size_t count;
+
+	arena_reset(&rows->compared);
+	error = code_view_names(rows->code, (uint32_t)(key >> 32), rows->arena, &rows->compared, &names, &count);
+	mmt_error_destroy(error);
+	return error ? NULL : &names[(uint32_t)key];
+}
+
+void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
+{
+	*rows = (struct rows){.options = options,
+			      .arena = arena,
+			      .lost_stack = UINT32_MAX,
+			      .names = {.look_up = look_up_frame, .context = rows}};
+}
+
+void rows_deinit(struct rows *rows)
+{
+	names_deinit(&rows->names);
+	intern_deinit(&rows->keys);
+	vector_deinit(&rows->items);
+	map_deinit(&rows->facts);
+	vector_deinit(&rows->name_numbers);
+	vector_deinit(&rows->numbered);
+	vector_deinit(&rows->frames);
+	vector_deinit(&rows->frame_names);
+	arena_deinit(&rows->scratch);
+	arena_deinit(&rows->compared);
+}
+
+bool rows_selects_pid(const struct rows *rows, int32_t pid)
+{
+	for (size_t i = 0; i < rows->options->pid_count; i++) {
+		if (rows->options->pids[i] == pid)
+			return true;
+	}
+	return !rows->options->pids;
+}
+
+bool rows_selects(const struct rows *rows, const struct process *process)
+{
+	return rows_selects_pid(rows, process->pid);
+}
+
+/* Numbers of the names of a frame, as many as it has names. NULL: out of memory. */
+static const uint32_t *number_names(struct rows *rows, uint32_t frame, const struct mmt_frame *names, size_t count)
+{
+	while (rows->numbered.count <= frame) {
+		if (!vector_append(&rows->numbered))
+			return NULL;
+	}
+	if (!rows->numbered.items[frame]) {
+		for (size_t i = 0; i < count; i++) {
+			uint32_t name = names_frame(&rows->names, &names[i], (uint64_t)frame << 32 | i);
+
+			if (name == NAMES_NONE || !vector_push(&rows->name_numbers, name))
+				return NULL;
+		}
+		rows->numbered.items[frame] = (uint32_t)(rows->name_numbers.count - count) + 1;
+	}
+	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
+}
+
+/* Into the scratch vectors. `by_name`: names are told apart by numbers, too. `kept`: as long as the report. */
+static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name, bool kept)
+{
+	const struct mmt_frame *frames;
+	const uint32_t *names = NULL;
+	size_t count;
+	struct mmt_error *error =
+	    code_view_names(rows->code, frame, rows->arena, kept ? NULL : &rows->scratch, &frames, &count);
+
+	if (!error && by_name)
+		names = number_names(rows, frame, frames, count);
+	if (error)
+		return error;
+	if (by_name && !names)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++) {
+		if (!vector_push(&rows->frames, &frames[i]) || !vector_push(&rows->frame_names, names ? names[i] : 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static void begin_stack(struct rows *rows)
+{
+	rows->frames.count = 0;
+	rows->frame_names.count = 0;
+	arena_reset(&rows->scratch);
+}
+
+/* Names of a stack into the scratch vectors: `kept` as long as the report, or to be told apart. */
+static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool kept, enum mmt_stack_end *end_ret)
+{
+	size_t count;
+	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+
+	begin_stack(rows);
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = name_frame(rows, numbers[i], !kept, kept);
+
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Whether the frames named so far determine the row. */
+static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
+{
+	size_t place;
+
+	if (!patterns_are_decided(rows->frames.items, rows->frames.count, origin))
+		return false;
+	return rows->options->by != MMT_BY_FUNCTION ||
+	       origin_find_function(rows->frames.items, rows->frames.count, *origin, looked, &place);
+}
+
+/* The same for a row that is told by what lies near the call: only so many frames. */
+static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
+{
+	size_t count, origin = 0, looked = 0;
+	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
+
+	begin_stack(rows);
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = NULL;
+
+		if (is_decided(rows, &origin, &looked))
+			code_view_pass_over(rows->code, numbers[i]);
+		else
+			error = name_frame(rows, numbers[i], false, false);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static bool matches(const char *pattern, const char *name)
+{
+	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
+}
+
+static bool is_hidden(const struct rows *rows, const struct mmt_frame *frame)
+{
+	for (size_t i = 0; i < rows->options->hide_count; i++) {
+		const char *pattern = rows->options->hide[i];
+
+		if (matches(pattern, frame->function) || matches(pattern, frame->raw_function) ||
+		    matches(pattern, frame->module))
+			return true;
+	}
+	return false;
+}
+
+/* Take frames that nobody wants to see out of the scratch vectors; how many were there. */
+static size_t hide_frames(struct rows *rows)
+{
+	size_t count = rows->frames.count, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_hidden(rows, rows->frames.items[i]))
+			continue;
+		rows->frames.items[kept] = rows->frames.items[i];
+		rows->frame_names.items[kept++] = rows->frame_names.items[i];
+	}
+	rows->frames.count = rows->frame_names.count = kept;
+	return count - kept;
+}
+
+static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame *const **frames_ret, size_t *count_ret)
+{
+	size_t count = rows->frames.count;
+	const struct mmt_frame **frames = arena_alloc(rows->arena, count, sizeof(*frames));
+
+	if (!frames)
+		return &error_no_memory;
+	if (count)
+		memcpy(frames, rows->frames.items, count * sizeof(*frames));
+	*frames_ret = frames;
+	*count_ret = count;
+	return NULL;
+}
+
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret)
+{
+	struct mmt_error *error;
+
+	*stack_ret = (struct row_description){0};
+	error = name_stack(rows, stack, true, &stack_ret->stack_end);
+	if (error)
+		return error;
+	stack_ret->hidden_frame_count = hide_frames(rows);
+	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
+}
+
+struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret)
+{
+	struct row_description stack;
+	struct mmt_error *error;
+
+	*row_ret = rows->items.items[row];
+	if (rows->options->by != MMT_BY_STACK && rows->options->by != MMT_BY_THREAD)
+		return NULL;
+	error = rows_name_stack(rows, row_ret->stack, &stack);
+	row_ret->frames = stack.frames;
+	row_ret->frame_count = stack.frame_count;
+	return error;
+}
+
+/* "function (module)", "module+0x1234", "[no stack]" */
+static char *function_name(const struct mmt_frame *frame)
+{
+	char *name = NULL;
+	int length;
+
+	if (!frame)
+		length = asprintf(&name, "[no function]");
+	else if (frame->function && frame->module)
+		length = asprintf(&name, "%s (%s)", frame->function, frame->module);
+	else if (frame->function || !frame->module)
+		length = asprintf(&name, "%s", frame->function ? frame->function : "[unknown]");
+	else if (frame->kind == MMT_FRAME_NATIVE)
+		length = asprintf(&name, "%s+0x%" PRIx64, frame->module, frame->module_offset);
+	else
+		length = asprintf(&name, "%s", frame->module);
+	return length < 0 ? NULL : name;
+}
+
+static char *module_name(const struct mmt_frame *frame)
+{
+	return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
+}
+
+static char *file_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	char *name = NULL;
+
+	if (memory_class == MMT_CLASS_FILE && classes_kind_path(account->kind))
+		return strdup(code_view_path_name(rows->code, classes_kind_path(account->kind)));
+	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
+}
+
+/* What the account's row is called; the stack's names are in the scratch vectors. */
+static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	size_t count = rows->frames.count, looked = 0;
+	size_t origin = origin_find(rows->frames.items, count), place = origin;
+	const struct mmt_frame *frame;
+
+	if (rows->options->by == MMT_BY_FUNCTION)
+		(void)origin_find_function(rows->frames.items, count, origin, &looked, &place);
+	frame = place < count ? rows->frames.items[place] : NULL;
+
+	switch (rows->options->by) {
+	case MMT_BY_FUNCTION:
+		return function_name(frame);
+	case MMT_BY_MODULE:
+		return module_name(frame);
+	case MMT_BY_FILE:
+		return file_name(rows, account, memory_class);
+	default:
+		return strdup(mmt_class_name(memory_class));
+	}
+}
+
+static struct mmt_error *start_row(struct rows *rows, const struct row_description *row)
+{
+	struct row_description *description = vector_append(&rows->items);
+
+	if (!description)
+		return &error_no_memory;
+	*description = *row;
+	if (!row->name)
+		return NULL;
+	description->name = arena_string(rows->arena, row->name);
+	return description->name ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, enum mmt_class memory_class,
+					uint32_t *row_ret)
+{
+	CLEANUP(free) char *name = row_name(rows, account, memory_class);
+	struct row_description row = {.name = name};
+
+	if (!name)
+		return &error_no_memory;
+	*row_ret = intern_put_string(&rows->keys, name);
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+}
+
+/* `stack` says what is known of it. */
+static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account,
+					   const struct row_description *stack, uint32_t *row_ret)
+{
+	bool by_process = rows->options->by == MMT_BY_PROCESS;
+	struct row_description row = {.process = account->process};
+	uint32_t key[2] = {account->process, 0};
+
+	if (!by_process) {
+		row = *stack;
+		row.stack = account->stack;
+		row.lost = account->stack == rows->lost_stack;
+		key[0] = names_stack(&rows->names, rows->frame_names.items, rows->frame_names.count);
+		key[1] = row.lost;
+		if (key[0] == NAMES_NONE)
+			return &error_no_memory;
+	}
+	*row_ret = intern_put(&rows->keys, key, sizeof(key));
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+}
+
+static uint64_t fact_key(const struct account *account)
+{
+	return (uint64_t)account->stack << 32 | account->kind;
+}
+
+static bool is_wanted(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
+		return false;
+	return !rows->options->classes || rows->options->classes >> memory_class & 1;
+}
+
+/* Not every runtime maps its heap's range with MAP_NORESERVE. */
+static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enum mmt_class *memory_class)
+{
+	const struct mmt_frame *const *frames = rows->frames.items;
+	size_t count = rows->frames.count;
+
+	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
+		*memory_class = MMT_CLASS_GC_RESERVE;
+	return patterns_find(frames, count, *memory_class);
+}
+
+/* What is hidden is not where a stack comes from, but what stands above it may be. */
+static bool needs_whole_stack(const struct rows *rows)
+{
+	switch (rows->options->by) {
+	case MMT_BY_STACK:
+	case MMT_BY_THREAD:
+		return true;
+	case MMT_BY_FUNCTION:
+	case MMT_BY_MODULE:
+		return rows->options->hide_count;
+	default:
+		return false;
+	}
+}
+
+struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret)
+{
+	struct rows *rows = context;
+	enum mmt_class memory_class = classes_kind_class(account->kind);
+	enum mmt_group_by by = rows->options->by;
+	struct row_description stack = {0};
+	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, false, &stack.stack_end)
+							  : name_near(rows, account->stack, &stack.stack_end);
+
+	if (error)
+		return error;
+	stack.pattern = find_pattern(rows, account->kind, &memory_class);
+	stack.hidden_frame_count = hide_frames(rows);
+	memory_class = classes_with_pattern(memory_class, stack.pattern);
+	if (!map_put(&rows->facts, fact_key(account),
+		     (uint64_t)code_view_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
+			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
+		return &error_no_memory;
+	*row_ret = LEDGER_NO_ROW;
+	if (!is_wanted(rows, account, memory_class))
+		return NULL;
+	if (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_PROCESS)
+		error = find_numbered_row(rows, account, &stack, row_ret);
+	else
+		error = find_named_row(rows, account, memory_class, row_ret);
+	if (!error)
+		++*row_ret;
+	return error;
+}
+
+enum mmt_class rows_class(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact ? (enum mmt_class)(*fact & FACT_MASK) : classes_kind_class(account->kind);
+}
+
+enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact ? (enum mmt_stack_end)(*fact >> FACT_END_SHIFT & FACT_MASK) : MMT_STACK_END_NOT_RECORDED;
+}
+
+bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account)
+{
+	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
+
+	return fact && *fact >> FACT_DOUBTFUL_SHIFT;
+}

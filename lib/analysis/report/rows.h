@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which accounts are one row of a report, and which are left out: decided when an account is made, so that the ledger
+ * can keep each row's peak. Stacks with equal names are one row, whatever their addresses.
+ *
+ * So every stack is named, also one that is not shown in the end: a row's peak is not that of its stacks, and a stack
+ * without a name could belong to any row. The report counts the frames without a name, too. But each frame is looked up
+ * and compared once, however many stacks it is in: test/README has what that costs. Where rows are no stacks, only the
+ * frames near the call are named, which tell what kind of memory it is and whose.
+ */
+#ifndef ANALYSIS_REPORT_ROWS_H
+#define ANALYSIS_REPORT_ROWS_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/resolver/code-view.h"
+#include "analysis/replay/ledger.h"
+#include "analysis/report/frame-names.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "model/processes.h"
+
+struct row_description {
+	const char *name;		       /* NULL: a stack, or a process */
+	uint32_t stack;			       /* by stack: the first of those that are this row */
+	const struct mmt_frame *const *frames; /* only where it is described for the report, as is their number */
+	size_t frame_count, hidden_frame_count;
+	enum mmt_stack_end stack_end;
+	enum mmt_pattern pattern;
+	uint32_t process; /* by process: its index */
+	bool lost;
+};
+
+struct rows {
+	const struct mmt_report_options *options;
+	struct code_view *code;
+	struct processes *processes;
+	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
+	struct arena *arena;
+	struct names names;
+	struct intern keys;		      /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items; /* by row number - 1 */
+	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 */
+	VECTOR(uint32_t) name_numbers; /* of all frames, those of one frame in a row */
+	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
+	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
+	VECTOR(uint32_t) frame_names;		 /* scratch */
+	struct arena scratch;			 /* names of that stack which nobody else has */
+	struct arena compared;			 /* those of one frame */
+};
+
+/* Borrows everything; the rest of the value starts out as zero. */
+void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena);
+void rows_deinit(struct rows *rows);
+
+bool rows_selects_pid(const struct rows *rows, int32_t pid);
+bool rows_selects(const struct rows *rows, const struct process *process);
+
+/* For the ledger; `context` is the rows. */
+struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;
+
+/* What kind of memory an account's is, its stack taken into account. */
+enum mmt_class rows_class(const struct rows *rows, const struct account *account);
+enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
+bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
+
+/*
+ * A row as the report shows it, by its number - 1. Names of its stack are made only now: there may be many, and while
+ * events are read others need the memory.
+ */
+struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
+
+/* Name a stack; of the description only what concerns its frames is set. The list of them is in the arena. */
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;
+
+#endif

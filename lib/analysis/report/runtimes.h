@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which language runtime a process runs, told by the files that it maps, and how that runtime gives names to its code.
+ */
+#ifndef ANALYSIS_REPORT_RUNTIMES_H
+#define ANALYSIS_REPORT_RUNTIMES_H
+
+#include "model/space/space.h"
+
+struct runtime {
+	const char *name;	    /* a word for documents: "dotnet" */
+	const char *label;	    /* for people: ".NET" */
+	const char *advice;	    /* how to get a perf map from it, the rest of a sentence: "start it with ..." */
+	const char *frame_pointers; /* option without which its code keeps none; NULL: it does, or none makes it */
+	bool in_environment;	    /* that option is a variable */
+	const char *interpreter;    /* function in whose frame its code runs; NULL: that has its own */
+	const char
+	    *complete_stacks; /* how to unwind beyond its code, or why nothing can; NULL: stacks do not end there */
+	/*
+	 * Frames of its interpreter, which do not show the program's functions. `interpreted`: prefix of the function
+	 * names of such frames, "" for any function in its files; NULL: not known. `interpreted_advice`: how to get names
+	 * for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
+	 */
+	const char *interpreted, *interpreted_named, *interpreted_advice;
+};
+
+/* NULL: the file is none of a runtime that is known. */
+const struct runtime *runtimes_of_file(const char *path);
+
+/* By its word; NULL: unknown. */
+const struct runtime *runtimes_find(const char *name);
+
+/* What runs in the space; `path_name` tells the paths of its mappings. NULL: none that is known. */
+const struct runtime *runtimes_of_space(const struct space *space,
+					const char *(*path_name)(const void *context, uint32_t path),
+					const void *context);
+
+#endif

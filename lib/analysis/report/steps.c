@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/steps.h"
+
+#include <inttypes.h>
+
+#include "analysis/report/classes.h"
+
+void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
+{
+	*steps = (struct steps){.every_ns = options->every_ns, .rows = rows};
+}
+
+void steps_deinit(struct steps *steps)
+{
+	vector_deinit(&steps->items);
+	vector_deinit(&steps->others_live);
+}
+
+/*
+ * A process that has ended gave everything back, while any other lives: as a report at that moment has it. One that was
+ * asked for by number counts as before its end.
+ */
+static bool find_living(const struct steps *steps, const struct replay *replay)
+{
+	bool living = replay->has_survivors;
+
+	if (steps->rows->options->pids)
+		return false;
+	for (size_t i = 0; !living && i < processes_count(replay->processes); i++)
+		living = !processes_at(replay->processes, (uint32_t)i)->ended;
+	return living;
+}
+
+/* The next step is one at which others live. */
+static bool note_living(struct steps *steps)
+{
+	struct step_range *last =
+	    steps->others_live.count ? &steps->others_live.items[steps->others_live.count - 1] : NULL;
+	const struct step_range next = {.start = steps->items.count, .end = steps->items.count + 1};
+
+	if (!last || last->end != next.start)
+		return vector_push(&steps->others_live, next);
+	last->end = next.end;
+	return true;
+}
+
+/* Everything before `time_ns` has been applied: the moments up to it are those of now. */
+static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
+{
+	struct steps *steps = context;
+	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
+				.process_resident_bytes = notes_resident(&replay->notes)};
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
+	bool others_live;
+
+	/* A clock that jumps forward makes no steps behind the end. */
+	if (stop_ns && time_ns >= stop_ns)
+		time_ns = stop_ns - 1;
+	if (!replay->watch.moment_ns) {
+		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
+	}
+	if (time_ns < replay->watch.moment_ns)
+		return NULL;
+	others_live = find_living(steps, replay);
+	while (replay->watch.moment_ns <= time_ns) {
+		if (steps->items.count >= STEPS_MAX)
+			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
+					    STEPS_MAX);
+		step.to_ns = replay->watch.moment_ns;
+		replay->watch.moment_ns += steps->every_ns;
+		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* A row did not have these bytes at the moments from `step` on at which others lived. */
+static bool take_back(const struct steps *steps, struct steps_of_rows *rows, uint32_t row, uint64_t step,
+		      uint64_t bytes)
+{
+	for (size_t i = 0; i < steps->others_live.count; i++) {
+		const struct step_range *range = &steps->others_live.items[i];
+		size_t start = range->start > step ? range->start : step;
+
+		if (start < range->end && (!steps_of_rows_add(rows, row, (uint32_t)start, -bytes) ||
+					   !steps_of_rows_add(rows, row, (uint32_t)range->end, bytes)))
+			return false;
+	}
+	return true;
+}
+
+static struct mmt_error *take_back_space(const struct steps *steps, struct replay *replay,
+					 const struct process *process)
+{
+	uint64_t from_ns = replay->ledger.options.from_ns, total = 0, reserved = 0;
+	struct ledger *ledger = &replay->ledger;
+	uint64_t step = process->ended_ns > from_ns ? (process->ended_ns - from_ns) / steps->every_ns : 0;
+	const struct space_interval *interval;
+
+	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
+		const struct account *account = holdings_owner(replay, interval);
+		uint64_t bytes = account ? interval->end - interval->start : 0;
+
+		if (account && !take_back(steps, &ledger->steps, account->row, step, bytes))
+			return &error_no_memory;
+		total += bytes;
+		reserved += interval->attributes.protection ? 0 : bytes;
+	}
+	if (!take_back(steps, &ledger->steps, LEDGER_ROW_TOTAL, step, total) ||
+	    !take_back(steps, &ledger->reserved_steps, LEDGER_ROW_TOTAL, step, reserved))
+		return &error_no_memory;
+	return NULL;
+}
+
+/* What has ended and still counts in the report, since nothing lived on, did not count while others lived. */
+static struct mmt_error *take_back_ended(const struct steps *steps, struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
+		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+
+		if (process->ended && !process->borrows_space)
+			error = take_back_space(steps, replay, process);
+	}
+	return error;
+}
+
+void steps_watch(struct steps *steps, struct replay *replay)
+{
+	replay->ledger.options.every_ns = steps->every_ns;
+	if (!steps->every_ns)
+		return;
+	replay->watch.moment = pass_moments;
+	replay->watch.context = steps;
+}
+
+struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report)
+{
+	struct mmt_error *error = NULL;
+
+	report->every_ns = steps->every_ns;
+	if (!steps->every_ns)
+		return NULL;
+	if (report->to_ns)
+		error = pass_moments(steps, replay, report->to_ns - 1);
+	report->step_count = steps->items.count + 1;
+	return error ? error : take_back_ended(steps, replay);
+}
+
+struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
+				struct mmt_report *report)
+{
+	uint64_t *unfreed = arena_alloc(arena, report->step_count, sizeof(*unfreed));
+	uint64_t *reserved = arena_alloc(arena, report->step_count, sizeof(*reserved));
+	struct mmt_step *published = arena_alloc(arena, report->step_count, sizeof(*published));
+
+	if (!unfreed || !reserved || !published)
+		return &error_no_memory;
+	if (!report->step_count)
+		return NULL;
+	steps_of_rows_get(&replay->ledger.steps, LEDGER_ROW_TOTAL, unfreed, report->step_count);
+	steps_of_rows_get(&replay->ledger.reserved_steps, LEDGER_ROW_TOTAL, reserved, report->step_count);
+	for (size_t i = 0; i < steps->items.count; i++) {
+		published[i] = steps->items.items[i];
+		published[i].unfreed_bytes = unfreed[i];
+		published[i].reserved_bytes = reserved[i];
+		published[i].committed_bytes = unfreed[i] - published[i].reserved_bytes;
+	}
+	published[report->step_count - 1] = (struct mmt_step){.to_ns = report->to_ns,
+							      .unfreed_bytes = report->unfreed_bytes,
+							      .committed_bytes = report->committed_bytes,
+							      .reserved_bytes = report->reserved_bytes,
+							      .resident_bytes = report->resident_bytes,
+							      .process_resident_bytes = notes_resident(&replay->notes)};
+	report->steps = published;
+	return NULL;
+}

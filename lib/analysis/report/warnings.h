@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a recording does not hold, in sentences for its user. */
+#ifndef ANALYSIS_REPORT_WARNINGS_H
+#define ANALYSIS_REPORT_WARNINGS_H
+
+#include "analysis/replay/replay.h"
+#include "base/arena.h"
+
+/* When all else in the report has been described. */
+struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
+				 struct mmt_report *report) MMT_MUST_CHECK;
+
+#endif

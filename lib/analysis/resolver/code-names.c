@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <string.h>
+
+#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/jit-names.h"
+#include "code/jit/perf-map.h"
+
+/* Names of frames, and what is known of the code that they are in. */
+
+/* Of a program's own code there are seldom more frames than this; looking up again what was looked up once is fast. */
+#define KEPT_NAMES_MAX (1u << 15)
+
+struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
+{
+	struct process_state *state = &view->processes.items[process];
+
+	if (!state->looked_up)
+		mmt_error_destroy(jit_names_create(view->metadata, state->pid, &state->jit_names));
+	state->looked_up = true;
+	return state->jit_names;
+}
+
+/* Programs of which none was recorded share the code of the one that came next. */
+static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
+{
+	const struct code_copies *copies = &view->metadata->code;
+	uint64_t place = (uint64_t)(recorded - copies->processes.items);
+	uint64_t *known = map_get(&view->copied_of_program, place);
+	struct copied_code *copied;
+
+	if (known)
+		return (struct copied_code *)(uintptr_t)*known;
+	mmt_error_destroy(copied_code_create(copies, recorded, view->mapped.programs, &copied));
+	if (!copied || map_put(&view->copied_of_program, place, (uint64_t)(uintptr_t)copied))
+		return copied;
+	copied_code_destroy(copied);
+	return NULL;
+}
+
+struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
+{
+	struct process_state *state = &view->processes.items[process];
+	const uint64_t *known = map_get(&state->code_of_program, program_ns);
+	const struct process_code *recorded;
+	struct copied_code *copied;
+
+	if (known)
+		return (struct copied_code *)(uintptr_t)*known;
+	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
+	copied = recorded ? share_copied_code(view, recorded) : NULL;
+	if (!map_put(&state->code_of_program, program_ns, (uint64_t)(uintptr_t)copied))
+		return NULL;
+	state->last_code = copied;
+	state->last_code_ns = program_ns;
+	state->has_last_code = true;
+	return copied;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
+			   struct mmt_frame *frame)
+{
+	const struct jit_names *names = view->processes.items[key->process].jit_names;
+	char normalised[1024];
+	struct jit_name name;
+
+	if (!key->generated)
+		return false;
+	name = jit_names_describe(names, key->generated);
+	perf_map_normalise(name.name, normalised, sizeof(normalised));
+	frame->kind = MMT_FRAME_JIT;
+	frame->module = "[jit]";
+	frame->raw_function = name.name;
+	frame->function = strcmp(normalised, name.name) ? arena_string(arena, normalised) : name.name;
+	frame->source_file =
+	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
+	return true;
+}
+
+/* One copy for all frames of the image. NULL: out of memory. */
+static const char *image_path(struct code_view *view, uint32_t image)
+{
+	while (view->image_paths.count <= image) {
+		if (!vector_append(&view->image_paths))
+			return NULL;
+	}
+	if (!view->image_paths.items[image])
+		view->image_paths.items[image] =
+		    arena_string(&view->arena, mapped_programs_image_path(&view->mapped, image));
+	return view->image_paths.items[image];
+}
+
+static size_t name_native(struct code_view *view, const struct frame_key *key, struct frame_names *names,
+			  struct program_frame functions[PROGRAM_INLINE_MAX])
+{
+	struct program *program = key->image == NO_IMAGE ? NULL : mapped_programs_open(&view->mapped, key->image);
+	bool before = key->is_return_address && !names->behind_no_call;
+	size_t count;
+
+	if (names->nameless) {
+		functions[0] = (struct program_frame){0};
+		return 1;
+	}
+	count = program ? program_names(program, key->address - before, functions) : 0;
+	/* No call was there to return behind: a signal's trampoline, or what a coroutine is made to return to. */
+	if (count && !names->looked_up && !functions[0].function && before &&
+	    program_follows_call(program, key->address) == 0) {
+		names->behind_no_call = true;
+		count = program_names(program, key->address, functions);
+	}
+	names->looked_up = true;
+	names->nameless = count == 1 && !functions[0].raw_function && !functions[0].source_file;
+	return count;
+}
+
+static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame *common,
+				     const struct program_frame *functions, size_t count)
+{
+	struct mmt_frame *frames = arena_alloc(arena, count, sizeof(*frames));
+
+	for (size_t i = 0; frames && i < count; i++) {
+		frames[i] = *common;
+		frames[i].function = functions[i].function;
+		frames[i].raw_function = functions[i].raw_function;
+		frames[i].source_file = functions[i].source_file;
+		frames[i].source_line = functions[i].source_line;
+		frames[i].inlined = functions[i].inlined;
+	}
+	return frames;
+}
+
+/* NULL: out of memory. */
+static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, const struct frame_key *key,
+				    struct arena *arena, size_t *count_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX];
+	uint64_t address = view->names.items[number].address;
+	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address, .code = number + 1};
+	size_t count = 0;
+
+	if (key->image != NO_IMAGE) {
+		frame.module_path = image_path(view, key->image);
+		if (!frame.module_path)
+			return NULL;
+		frame.module = base_name(frame.module_path);
+	}
+	if (key->kind == MMT_FRAME_NATIVE)
+		frame.module_offset = key->address;
+	if (key->readable)
+		count = name_native(view, key, &view->names.items[number], functions);
+	if (count) {
+		*count_ret = count;
+		return copy_frames(arena, &frame, functions, count);
+	}
+	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
+		frame.module = "[jit]";
+	if (frame.raw_function && !frame.function)
+		return NULL;
+	functions[0] = (struct program_frame){.function = frame.function,
+					      .raw_function = frame.raw_function,
+					      .source_file = frame.source_file,
+					      .source_line = frame.source_line};
+	*count_ret = 1;
+	return copy_frames(arena, &frame, functions, 1);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return text && !strncmp(text, start, strlen(start));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* Interpreted code runs in frames of the interpreter's own functions; in Java these are JIT code too. */
+static void note_interpreter(struct process_state *state, const struct mmt_frame *frame)
+{
+	const struct runtime *runtime = state->runtime;
+
+	if (frame->kind == MMT_FRAME_JIT) {
+		if (runtime && runtime->interpreted_named)
+			state->interpreted_named |= starts_with(frame->raw_function, runtime->interpreted_named);
+		if (runtime && runtime->interpreted && *runtime->interpreted &&
+		    starts_with(frame->raw_function, runtime->interpreted))
+			state->interpreter = runtime;
+		return;
+	}
+	if (state->interpreter || !frame->module_path)
+		return;
+	runtime = runtimes_of_file(frame->module_path);
+	if (runtime && runtime->interpreted &&
+	    (!*runtime->interpreted || starts_with(frame->raw_function, runtime->interpreted)))
+		state->interpreter = runtime;
+}
+
+void code_view_note_runtime(struct process_state *state, const struct mmt_frame *frame)
+{
+	note_interpreter(state, frame);
+	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
+		state->unnamed_precompiled |= ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe");
+}
+
+static void note_unnamed(struct code_view *view, uint32_t process, const struct mmt_frame *frames)
+{
+	if (frames->kind == MMT_FRAME_JIT && !frames->function)
+		view->processes.items[process].unnamed = true;
+}
+
+/* All lines of a jitdump are searched. */
+static bool is_slow_to_name(const struct code_view *view, const struct frame_key *key)
+{
+	const struct jit_names *names = key->generated ? view->processes.items[key->process].jit_names : NULL;
+
+	return names && jit_names_state(names).has_jitdump;
+}
+
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
+				  const struct mmt_frame **frames_ret, size_t *count_ret)
+{
+	struct frame_names *names = &view->names.items[frame];
+	struct frame_key key;
+	bool kept;
+
+	*frames_ret = names->frames;
+	*count_ret = names->count;
+	if (!names->frames) {
+		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+		kept = !scratch || view->kept_names < KEPT_NAMES_MAX || is_slow_to_name(view, &key);
+		*frames_ret = name_frame(view, frame, &key, kept ? arena : scratch, count_ret);
+		if (!*frames_ret)
+			return &error_no_memory;
+		code_view_note_runtime(&view->processes.items[names->process], *frames_ret);
+		if (kept) {
+			names->frames = *frames_ret;
+			names->count = *count_ret & 0x1fffffff;
+			view->kept_names++;
+		}
+	}
+	note_unnamed(view, names->process, *frames_ret);
+	return NULL;
+}
+
+void code_view_pass_over(struct code_view *view, uint32_t frame)
+{
+	const struct frame_names *names = &view->names.items[frame];
+	struct frame_key key;
+
+	if (names->frames) {
+		note_unnamed(view, names->process, names->frames);
+		return;
+	}
+	memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
+	if (key.readable && key.image != NO_IMAGE)
+		(void)mapped_programs_open(&view->mapped, key.image);
+	else if (key.kind == MMT_FRAME_JIT && !key.generated)
+		view->processes.items[names->process].unnamed = true;
+}
+
+static bool frame_key(const struct code_view *view, uint32_t frame, struct frame_key *key)
+{
+	const void *stored = frame < view->frames.count ? intern_get(&view->frames, frame, NULL) : NULL;
+
+	if (stored)
+		memcpy(key, stored, sizeof(*key));
+	return stored;
+}
+
+/* As the runtime wrote it down, or as it was seen last, if the same function was there until then. */
+static void find_generated_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
+{
+	struct process_state *state = &view->processes.items[key->process];
+	struct jit_name name = jit_names_describe(state->jit_names, key->generated);
+	struct listed_code *code = &viewed->code;
+	struct copied_code *copied;
+
+	if (name.code) {
+		code->bytes = name.code;
+		code->size = name.code_size;
+		code->address = name.start;
+	} else if (jit_names_is_last(state->jit_names, key->generated, key->address - key->is_return_address,
+				     state->program_ns)) {
+		viewed->is_copy = true;
+		copied = code_view_copied_code(view, key->process, state->program_ns);
+		copied_code_go_to(copied, UINT64_MAX);
+		code->size = copied_code_around(copied, name.start, name.start + name.size, key->address,
+						key->is_return_address, &code->address, &code->bytes);
+	}
+}
+
+bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
+{
+	struct listed_code *code = &code_ret->code;
+	struct frame_key key;
+
+	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
+	if (view->metadata->packed)
+		return code_view_resolved_code(view, frame, code_ret);
+	if (!frame_key(view, frame, &key))
+		return false;
+	code->site = key.address;
+	code->is_return_address = key.is_return_address;
+	if (key.readable) {
+		code->size = program_code(mapped_programs_open(&view->mapped, key.image),
+					  key.address - key.is_return_address, &code->address, &code->bytes);
+	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
+		find_generated_code(view, &key, code_ret);
+	}
+	return code->size;
+}
+
+bool code_view_code_left_out(const struct code_view *view)
+{
+	return view->metadata->packed && view->metadata->stacks.code_left_out;
+}
+
+const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
+{
+	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
+	struct frame_key key;
+
+	*line_ret = 0;
+	if (view->metadata->packed)
+		return code_view_resolved_line(view, frame, address, line_ret);
+	if (!frame_key(view, frame, &key))
+		return NULL;
+	if (key.readable) {
+		(void)program_names(mapped_programs_open(&view->mapped, key.image), address, functions);
+		*line_ret = functions[0].source_line;
+		return functions[0].source_file;
+	}
+	if (!key.generated || key.kind != MMT_FRAME_JIT)
+		return NULL;
+	return jit_names_line(view->processes.items[key.process].jit_names, key.generated, address, line_ret);
+}
+
+const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+			       char **missing_ret)
+{
+	if (view->metadata->packed)
+		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
+	return mapped_programs_unusable(&view->mapped, position, state_ret, missing_ret);
+}
+
+static bool changed_too_often(const struct process_state *state)
+{
+	uint64_t program_ns, copied;
+
+	for (size_t i = 0; map_next(&state->code_of_program, &i, &program_ns, &copied);) {
+		if (copied_code_gave_up((const struct copied_code *)(uintptr_t)copied))
+			return true;
+	}
+	return state->changed_too_often;
+}
+
+struct generated_code code_view_generated(struct code_view *view, uint32_t process)
+{
+	struct generated_code generated = {0};
+	const struct jit_names *names;
+
+	if (process >= view->processes.count)
+		return generated;
+	generated.runtime = view->processes.items[process].runtime;
+	generated.unnamed = view->processes.items[process].unnamed;
+	generated.unchecked_frames = view->processes.items[process].unchecked_frames;
+	generated.unnamed_precompiled = view->processes.items[process].unnamed_precompiled;
+	if (!view->processes.items[process].interpreted_named)
+		generated.interpreter = view->processes.items[process].interpreter;
+	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
+	generated.changed_too_often = changed_too_often(&view->processes.items[process]);
+	if (view->processes.items[process].resolved) {
+		generated.names = code_view_resolved_names(view, process);
+		return generated;
+	}
+	names = code_view_jit_names(view, process);
+	if (names)
+		generated.names = jit_names_state(names);
+	return generated;
+}
+
+/* Packed recordings: stacks and names as they were found out when it was packed. */
+
+static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
+				      bool demangle)
+{
+	struct mmt_frame frame = {.kind = name->kind,
+				  .inlined = name->inlined,
+				  .doubtful = name->doubtful,
+				  .function = resolved_stacks_text(stacks, name->function),
+				  .raw_function = resolved_stacks_text(stacks, name->raw_function),
+				  .module = resolved_stacks_text(stacks, name->module),
+				  .module_path = resolved_stacks_text(stacks, name->module_path),
+				  .source_file = resolved_stacks_text(stacks, name->source_file),
+				  .source_line = name->source_line,
+				  .address = name->address,
+				  .module_offset = name->module_offset};
+
+	if (!demangle && frame.kind == MMT_FRAME_NATIVE)
+		frame.function = frame.raw_function;
+	return frame;
+}
+
+static struct mmt_error *take_resolved_frames(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_frame *frames = arena_alloc(&view->arena, stacks->names.count, sizeof(*frames));
+
+	if (!frames)
+		return &error_no_memory;
+	for (size_t i = 0; i < stacks->names.count; i++)
+		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		const struct resolved_frame *frame = &stacks->frames.items[i];
+		struct frame_names names = {.frames = frames + frame->first_name,
+					    .address = frames[frame->first_name].address,
+					    .process = frame->process,
+					    .count = frame->name_count};
+
+		for (uint32_t j = 0; j < frame->name_count; j++)
+			frames[frame->first_name + j].code = (uint32_t)i + 1;
+
+		if (!vector_push(&view->names, names))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	struct mmt_error *error = take_resolved_frames(view, demangle);
+
+	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
+		const struct resolved_stack *stack = &stacks->stacks.items[i];
+		uint32_t end = stack->end == RESOLVED_END_LOST ? STACK_END_LOST : stack->end;
+		uint32_t number = STACKS_NONE;
+
+		if (end > STACK_END_LOST)
+			end = MMT_STACK_END_INVALID;
+		number =
+		    stacks_put(&view->stacks, stacks->stack_frames.items + stack->first_frame, stack->frame_count, end);
+		if (number == STACKS_NONE || !vector_push(&view->resolved, number))
+			error = &error_no_memory;
+	}
+	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
+		const struct resolved_process *resolved = &stacks->processes.items[i];
+		const char *runtime = resolved_stacks_text(stacks, resolved->runtime);
+		struct process_state *state = vector_append(&view->processes);
+
+		if (!state)
+			return &error_no_memory;
+		state->resolved = resolved;
+		state->unchecked_frames = resolved->unchecked_frames;
+		state->stacks_end_there = resolved->stacks_end_there;
+		state->changed_too_often = resolved->changed_too_often;
+		state->runtime = runtime ? runtimes_find(runtime) : NULL;
+	}
+	for (size_t i = 0; !error && i < view->names.count; i++) {
+		const struct frame_names *names = &view->names.items[i];
+
+		if (names->process < view->processes.count)
+			code_view_note_runtime(&view->processes.items[names->process], names->frames);
+	}
+	return error;
+}
+
+bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed)
+{
+	const struct resolved_code *resolved = resolved_stacks_code(&view->metadata->stacks, frame);
+
+	if (!resolved)
+		return false;
+	viewed->is_copy = resolved->is_copy;
+	viewed->code = (struct listed_code){.bytes = resolved->bytes,
+					    .size = resolved->size,
+					    .address = resolved->address,
+					    .site = resolved->site,
+					    .is_return_address = resolved->is_return_address};
+	return resolved->size;
+}
+
+const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_code *resolved = resolved_stacks_code(stacks, frame);
+	const struct resolved_line *line =
+	    resolved ? resolved_codes_line(&stacks->read_codes, resolved, address) : NULL;
+
+	*line_ret = line ? line->source_line : 0;
+	return line ? resolved_stacks_text(stacks, line->source_file) : NULL;
+}
+
+const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
+					char **missing_ret)
+{
+	const struct resolved_stacks *stacks = &view->metadata->stacks;
+	const struct resolved_program *program;
+	const char *missing;
+
+	if (missing_ret)
+		*missing_ret = NULL;
+	if (*position >= stacks->programs.count)
+		return NULL;
+	program = &stacks->programs.items[(*position)++];
+	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_LACKING_NAMES
+			 ? (enum program_state)program->state
+			 : PROGRAM_BROKEN;
+	missing = resolved_stacks_text(stacks, program->missing);
+	if (missing_ret && missing)
+		*missing_ret = strdup(missing);
+	return resolved_stacks_text(stacks, program->path);
+}
+
+struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t index)
+{
+	const struct resolved_process *process = view->processes.items[index].resolved;
+
+	return (struct jit_names_state){
+	    .has_perf_map = process->has_perf_map,
+	    .has_jitdump = process->has_jitdump,
+	    .dropped_lines = process->dropped_lines,
+	    .lost_records = process->lost_records,
+	    .unread_bytes = process->unread_bytes,
+	    .other_clock = process->other_clock,
+	    .jitdump_failure = resolved_stacks_text(&view->metadata->stacks, process->jitdump_failure),
+	};
+}

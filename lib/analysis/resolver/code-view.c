@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/resolver/code-view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/resolver/code-view-state.h"
+#include "analysis/resolver/jit-names.h"
+
+#define MEMO_ENTRIES (1u << 16)
+
+/* For the unwinder's callbacks. */
+struct lookup {
+	struct code_view *view;
+	const struct process *process;
+	uint64_t time_ns;
+};
+
+struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool demangle, const char *cache_directory,
+				   struct code_view **view_ret)
+{
+	struct code_view *view = calloc(1, sizeof(*view));
+	struct mmt_error *error;
+
+	if (!view)
+		return &error_no_memory;
+	view->metadata = metadata;
+	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
+	error = mapped_programs_init(&view->mapped, metadata, demangle);
+	if (!error)
+		programs_use_cache(view->mapped.programs, cache_directory);
+	if (!error)
+		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+	if (!error)
+		error = unwind_places_create(&view->places);
+	if (!error && metadata->packed)
+		error = code_view_take_resolved(view, demangle);
+	if (error) {
+		code_view_destroy(view);
+		return error;
+	}
+	*view_ret = view;
+	return NULL;
+}
+
+void code_view_destroy(struct code_view *view)
+{
+	uint64_t key, copied;
+
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->processes.count; i++) {
+		struct process_state *state = &view->processes.items[i];
+
+		jit_names_destroy(state->jit_names);
+		map_deinit(&state->code_of_program);
+	}
+	vector_deinit(&view->processes);
+	for (size_t i = 0; map_next(&view->copied_of_program, &i, &key, &copied);)
+		copied_code_destroy((struct copied_code *)(uintptr_t)copied);
+	map_deinit(&view->copied_of_program);
+	vector_deinit(&view->names);
+	vector_deinit(&view->image_paths);
+	vector_deinit(&view->resolved);
+	arena_deinit(&view->arena);
+	intern_deinit(&view->generations);
+	intern_deinit(&view->frames);
+	stacks_deinit(&view->stacks);
+	unwind_memo_destroy(view->memo);
+	unwind_places_destroy(view->places);
+	mapped_programs_deinit(&view->mapped);
+	free(view);
+}
+
+struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret)
+{
+	return mapped_programs_path(&view->mapped, path, path_ret);
+}
+
+const char *code_view_path_name(const struct code_view *view, uint32_t path)
+{
+	return mapped_programs_path_name(&view->mapped, path);
+}
+
+/* Generated code is looked up by its address in the process, whatever the mapping is called. */
+static uint32_t find_generated(struct lookup *lookup, uint64_t address)
+{
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return names ? jit_names_find(names, address, lookup->time_ns, lookup->process->program_ns) : 0;
+}
+
+/* CPython's names for the code it generates to be seen in stacks. */
+static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
+{
+	uint32_t generated = find_generated(lookup, address);
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return generated && !strncmp(jit_names_describe(names, generated).name, "py::", 4);
+}
+
+/* Unwind rows that the runtime has written for its code. */
+static const struct cfi_row *find_generated_row(struct lookup *lookup, uint64_t address)
+{
+	uint32_t number = find_generated(lookup, address);
+
+	return number ? jit_names_cfi(code_view_jit_names(lookup->view, lookup->process->index), number, address)
+		      : NULL;
+}
+
+static const char *path_name(const void *view, uint32_t path)
+{
+	return code_view_path_name(view, path);
+}
+
+/* The row of the function of a mapped program in whose frame the runtime's code runs; NULL: in none. */
+static const struct cfi_row *find_host(struct lookup *lookup)
+{
+	struct code_view *view = lookup->view;
+	const struct space *space = lookup->process->space;
+	const struct runtime *runtime = runtimes_of_space(space, path_name, view);
+	const struct cfi_row *row = NULL;
+	const struct space_interval *interval;
+	struct program *last = NULL;
+
+	if (!runtime || !runtime->interpreter)
+		return NULL;
+	for (uint64_t position = 0; !row && (interval = space_next(space, position)); position = interval->end) {
+		const struct space_attributes *attributes = &interval->attributes;
+		struct program *program = NULL;
+		uint64_t ignored;
+
+		if (attributes->protection & PROT_EXEC && attributes->inode &&
+		    runtimes_of_file(path_name(view, attributes->path)) == runtime)
+			program = mapped_programs_find(&view->mapped, interval, interval->start, &ignored);
+		if (program && program != last)
+			row = program_frame_row(program, runtime->interpreter);
+		last = program ? program : last;
+	}
+	return row;
+}
+
+/* The recorded bytes of the generated code of the program that the process runs; NULL: none. */
+static struct copied_code *find_copied_code(struct lookup *lookup)
+{
+	struct code_view *view = lookup->view;
+	struct process_state *state = &view->processes.items[lookup->process->index];
+	bool known = map_get(&state->code_of_program, lookup->process->program_ns);
+	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
+
+	/* A program before it, of which nothing was recorded, may have asked first, and knows no host. */
+	if (copied && !known) {
+		copied_code_use_host(copied, find_host(lookup));
+		copied_code_go_to(copied, lookup->time_ns);
+	}
+	return copied;
+}
+
+/* As program_follows_call(), for code that the runtime has written down. */
+static int written_follows_call(struct lookup *lookup, uint64_t return_address)
+{
+	uint32_t number = find_generated(lookup, return_address - 1);
+	struct jit_name name;
+	uint64_t before;
+
+	if (!number)
+		return -1;
+	name = jit_names_describe(code_view_jit_names(lookup->view, lookup->process->index), number);
+	before = return_address - name.start;
+	if (!name.code || before > name.code_size)
+		return -1;
+	return programs_ends_with_call(lookup->view->mapped.programs, name.code, (size_t)before);
+}
+
+/* Java's interpreter calls with a return address that it takes from a table: no call is before it. */
+static bool is_interpreter(struct lookup *lookup, uint64_t address)
+{
+	uint32_t generated = find_generated(lookup, address);
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
+}
+
+/*
+ * What the runtime has written down is of the right time. What was read later may be other code, which
+ * proves a call where there is one, but no more.
+ */
+static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
+{
+	int answer = written_follows_call(lookup, return_address);
+
+	if (answer >= 0)
+		return answer;
+	if (copied_code_follows_call(find_copied_code(lookup), return_address) == 1 ||
+	    is_interpreter(lookup, return_address - 1))
+		return 1;
+	return -1;
+}
+
+/* The function's beginning tells more than what can be deduced behind a call, from which it may never return. */
+static bool keeps_frame_pointer(struct lookup *lookup, uint64_t address)
+{
+	uint32_t number = find_generated(lookup, address);
+	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
+
+	return number && copied_code_keeps_frame_pointer(find_copied_code(lookup),
+							 jit_names_describe(names, number).start, address);
+}
+
+static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
+	struct program *program;
+	uint64_t file_address;
+
+	*place_ret = (struct code_place){0};
+	if (!interval || !(interval->attributes.protection & PROT_EXEC))
+		return CODE_NONE;
+	program = mapped_programs_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
+	if (program) {
+		*place_ret = program_place(program, file_address + is_return_address, is_return_address);
+		return CODE_NATIVE;
+	}
+	place_ret->row = find_generated_row(lookup, address - is_return_address);
+	if (place_ret->row)
+		return CODE_NATIVE;
+	if (is_return_address && is_python_trampoline(lookup, address - 1)) {
+		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+		return CODE_OTHER;
+	}
+	place_ret->row = copied_code_row(find_copied_code(lookup), address, is_return_address);
+	if (place_ret->row && !place_ret->row->other_stack && is_return_address &&
+	    keeps_frame_pointer(lookup, address - 1))
+		place_ret->row = NULL;
+	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
+}
+
+static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
+	struct program *program;
+	uint64_t file_address;
+
+	program =
+	    interval ? mapped_programs_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
+		     : NULL;
+	return program ? program_stub(program, file_address + is_return_address, is_return_address) : CODE_STUB_NONE;
+}
+
+static int follows_call(void *context, uint64_t return_address)
+{
+	struct lookup *lookup = context;
+	const struct space_interval *interval = space_find(lookup->process->space, return_address - 1);
+	struct program *program;
+	uint64_t file_address;
+
+	if (!interval)
+		return -1;
+	program = mapped_programs_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
+	return program ? program_follows_call(program, file_address + 1)
+		       : generated_follows_call(lookup, return_address);
+}
+
+/* The process has generated code: whose it is can be told while the files of the runtime are mapped. */
+static void note_runtime(struct code_view *view, const struct process *process)
+{
+	struct process_state *state = &view->processes.items[process->index];
+	uint64_t generation = space_code_generation(process->space) + 1;
+
+	if (state->runtime || state->looked_at == generation)
+		return;
+	state->looked_at = generation;
+	state->runtime = runtimes_of_space(process->space, path_name, view);
+}
+
+static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
+			   struct frame_key *key)
+{
+	struct code_view *view = lookup->view;
+	uint64_t address = frame->is_return_address ? frame->address - 1 : frame->address;
+	const struct space_interval *interval = space_find(lookup->process->space, address);
+
+	memset(key, 0, sizeof(*key));
+	key->is_return_address = frame->is_return_address;
+	key->doubtful = frame->doubtful;
+	if (!interval) {
+		key->kind = MMT_FRAME_UNKNOWN;
+		key->image = NO_IMAGE;
+		key->process = process->index;
+		key->address = frame->address;
+		return;
+	}
+	key->image = mapped_programs_image(&view->mapped, &interval->attributes);
+	key->readable = mapped_programs_find(&view->mapped, interval, address, &key->address) != NULL;
+	if (!key->readable && code_copies_is_generated(code_view_path_name(view, interval->attributes.path))) {
+		key->kind = MMT_FRAME_JIT;
+		key->generated = find_generated(lookup, address);
+		key->process = process->index;
+		key->address = frame->address;
+		note_runtime(view, process);
+		return;
+	}
+	key->kind = MMT_FRAME_NATIVE;
+	if (!key->readable) {
+		key->address = interval->attributes.file_offset + (address - interval->start);
+		key->generated = find_generated(lookup, address); /* .NET's precompiled code perhaps */
+		key->process = process->index;
+	}
+	key->address += frame->is_return_address;
+}
+
+static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
+				   uint32_t process, uint32_t *frame_ret)
+{
+	uint32_t frame = intern_put(&view->frames, key, sizeof(*key));
+	struct frame_names *names;
+
+	if (frame == INTERN_NONE)
+		return &error_no_memory;
+	*frame_ret = frame;
+	if (frame < view->names.count)
+		return NULL;
+	names = vector_append(&view->names);
+	if (!names)
+		return &error_no_memory;
+	names->address = address;
+	names->process = process;
+	return NULL;
+}
+
+static enum mmt_stack_end stack_end(enum unwind_end end)
+{
+	static const enum mmt_stack_end ends[] = {
+	    [UNWIND_END_ENTRY] = MMT_STACK_END_ENTRY,
+	    [UNWIND_END_DUMP_EXHAUSTED] = MMT_STACK_END_DUMP_EXHAUSTED,
+	    [UNWIND_END_DEPTH_LIMIT] = MMT_STACK_END_DEPTH_LIMIT,
+	    [UNWIND_END_NO_UNWIND_DATA] = MMT_STACK_END_NO_UNWIND_DATA,
+	    [UNWIND_END_CALLCHAIN] = MMT_STACK_END_CALLCHAIN,
+	    [UNWIND_END_INVALID] = MMT_STACK_END_INVALID,
+	    [UNWIND_END_NOT_RECORDED] = MMT_STACK_END_NOT_RECORDED,
+	    [UNWIND_END_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
+	    [UNWIND_END_COROUTINE] = MMT_STACK_END_COROUTINE,
+	};
+
+	return ends[end];
+}
+
+static struct mmt_error *put_process(struct code_view *view, const struct process *process)
+{
+	while (view->processes.count <= process->index) {
+		if (!vector_append(&view->processes))
+			return &error_no_memory;
+	}
+	view->processes.items[process->index].pid = process->pid;
+	view->processes.items[process->index].program_ns = process->program_ns;
+	return NULL;
+}
+
+/*
+ * A callchain alone lacks the caller of a function without frame, as the C library's mmap is one: what follows the
+ * first frame is not known to be its caller.
+ */
+static void doubt_caller_of_leaf(struct unwind_result *result)
+{
+	if (result->frame_count > 1)
+		result->frames[1].doubtful = true;
+}
+
+/* Whether the caller of a frame in generated code was found by frame pointer, and nothing tells that it keeps one. */
+static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
+{
+	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
+	       generated_follows_call(lookup, frame->address) < 0;
+}
+
+/* Turn the unwinder's addresses into frame numbers, and those into a stack number. */
+static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
+{
+	struct code_view *view = lookup->view;
+	uint32_t frames[UNWIND_FRAMES_MAX];
+
+	for (size_t i = 0; i < view->result.frame_count; i++) {
+		const struct unwind_frame *frame = &view->result.frames[i];
+		struct mmt_error *error;
+		struct frame_key key;
+
+		describe_frame(lookup, process, frame, &key);
+		if (key.kind == MMT_FRAME_JIT && i + 1 < view->result.frame_count &&
+		    is_unchecked(lookup, frame, frame + 1))
+			view->processes.items[process->index].unchecked_frames = true;
+		if (key.kind == MMT_FRAME_JIT && i + 1 == view->result.frame_count &&
+		    (view->result.end == UNWIND_END_NO_UNWIND_DATA || view->result.end == UNWIND_END_INVALID))
+			view->processes.items[process->index].stacks_end_there = true;
+		error = put_frame(view, &key, frame->address, process->index, &frames[i]);
+		if (error)
+			return error;
+	}
+	*stack_ret = stacks_put(&view->stacks, frames, view->result.frame_count, stack_end(view->result.end));
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+struct mmt_error *code_view_no_stack(struct code_view *view, uint32_t *stack_ret)
+{
+	*stack_ret = stacks_put(&view->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+struct mmt_error *code_view_lost_stack(struct code_view *view, uint32_t *stack_ret)
+{
+	*stack_ret = stacks_put(&view->stacks, NULL, 0, STACK_END_LOST);
+	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+}
+
+/* Word by word: what has just been written so can only be read so without waiting for it. */
+static bool is_last_generation(const struct code_view *view, const uint64_t *key)
+{
+	const uint64_t *last = view->last_generation_key;
+
+	return view->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
+	       key[3] == last[3] && key[4] == last[4];
+}
+
+/* What is known of the bytes of generated code at this time. 0: nothing was asked of them yet. */
+static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
+{
+	const uint64_t *code;
+	struct copied_code *copied;
+
+	if (state->has_last_code && state->last_code_ns == process->program_ns) {
+		copied = state->last_code;
+	} else {
+		code = map_get(&state->code_of_program, process->program_ns);
+		if (!code)
+			return 0;
+		copied = (struct copied_code *)(uintptr_t)*code;
+	}
+	copied_code_go_to(copied, time_ns);
+	return copied_code_epoch(copied) + 1;
+}
+
+/* A number for the code that is mapped in a process now, and for the names that generated code has. */
+static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
+					 uint32_t *generation_ret)
+{
+	const struct process_state *state =
+	    process->index < view->processes.count ? &view->processes.items[process->index] : NULL;
+	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
+			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0,
+			  state ? go_to_time(state, process, time_ns) : 0};
+
+	if (is_last_generation(view, key)) {
+		*generation_ret = view->last_generation;
+		return NULL;
+	}
+	*generation_ret = intern_put(&view->generations, key, sizeof(key));
+	if (*generation_ret == INTERN_NONE)
+		return &error_no_memory;
+	memcpy(view->last_generation_key, key, sizeof(key));
+	view->last_generation = *generation_ret;
+	view->has_last_generation = true;
+	return NULL;
+}
+
+/* A copy is empty where the page of the stack pointer was not there yet. */
+static const uint8_t *copied_stack(const struct event_stack *stack)
+{
+	static const uint8_t nothing[1];
+
+	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
+}
+
+/* One that the memo does not know. */
+static struct mmt_error *unwind_anew(struct code_view *view, const struct process *process, uint32_t generation,
+				     uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
+{
+	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
+	struct unwind_callbacks callbacks = {.find = find_code,
+					     .find_stub = find_stub,
+					     .follows_call = follows_call,
+					     .context = &lookup,
+					     .places = view->places,
+					     .generation = generation + 1};
+	struct mmt_error *error = put_process(view, process);
+
+	if (error)
+		return error;
+	unwind(view->rules, input, &callbacks, &view->result);
+	if (!input->stack_size)
+		doubt_caller_of_leaf(&view->result);
+	error = put_stack(&lookup, process, stack_ret);
+	if (!error)
+		unwind_memo_put(view->memo, generation, input, &view->result, *stack_ret);
+	return error;
+}
+
+struct mmt_error *code_view_unwind(struct code_view *view, const struct process *process,
+				   const struct event_stack *stack, uint32_t *stack_ret)
+{
+	const struct unwind_input input = {.registers = &stack->registers,
+					   .stack = copied_stack(stack),
+					   .stack_size = stack->bytes ? stack->byte_count : 0,
+					   .callchain = stack->callchain,
+					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
+					   .callchain_number = stack->callchain_number,
+					   .callchain_full = stack->callchain_full};
+	uint32_t generation;
+	struct mmt_error *error;
+
+	if (view->metadata->packed) {
+		if (!stack->resolved || stack->resolved > view->resolved.count)
+			return code_view_no_stack(view, stack_ret);
+		*stack_ret = view->resolved.items[stack->resolved - 1];
+		return NULL;
+	}
+	if (!input.callchain_count && (!stack->registers.known || !input.stack_size))
+		return code_view_no_stack(view, stack_ret);
+	error = find_generation(view, process, stack->time_ns, &generation);
+	if (error)
+		return error;
+	if (unwind_memo_get(view->memo, generation, &input, stack_ret))
+		return NULL;
+	return unwind_anew(view, process, generation, stack->time_ns, &input, stack_ret);
+}
+
+const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,
+				enum mmt_stack_end *end_ret)
+{
+	uint32_t end;
+	const uint32_t *frames = stacks_get(&view->stacks, stack, count_ret, &end);
+
+	*end_ret = end == STACK_END_LOST ? MMT_STACK_END_NOT_RECORDED : (enum mmt_stack_end)end;
+	return frames;
+}
+
+bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack)
+{
+	enum mmt_stack_end end;
+	size_t count;
+	const uint32_t *frames = code_view_stack(view, stack, &count, &end);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_frame *names = view->names.items[frames[i]].frames;
+		struct frame_key key = {.doubtful = names && names->doubtful};
+
+		if (!view->metadata->packed)
+			memcpy(&key, intern_get(&view->frames, frames[i], NULL), sizeof(key));
+		if (key.doubtful)
+			return true;
+	}
+	return false;
+}
+
+size_t code_view_stack_count(const struct code_view *view)
+{
+	return stacks_count(&view->stacks);
+}
+
+uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame)
+{
+	return view->names.items[frame].process;
+}

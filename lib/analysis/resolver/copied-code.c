@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/resolver/copied-code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/unwind/instruction-analysis.h"
+
+/* Checks, of the stack and of the receiver, may come before it. */
+#define PROLOGUE_BYTES 64
+
+/* Code is changed by blocks of so many bytes, as far as what was deduced of it is concerned. */
+#define BLOCK_BYTES 256
+#define BLOCKS_MAX 64
+
+/*
+ * Changes are put in and taken out again as time goes back and forth, which in a recording it does a little: so often
+ * may all of them be, in bytes, and somewhat more where they are few. Each costs as much as some bytes.
+ */
+#define PASSES_MAX 8
+#define WORK_BYTES_FREE 65536
+#define CHANGE_COST 64
+
+/* What was deduced for an address holds as long as the bytes do that it was deduced from. */
+struct deduced {
+	uint64_t read_start, read_end;
+	uint64_t number;	   /* of exchanges before it */
+	struct epilogue *epilogue; /* NULL: nothing was */
+};
+
+struct copied_code {
+	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
+	const struct process_code *process;
+	struct code_copies own;
+	size_t undone;		       /* changes from this one on: what they replaced is in its place */
+	uint64_t exchanged;	       /* changes put in or taken out, so far */
+	uint64_t work, work_max;       /* that of it, in bytes; beyond it nothing is known of the code */
+	struct map exchanged_of_block; /* when it was last */
+	struct programs *programs;
+	const struct cfi_row *host;
+	struct map deduced_of_key;
+	VECTOR(struct deduced) deduced;
+	VECTOR(struct epilogue *) outdated; /* rows that were handed out stay */
+	struct deduced current;		    /* of which the bytes are being read */
+};
+
+/* False: out of memory. */
+static bool take_copy(struct copied_code *copied)
+{
+	const struct process_code *process = copied->process;
+	const uint8_t *bytes = copied->copies->bytes.data;
+	struct process_code *own = vector_append(&copied->own.processes);
+	struct buffer *buffer = &copied->own.bytes;
+	bool complete = own;
+
+	buffer_init(buffer, copied->copies->bytes.size);
+	for (size_t i = 0; complete && i < process->runs.count; i++) {
+		const struct code_run *run = &process->runs.items[i];
+
+		complete = code_copies_add(own, run->start, run->size, buffer->size);
+		buffer_put(buffer, bytes + run->offset, run->size);
+	}
+	for (size_t i = 0; complete && i < process->changes.count; i++) {
+		struct code_change change = process->changes.items[i];
+
+		buffer_put(buffer, bytes + change.offset, change.size);
+		change.offset = buffer->size - change.size;
+		complete = vector_push(&own->changes, change);
+	}
+	copied->copies = &copied->own;
+	copied->process = own;
+	return complete && !buffer->error;
+}
+
+struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
+				     struct programs *programs, struct copied_code **copied_ret)
+{
+	struct copied_code *copied = calloc(1, sizeof(*copied));
+
+	*copied_ret = NULL;
+	if (!copied)
+		return &error_no_memory;
+	copied->copies = copies;
+	copied->process = process;
+	copied->programs = programs;
+	copied->undone = process->changes.count;
+	copied->work_max = WORK_BYTES_FREE;
+	for (size_t i = 0; i < process->changes.count; i++)
+		copied->work_max += PASSES_MAX * (process->changes.items[i].size + CHANGE_COST);
+	if (process->changes.count && !take_copy(copied)) {
+		copied_code_destroy(copied);
+		return &error_no_memory;
+	}
+	*copied_ret = copied;
+	return NULL;
+}
+
+static bool is_known(const struct copied_code *copied)
+{
+	return copied && copied->work <= copied->work_max;
+}
+
+/* False: out of memory, and what was deduced of the bytes may stay, and has to stand the check against the stack. */
+static bool note_exchange(struct copied_code *copied, const struct code_change *change)
+{
+	uint64_t last = (change->start + change->size - 1) / BLOCK_BYTES;
+
+	copied->exchanged++;
+	for (uint64_t block = change->start / BLOCK_BYTES; block <= last; block++) {
+		if (!map_put(&copied->exchanged_of_block, block, copied->exchanged))
+			return false;
+	}
+	return true;
+}
+
+/* Put the one's bytes in the place of the other's: what was done is undone by it, and the other way round. */
+static void exchange(struct copied_code *copied, const struct code_change *change)
+{
+	const uint8_t *place;
+
+	copied->work += change->size + CHANGE_COST;
+	if (!is_known(copied) ||
+	    code_copies_at(copied->copies, copied->process, change->start, change->size, &place) < change->size)
+		return;
+	for (size_t i = 0; i < change->size; i++) {
+		uint8_t *mine = copied->own.bytes.data + change->offset + i;
+		uint8_t *theirs = copied->own.bytes.data + (place - copied->own.bytes.data) + i;
+		uint8_t kept = *mine;
+
+		*mine = *theirs;
+		*theirs = kept;
+	}
+	(void)note_exchange(copied, change);
+}
+
+void copied_code_go_to(struct copied_code *copied, uint64_t time_ns)
+{
+	const struct code_change *changes;
+
+	if (!is_known(copied))
+		return;
+	changes = copied->process->changes.items;
+	while (is_known(copied) && copied->undone && changes[copied->undone - 1].until_ns >= time_ns)
+		exchange(copied, &changes[--copied->undone]);
+	while (is_known(copied) && copied->undone < copied->process->changes.count &&
+	       changes[copied->undone].until_ns < time_ns)
+		exchange(copied, &changes[copied->undone++]);
+}
+
+bool copied_code_gave_up(const struct copied_code *copied)
+{
+	return copied && !is_known(copied);
+}
+
+uint64_t copied_code_epoch(const struct copied_code *copied)
+{
+	if (!copied)
+		return 0;
+	return is_known(copied) ? copied->undone : UINT64_MAX - 1;
+}
+
+void copied_code_destroy(struct copied_code *copied)
+{
+	if (!copied)
+		return;
+	for (size_t i = 0; i < copied->deduced.count; i++)
+		free(copied->deduced.items[i].epilogue);
+	for (size_t i = 0; i < copied->outdated.count; i++)
+		free(copied->outdated.items[i]);
+	vector_deinit(&copied->deduced);
+	vector_deinit(&copied->outdated);
+	map_deinit(&copied->deduced_of_key);
+	map_deinit(&copied->exchanged_of_block);
+	code_copies_deinit(&copied->own);
+	free(copied);
+}
+
+void copied_code_use_host(struct copied_code *copied, const struct cfi_row *host)
+{
+	if (copied && host)
+		copied->host = host;
+}
+
+static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
+{
+	struct copied_code *copied = context;
+	struct deduced *current = &copied->current;
+
+	size = code_copies_at(copied->copies, copied->process, address, size, code_ret);
+	if (size && address < current->read_start)
+		current->read_start = address;
+	if (size && address + size > current->read_end)
+		current->read_end = address + size;
+	return size;
+}
+
+static struct epilogue *find_epilogue(struct copied_code *copied, uint64_t address, bool is_return_address)
+{
+	const struct epilogue_code code = {.read = read_code, .context = copied, .host = copied->host};
+	struct epilogue *epilogue = malloc(sizeof(*epilogue));
+
+	if (epilogue &&
+	    epilogue_find(programs_disassembly(copied->programs), &code, address, is_return_address, true, epilogue)) {
+		epilogue->row.unsure = true;
+		return epilogue;
+	}
+	free(epilogue);
+	return NULL;
+}
+
+static bool is_outdated(const struct copied_code *copied, const struct deduced *deduced)
+{
+	uint64_t first, last;
+
+	if (deduced->number == copied->exchanged || deduced->read_start >= deduced->read_end)
+		return false;
+	first = deduced->read_start / BLOCK_BYTES;
+	last = (deduced->read_end - 1) / BLOCK_BYTES;
+	/* Far apart: what lies between has not been read. */
+	if (last - first >= BLOCKS_MAX)
+		return true;
+	for (uint64_t block = first; block <= last; block++) {
+		const uint64_t *exchanged = map_get(&copied->exchanged_of_block, block);
+
+		if (exchanged && *exchanged > deduced->number)
+			return true;
+	}
+	return false;
+}
+
+/* NULL: out of memory. */
+static struct deduced *deduce(struct copied_code *copied, uint64_t key)
+{
+	uint64_t *known = map_get(&copied->deduced_of_key, key);
+	struct deduced *deduced = known ? &copied->deduced.items[*known] : NULL;
+
+	if (deduced && !is_outdated(copied, deduced))
+		return deduced;
+	if (deduced && deduced->epilogue && !vector_push(&copied->outdated, deduced->epilogue))
+		return NULL;
+	if (!deduced && !map_put(&copied->deduced_of_key, key, copied->deduced.count))
+		return NULL;
+	if (!deduced)
+		deduced = vector_append(&copied->deduced);
+	if (!deduced) {
+		map_remove(&copied->deduced_of_key, key);
+		return NULL;
+	}
+	copied->current = (struct deduced){.read_start = UINT64_MAX, .number = copied->exchanged};
+	copied->current.epilogue = find_epilogue(copied, key >> 1, key & 1);
+	*deduced = copied->current;
+	return deduced;
+}
+
+const struct cfi_row *copied_code_row(struct copied_code *copied, uint64_t address, bool is_return_address)
+{
+	const struct deduced *deduced = is_known(copied) ? deduce(copied, address << 1 | is_return_address) : NULL;
+
+	return deduced && deduced->epilogue ? epilogue_row(deduced->epilogue) : NULL;
+}
+
+size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t end, uint64_t address,
+			  bool is_return_address, uint64_t *start_ret, const uint8_t **code_ret)
+{
+	size_t before;
+
+	if (!is_known(copied) || address < start || address > end)
+		return 0;
+	if (is_return_address && copied_code_follows_call(copied, address) != 1)
+		return 0;
+	before = code_copies_before(copied->copies, copied->process, address, (size_t)(address - start), code_ret);
+	*start_ret = address - before;
+	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
+}
+
+bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
+{
+	/* push %rbp; mov %rsp,%rbp, which has two encodings */
+	static const uint8_t prologues[][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
+	const uint8_t *code;
+	size_t size;
+
+	if (!is_known(copied) || address < start)
+		return false;
+	size = address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES;
+	size = code_copies_at(copied->copies, copied->process, start, size, &code);
+	for (size_t i = 0; i + sizeof(prologues[0]) <= size; i++) {
+		if (!memcmp(code + i, prologues[0], sizeof(prologues[0])) ||
+		    !memcmp(code + i, prologues[1], sizeof(prologues[1])))
+			return true;
+	}
+	return false;
+}
+
+int copied_code_follows_call(struct copied_code *copied, uint64_t return_address)
+{
+	const uint8_t *code;
+	size_t size;
+
+	if (!is_known(copied))
+		return -1;
+	size = code_copies_before(copied->copies, copied->process, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	return size ? programs_ends_with_call(copied->programs, code, size) : -1;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/resolver/mapped-modules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define NO_RECORD UINT32_MAX
+#define STATE_BITS 8 /* of enum program_state, in a key of `told` */
+
+/* A mapped file. Interned, so without padding. */
+struct image_key {
+	uint64_t inode;
+	uint32_t device_major, device_minor;
+	uint32_t path;
+	uint32_t unused;
+};
+
+/* When recording ended, since the epoch; 0: not known. */
+static uint64_t recorded_until(const struct reader_metadata *metadata)
+{
+	if (!metadata->ours || !metadata->has_loss || metadata->loss.stop_ns < metadata->info.start_ns)
+		return 0;
+	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
+}
+
+/* Puts a record before the others of its key, and tells which was the first until then. */
+static bool link_record(struct mapped_programs *mapped, const struct image_key *key, uint32_t record,
+			uint32_t *next_ret)
+{
+	uint32_t id = intern_put(&mapped->record_keys, key, sizeof(*key));
+
+	*next_ret = NO_RECORD;
+	if (id == INTERN_NONE)
+		return false;
+	if (id == mapped->first_records.count)
+		return vector_push(&mapped->first_records, record);
+	*next_ret = mapped->first_records.items[id];
+	mapped->first_records.items[id] = record;
+	return true;
+}
+
+/* From the last to the first, so that each key's records are found in their order. */
+static struct mmt_error *index_records(struct mapped_programs *mapped)
+{
+	const struct image_copies *copies = &mapped->metadata->images;
+
+	for (size_t i = 0; i < copies->images.count; i++) {
+		if (!vector_append(&mapped->record_links))
+			return &error_no_memory;
+	}
+	for (uint32_t i = (uint32_t)copies->images.count; i-- > 0;) {
+		const struct image_copy *record = &copies->images.items[i];
+		struct record_links *links = &mapped->record_links.items[i];
+		struct image_key file = {
+		    .inode = record->inode, .device_major = record->device_major, .device_minor = record->device_minor};
+		struct image_key named = {.inode = SPACE_INODE_UNKNOWN};
+		struct mmt_error *error = mapped_programs_path(mapped, record->path, &named.path);
+
+		if (error)
+			return error;
+		if (!link_record(mapped, &file, i, &links->next_of_file) ||
+		    !link_record(mapped, &named, i, &links->next_of_path))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *index_build_ids(struct mapped_programs *mapped)
+{
+	for (size_t i = mapped->metadata->build_ids.entries.count; i-- > 0;) {
+		uint32_t path;
+		struct mmt_error *error =
+		    mapped_programs_path(mapped, mapped->metadata->build_ids.entries.items[i].path, &path);
+
+		if (error)
+			return error;
+		if (!map_put(&mapped->build_ids, path, i))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const struct reader_metadata *metadata,
+				       bool demangle)
+{
+	struct mmt_error *error = programs_create(metadata->architecture->elf_machine, demangle, &mapped->programs);
+	uint32_t unnamed; /* 0: what the model gives to mappings that nothing named */
+
+	mapped->metadata = metadata;
+	if (error)
+		return error;
+	programs_recorded_until(mapped->programs, recorded_until(metadata));
+	if (metadata->kernel)
+		programs_recorded_on(mapped->programs, metadata->kernel);
+	error = mapped_programs_path(mapped, "", &unnamed);
+	if (!error)
+		error = index_records(mapped);
+	return error ? error : index_build_ids(mapped);
+}
+
+void mapped_programs_deinit(struct mapped_programs *mapped)
+{
+	vector_deinit(&mapped->image_states);
+	vector_deinit(&mapped->first_records);
+	vector_deinit(&mapped->record_links);
+	intern_deinit(&mapped->record_keys);
+	map_deinit(&mapped->build_ids);
+	map_deinit(&mapped->told);
+	intern_deinit(&mapped->paths);
+	intern_deinit(&mapped->images);
+	programs_destroy(mapped->programs);
+}
+
+struct mmt_error *mapped_programs_path(struct mapped_programs *mapped, const char *path, uint32_t *path_ret)
+{
+	uint32_t number = intern_put_string(&mapped->paths, path);
+
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	*path_ret = number;
+	return NULL;
+}
+
+const char *mapped_programs_path_name(const struct mapped_programs *mapped, uint32_t path)
+{
+	return intern_get(&mapped->paths, path, NULL);
+}
+
+static const struct build_id_entry *find_build_id(const struct mapped_programs *mapped, uint32_t path)
+{
+	const uint64_t *entry = map_get(&mapped->build_ids, path);
+
+	return entry ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
+}
+
+uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct space_attributes *attributes)
+{
+	struct image_key key = {.inode = attributes->inode,
+				.device_major = attributes->device_major,
+				.device_minor = attributes->device_minor,
+				.path = attributes->path};
+	uint32_t image = intern_put(&mapped->images, &key, sizeof(key));
+
+	while (image != NO_IMAGE && mapped->image_states.count <= image) {
+		if (!vector_append(&mapped->image_states))
+			return NO_IMAGE;
+	}
+	return image;
+}
+
+const char *mapped_programs_image_path(const struct mapped_programs *mapped, uint32_t image)
+{
+	struct image_key key;
+
+	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
+	return intern_get(&mapped->paths, key.path, NULL);
+}
+
+/* Where the records of one file, or of one path, begin. */
+static uint32_t first_record(const struct mapped_programs *mapped, const struct image_key *key)
+{
+	uint32_t id = intern_find(&mapped->record_keys, key, sizeof(*key));
+
+	return id == INTERN_NONE ? NO_RECORD : mapped->first_records.items[id];
+}
+
+static const struct image_copy *record_at(const struct mapped_programs *mapped, uint32_t record)
+{
+	return &mapped->metadata->images.images.items[record];
+}
+
+/* Without a known inode the path decides. */
+static uint32_t first_candidate(const struct mapped_programs *mapped, const struct image_key *key)
+{
+	struct image_key wanted = *key;
+
+	if (key->inode == SPACE_INODE_UNKNOWN)
+		wanted.device_major = wanted.device_minor = 0;
+	else
+		wanted.path = 0;
+	return first_record(mapped, &wanted);
+}
+
+static uint32_t next_candidate(const struct mapped_programs *mapped, const struct image_key *key, uint32_t record)
+{
+	const struct record_links *links = &mapped->record_links.items[record];
+
+	return key->inode == SPACE_INODE_UNKNOWN ? links->next_of_path : links->next_of_file;
+}
+
+/* What was recorded when this file was mapped under this path. */
+static const struct image_copy *own_record(const struct mapped_programs *mapped, const struct image_key *key,
+					   const char *path)
+{
+	for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
+		if (!strcmp(record_at(mapped, i)->path, path))
+			return record_at(mapped, i);
+	}
+	return NULL;
+}
+
+/* Once a file is gone its inode is given to another one: under another path only the build-id tells the same file. */
+static bool is_same_file(const struct image_copy *own, const struct image_copy *record)
+{
+	return record == own || (own->build_id_size && own->build_id_size == record->build_id_size &&
+				 !memcmp(own->build_id, record->build_id, own->build_id_size));
+}
+
+static struct program *open_copy(struct mapped_programs *mapped, const struct image_copy *record)
+{
+	struct program *program = NULL;
+	uint8_t *content;
+	struct mmt_error *error = image_copies_extract(&mapped->metadata->images, record, &content);
+
+	if (!error)
+		error = programs_open_content(mapped->programs, record->path, content, record->size, record->build_id,
+					      record->build_id_size, &program);
+	mmt_error_destroy(error);
+	return program;
+}
+
+static uint64_t known_inode(uint64_t inode)
+{
+	return inode == SPACE_INODE_UNKNOWN ? 0 : inode;
+}
+
+static struct program *open_record(struct mapped_programs *mapped, const struct image_copy *record)
+{
+	struct program *program = NULL;
+
+	mmt_error_destroy(programs_open_mapped(mapped->programs, record->path,
+					       record->build_id_size ? record->build_id : NULL, record->build_id_size,
+					       known_inode(record->inode), &program));
+	return program;
+}
+
+/* The copy in the recording; else the first of the file's paths that leads to the recorded build. */
+static struct program *open_recorded(struct mapped_programs *mapped, const struct image_key *key, const char *path)
+{
+	const struct image_copy *own = own_record(mapped, key, path);
+	struct program *unusable = NULL;
+
+	for (int copies = 1; own && copies >= 0; copies--) {
+		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
+			const struct image_copy *record = record_at(mapped, i);
+			struct program *program;
+
+			if (!is_same_file(own, record) || (copies && !record->size))
+				continue;
+			program = copies ? open_copy(mapped, record) : open_record(mapped, record);
+			if (program && program_state(program) == PROGRAM_READABLE)
+				return program;
+			if (program && !unusable)
+				unusable = program;
+		}
+	}
+	return unusable;
+}
+
+/* Why stacks could not use the image; PROGRAM_READABLE: they could, or it is no program at all. */
+static enum program_state unusable_state(const struct program *program, const char *path)
+{
+	enum program_state state;
+
+	if (!program || code_copies_is_generated(path) || path[0] != '/')
+		return PROGRAM_READABLE;
+	state = program_state(program);
+	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
+}
+
+/* Each path is told once with each state. */
+static enum program_state state_to_tell(struct mapped_programs *mapped, const struct program *program, uint32_t path)
+{
+	enum program_state state = unusable_state(program, mapped_programs_path_name(mapped, path));
+	uint64_t key = (uint64_t)path << STATE_BITS | state;
+
+	if (state == PROGRAM_READABLE || map_get(&mapped->told, key))
+		return PROGRAM_READABLE;
+	(void)map_put(&mapped->told, key, 1);
+	return state;
+}
+
+/* Whatever the file has become; NULL: out of memory. */
+static struct program *open_image(struct mapped_programs *mapped, const struct image_key *key)
+{
+	const char *path = mapped_programs_path_name(mapped, key->path);
+	struct program *program = key->inode ? open_recorded(mapped, key, path) : NULL;
+	const struct build_id_entry *build_id;
+
+	if (program)
+		return program;
+	build_id = find_build_id(mapped, key->path);
+	mmt_error_destroy(programs_open_mapped(mapped->programs, path, build_id ? build_id->bytes : NULL,
+					       build_id ? build_id->size : 0, known_inode(key->inode), &program));
+	return program;
+}
+
+struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t image)
+{
+	struct image_state *state = &mapped->image_states.items[image];
+	struct image_key key;
+
+	if (state->opened)
+		return state->program;
+	state->opened = true;
+	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
+	state->program = open_image(mapped, &key);
+	state->to_tell = state_to_tell(mapped, state->program, key.path);
+	return state->program;
+}
+
+struct program *mapped_programs_find(struct mapped_programs *mapped, const struct space_interval *interval,
+				     uint64_t address, uint64_t *file_address_ret)
+{
+	uint32_t image = mapped_programs_image(mapped, &interval->attributes);
+	struct program *program = image == NO_IMAGE ? NULL : mapped_programs_open(mapped, image);
+	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
+
+	if (!program || program_state(program) != PROGRAM_READABLE)
+		return NULL;
+	return program_address(program, file_offset, file_address_ret) ? program : NULL;
+}
+
+/* What is to be told of its names; PROGRAM_READABLE: nothing. */
+static enum program_state names_state(const struct mapped_programs *mapped, size_t image)
+{
+	const struct program *program = mapped->image_states.items[image].program;
+
+	return program && program_state(program) == PROGRAM_READABLE ? program_known_state(program) : PROGRAM_READABLE;
+}
+
+/* Each path is told once. */
+static bool is_first_with_poor_names(const struct mapped_programs *mapped, size_t image)
+{
+	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
+
+	if (names_state(mapped, image) == PROGRAM_READABLE)
+		return false;
+	for (size_t i = 0; i < image; i++) {
+		if (names_state(mapped, i) != PROGRAM_READABLE &&
+		    !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
+			return false;
+	}
+	return true;
+}
+
+static char *missing_part(const struct program *program)
+{
+	size_t others;
+	CLEANUP(free) char *first = program_missing_part(program, &others);
+	char *text;
+
+	if (!first)
+		return NULL;
+	if (!others)
+		return strdup(first);
+	return asprintf(&text, "%s and %zu more", first, others) < 0 ? NULL : text;
+}
+
+const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
+				     enum program_state *state_ret, char **missing_ret)
+{
+	if (missing_ret)
+		*missing_ret = NULL;
+	while (*position < mapped->image_states.count) {
+		size_t image = (*position)++;
+
+		*state_ret = mapped->image_states.items[image].to_tell;
+		if (is_first_with_poor_names(mapped, image))
+			*state_ret = names_state(mapped, image);
+		if (missing_ret && *state_ret == PROGRAM_LACKING_NAMES)
+			*missing_ret = missing_part(mapped->image_states.items[image].program);
+		if (*state_ret != PROGRAM_READABLE)
+			return mapped_programs_image_path(mapped, (uint32_t)image);
+	}
+	return NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Which program file is mapped where. A file is a path, a device and an inode, because two processes may have different
+ * ones under one path; its content comes from the recording, where that has a copy, else from a path of that file.
+ */
+#ifndef ANALYSIS_RESOLVER_MAPPED_MODULES_H
+#define ANALYSIS_RESOLVER_MAPPED_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/elf/module.h"
+#include "model/space/space.h"
+#include "trace/read/reader.h"
+
+#define NO_IMAGE UINT32_MAX
+
+struct image_state {
+	bool opened;
+	struct program *program;
+	enum program_state to_tell; /* PROGRAM_READABLE: nothing, or told with another image */
+};
+
+/* The records after this one, in the order of the recording. */
+struct record_links {
+	uint32_t next_of_file, next_of_path;
+};
+
+struct mapped_programs {
+	const struct reader_metadata *metadata;
+	struct programs *programs;
+	struct intern paths;
+	struct intern images;
+	VECTOR(struct image_state) image_states;
+	struct intern record_keys; /* of the recording's images: the file or the path */
+	VECTOR(uint32_t) first_records;
+	VECTOR(struct record_links) record_links;
+	struct map build_ids; /* path -> entry of the build-ids */
+	struct map told;      /* path and state */
+};
+
+/* Borrows the metadata. Zero the value before; deinitialise it on error too. */
+struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const struct reader_metadata *metadata,
+				       bool demangle) MMT_MUST_CHECK;
+void mapped_programs_deinit(struct mapped_programs *mapped);
+
+/* Number of a path, for space_attributes, and back; the text is valid until the next number. */
+struct mmt_error *mapped_programs_path(struct mapped_programs *mapped, const char *path,
+				       uint32_t *path_ret) MMT_MUST_CHECK;
+const char *mapped_programs_path_name(const struct mapped_programs *mapped, uint32_t path);
+
+/* Number of the mapped file. NO_IMAGE: out of memory, the code is then unreadable, which the stack says. */
+uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct space_attributes *attributes);
+const char *mapped_programs_image_path(const struct mapped_programs *mapped, uint32_t image);
+
+/* NULL: out of memory. */
+struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t image);
+
+/* The program mapped at an address and the address in its own numbering; NULL: none that can be read. */
+struct program *mapped_programs_find(struct mapped_programs *mapped, const struct space_interval *interval,
+				     uint64_t address, uint64_t *file_address_ret);
+
+/* As code_view_unusable(). */
+const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
+				     enum program_state *state_ret, char **missing_ret);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Making errors; the reading side is public, see mmtrace/error.h. */
+#ifndef BASE_ERRORS_H
+#define BASE_ERRORS_H
+
+#include <mmtrace/error.h>
+
+#define ERROR_PRINTF(text, first) __attribute__((format(printf, text, first)))
+
+/* The one out-of-memory error: static, so that reporting it never allocates. mmt_error_destroy() ignores it. */
+extern struct mmt_error error_no_memory;
+
+/* Never return NULL: when the message cannot be allocated they return &error_no_memory. */
+struct mmt_error *error_create(enum mmt_error_code code, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
+
+/* MMT_ERROR_SYSTEM (MMT_ERROR_PERMISSION for EPERM and EACCES); ": " and the text of `errno_value` are appended. */
+struct mmt_error *error_system(int errno_value, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
+
+/*
+ * Put "context: " before the message of `cause` and return it; takes `cause`. Code and errno stay. NULL stays NULL, so
+ * `return error_context(f(), "%s", path);` is allowed.
+ */
+struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
+
+/* Give an error another code, for callers that know better what a failed system call means; takes and returns `error`. */
+struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code) MMT_MUST_CHECK;
+
+#endif

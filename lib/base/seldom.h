@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Not inlined: the common way saves no registers for what is seldom done. */
-#ifndef BASE_SELDOM_H
-#define BASE_SELDOM_H
-
-#define SELDOM __attribute__((noinline))
-
-#endif

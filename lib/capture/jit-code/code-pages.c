@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/jit-code/code-pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/write/compress.h"
+
+void code_pages_deinit(struct code_pages *pages)
+{
+	vector_deinit(&pages->items);
+	map_deinit(&pages->index_of_address);
+	vector_deinit(&pages->changes);
+}
+
+void code_pages_give_up(struct code_pages *pages, struct code_store *store)
+{
+	for (size_t i = 0; i < pages->items.count; i++)
+		code_store_remove(store, pages->items.items[i].kept);
+	for (size_t i = 0; i < pages->changes.count; i++)
+		code_store_remove(store, pages->changes.items[i].offset);
+	code_pages_deinit(pages);
+	*pages = (struct code_pages){.page_bytes = pages->page_bytes};
+}
+
+void code_pages_end(struct code_pages *pages)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < pages->items.count; i++) {
+		if (pages->items.items[i].kept != CODE_STORE_NONE)
+			pages->items.items[count++] = pages->items.items[i];
+	}
+	pages->items.count = count;
+	if (count)
+		vector_trim(&pages->items);
+	else
+		vector_deinit(&pages->items);
+	vector_trim(&pages->changes);
+	map_deinit(&pages->index_of_address);
+}
+
+static bool is_due(const struct code_pages *pages, uint64_t address, uint64_t now_ns)
+{
+	const uint64_t *index = map_get(&pages->index_of_address, address);
+
+	return index ? pages->items.items[*index].due_ns <= now_ns : pages->items.count < CODE_PAGES_MAX;
+}
+
+uint64_t code_pages_due(const struct code_pages *pages, uint64_t start, uint64_t end, uint64_t size_max,
+			uint64_t now_ns, uint64_t *start_ret)
+{
+	uint64_t size = 0;
+
+	while (start < end && !is_due(pages, start, now_ns))
+		start += pages->page_bytes;
+	*start_ret = start;
+	while (start < end && size + pages->page_bytes <= size_max && is_due(pages, start, now_ns)) {
+		start += pages->page_bytes;
+		size += pages->page_bytes;
+	}
+	return size;
+}
+
+static bool is_blank(const uint8_t *page, size_t size)
+{
+	return !page[0] && !memcmp(page, page + 1, size - 1);
+}
+
+/* What was written where nothing was before replaces nothing. */
+static struct mmt_error *keep_replaced(struct code_pages *pages, struct code_store *store, const struct code_page *page,
+				       const uint8_t *known, const uint8_t *seen)
+{
+	struct code_change change = {.offset = CODE_STORE_NONE, .until_ns = page->due_ns - page->again_ns};
+	size_t count = 0, first = 0, end = 0;
+	struct mmt_error *error;
+	bool kept;
+
+	for (size_t i = 0; i < pages->page_bytes; i++) {
+		if (!known[i] || known[i] == seen[i])
+			continue;
+		first = count++ ? first : i;
+		end = i + 1;
+	}
+	if (count < CODE_CHANGE_BYTES || pages->changes.count >= CODE_CHANGES_MAX)
+		return NULL;
+	change.start = page->address + first;
+	change.size = end - first;
+	error = code_store_put(store, &change.offset, known + first, change.size, &kept);
+	if (!error && kept && !vector_push(&pages->changes, change))
+		error = &error_no_memory;
+	return error;
+}
+
+static struct mmt_error *replace(struct code_pages *pages, struct code_store *store, struct code_page *page,
+				 const uint8_t *seen)
+{
+	struct mmt_error *error;
+	struct buffer known;
+	bool kept;
+
+	buffer_init(&known, pages->page_bytes);
+	error = code_store_get(store, page->kept, &known);
+	if (!error)
+		error = code_store_put(store, &page->kept, seen, pages->page_bytes, &kept);
+	if (!error && kept)
+		error = keep_replaced(pages, store, page, known.data, seen);
+	buffer_deinit(&known);
+	return error;
+}
+
+/* *changed_ret: it is another than it was. */
+static struct mmt_error *take_bytes(struct code_pages *pages, struct code_store *store, struct code_page *page,
+				    const uint8_t *seen, bool *changed_ret)
+{
+	uint64_t checksum;
+
+	*changed_ret = false;
+	if (is_blank(seen, pages->page_bytes))
+		return NULL;
+	checksum = map_checksum(seen, pages->page_bytes);
+	if (page->kept == CODE_STORE_NONE) {
+		page->checksum = checksum;
+		return code_store_put(store, &page->kept, seen, pages->page_bytes, changed_ret);
+	}
+	*changed_ret = checksum != page->checksum;
+	page->checksum = checksum;
+	return *changed_ret ? replace(pages, store, page, seen) : NULL;
+}
+
+struct mmt_error *code_pages_put(struct code_pages *pages, struct code_store *store, uint64_t address,
+				 const uint8_t *page, uint64_t now_ns)
+{
+	const uint64_t *index = map_get(&pages->index_of_address, address);
+	struct code_page *known = index ? &pages->items.items[*index] : NULL;
+	struct mmt_error *error;
+	bool changed;
+
+	if (!known) {
+		if (!map_put(&pages->index_of_address, address, pages->items.count))
+			return &error_no_memory;
+		known = vector_append(&pages->items);
+		if (!known) {
+			map_remove(&pages->index_of_address, address);
+			return &error_no_memory;
+		}
+		*known =
+		    (struct code_page){.address = address, .kept = CODE_STORE_NONE, .again_ns = CODE_PAGE_AGAIN_NS / 2};
+	}
+	error = take_bytes(pages, store, known, page, &changed);
+	if (changed)
+		known->again_ns = CODE_PAGE_AGAIN_NS;
+	else if (known->again_ns < CODE_PAGE_AGAIN_NS_MAX)
+		known->again_ns *= 2;
+	known->due_ns = now_ns + known->again_ns;
+	/* There is no room for it, and there will be none. */
+	if (known->kept == CODE_STORE_NONE && !is_blank(page, pages->page_bytes))
+		known->due_ns = CODE_PAGE_NEVER;
+	return error;
+}
+
+#define SCRATCH_BYTES_MAX (1u << 20)
+#define ITEM_BYTES (sizeof(struct kept_code) + 16) /* what it costs beside its bytes */
+
+struct mmt_error *code_store_init(struct code_store *store, size_t plain_bytes_max, size_t kept_bytes_max)
+{
+	struct mmt_error *error;
+
+	*store = (struct code_store){.plain_bytes_max = plain_bytes_max, .kept_bytes_max = kept_bytes_max};
+	buffer_init(&store->scratch, SCRATCH_BYTES_MAX);
+	error = compressor_create(&store->compressor);
+	return error ? error : decompressor_create(&store->decompressor);
+}
+
+void code_store_deinit(struct code_store *store)
+{
+	for (size_t i = 0; i < store->items.count; i++)
+		free(store->items.items[i].bytes);
+	vector_deinit(&store->items);
+	vector_deinit(&store->unused);
+	compressor_destroy(store->compressor);
+	decompressor_destroy(store->decompressor);
+	buffer_deinit(&store->scratch);
+	*store = (struct code_store){0};
+}
+
+static size_t get_cost(const struct kept_code *kept)
+{
+	return kept->bytes ? kept->size + ITEM_BYTES : 0;
+}
+
+/* For `kept` in the place of `before`. */
+static bool has_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
+{
+	return store->plain_bytes - before->plain_size + kept->plain_size <= store->plain_bytes_max &&
+	       store->kept_bytes - get_cost(before) + kept->size + ITEM_BYTES <= store->kept_bytes_max;
+}
+
+static bool find_room(const struct code_store *store, const struct kept_code *before, const struct kept_code *kept)
+{
+	while (!has_room(store, before, kept)) {
+		if (!store->make_room || !store->make_room(store->context))
+			return false;
+	}
+	return true;
+}
+
+struct mmt_error *code_store_put(struct code_store *store, size_t *index, const void *code, size_t size, bool *kept_ret)
+{
+	struct kept_code before = *index == CODE_STORE_NONE ? (struct kept_code){0} : store->items.items[*index];
+	struct kept_code kept = {.plain_size = size};
+	struct mmt_error *error = NULL;
+
+	*kept_ret = false;
+	buffer_clear(&store->scratch);
+	if (find_room(store, &before, &kept)) {
+		error = compressor_frame(store->compressor, code, size, &store->scratch);
+		kept.size = store->scratch.size;
+	}
+	if (error || !kept.size || !find_room(store, &before, &kept)) {
+		store->full |= !error;
+		return error;
+	}
+	kept.bytes = malloc(kept.size);
+	if (!kept.bytes)
+		return &error_no_memory;
+	memcpy(kept.bytes, store->scratch.data, kept.size);
+	if (*index != CODE_STORE_NONE) {
+		free(before.bytes);
+		store->items.items[*index] = kept;
+	} else if (store->unused.count) {
+		*index = store->unused.items[--store->unused.count];
+		store->items.items[*index] = kept;
+	} else if (vector_push(&store->items, kept)) {
+		*index = store->items.count - 1;
+	} else {
+		free(kept.bytes);
+		return &error_no_memory;
+	}
+	store->plain_bytes += size - before.plain_size;
+	store->kept_bytes += get_cost(&kept) - get_cost(&before);
+	*kept_ret = true;
+	return NULL;
+}
+
+void code_store_remove(struct code_store *store, size_t index)
+{
+	struct kept_code *kept = index == CODE_STORE_NONE ? NULL : &store->items.items[index];
+
+	if (!kept)
+		return;
+	store->kept_bytes -= get_cost(kept);
+	store->plain_bytes -= kept->plain_size;
+	free(kept->bytes);
+	*kept = (struct kept_code){0};
+	/* Out of memory: it stays empty. */
+	(void)vector_push(&store->unused, index);
+}
+
+struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain)
+{
+	const struct kept_code *kept = &store->items.items[index];
+
+	return decompressor_feed(store->decompressor, kept->bytes, kept->size, plain);
+}

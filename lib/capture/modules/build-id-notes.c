@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/modules/build-id-notes.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/text-file.h"
+#include "capture/process/process-table.h"
+#include "capture/recorder.h"
+#include "capture/runtimes/perf-map-files.h"
+#include "trace/format/format.h"
+#include "trace/write/compress.h"
+
+#define HEAD_BYTES 4096 /* where program headers are looked for */
+#define NOTE_BYTES_MAX 65536
+#define PROGRAM_HEADERS_MAX 512
+#define PROGRAM_HEADER_BYTES 56
+
+void build_id_notes_deinit(struct build_id_notes *notes)
+{
+	intern_deinit(&notes->seen);
+	for (size_t i = 0; i < notes->wanted.count; i++)
+		free(notes->wanted.items[i].path);
+	vector_deinit(&notes->wanted);
+	build_ids_deinit(&notes->found);
+}
+
+static bool may_be_program(const char *path)
+{
+	return !strcmp(path, "[vdso]") || (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
+					   strncmp(path, "/dev/zero", 9) && strncmp(path, "/SYSV", 5));
+}
+
+struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct build_id_mapping *mapping)
+{
+	struct {
+		uint32_t device_major, device_minor;
+		uint64_t inode;
+		char path[LIMIT_PATH_BYTES + 1];
+	} key = {mapping->device_major, mapping->device_minor, mapping->inode, ""};
+	size_t known = notes->seen.count;
+	size_t path_size = strlen(mapping->path) + 1;
+	struct wanted_build_id wanted = {.pid = mapping->pid,
+					 .start = mapping->start,
+					 .end = mapping->end,
+					 .device_major = mapping->device_major,
+					 .device_minor = mapping->device_minor,
+					 .inode = mapping->inode};
+
+	if (path_size > sizeof(key.path) || !may_be_program(mapping->path))
+		return NULL;
+	memcpy(key.path, mapping->path, path_size);
+	if (intern_put(&notes->seen, &key, sizeof(key) - sizeof(key.path) + path_size) == INTERN_NONE)
+		return &error_no_memory;
+	if (notes->seen.count == known)
+		return NULL;
+	wanted.path = strdup(mapping->path);
+	if (wanted.path && vector_push(&notes->wanted, wanted))
+		return NULL;
+	free(wanted.path);
+	return &error_no_memory;
+}
+
+/* A segment of notes, one after the other. */
+static bool find_note(struct bytes notes, struct build_id_entry *entry)
+{
+	while (bytes_left(&notes) >= 12 && bytes_ok(&notes)) {
+		uint32_t name_size = bytes_u32(&notes);
+		uint32_t content_size = bytes_u32(&notes);
+		uint32_t type = bytes_u32(&notes);
+		const char *name = bytes_take(&notes, name_size);
+		const uint8_t *content;
+
+		bytes_align(&notes, 4);
+		content = bytes_take(&notes, content_size);
+		bytes_align(&notes, 4);
+		if (!name || !content || type != NT_GNU_BUILD_ID || name_size != 4 || memcmp(name, "GNU", 4) ||
+		    content_size == 0 || content_size > sizeof(entry->bytes))
+			continue;
+		memcpy(entry->bytes, content, content_size);
+		entry->size = (uint8_t)content_size;
+		return true;
+	}
+	return false;
+}
+
+/* Where bytes of the file come from: memory, or a descriptor. */
+struct source {
+	const uint8_t *data;
+	size_t size;
+	int fd; /* -1: memory only */
+};
+
+static bool find_in_segment(const struct source *source, uint64_t offset, uint64_t size, struct build_id_entry *entry)
+{
+	uint8_t notes[4096];
+	CLEANUP(free) uint8_t *larger = NULL;
+	uint8_t *buffer = notes;
+	ssize_t count;
+
+	if (size > NOTE_BYTES_MAX || offset > INT64_MAX)
+		return false;
+	if (offset <= source->size && size <= source->size - offset)
+		return find_note(bytes_over(source->data + offset, size), entry);
+	if (source->fd < 0)
+		return false;
+	if (size > sizeof(notes))
+		buffer = larger = malloc(size);
+	count = buffer ? pread(source->fd, buffer, size, (off_t)offset) : -1;
+	return count > 0 && find_note(bytes_over(buffer, (size_t)count), entry);
+}
+
+static bool find_build_id(const struct source *source, struct build_id_entry *entry)
+{
+	struct bytes header = bytes_over(source->data, source->size);
+	struct bytes programs = header;
+	const unsigned char *identification = bytes_take(&header, EI_NIDENT);
+	uint64_t program_offset;
+	uint16_t entry_bytes, count;
+
+	if (!identification || memcmp(identification, ELFMAG, SELFMAG) || identification[EI_CLASS] != ELFCLASS64 ||
+	    identification[EI_DATA] != ELFDATA2LSB)
+		return false;
+	bytes_skip(&header, 16); /* type, machine, version, entry */
+	program_offset = bytes_u64(&header);
+	bytes_skip(&header, 14); /* section headers, flags, header size */
+	entry_bytes = bytes_u16(&header);
+	count = bytes_u16(&header);
+	if (!bytes_ok(&header) || program_offset > source->size || entry_bytes < PROGRAM_HEADER_BYTES ||
+	    count > PROGRAM_HEADERS_MAX)
+		return false;
+	bytes_skip(&programs, program_offset);
+	for (uint16_t i = 0; i < count && bytes_ok(&programs); i++) {
+		struct bytes program = bytes_sub(&programs, entry_bytes);
+		uint32_t type = bytes_u32(&program);
+		uint64_t offset, size;
+
+		bytes_skip(&program, 4); /* flags */
+		offset = bytes_u64(&program);
+		bytes_skip(&program, 16); /* addresses */
+		size = bytes_u64(&program);
+		if (bytes_ok(&program) && type == PT_NOTE && find_in_segment(source, offset, size, entry))
+			return true;
+	}
+	return false;
+}
+
+bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry)
+{
+	const struct source source = {.data = data, .size = size, .fd = -1};
+
+	return find_build_id(&source, entry);
+}
+
+/* Opened below the process's root directory, which no symbolic link can leave. */
+static int open_in_root(const struct wanted_build_id *wanted)
+{
+	CLEANUP(close) int root = -1;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(wanted->pid));
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -1 : target_file_open(root, wanted->path);
+}
+
+/* The mapped file itself where the kernel lets us; else the file of that name, if it is the same. */
+static int open_mapped_file(const struct wanted_build_id *wanted)
+{
+	char name[96];
+	struct stat status;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, wanted->pid, wanted->start,
+		 wanted->end);
+	fd = regular_file_open(name);
+	if (fd >= 0)
+		return fd;
+	fd = open_in_root(wanted);
+	if (fd < 0) /* the process is gone: most share our root */
+		fd = regular_file_open(wanted->path);
+	if (fd >= 0 && (fstat(fd, &status) < 0 ||
+			!regular_file_is_mapped(&status, wanted->device_major, wanted->device_minor, wanted->inode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
+{
+	uint8_t head[HEAD_BYTES];
+	struct source source = {.data = head, .fd = fd};
+	ssize_t count = pread(fd, head, sizeof(head), 0);
+
+	if (count <= 0)
+		return false;
+	source.size = (size_t)count;
+	return find_build_id(&source, entry);
+}
+
+/* Every 64-bit process has the same one, we too. */
+static bool read_from_vdso(struct build_id_entry *entry)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	return vdso && build_id_notes_find(vdso, (size_t)sysconf(_SC_PAGESIZE), entry);
+}
+
+/* Takes the path into the table of build-ids. */
+static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct wanted_build_id *wanted,
+				       struct build_id_entry *entry)
+{
+	entry->path = wanted->path;
+	if (!vector_push(&notes->found.entries, *entry))
+		return &error_no_memory;
+	wanted->path = NULL;
+	return NULL;
+}
+
+static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which,
+				     struct wanted_build_id *wanted)
+{
+	struct image_copy image = {.device_major = wanted->device_major,
+				   .device_minor = wanted->device_minor,
+				   .inode = wanted->inode,
+				   .path = wanted->path};
+	struct build_id_entry entry = {0};
+	struct mmt_error *error = NULL;
+	bool found;
+
+	if (!strcmp(wanted->path, "[vdso]")) {
+		found = read_from_vdso(&entry);
+	} else {
+		int fd = open_mapped_file(wanted);
+
+		found = fd >= 0 && build_id_notes_read_file(fd, &entry);
+		memcpy(image.build_id, entry.bytes, sizeof(image.build_id));
+		image.build_id_size = found ? entry.size : 0;
+		error = kept_images_add(kept, which, &image, fd);
+	}
+	return found && !error ? keep_build_id(notes, wanted, &entry) : error;
+}
+
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which)
+{
+	while (notes->wanted.count) {
+		struct wanted_build_id wanted = notes->wanted.items[--notes->wanted.count];
+		struct mmt_error *error = read_wanted(notes, kept, which, &wanted);
+
+		free(wanted.path);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+#define PIECE_BYTES (1u << 20)
+#define INDEX_BYTES_MAX (LIMIT_IMAGE_INDEX_BYTES - 4096) /* of all entries; leaves room for the header */
+
+static const char deleted_suffix[] = " (deleted)";
+
+void kept_images_deinit(struct kept_images *kept)
+{
+	for (size_t i = 0; i < kept->files.count; i++) {
+		if (kept->files.items[i].fd >= 0)
+			close(kept->files.items[i].fd);
+	}
+	vector_deinit(&kept->files);
+	image_copies_deinit(&kept->index);
+	free(TAKE(kept->left_out));
+}
+
+static bool is_program(int fd)
+{
+	unsigned char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic));
+}
+
+/* What the path leads to for us, and for a report on this machine; -1: nothing. */
+static int open_by_path(const char *path)
+{
+	size_t length = strlen(path), suffix = sizeof(deleted_suffix) - 1;
+	CLEANUP(free) char *plain = NULL;
+
+	if (length > suffix && !strcmp(path + length - suffix, deleted_suffix)) {
+		plain = strndup(path, length - suffix);
+		path = plain;
+	}
+	return path ? regular_file_open(path) : -1;
+}
+
+/* Whether a report finds this very file, or the same build, by the path. */
+static bool path_provides(const struct image_copy *image, const struct stat *status)
+{
+	CLEANUP(close) int fd = open_by_path(image->path);
+	struct build_id_entry found = {0};
+	struct stat other;
+
+	if (fd < 0 || fstat(fd, &other) < 0)
+		return false;
+	if (other.st_dev == status->st_dev && other.st_ino == status->st_ino)
+		return true;
+	return image->build_id_size && build_id_notes_read_file(fd, &found) && found.size == image->build_id_size &&
+	       !memcmp(found.bytes, image->build_id, found.size);
+}
+
+/* The same file under another path: once is enough. */
+static bool is_kept(const struct kept_images *kept, const struct image_copy *image)
+{
+	for (size_t i = 0; i < kept->files.count; i++) {
+		const struct image_copy *other = &kept->index.images.items[i];
+
+		if (kept->files.items[i].fd >= 0 && other->inode == image->inode &&
+		    other->device_major == image->device_major && other->device_minor == image->device_minor)
+			return true;
+	}
+	return false;
+}
+
+/* The bytes to copy; 0: do not copy the file. */
+static uint64_t measure_wanted(const struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+			       int fd)
+{
+	struct stat status;
+
+	if (fd < 0 || which == MMT_IMAGES_NONE || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    status.st_size <= 0 || !is_program(fd) || is_kept(kept, image))
+		return 0;
+	if (which == MMT_IMAGES_MISSING && path_provides(image, &status))
+		return 0;
+	return (uint64_t)status.st_size;
+}
+
+static void leave_out(struct kept_images *kept, const char *path)
+{
+	kept->left_out_count++;
+	if (!kept->left_out)
+		kept->left_out = strdup(path);
+}
+
+static struct kept_file *find_largest(const struct kept_images *kept)
+{
+	struct kept_file *largest = NULL;
+
+	for (size_t i = 0; i < kept->files.count; i++) {
+		struct kept_file *file = &kept->files.items[i];
+
+		if (file->fd >= 0 && (!largest || file->bytes > largest->bytes))
+			largest = file;
+	}
+	return largest;
+}
+
+/* Removing one larger file is enough: the others fitted together with it. */
+static bool make_room(struct kept_images *kept, uint64_t bytes)
+{
+	struct kept_file *largest;
+
+	if (bytes <= IMAGES_BYTES_MAX - kept->bytes)
+		return true;
+	largest = find_largest(kept);
+	if (!largest || largest->bytes <= bytes)
+		return false;
+	leave_out(kept, kept->index.images.items[largest - kept->files.items].path);
+	kept->bytes -= largest->bytes;
+	close(largest->fd);
+	*largest = (struct kept_file){.fd = -1};
+	return true;
+}
+
+/* Takes `fd`. */
+static struct kept_file choose_file(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+				    int fd)
+{
+	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, image, fd)};
+
+	if (file.bytes && make_room(kept, file.bytes)) {
+		file.fd = known_processes_spare(fd);
+		return file;
+	}
+	if (file.bytes)
+		leave_out(kept, image->path);
+	if (fd >= 0)
+		close(fd);
+	return (struct kept_file){.fd = -1};
+}
+
+struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+				  int fd)
+{
+	uint64_t entry_bytes = image_copies_entry_bytes(image);
+	struct image_copy copy = *image;
+	struct kept_file file;
+
+	if (kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes) {
+		leave_out(kept, image->path);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	file = choose_file(kept, which, image, fd);
+	copy.path = strdup(image->path);
+	if (copy.path && vector_push(&kept->files, file)) {
+		if (vector_push(&kept->index.images, copy)) {
+			kept->index_bytes += entry_bytes;
+			kept->bytes += file.fd >= 0 ? file.bytes : 0;
+			return NULL;
+		}
+		kept->files.count--;
+	}
+	if (file.fd >= 0)
+		close(file.fd);
+	free(copy.path);
+	return &error_no_memory;
+}
+
+static bool is_interrupted(const struct recorder *recorder)
+{
+	return recorder_stop_requests(recorder) > recorder->stop_requests;
+}
+
+/* Writes a compressed frame for each piece. The size is 0 if the file is empty now. */
+static bool add_pieces(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		       struct buffer *buffer, uint64_t *size_ret)
+{
+	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
+	uint64_t size = 0;
+	ssize_t count = 1;
+
+	while (piece && count > 0 && size < file->bytes && !is_interrupted(recorder)) {
+		uint64_t left = file->bytes - size;
+		struct mmt_error *error;
+
+		count = pread(file->fd, piece, left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, (off_t)size);
+		if (count <= 0)
+			break;
+		error = compressor_frame(compressor, piece, (size_t)count, buffer);
+		if (error) {
+			mmt_error_destroy(error);
+			return false;
+		}
+		size += (uint64_t)count;
+	}
+	*size_ret = size;
+	return size && count >= 0 && !is_interrupted(recorder);
+}
+
+/* Copies the complete file or nothing. */
+static bool add_copy(const struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
+		     struct buffer *buffer, uint64_t *size_ret)
+{
+	size_t start = buffer->size;
+
+	if (add_pieces(recorder, compressor, file, buffer, size_ret))
+		return true;
+	buffer->size = start;
+	return false;
+}
+
+struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept, struct buffer *buffer)
+{
+	CLEANUP(free) size_t *places = calloc(kept->files.count + 1, sizeof(*places));
+	struct compressor *compressor = NULL;
+	struct mmt_error *error = places ? compressor_create(&compressor) : &error_no_memory;
+
+	if (!error) {
+		image_copies_encode_index(&kept->index, buffer, places);
+		error = buffer_finish(buffer);
+	}
+	for (size_t i = 0; !error && i < kept->files.count; i++) {
+		size_t offset = buffer->size;
+		uint64_t size = 0;
+
+		if (kept->files.items[i].fd < 0)
+			continue;
+		if (add_copy(recorder, compressor, &kept->files.items[i], buffer, &size))
+			image_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
+		else if (is_interrupted(recorder))
+			kept->interrupted++;
+		else
+			kept->failed++;
+	}
+	compressor_destroy(compressor);
+	return error;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The program files of the targets, held open from when they are first seen: an open file can be read after its
+ * process, its name and its mount namespace are gone. At the end those that a report could not find by their path are
+ * copied into the recording: files of a container or another root, and files that were replaced or deleted meanwhile.
+ */
+#ifndef CAPTURE_MODULES_BUILD_ID_NOTES_H
+#define CAPTURE_MODULES_BUILD_ID_NOTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <mmtrace/record.h>
+
+#include "base/buffer.h"
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "trace/sections/module-copies.h"
+#include "trace/sections/sections.h"
+
+struct recorder;
+
+struct kept_file {
+	int fd;		/* -1: not copied */
+	uint64_t bytes; /* its size when it was first seen: no more is copied if it grows */
+};
+
+struct kept_images {
+	struct image_copies index;
+	VECTOR(struct kept_file) files; /* by image */
+	uint64_t bytes;			/* of those to be copied */
+	uint64_t index_bytes;
+	char *left_out; /* path of the first file left out for lack of room; owned */
+	uint64_t left_out_count;
+	size_t interrupted, failed; /* files that were not copied because the user stopped copying, or on errors */
+};
+
+/* Accepts a value that is zero. */
+void kept_images_deinit(struct kept_images *kept);
+
+/*
+ * Adds an ELF file; the image is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
+ * the largest is left out, so that the files of one program do not displace all others.
+ */
+struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+				  int fd) MMT_MUST_CHECK;
+
+/*
+ * Writes the section: index and copies. It leaves out files that cannot be read or compressed, and the rest of the files
+ * when the user asks a second time to stop.
+ */
+struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept,
+				     struct buffer *buffer) MMT_MUST_CHECK;
+
+/* Build-ids of the program files that were mapped, read while the files can be had. */
+
+struct build_id_mapping {
+	pid_t pid;
+	uint64_t start, end;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	const char *path;
+};
+
+struct wanted_build_id {
+	pid_t pid;
+	uint64_t start, end;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	char *path; /* owned */
+};
+
+struct build_id_notes {
+	struct intern seen; /* device, inode, path */
+	VECTOR(struct wanted_build_id) wanted;
+	struct build_ids found;
+	size_t in_pieces; /* of `found`: see name-pieces.h */
+};
+
+/* Accepts a zeroed value. */
+void build_id_notes_deinit(struct build_id_notes *notes);
+
+/* Ask for the build-id of an executable mapping's file; once per file. Copies. */
+struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
+				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
+
+/* Read those asked for; files that cannot be read or have none are left out. The files themselves go to `kept`. */
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept,
+				      enum mmt_images which) MMT_MUST_CHECK;
+
+/* Of an open file; false: none. */
+bool build_id_notes_read_file(int fd, struct build_id_entry *entry);
+
+/*
+ * The NT_GNU_BUILD_ID of an ELF file of which the first `size` bytes are at `data`: program headers and notes must lie
+ * within. False: none.
+ */
+bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);
+
+#endif

@@ -1,0 +1,712 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/attach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/text-file.h"
+
+#define DISABLED_AT_ONCE 64
+#define SPARE_DESCRIPTORS 64	      /* for files, pipes, rings and /proc */
+#define DESCRIPTORS_FOR_THREADS 32768 /* opened in a second or so, closed in some */
+#define NUMBER_REUSE_NS 10000000ULL   /* no thread gets the number of one that ended less than this ago */
+
+void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
+{
+	memset(attachment, 0, sizeof(*attachment));
+	attachment->cgroup = -1;
+	attachment->set = set;
+	attachment->rings = rings;
+}
+
+void attach_deinit(struct attachment *attachment)
+{
+	attach_end_switch(attachment);
+	vector_deinit(&attachment->switching.fds);
+	attach_close_fences(attachment);
+	for (size_t i = 0; i < attachment->events.count; i++)
+		close(attachment->events.items[i].fd);
+	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
+		close(attachment->kept_tracepoints.items[i]);
+	sentinels_deinit(&attachment->sentinels);
+	vector_deinit(&attachment->first_ids);
+	vector_deinit(&attachment->lost_earlier);
+	vector_deinit(&attachment->kept_tracepoints);
+	vector_deinit(&attachment->roots);
+	vector_deinit(&attachment->events);
+	vector_deinit(&attachment->fences);
+	vector_deinit(&attachment->notes);
+	map_deinit(&attachment->root_of_fence);
+	map_deinit(&attachment->root_of_thread);
+	map_deinit(&attachment->event_of_id);
+	map_deinit(&attachment->id_in_file);
+	vector_deinit(&attachment->absent);
+	thread_coverage_deinit(&attachment->coverage);
+}
+
+static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return error_create(MMT_ERROR_SYSTEM,
+			    "the target has too many threads: %llu descriptors are needed and %llu are allowed; raise "
+			    "the limit with `ulimit -n`",
+			    (unsigned long long)attachment->descriptors_wanted, (unsigned long long)limit.rlim_max);
+}
+
+static size_t descriptors_per_thread(const struct attachment *attachment, bool large_dumps)
+{
+	size_t left_out = large_dumps ? 0 : events_count_large_dumps(attachment->set);
+
+	return attachment->rings->cpus.count * (attachment->set->items.count - left_out + 1);
+}
+
+size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
+{
+	size_t used = attachment->rings->items.count + SPARE_DESCRIPTORS;
+	struct rlimit limit;
+	rlim_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	room = limit.rlim_max < DESCRIPTORS_FOR_THREADS ? limit.rlim_max : DESCRIPTORS_FOR_THREADS;
+	return room > used ? (size_t)(room - used) / descriptors_per_thread(attachment, large_dumps) : 0;
+}
+
+struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count)
+{
+	size_t per_thread = descriptors_per_thread(attachment, true);
+	struct rlimit limit;
+
+	attachment->descriptors_wanted = thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return error_system(errno, "cannot read the limit of open files");
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return attachment->descriptors_wanted > limit.rlim_cur ? refuse_descriptors(attachment) : NULL;
+}
+
+static struct mmt_error *explain_open_failure(const struct attachment *attachment, int errno_value, const char *name,
+					      pid_t tid)
+{
+	char whose[64] = "on every CPU";
+
+	if (tid > 0)
+		snprintf(whose, sizeof(whose), "of thread %d", tid);
+	switch (errno_value) {
+	case EMFILE:
+	case ENFILE:
+		return refuse_descriptors(attachment);
+	case EACCES:
+	case EPERM:
+		return error_create(MMT_ERROR_PERMISSION,
+				    "cannot record %s %s: permission denied (kernel.perf_event_paranoid is "
+				    "%lld); run as root or with CAP_PERFMON",
+				    name, whose,
+				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	default:
+		return error_system(errno_value, "cannot record %s %s", name, whose);
+	}
+}
+
+struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
+{
+	for (size_t i = 0; i < attachment->set->items.count; i++) {
+		const struct event_description *event = &attachment->set->items.items[i];
+		struct perf_event_attr attribute = event->attribute;
+		int fd;
+
+		if (attribute.type != PERF_TYPE_TRACEPOINT || role_is_dump(event->role))
+			continue;
+		attribute.disabled = 1;
+		attribute.inherit = attribute.inherit_thread = 0;
+		fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0)
+			return explain_open_failure(attachment, errno, event->name, getpid());
+		if (!vector_push(&attachment->kept_tracepoints, fd)) {
+			close(fd);
+			return &error_no_memory;
+		}
+	}
+	return NULL;
+}
+
+/* One descriptor, its output redirected into the CPU's ring, once the filter (NULL: none) is in place. `gone_ret`: no
+ * such thread, or, where it is not for a thread, the CPU is offline. */
+static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
+				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
+				    bool *gone_ret)
+{
+	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
+	bool in_cgroup = tid < 0 && attachment->cgroup >= 0;
+	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (in_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+	int fd =
+	    (int)syscall(SYS_perf_event_open, attribute, in_cgroup ? attachment->cgroup : tid, ring->cpu, -1, flags);
+	int errno_value = errno;
+
+	*fd_ret = -1;
+	if (fd < 0 && (errno_value == ESRCH || (tid < 0 && errno_value == ENODEV))) {
+		*gone_ret = true;
+		return NULL;
+	}
+	if (fd >= 0 && ((filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0) ||
+			ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)) {
+		errno_value = errno;
+		close(fd);
+		fd = -1;
+	}
+	if (fd < 0)
+		return explain_open_failure(attachment, errno_value, name, tid);
+	*fd_ret = fd;
+	return NULL;
+}
+
+static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int cpu, int fd)
+{
+	struct attached_event *added = vector_append(&attachment->events);
+
+	if (!added) {
+		close(fd);
+		return &error_no_memory;
+	}
+	added->fd = fd;
+	added->cpu = cpu;
+	added->root = root;
+	added->event = event;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
+		return error_system(errno, "cannot read the identifier of a perf event");
+	return map_put(&attachment->event_of_id, added->id, event) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index, uint32_t root, size_t cpu,
+				     bool *gone_ret)
+{
+	const struct event_description *event = &attachment->set->items.items[index];
+	struct perf_event_attr attribute = event->attribute;
+	struct mmt_error *error;
+	int fd;
+
+	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
+	attribute.disabled |= attachment->large_dumps_off && event->role == ROLE_LARGE_DUMP;
+	error = open_event(attachment, &attribute, event->name, event->filter, attachment->roots.items[root].tid, cpu,
+			   event->ring, &fd, gone_ret);
+	return error || *gone_ret
+		   ? error
+		   : add_event(attachment, (uint32_t)index, root, attachment->rings->cpus.items[cpu], fd);
+}
+
+static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++) {
+		for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
+			error = open_on_cpu(attachment, i, root, cpu, gone_ret);
+	}
+	return error;
+}
+
+/* Before the events of which it tells that they have gone. */
+static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, bool *gone_ret)
+{
+	int errno_value = sentinels_open(&attachment->sentinels, cpu);
+
+	*gone_ret = errno_value == ENODEV;
+	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1) : NULL;
+}
+
+static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
+{
+	struct mmt_error *error = open_sentinel(attachment, attachment->rings->cpus.items[cpu], gone_ret);
+
+	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
+		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
+	return error;
+}
+
+static struct mmt_error *add_fence(struct attachment *attachment, uint32_t root, int fd)
+{
+	struct attached_fence *added = vector_append(&attachment->fences);
+
+	if (!added) {
+		close(fd);
+		return &error_no_memory;
+	}
+	added->fd = fd;
+	added->root = root;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
+		return error_system(errno, "cannot read the identifier of a perf event");
+	return map_put(&attachment->root_of_fence, added->id, root) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *open_fences(struct attachment *attachment, uint32_t root, bool *gone_ret)
+{
+	pid_t tid = attachment->roots.items[root].tid;
+	struct perf_event_attr attribute;
+
+	events_describe_fence(&attribute);
+	for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
+		struct mmt_error *error;
+		int fd;
+
+		error =
+		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_TRUTH, &fd, gone_ret);
+		if (!error && !*gone_ret)
+			error = add_fence(attachment, root, fd);
+		if (error || *gone_ret)
+			return error;
+	}
+	return NULL;
+}
+
+void attach_close_root(struct attachment *attachment, uint32_t root)
+{
+	size_t kept = 0;
+
+	attach_end_switch(attachment);
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event event = attachment->events.items[i];
+
+		if (event.root != root) {
+			attachment->events.items[kept++] = event;
+			continue;
+		}
+		map_remove(&attachment->event_of_id, event.id);
+		close(event.fd);
+	}
+	attachment->events.count = kept;
+	kept = 0;
+	for (size_t i = 0; i < attachment->fences.count; i++) {
+		const struct attached_fence fence = attachment->fences.items[i];
+
+		if (fence.root != root) {
+			attachment->fences.items[kept++] = fence;
+			continue;
+		}
+		map_remove(&attachment->root_of_fence, fence.id);
+		close(fence.fd);
+	}
+	attachment->fences.count = kept;
+	attachment->roots.items[root].whole_ns = 0;
+}
+
+static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_t tid, uint64_t thread_start_ns,
+				  uint32_t *root_ret)
+{
+	struct attached_root root = {
+	    .pid = pid, .tid = tid, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
+
+	*root_ret = (uint32_t)attachment->roots.count;
+	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
+}
+
+/* Was it one thread for which everything was opened? Its number may be another one's by now, which has a part only. */
+static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
+{
+	struct proc_thread state;
+
+	return taken_ns < NUMBER_REUSE_NS || (proc_read_thread(pid, tid, &state) && state.start_ticks == start_ticks);
+}
+
+struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
+{
+	struct proc_thread state;
+	struct mmt_error *error;
+	uint64_t whole_ns;
+	uint32_t root;
+
+	*gone_ret = !proc_read_thread(pid, tid, &state);
+	if (*gone_ret)
+		return NULL;
+	error = add_root(attachment, pid, tid, clock_from_ticks(state.start_ticks), &root);
+	if (error)
+		return error;
+	error = open_set(attachment, root, gone_ret);
+	if (!error && !*gone_ret)
+		error = open_fences(attachment, root, gone_ret);
+	whole_ns = clock_now_ns();
+	if (!error && !*gone_ret)
+		*gone_ret =
+		    !was_one_thread(pid, tid, state.start_ticks, whole_ns - attachment->roots.items[root].begin_ns);
+	if (!error && !*gone_ret &&
+	    (!thread_coverage_put(&attachment->coverage, tid, whole_ns) ||
+	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
+		error = &error_no_memory;
+	attachment->roots.items[root].whole_ns = whole_ns;
+	if (error || *gone_ret)
+		attach_close_root(attachment, root);
+	return error;
+}
+
+struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret)
+{
+	struct mmt_error *error;
+	uint32_t root;
+
+	*gone_ret = false;
+	attachment->on_exec = true;
+	error = add_root(attachment, pid, pid, 0, &root);
+	if (!error)
+		error = open_set(attachment, root, gone_ret);
+	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
+		error = &error_no_memory;
+	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	return error;
+}
+
+/* The first of each kind: the file begins with these. */
+static struct mmt_error *note_first_ids(struct attachment *attachment)
+{
+	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
+		size_t i = 0;
+
+		while (i < attachment->events.count && attachment->events.items[i].event != event)
+			i++;
+		if (i == attachment->events.count)
+			return error_create(MMT_ERROR_SYSTEM, "no CPU is online long enough to be recorded");
+		if (!vector_push(&attachment->first_ids, attachment->events.items[i].id) ||
+		    !vector_push(&attachment->lost_earlier, (uint64_t)0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
+{
+	struct mmt_error *error;
+	uint32_t root;
+
+	attachment->cgroup = cgroup;
+	error = add_root(attachment, -1, -1, 0, &root);
+	for (size_t cpu = 0; !error && cpu < attachment->rings->cpus.count; cpu++) {
+		bool gone = false;
+
+		error = open_set_on_cpu(attachment, root, cpu, &gone);
+		if (gone && !error && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
+			error = &error_no_memory;
+	}
+	if (!error)
+		error = note_first_ids(attachment);
+	thread_coverage_set_whole(&attachment->coverage, clock_now_ns());
+	return error;
+}
+
+static uint64_t read_lost(const struct attached_event *event)
+{
+	struct {
+		uint64_t value, id, lost;
+	} counts;
+
+	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+}
+
+/* They have gone with their CPU. What they reported may still be in a ring: their identifiers stay known. */
+static void close_events_of_cpu(struct attachment *attachment, int cpu)
+{
+	size_t kept = 0;
+
+	attach_end_switch(attachment);
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event event = attachment->events.items[i];
+
+		if (event.cpu != cpu) {
+			attachment->events.items[kept++] = event;
+			continue;
+		}
+		attachment->lost_earlier.items[event.event] += read_lost(&event);
+		close(event.fd);
+	}
+	attachment->events.count = kept;
+}
+
+struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret)
+{
+	size_t index = 0, first;
+	struct mmt_error *error;
+	uint32_t root;
+
+	*gone_ret = false;
+	while (attachment->rings->cpus.items[index] != cpu)
+		index++;
+	close_events_of_cpu(attachment, cpu);
+	first = attachment->events.count;
+	error = add_root(attachment, -1, -1, 0, &root);
+	if (!error)
+		error = open_set_on_cpu(attachment, root, index, gone_ret);
+	/* Also where not all could be opened: what those have reported is in a ring. */
+	for (size_t i = first; i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]) && !error)
+			error = &error_no_memory;
+	}
+	if (error || *gone_ret)
+		attach_close_root(attachment, root);
+	return error;
+}
+
+uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
+{
+	const uint64_t *known = map_get(&attachment->id_in_file, id);
+
+	return known ? *known : id;
+}
+
+struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid, bool *gone_ret)
+{
+	struct perf_event_attr attribute;
+	struct mmt_error *error = NULL;
+
+	*gone_ret = false;
+	events_describe_fence(&attribute);
+	attribute.inherit = attribute.context_switch = 0;
+	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
+		struct attached_fence fence = {.root = UINT32_MAX};
+
+		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_TRUTH,
+				   &fence.fd, gone_ret);
+		if (fence.fd >= 0 && !vector_push(&attachment->fences, fence)) {
+			close(fence.fd);
+			error = &error_no_memory;
+		}
+	}
+	return error;
+}
+
+void attach_close_fences(struct attachment *attachment)
+{
+	while (attachment->fences.count)
+		close(attachment->fences.items[--attachment->fences.count].fd);
+	map_deinit(&attachment->root_of_fence);
+}
+
+bool attach_disable_some(struct attachment *attachment, size_t *next)
+{
+	size_t end = *next + DISABLED_AT_ONCE;
+
+	for (; *next < end && *next < attachment->events.count; ++*next)
+		ioctl(attachment->events.items[*next].fd, PERF_EVENT_IOC_DISABLE, 0);
+	return *next < attachment->events.count;
+}
+
+void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
+{
+	for (size_t event = 0; event < attachment->lost_earlier.count; event++)
+		lost[event] += attachment->lost_earlier.items[event];
+	for (size_t i = 0; i < attachment->events.count; i++)
+		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
+}
+
+uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
+{
+	uint64_t lost = event < attachment->lost_earlier.count ? attachment->lost_earlier.items[event] : 0;
+
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		if (attachment->events.items[i].event == event)
+			lost += read_lost(&attachment->events.items[i]);
+	}
+	return lost;
+}
+
+/* What records tell about the threads that events were opened for, or that were born with them: see attach.h. */
+
+static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	struct thread_note note = {.tid = tid, .time_ns = time_ns, .fence_id = fence_id};
+
+	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *attach_note_run(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	return add_note(attachment, tid, time_ns, fence_id);
+}
+
+struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
+{
+	return add_note(attachment, tid, time_ns, 0);
+}
+
+/* NULL: none that is open. */
+static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
+{
+	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
+
+	return index && attachment->roots.items[*index].whole_ns ? &attachment->roots.items[*index] : NULL;
+}
+
+struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t fence_id)
+{
+	struct attached_root *root;
+
+	if (!map_get(&attachment->root_of_fence, fence_id))
+		return NULL;
+	root = find_root(attachment, tid);
+	if (root && time_ns > root->whole_ns)
+		root->seen_outside = true;
+	return add_note(attachment, tid, time_ns, fence_id);
+}
+
+bool attach_note_start(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
+{
+	struct attached_root *root = find_root(attachment, parent_tid);
+	bool unseen = root && !root->seen_outside && time_ns > root->whole_ns;
+
+	if (unseen)
+		root->seen_outside = true;
+	return unseen;
+}
+
+/* It does not stay inside clone() in such a state, nor is it there when it sleeps so that signals wake it. */
+static bool is_outside(const struct attached_root *root)
+{
+	struct proc_thread state;
+
+	if (!proc_read_thread(root->pid, root->tid, &state) || state.exiting)
+		return true;
+	return strchr("STt", state.state) || (state.state == 'D' && !proc_may_be_in_clone(root->tid));
+}
+
+void attach_look_outside(struct attachment *attachment)
+{
+	attachment->unseen_roots = 0;
+	attachment->unseen_since_ns = 0;
+	for (size_t i = 0; i < attachment->roots.count; i++) {
+		struct attached_root *root = &attachment->roots.items[i];
+
+		if (!root->whole_ns || root->seen_outside)
+			continue;
+		root->seen_outside = is_outside(root);
+		if (root->seen_outside)
+			continue;
+		attachment->unseen_roots++;
+		if (root->whole_ns > attachment->unseen_since_ns)
+			attachment->unseen_since_ns = root->whole_ns;
+	}
+}
+
+struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
+{
+	return thread_coverage_note_birth(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
+}
+
+/* Is the thread that ran the one for which this was opened? */
+static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
+			      const struct thread_note *note)
+{
+	return note->time_ns >= root->thread_start_ns &&
+	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
+}
+
+static struct mmt_error *settle_run(struct attachment *attachment, const struct thread_note *note)
+{
+	/* A fence that is closed by now says nothing: its set may have been closed as incomplete or twofold. */
+	const uint64_t *inherited = map_get(&attachment->root_of_fence, note->fence_id);
+	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
+
+	if (!inherited)
+		return NULL;
+	if (own && *own != *inherited && is_thread_of_root(attachment, &attachment->roots.items[*own], note)) {
+		attach_close_root(attachment, (uint32_t)*own);
+		map_remove(&attachment->root_of_thread, (uint32_t)note->tid);
+	}
+	return thread_coverage_put(&attachment->coverage, note->tid, note->time_ns) ? NULL : &error_no_memory;
+}
+
+struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct thread_note *note = &attachment->notes.items[i];
+
+		if (note->fence_id)
+			error = settle_run(attachment, note);
+		else if (!thread_coverage_note_end(&attachment->coverage, note->tid, note->time_ns))
+			error = &error_no_memory;
+	}
+	if (!count)
+		return NULL;
+	attachment->notes.count -= count;
+	memmove(attachment->notes.items, attachment->notes.items + count,
+		attachment->notes.count * sizeof(*attachment->notes.items));
+	return error;
+}
+
+void thread_coverage_deinit(struct thread_coverage *coverage)
+{
+	map_deinit(&coverage->times);
+	map_deinit(&coverage->births);
+	map_deinit(&coverage->ends);
+}
+
+/* The later of two times. */
+static bool put_latest(struct map *map, pid_t tid, uint64_t time_ns)
+{
+	const uint64_t *known_ns = map_get(map, (uint32_t)tid);
+
+	return (known_ns && *known_ns >= time_ns) || map_put(map, (uint32_t)tid, time_ns);
+}
+
+bool thread_coverage_put(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
+{
+	return put_latest(&coverage->times, tid, time_ns);
+}
+
+bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint64_t start_ns)
+{
+	const uint64_t *time_ns = map_get(&coverage->times, (uint32_t)tid);
+
+	return time_ns && start_ns <= *time_ns;
+}
+
+bool thread_coverage_note_birth(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret)
+{
+	bool whole = coverage->whole_ns && time_ns > coverage->whole_ns;
+
+	*new_ret = whole && !map_get(&coverage->times, (uint32_t)tid);
+	if (whole)
+		return thread_coverage_put(coverage, tid, time_ns);
+	return coverage->whole_ns || put_latest(&coverage->births, tid, time_ns);
+}
+
+bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
+{
+	const uint64_t *known_ns = map_get(&coverage->times, (uint32_t)tid);
+
+	if (!known_ns || *known_ns > time_ns)
+		return true;
+	(void)map_remove(&coverage->times, (uint32_t)tid);
+	return coverage->whole_ns || put_latest(&coverage->ends, tid, time_ns);
+}
+
+bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
+{
+	const uint64_t *end_ns = map_get(&coverage->ends, (uint32_t)tid);
+
+	return end_ns && *end_ns >= time_ns;
+}
+
+bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns)
+{
+	const uint64_t *birth_ns = map_get(&coverage->births, (uint32_t)tid);
+
+	return !coverage->births_missing && (!birth_ns || (*birth_ns <= a_ns && *birth_ns <= b_ns));
+}
+
+void thread_coverage_set_whole(struct thread_coverage *coverage, uint64_t time_ns)
+{
+	coverage->whole_ns = time_ns;
+	map_deinit(&coverage->births);
+	map_deinit(&coverage->ends);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/proc/text-file.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* Of the namespace that a machine starts with (include/linux/proc_ns.h of the kernel). */
+#define FIRST_TIME_NAMESPACE 0xeffffffau
+
+static uint64_t read_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_now_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+bool clock_is_of_events(void)
+{
+	static const char name[] = "monotonic";
+	CLEANUP(free) char *offsets = NULL;
+	struct stat status;
+	char *next;
+
+	/* The offsets are those of the next children: our own, unless these will be the first in a namespace of theirs.
+	 */
+	if (stat("/proc/self/ns/time", &status) < 0 || status.st_ino == FIRST_TIME_NAMESPACE ||
+	    text_file_read(-1, "/proc/self/timens_offsets", &offsets) < 0 ||
+	    strncmp(offsets, name, sizeof(name) - 1) != 0)
+		return true;
+	return strtoll(offsets + sizeof(name) - 1, &next, 10) == 0 && strtoll(next, NULL, 10) == 0;
+}
+
+uint64_t clock_from_ticks(uint64_t ticks)
+{
+	uint64_t boot_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+	/* The clock of ticks goes on while the machine sleeps. */
+	uint64_t asleep_ns = read_ns(CLOCK_BOOTTIME) - read_ns(CLOCK_MONOTONIC);
+
+	return boot_ns > asleep_ns ? boot_ns - asleep_ns : 0;
+}
+
+uint64_t clock_thread_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+bool time_budget_allows(struct time_budget *budget, uint64_t now_ns)
+{
+	budget->left_ns += (int64_t)((now_ns - budget->at_ns) / TIME_BUDGET_SHARE);
+	budget->at_ns = now_ns;
+	if (budget->left_ns > TIME_BUDGET_SAVED_NS_MAX)
+		budget->left_ns = TIME_BUDGET_SAVED_NS_MAX;
+	return budget->left_ns > 0;
+}
+
+void time_budget_spend(struct time_budget *budget, uint64_t spent_ns)
+{
+	budget->left_ns -= (int64_t)spent_ns;
+}

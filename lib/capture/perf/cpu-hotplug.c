@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/cpu-hotplug.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/perf/events.h"
+#include "capture/proc/text-file.h"
+
+#define ONLINE_FILE "/sys/devices/system/cpu/online"
+#define PRESENT_FILE "/sys/devices/system/cpu/present"
+#define SMT_FILE "/sys/devices/system/cpu/smt/control"
+#define CPUS_MAX 65536
+
+bool cpus_parse(const char *text, cpu_list *cpus)
+{
+	for (const char *position = text;;) {
+		char *end;
+		long first = strtol(position, &end, 10);
+		long last = first;
+
+		if (end == position)
+			return true;
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		for (long cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++) {
+			if (!vector_push(cpus, (int)cpu))
+				return false;
+		}
+		if (*end != ',')
+			return true;
+		position = end + 1;
+	}
+}
+
+struct mmt_error *cpus_list_online(cpu_list *cpus)
+{
+	CLEANUP(free) char *text = NULL;
+	int result = text_file_read(-1, ONLINE_FILE, &text);
+
+	if (result < 0)
+		return error_system(-result, "cannot read " ONLINE_FILE);
+	if (!cpus_parse(text, cpus))
+		return &error_no_memory;
+	return cpus->count ? NULL : error_create(MMT_ERROR_SYSTEM, "no CPU in " ONLINE_FILE);
+}
+
+static bool has(const cpu_list *cpus, int cpu)
+{
+	for (size_t i = 0; i < cpus->count; i++) {
+		if (cpus->items[i] == cpu)
+			return true;
+	}
+	return false;
+}
+
+static bool add(cpu_list *cpus, int cpu)
+{
+	return has(cpus, cpu) || vector_push(cpus, cpu);
+}
+
+bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret)
+{
+	size_t most = 2 * cpus->count;
+	cpu_list all = {0};
+	bool ok = true;
+
+	*left_out_ret = 0;
+
+	/* Half of all CPUs may be so: to have events there would be dear, and they are not switched on by themselves.
+	 */
+	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
+		ok = cpus_parse(present, &all);
+	for (size_t i = 0; ok && i < all.count; i++) {
+		if (cpus->count < most)
+			ok = add(cpus, all.items[i]);
+		else
+			*left_out_ret += !has(cpus, all.items[i]);
+	}
+	vector_deinit(&all);
+	return ok;
+}
+
+/* Where it is not known which there are besides, those that are online do. */
+struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
+{
+	CLEANUP(free) char *present = NULL;
+	CLEANUP(free) char *smt_control = NULL;
+	struct mmt_error *error = cpus_list_online(cpus);
+
+	*online_ret = cpus->count;
+	*left_out_ret = 0;
+	if (error || text_file_read(-1, PRESENT_FILE, &present) < 0)
+		return error;
+	(void)text_file_read(-1, SMT_FILE, &smt_control);
+	return cpus_add_offline(present, smt_control ? smt_control : "", cpus, left_out_ret) ? NULL : &error_no_memory;
+}
+
+void cpu_watch_deinit(struct cpu_watch *watch)
+{
+	vector_deinit(&watch->unseen);
+	vector_deinit(&watch->away);
+}
+
+bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < online->count; i++) {
+		int cpu = online->items[i];
+
+		if (!has(recorded, cpu) || has(&watch->away, cpu))
+			ok = add(&watch->unseen, cpu);
+	}
+	for (size_t i = 0; ok && on_cpus && i < recorded->count; i++) {
+		int cpu = recorded->items[i];
+
+		if (!has(online, cpu))
+			ok = add(&watch->away, cpu);
+	}
+	return ok;
+}
+
+bool cpu_watch_add_away(struct cpu_watch *watch, int cpu)
+{
+	return add(&watch->away, cpu);
+}
+
+bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < stopped->count; i++) {
+		int cpu = stopped->items[i];
+
+		if (has(online, cpu))
+			ok = add(&watch->unseen, cpu) && add(&watch->away, cpu);
+	}
+	return ok;
+}
+
+bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
+{
+	for (size_t i = 0; i < watch->away.count; i++) {
+		if (!has(online, watch->away.items[i]))
+			continue;
+		*cpu_ret = watch->away.items[i];
+		watch->away.items[i] = watch->away.items[--watch->away.count];
+		return true;
+	}
+	return false;
+}
+
+#define STANDSTILL_NS 40000000ULL /* clocks of some machines go on by ticks, of 10 ms at most */
+
+void sentinels_deinit(struct sentinels *sentinels)
+{
+	for (size_t i = 0; i < sentinels->items.count; i++) {
+		if (sentinels->items.items[i].fd >= 0)
+			close(sentinels->items.items[i].fd);
+	}
+	vector_deinit(&sentinels->items);
+}
+
+/* NULL: out of memory. */
+static struct sentinel *find_or_add(struct sentinels *sentinels, int cpu)
+{
+	struct sentinel *added;
+
+	for (size_t i = 0; i < sentinels->items.count; i++) {
+		if (sentinels->items.items[i].cpu == cpu)
+			return &sentinels->items.items[i];
+	}
+	added = vector_append(&sentinels->items);
+	if (added)
+		*added = (struct sentinel){.fd = -1, .cpu = cpu};
+	return added;
+}
+
+int sentinels_open(struct sentinels *sentinels, int cpu)
+{
+	struct sentinel *sentinel = find_or_add(sentinels, cpu);
+	struct perf_event_attr attribute;
+	int errno_value;
+
+	if (!sentinel)
+		return ENOMEM;
+	if (sentinel->fd >= 0)
+		close(sentinel->fd);
+	events_describe_sentinel(&attribute);
+	sentinel->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	errno_value = sentinel->fd < 0 ? errno : 0;
+	sentinel->enabled_ns = 0;
+	sentinel->looked_ns = clock_now_ns();
+	return errno_value;
+}
+
+/* What cannot be read has gone. */
+static bool stands_still(struct sentinel *sentinel)
+{
+	struct {
+		uint64_t value, enabled_ns;
+	} counts;
+
+	if (read(sentinel->fd, &counts, sizeof(counts)) != sizeof(counts) || counts.enabled_ns == sentinel->enabled_ns)
+		return true;
+	sentinel->enabled_ns = counts.enabled_ns;
+	sentinel->looked_ns = clock_now_ns();
+	return false;
+}
+
+/* Soon after the last look it may only seem so. */
+static bool has_stopped(struct sentinel *sentinel)
+{
+	uint64_t since_ns = clock_now_ns() - sentinel->looked_ns;
+
+	if (!stands_still(sentinel))
+		return false;
+	if (since_ns >= STANDSTILL_NS)
+		return true;
+	usleep((useconds_t)((STANDSTILL_NS - since_ns) / 1000));
+	return stands_still(sentinel);
+}
+
+struct mmt_error *sentinels_find_stopped(struct sentinels *sentinels, cpu_list *stopped)
+{
+	for (size_t i = 0; i < sentinels->items.count; i++) {
+		struct sentinel *sentinel = &sentinels->items.items[i];
+
+		if (sentinel->fd >= 0 && has_stopped(sentinel) && !vector_push(stopped, sentinel->cpu))
+			return &error_no_memory;
+	}
+	return NULL;
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/events.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace/format/syscalls.h"
+
+/* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
+#define LEAF_STACK_BYTES 64
+#define FENCE_PERIOD_NS 1000000
+
+static const char *const call_filters[CALL_KINDS] = {
+    /* MADV_DONTFORK, MADV_DOFORK. The int that a system call takes has no other bits set in its register. */
+    [CALL_MADVISE] = "behavior == 10 || behavior == 11",
+    [CALL_MSEAL] = "ret == 0",
+};
+/* One comparison: a lock that was not got is told by the sample, and hardly ever happens. */
+#define LOCK_FILTER "write == 1"
+
+static void describe_common(struct perf_event_attr *attribute)
+{
+	memset(attribute, 0, sizeof(*attribute));
+	attribute->size = sizeof(*attribute);
+	attribute->sample_type = EVENTS_SAMPLE_TYPE;
+	attribute->read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attribute->sample_period = 1;
+	attribute->inherit = 1;
+	attribute->sample_id_all = 1;
+	attribute->exclude_callchain_kernel = 1;
+	attribute->watermark = 1;
+	attribute->use_clockid = 1;
+	attribute->clockid = CLOCK_MONOTONIC;
+}
+
+static void describe_dummy(struct perf_event_attr *attribute)
+{
+	describe_common(attribute);
+	attribute->type = PERF_TYPE_SOFTWARE;
+	attribute->config = PERF_COUNT_SW_DUMMY;
+	attribute->exclude_kernel = 1;
+}
+
+void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark)
+{
+	describe_dummy(attribute);
+	attribute->inherit = 0;
+	attribute->wakeup_watermark = watermark;
+}
+
+void events_describe_fence(struct perf_event_attr *attribute)
+{
+	describe_dummy(attribute);
+	attribute->config = PERF_COUNT_SW_TASK_CLOCK;
+	attribute->sample_period = FENCE_PERIOD_NS;
+	attribute->context_switch = 1;
+}
+
+void events_describe_sentinel(struct perf_event_attr *attribute)
+{
+	describe_dummy(attribute);
+	attribute->inherit = attribute->inherit_thread = attribute->disabled = 0;
+	attribute->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+}
+
+void events_describe_snapshot(struct event_description *description)
+{
+	memset(description, 0, sizeof(*description));
+	describe_dummy(&description->attribute);
+	description->role = ROLE_SNAPSHOT;
+	snprintf(description->name, sizeof(description->name), "mmtrace-snapshot");
+}
+
+uint32_t events_dump_bytes(const struct mmt_record_options *options)
+{
+	switch (options->call_graph) {
+	case MMT_CALL_GRAPH_AUTO:
+		return options->lean ? MMT_STACK_DUMP_BYTES_LEAN : MMT_STACK_DUMP_BYTES_DEFAULT;
+	case MMT_CALL_GRAPH_DWARF:
+		return options->stack_dump_bytes;
+	default:
+		return 0;
+	}
+}
+
+uint32_t events_large_dump_bytes(const struct mmt_record_options *options)
+{
+	return options->call_graph == MMT_CALL_GRAPH_AUTO && !options->lean ? MMT_STACK_DUMP_BYTES_MAX : 0;
+}
+
+static struct mmt_error *add_side_band(const struct mmt_record_options *options, struct event_set *set)
+{
+	struct event_description *event = vector_append(&set->items);
+
+	if (!event)
+		return &error_no_memory;
+	describe_dummy(&event->attribute);
+	event->attribute.mmap = 1;
+	event->attribute.mmap2 = 1;
+	event->attribute.mmap_data = !options->lean;
+	event->attribute.comm = 1;
+	event->attribute.comm_exec = 1;
+	event->attribute.task = 1;
+	event->role = ROLE_SIDE_BAND;
+	snprintf(event->name, sizeof(event->name), "dummy:u");
+	return NULL;
+}
+
+/* NULL in `event_ret`: the kernel has no such tracepoint. */
+static struct mmt_error *add_tracepoint(struct event_set *set, const struct tracepoint_source *source,
+					const char *system, const char *name, struct event_description **event_ret)
+{
+	struct mmt_error *error;
+	struct event_description *event;
+	bool found;
+
+	*event_ret = NULL;
+	error = tracefs_add_tracepoint(source, system, name, &set->tracepoints, &found);
+	if (error || !found)
+		return error;
+	event = vector_append(&set->items);
+	if (!event)
+		return &error_no_memory;
+	describe_common(&event->attribute);
+	event->attribute.type = PERF_TYPE_TRACEPOINT;
+	event->attribute.config = set->tracepoints.items.items[set->tracepoints.items.count - 1].id;
+	event->attribute.sample_type |= PERF_SAMPLE_RAW;
+	snprintf(event->name, sizeof(event->name), "%s:%s", system, name);
+	*event_ret = event;
+	return NULL;
+}
+
+static void add_bytes(const struct architecture *architecture, uint32_t bytes, struct perf_event_attr *attribute)
+{
+	attribute->sample_type |= PERF_SAMPLE_STACK_USER;
+	attribute->sample_stack_user = bytes;
+	attribute->sample_regs_user |= architecture->frame_registers;
+}
+
+/*
+ * The stack of a creating call: the callchain and the caller of a frameless wrapper, while the dump is an event of its
+ * own. A second sample costs more than all that is in it: lean recordings have the dump in the first, and so have calls
+ * that nobody makes often, which then need no more events. Every register costs as much as a hundred bytes of stack;
+ * unwinding can nearly always do without those that calls preserve.
+ */
+static void add_stack(const struct mmt_record_options *options, const struct architecture *architecture,
+		      struct event_description *event)
+{
+	struct perf_event_attr *attribute = &event->attribute;
+	uint32_t dump_bytes = events_dump_bytes(options);
+
+	if (options->call_graph == MMT_CALL_GRAPH_NONE)
+		return;
+	event->has_dump = dump_bytes && (options->lean || call_describe(event->call)->rare);
+	add_bytes(architecture, event->has_dump ? dump_bytes : LEAF_STACK_BYTES, attribute);
+	if (options->lean) {
+		event->ring = RING_DUMP; /* what releases memory is never lost for stacks */
+		return;
+	}
+	attribute->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (event->has_dump)
+		attribute->sample_regs_user |= architecture->saved_registers;
+}
+
+static struct mmt_error *add_call(struct event_set *set, const struct tracepoint_source *source,
+				  const struct mmt_record_options *options, const struct architecture *architecture,
+				  enum call call)
+{
+	const struct call_description *description = call_describe(call);
+	struct event_description *event;
+	struct mmt_error *error;
+	char name[64];
+
+	snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
+	error = add_tracepoint(set, source, "syscalls", name, &event);
+	if (error)
+		return error;
+	if (!event && !description->rare)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
+	if (!event)
+		return NULL;
+	event->role = ROLE_TRUTH;
+	event->call = call;
+	event->filter = call_filters[call];
+	if (description->at_entry)
+		return NULL;
+	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
+	event->attribute.sample_regs_user = architecture_argument_mask(architecture, description->arguments);
+	if (description->creates)
+		add_stack(options, architecture, event);
+	return NULL;
+}
+
+static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint_source *source)
+{
+	struct event_description *event;
+	struct mmt_error *error;
+
+	error = add_tracepoint(set, source, "mmap_lock", "mmap_lock_acquire_returned", &event);
+	if (error)
+		return error;
+	if (!event)
+		return error_create(
+		    MMT_ERROR_UNSUPPORTED,
+		    "this kernel has no tracepoint mmap_lock:mmap_lock_acquire_returned; the exact order "
+		    "needs Linux 5.11 or later with CONFIG_TRACING");
+	event->role = ROLE_LOCK;
+	event->filter = LOCK_FILTER;
+	return NULL;
+}
+
+/* The deep stack of every creating call whose truth has none: the same tracepoint once more, into a ring of its own. */
+static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
+				   enum attribute_role role, uint32_t dump_bytes)
+{
+	size_t count = set->items.count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct event_description *dump;
+		struct event_description *truth;
+
+		if (set->items.items[i].role != ROLE_TRUTH || set->items.items[i].has_dump ||
+		    !call_describe(set->items.items[i].call)->creates)
+			continue;
+		dump = vector_append(&set->items);
+		if (!dump)
+			return &error_no_memory;
+		truth = &set->items.items[i];
+		truth->has_large_dump = false;
+		*dump = *truth;
+		truth->has_large_dump = role == ROLE_LARGE_DUMP;
+		dump->role = role;
+		dump->ring = role == ROLE_DUMP ? RING_DUMP : RING_LARGE_DUMP;
+		dump->has_dump = true;
+		dump->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+		dump->attribute.sample_regs_user = architecture->saved_registers;
+		add_bytes(architecture, dump_bytes, &dump->attribute);
+		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/%sstack-dump",
+			 call_describe(truth->call)->name, role == ROLE_DUMP ? "" : "large-");
+	}
+	return NULL;
+}
+
+static bool is_refused(const struct tracepoint *tracepoint)
+{
+	struct perf_event_attr attribute;
+	int fd;
+
+	describe_common(&attribute);
+	attribute.type = PERF_TYPE_TRACEPOINT;
+	attribute.config = tracepoint->id;
+	attribute.sample_type |= PERF_SAMPLE_RAW;
+	attribute.disabled = 1;
+	attribute.inherit = 0;
+	fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM;
+	close(fd);
+	return false;
+}
+
+struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret)
+{
+	struct tracepoints tracepoints = {0};
+	struct mmt_error *error = tracefs_add_tracepoint(source, "task", "task_newtask", &tracepoints, restricted_ret);
+
+	if (!error && *restricted_ret)
+		*restricted_ret = is_refused(&tracepoints.items.items[0]);
+	tracepoints_deinit(&tracepoints);
+	return error;
+}
+
+static struct mmt_error *add_new_task(struct event_set *set, const struct tracepoint_source *source)
+{
+	struct event_description *new_task;
+	struct mmt_error *error = add_tracepoint(set, source, "task", "task_newtask", &new_task);
+
+	if (!error && !new_task)
+		error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
+	if (!error)
+		new_task->role = ROLE_NEW_TASK;
+	return error;
+}
+
+struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
+				bool restricted, const struct architecture *architecture, struct event_set *set)
+{
+	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
+	struct mmt_error *error;
+
+	memset(set, 0, sizeof(*set));
+	if (restricted && options->exact_order)
+		return error_create(MMT_ERROR_PERMISSION,
+				    "the exact order needs more rights: run as root or with CAP_PERFMON");
+	error = tracefs_add_headers(source, &set->tracepoints);
+	if (!error)
+		error = add_side_band(options, set);
+	if (!error && !restricted)
+		error = add_new_task(set, source);
+	if (!error && options->exact_order)
+		error = add_lock(set, source);
+	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
+		error = add_call(set, source, options, architecture, (enum call)call);
+	if (!error && dump_bytes && !options->lean)
+		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
+	if (!error && large_dump_bytes)
+		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
+	for (size_t i = 0; i < set->items.count; i++) {
+		set->items.items[i].attribute.inherit_thread = options->no_inherit;
+		set->items.items[i].attribute.exclude_kernel |= restricted;
+	}
+	return error;
+}
+
+size_t events_count_large_dumps(const struct event_set *set)
+{
+	size_t count = 0;
+
+	while (count < set->items.count && set->items.items[set->items.count - 1 - count].role == ROLE_LARGE_DUMP)
+		count++;
+	return count;
+}
+
+bool events_have_large_dumps(const struct event_set *set)
+{
+	return events_count_large_dumps(set) > 0;
+}
+
+void events_leave_out_large_dumps(struct event_set *set)
+{
+	set->items.count -= events_count_large_dumps(set);
+}
+
+void events_put_on_cpus(struct event_set *set)
+{
+	for (size_t i = 0; i < set->items.count; i++)
+		set->items.items[i].attribute.inherit = set->items.items[i].attribute.inherit_thread = 0;
+}
+
+void events_deinit(struct event_set *set)
+{
+	vector_deinit(&set->items);
+	tracepoints_deinit(&set->tracepoints);
+}

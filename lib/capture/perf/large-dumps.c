@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/large-dumps.h"
+
+#include <string.h>
+
+#include "capture/perf/clock.h"
+#include "capture/session.h"
+#include "capture/recorder.h"
+
+#define SECOND_NS 1000000000ULL
+#define CALL_NS (SECOND_NS / LARGE_DUMPS_RATE)
+#define FULL_NS (LARGE_DUMPS_BURST * CALL_NS)
+#define LOW_NS (FULL_NS / 4)
+
+/*
+ * A thread that is created while its parent's events are switched may inherit the previous state. By the second pass its
+ * events are linked to the parent's, so the switch reaches them.
+ */
+#define PASSES 2
+
+void large_dumps_rule_init(struct large_dumps_rule *rule, uint64_t now_ns)
+{
+	*rule = (struct large_dumps_rule){.time_ns = now_ns, .on = true};
+}
+
+bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint64_t now_ns)
+{
+	uint64_t past_ns = now_ns > rule->time_ns ? now_ns - rule->time_ns : 0;
+	uint64_t room_ns;
+
+	rule->time_ns += past_ns;
+	rule->level_ns -= past_ns < rule->level_ns ? past_ns : rule->level_ns;
+	room_ns = FULL_NS - rule->level_ns;
+	rule->level_ns += calls < room_ns / CALL_NS ? calls * CALL_NS : room_ns;
+	if (rule->level_ns == FULL_NS)
+		rule->on = false;
+	else if (rule->level_ns <= LOW_NS)
+		rule->on = true;
+	return rule->on;
+}
+
+void large_dumps_init(struct large_dumps *large, uint64_t now_ns)
+{
+	memset(large, 0, sizeof(*large));
+	large_dumps_rule_init(&large->rule, now_ns);
+	large->on = true;
+}
+
+static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64_t now_ns)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	attach_end_switch(&recorder->attachment);
+	large->on = on;
+	recorder->attachment.large_dumps_off = !on;
+	large->passes_left = PASSES;
+	large->switching = false;
+	large->pass_ns = now_ns;
+	if (!on)
+		large->off_ns = now_ns;
+	if (!recorder->writing)
+		return NULL;
+	if (on)
+		large->off_total_ns += now_ns - large->off_ns;
+	large->switches++;
+	return notes_large_dumps(recorder, now_ns);
+}
+
+static struct mmt_error *switch_events(struct recorder *recorder, uint64_t now_ns)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	if (large->switching && attach_switch_state(&recorder->attachment) == SWITCH_AT_WORK)
+		return NULL;
+	if (large->switching && attach_switch_state(&recorder->attachment) == SWITCH_COMPLETE) {
+		if (large->passes_left-- == PASSES)
+			recorder_message(recorder, false, "large stack dumps are %s",
+					 large->on ? "on again" : "off: the call rate is too high");
+		large->pass_ns = now_ns + SECOND_NS;
+	}
+	large->switching = false;
+	if (!large->passes_left || now_ns < large->pass_ns)
+		return NULL;
+	large->switching = true;
+	return attach_begin_switch(&recorder->attachment, large->on);
+}
+
+struct mmt_error *large_dumps_step(struct recorder *recorder)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+	struct mmt_error *error = NULL;
+	uint64_t now_ns;
+	bool on;
+
+	if (!events_have_large_dumps(&recorder->events) || recorder->stop_ns)
+		return NULL;
+	now_ns = clock_now_ns();
+	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
+	large->calls = 0;
+	if (on != large->on)
+		error = begin_switch(recorder, on, now_ns);
+	return error ? error : switch_events(recorder, now_ns);
+}
+
+struct mmt_error *large_dumps_begin(struct recorder *recorder)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	if (large->on || !events_have_large_dumps(&recorder->events))
+		return NULL;
+	large->off_ns = recorder->start_ns;
+	large->switches++;
+	return notes_large_dumps(recorder, recorder->start_ns);
+}
+
+void large_dumps_end(struct recorder *recorder)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	attach_end_switch(&recorder->attachment);
+	if (!large->on && recorder->stop_ns > large->off_ns)
+		large->off_total_ns += recorder->stop_ns - large->off_ns;
+}

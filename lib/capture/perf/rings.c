@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/rings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/proc/text-file.h"
+
+#define TRUTH_BYTES_MIN (16u << 10)
+#define OFFLINE_PART 8 /* of the memory of one that is online: perhaps it never comes */
+
+static uint64_t floor_power_of_two(uint64_t value)
+{
+	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
+}
+
+/* In the worst case the kernel writes a record only if there is room for twice its size. */
+static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
+{
+	uint64_t least = 2 * floor_power_of_two(dump_bytes + page_bytes - 1);
+
+	return least < page_bytes ? page_bytes : least;
+}
+
+static uint64_t divide_large_dumps(uint64_t truth, uint32_t large_dump_bytes, size_t page_bytes)
+{
+	uint64_t least = least_dump_ring(large_dump_bytes, page_bytes);
+
+	if (truth / 2 > RINGS_LARGE_DUMP_BYTES)
+		return RINGS_LARGE_DUMP_BYTES;
+	return truth / 2 < least ? least : truth / 2;
+}
+
+void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
+		  uint64_t sizes_ret[RING_KINDS])
+{
+	uint64_t truth_min = TRUTH_BYTES_MIN > needs->page_bytes ? TRUTH_BYTES_MIN : needs->page_bytes;
+	uint64_t truth = floor_power_of_two(bytes_per_cpu);
+	uint64_t dump = 0, dump_min = least_dump_ring(needs->dump_bytes, needs->page_bytes);
+
+	if (needs->dump_bytes) {
+		dump = floor_power_of_two(bytes_per_cpu - truth);
+		if (!dump)
+			dump = truth /= 2;
+		dump = dump < dump_min ? dump_min : dump;
+	}
+	truth = truth < truth_min ? truth_min : truth;
+	sizes_ret[RING_TRUTH] = truth;
+	sizes_ret[RING_LARGE_DUMP] = 0;
+	if (large != LARGE_DUMPS_LEFT_OUT)
+		sizes_ret[RING_LARGE_DUMP] = divide_large_dumps(truth, needs->large_dump_bytes, needs->page_bytes);
+	if (large == LARGE_DUMPS_TAKE_ROOM && dump / 2 >= dump_min)
+		dump /= 2;
+	sizes_ret[RING_DUMP] = dump;
+}
+
+static void close_rings(struct rings *rings)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < rings->items.count; i++) {
+		struct ring *ring = &rings->items.items[i];
+
+		if (ring->mapping)
+			munmap(ring->mapping, page_bytes + ring->data_bytes);
+		if (ring->fd >= 0)
+			close(ring->fd);
+		free(ring->wrapped);
+	}
+	vector_deinit(&rings->items);
+}
+
+static int open_owner(int cpu, uint64_t data_bytes)
+{
+	struct perf_event_attr attribute;
+
+	events_describe_ring_owner(&attribute, (uint32_t)(data_bytes / 4));
+	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* `refused_ret`: the kernel does not grant so much locked memory. */
+static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
+				   bool *refused_ret)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct ring *ring = vector_append(&rings->items);
+	void *mapping;
+
+	if (!ring)
+		return &error_no_memory;
+	ring->cpu = cpu;
+	ring->kind = kind;
+	ring->data_bytes = data_bytes;
+	ring->fd = open_owner(cpu, data_bytes);
+	if (ring->fd < 0) {
+		int errno_value = errno;
+
+		if (errno_value == EINVAL)
+			return error_create(
+			    MMT_ERROR_UNSUPPORTED,
+			    "cannot open a perf event: the kernel does not support its attributes; Linux 6.1 "
+			    "or later is needed");
+		if (errno_value == EMFILE || errno_value == ENFILE)
+			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
+		return error_system(errno_value,
+				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
+				    "CAP_PERFMON)",
+				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	}
+	ring->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
+	if (!ring->wrapped)
+		return &error_no_memory;
+	mapping = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (mapping == MAP_FAILED) {
+		*refused_ret = errno == EPERM || errno == ENOMEM;
+		return error_system(
+		    errno,
+		    "cannot map a ring buffer of %llu KiB for CPU %d (see -m, kernel.perf_event_mlock_kb "
+		    "and ulimit -l)",
+		    (unsigned long long)data_bytes >> 10, cpu);
+	}
+	ring->mapping = mapping;
+	return NULL;
+}
+
+static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[RING_KINDS],
+				    const uint64_t offline[RING_KINDS], bool *refused_ret)
+{
+	*refused_ret = false;
+	for (size_t i = 0; i < rings->cpus.count; i++) {
+		const uint64_t *sizes = i < rings->online_count ? online : offline;
+
+		for (unsigned kind = 0; kind < RING_KINDS; kind++) {
+			struct mmt_error *error;
+
+			if (!sizes[kind])
+				continue;
+			error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind], refused_ret);
+			if (error)
+				return error;
+		}
+	}
+	return NULL;
+}
+
+/* Opens the largest rings that the kernel grants; `large` is the first way to try to find room for large dumps. */
+static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
+				      uint64_t sizes[RING_KINDS], bool *refused_ret)
+{
+	enum large_dump_room large = needs->large_dump_bytes ? LARGE_DUMPS_BESIDES : LARGE_DUMPS_LEFT_OUT;
+
+	for (;; large++) {
+		uint64_t offline[RING_KINDS];
+		struct mmt_error *error;
+
+		rings_divide(bytes_per_cpu, needs, large, sizes);
+		rings_divide(bytes_per_cpu / OFFLINE_PART, needs, large, offline);
+		error = open_rings(rings, sizes, offline, refused_ret);
+		if (!error)
+			return NULL;
+		close_rings(rings);
+		if (!*refused_ret || large == LARGE_DUMPS_LEFT_OUT)
+			return error;
+		mmt_error_destroy(error);
+		rings->shrunk = true;
+	}
+}
+
+struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
+			       struct rings *rings)
+{
+	const struct ring_needs needs = {
+	    .dump_bytes = dump_bytes,
+	    .large_dump_bytes = large_dump_bytes,
+	    .page_bytes = (size_t)sysconf(_SC_PAGESIZE),
+	};
+	uint64_t sizes[RING_KINDS], smallest[RING_KINDS];
+	struct mmt_error *error;
+	bool refused;
+
+	memset(rings, 0, sizeof(*rings));
+	error = cpus_list_usable(&rings->cpus, &rings->online_count, &rings->left_out_count);
+	if (error)
+		return error;
+	if (!bytes_per_cpu) {
+		bytes_per_cpu = RINGS_BYTES_TOTAL_MAX / rings->online_count;
+		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
+			bytes_per_cpu = RINGS_BYTES_DEFAULT;
+	}
+	rings_divide(0, &needs, LARGE_DUMPS_LEFT_OUT, smallest);
+	for (;;) {
+		error = open_divided(rings, bytes_per_cpu, &needs, sizes, &refused);
+		if (!error)
+			break;
+		if (!refused || !memcmp(sizes, smallest, sizeof(sizes)))
+			return error;
+		mmt_error_destroy(error);
+		rings->shrunk = true;
+		bytes_per_cpu /= 2;
+	}
+	rings->has_large_dumps = sizes[RING_LARGE_DUMP];
+	for (unsigned kind = 0; kind < RING_KINDS; kind++)
+		rings->bytes_per_cpu += sizes[kind];
+	return NULL;
+}
+
+void rings_deinit(struct rings *rings)
+{
+	close_rings(rings);
+	vector_deinit(&rings->cpus);
+}
+
+const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		const struct ring *ring = &rings->items.items[i];
+
+		if (ring->cpu == rings->cpus.items[cpu_index] && ring->kind == kind)
+			return ring;
+	}
+	return NULL;
+}
+
+static struct perf_event_mmap_page *control_page(const struct ring *ring)
+{
+	return (struct perf_event_mmap_page *)ring->mapping;
+}
+
+/* The record at `tail`, put together when it wraps around the ring's end. */
+static const void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
+{
+	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
+	size_t offset = tail & (ring->data_bytes - 1);
+	size_t until_end = ring->data_bytes - offset;
+	/* Records are 8-aligned: a header never wraps. */
+	const struct perf_event_header *header = (const void *)(data + offset);
+
+	*size_ret = header->size;
+	if (header->size <= until_end)
+		return data + offset;
+	memcpy(ring->wrapped, data + offset, until_end);
+	memcpy(ring->wrapped + until_end, data, *size_ret - until_end);
+	return ring->wrapped;
+}
+
+static uint64_t present_head(const struct ring *ring)
+{
+	return __atomic_load_n(&control_page(ring)->data_head, __ATOMIC_ACQUIRE);
+}
+
+void ring_note_head(struct ring *ring)
+{
+	ring->head = present_head(ring);
+}
+
+void rings_note_heads(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++)
+		ring_note_head(&rings->items.items[i]);
+}
+
+static struct mmt_error *get_whole_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
+					  size_t *size_ret)
+{
+	const void *record = get_record(ring, tail, size_ret);
+
+	if (*size_ret < sizeof(struct perf_event_header) || *size_ret > head - tail)
+		return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
+				    *size_ret);
+	*record_ret = record;
+	return NULL;
+}
+
+struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context)
+{
+	uint64_t head = present_head(ring), position = control_page(ring)->data_tail;
+	struct mmt_error *error = NULL;
+
+	if (position < ring->peeked)
+		position = ring->peeked;
+	while (!error && position < head) {
+		const void *record = NULL;
+		size_t size;
+
+		error = get_whole_record(ring, position, head, &record, &size);
+		if (!error)
+			error = handle(context, record, size);
+		position += size;
+	}
+	ring->peeked = position;
+	return error;
+}
+
+struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context)
+{
+	struct perf_event_mmap_page *control = control_page(ring);
+	uint64_t tail = control->data_tail;
+	struct mmt_error *error = NULL;
+
+	while (!error && tail < ring->head) {
+		const void *record = NULL;
+		size_t size;
+
+		error = get_whole_record(ring, tail, ring->head, &record, &size);
+		if (error)
+			return error;
+		error = handle(context, record, size);
+		tail += size;
+		/* Give room back early: the targets write on meanwhile. */
+		if ((tail & (ring->data_bytes / 16 - 1)) < size)
+			__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+	return error;
+}
+
+static bool is_half_full(const struct ring *ring)
+{
+	return present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2;
+}
+
+bool rings_are_filling(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		if (is_half_full(&rings->items.items[i]))
+			return true;
+	}
+	return false;
+}
+
+bool rings_are_urgent(const struct rings *rings)
+{
+	for (size_t i = 0; i < rings->items.count; i++) {
+		if (rings->items.items[i].kind != RING_LARGE_DUMP && is_half_full(&rings->items.items[i]))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/scope.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "capture/proc/text-file.h"
+
+void scope_deinit(struct scope *scope)
+{
+	map_deinit(&scope->begins);
+	map_deinit(&scope->ends);
+	vector_deinit(&scope->births);
+}
+
+bool scope_wants_births(const struct scope *scope)
+{
+	return scope->kind != SCOPE_THREADS;
+}
+
+static bool is_followed(const struct scope *scope, pid_t pid, uint64_t time_ns)
+{
+	const uint64_t *begin_ns = map_get(&scope->begins, (uint32_t)pid);
+	const uint64_t *end_ns = map_get(&scope->ends, (uint32_t)pid);
+
+	return begin_ns && time_ns >= *begin_ns && (!end_ns || time_ns < *end_ns);
+}
+
+bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns)
+{
+	(void)map_remove(&scope->ends, (uint32_t)pid);
+	return map_put(&scope->begins, (uint32_t)pid, time_ns);
+}
+
+bool scope_note_birth(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns)
+{
+	struct scope_birth birth = {.time_ns = time_ns, .pid = pid, .parent = parent};
+
+	return vector_push(&scope->births, birth);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	uint64_t a = ((const struct scope_birth *)left)->time_ns, b = ((const struct scope_birth *)right)->time_ns;
+
+	return (a > b) - (a < b);
+}
+
+/* A number that is given out again is another process, of which only what comes later is meant. */
+static bool apply(struct scope *scope, const struct scope_birth *birth)
+{
+	bool followed = !scope->no_inherit && is_followed(scope, birth->parent, birth->time_ns);
+
+	if (!is_followed(scope, birth->pid, birth->time_ns))
+		return !followed || scope_follow(scope, birth->pid, birth->time_ns);
+	return followed || map_put(&scope->ends, (uint32_t)birth->pid, birth->time_ns);
+}
+
+bool scope_apply_births(struct scope *scope, uint64_t until_ns)
+{
+	size_t applied = 0, count = scope->births.count;
+	bool ok = true;
+
+	if (count > 1)
+		qsort(scope->births.items, count, sizeof(*scope->births.items), compare_times);
+	for (; ok && applied < count && scope->births.items[applied].time_ns <= until_ns; applied++)
+		ok = apply(scope, &scope->births.items[applied]);
+	for (size_t i = applied; i < count; i++)
+		scope->births.items[i - applied] = scope->births.items[i];
+	scope->births.count = count - applied;
+	return ok;
+}
+
+void scope_forget(struct scope *scope, const struct known_processes *known, uint64_t before_ns)
+{
+	uint64_t pid, begin_ns;
+
+	for (size_t i = 0; map_next(&scope->begins, &i, &pid, &begin_ns);) {
+		if (begin_ns > before_ns || known_processes_find(known, (pid_t)pid))
+			continue;
+		(void)map_remove(&scope->begins, pid);
+		(void)map_remove(&scope->ends, pid);
+	}
+}
+
+bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
+{
+	return scope->kind == SCOPE_THREADS || is_followed(scope, pid, time_ns);
+}
+
+#define DEPTH_MAX 64
+#define PROCESSES_FILE "cgroup.procs"
+
+/* -1: no control group. */
+static int open_group(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* The unified hierarchy; where perf events have one of their own, that. */
+static bool has_perf_events(const struct mntent *mount)
+{
+	return !strcmp(mount->mnt_type, "cgroup2") ||
+	       (!strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event"));
+}
+
+static int find_under_mounts(const char *path)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	int fd = -1;
+
+	while (mounts && fd < 0 && (mount = getmntent(mounts))) {
+		char whole[PATH_MAX];
+
+		if (has_perf_events(mount) &&
+		    snprintf(whole, sizeof(whole), "%s/%s", mount->mnt_dir, path) < (int)sizeof(whole))
+			fd = open_group(whole);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return fd;
+}
+
+struct mmt_error *cgroup_open(const char *path, int *fd_ret)
+{
+	*fd_ret = open_group(path);
+	if (*fd_ret < 0)
+		*fd_ret = find_under_mounts(path);
+	if (*fd_ret >= 0)
+		return NULL;
+	return error_create(MMT_ERROR_INVALID,
+			    "no control group %s: neither a directory with " PROCESSES_FILE
+			    " nor a path under a mounted hierarchy that perf events know (cgroup2)",
+			    path);
+}
+
+bool cgroup_has_processes(int cgroup)
+{
+	CLEANUP(free) char *text = NULL;
+
+	return text_file_read(cgroup, PROCESSES_FILE, &text) >= 0;
+}
+
+/* Numbers of other PID namespaces are 0 here. */
+static bool add_processes(int directory, proc_pids *pids)
+{
+	CLEANUP(free) char *text = NULL;
+	const char *position;
+	char *end;
+	long pid;
+
+	/* A group of threads has its processes where its domain is. */
+	if (text_file_read(directory, PROCESSES_FILE, &text) < 0)
+		return true;
+	for (position = text; (pid = strtol(position, &end, 10)), end != position; position = end) {
+		if (pid > 0 && !vector_push(pids, (pid_t)pid))
+			return false;
+	}
+	return true;
+}
+
+static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
+{
+	bool ok = add_processes(cgroup, pids);
+	int copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	while (ok && directory && depth < DEPTH_MAX && (entry = readdir(directory))) {
+		CLEANUP(close) int below = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		below = openat(cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* Gone meanwhile: with its processes. */
+		ok = below < 0 || list_below(below, depth + 1, pids);
+	}
+	if (directory)
+		closedir(directory);
+	else if (copy >= 0)
+		close(copy);
+	return ok && copy >= 0;
+}
+
+bool cgroup_list_processes(int cgroup, proc_pids *pids)
+{
+	return list_below(cgroup, 0, pids);
+}

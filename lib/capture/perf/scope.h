@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
+ * everybody in a control group: what others do is passed over while draining, and never gets into the file.
+ *
+ * The rings are read one after the other, and a child's first calls may be in an earlier one than its birth. So births
+ * are looked for in all rings first.
+ */
+#ifndef CAPTURE_PERF_SCOPE_H
+#define CAPTURE_PERF_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/proc/proc.h"
+#include "capture/process/process-table.h"
+
+enum scope_kind {
+	SCOPE_THREADS,	 /* events of threads */
+	SCOPE_PROCESSES, /* events on processors: processes asked for and their children */
+	SCOPE_EVERYBODY, /* the same, of all processes, or all in a control group; but not the recorder itself */
+};
+
+struct scope_birth {
+	uint64_t time_ns;
+	pid_t pid, parent;
+};
+
+/* Zero initialisation makes one of threads. */
+struct scope {
+	enum scope_kind kind;
+	bool no_inherit;
+	pid_t recorder;
+	struct map begins,
+	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
+	VECTOR(struct scope_birth) births; /* noted, not yet applied */
+	uint64_t passed_over;		   /* calls of others */
+};
+
+void scope_deinit(struct scope *scope);
+
+/* Is it needed to look for births before anything else is read? */
+bool scope_wants_births(const struct scope *scope);
+
+/* False, here and below: out of memory. */
+bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
+
+bool scope_note_birth(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
+
+/*
+ * Of those noted, which may come in any order, in that of time, up to a moment before which every birth has been noted:
+ * a later one may be of a child whose own birth came into a ring that had been looked at already. It waits for the next
+ * time.
+ */
+bool scope_apply_births(struct scope *scope, uint64_t until_ns);
+
+/* Those that were followed by then and are not known any more: forgotten as ended. */
+void scope_forget(struct scope *scope, const struct known_processes *known, uint64_t before_ns);
+
+/* Is what the process did then to be recorded? */
+bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
+
+/* Control groups: their directories and processes. */
+
+/* Its directory: `path` itself, or the path under a mount of control groups that perf events know. */
+struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
+
+/* Does it tell its processes? One of threads does not. */
+bool cgroup_has_processes(int cgroup);
+
+/* Append the processes in it and in those below it. False: cannot be read, or out of memory. */
+bool cgroup_list_processes(int cgroup, proc_pids *pids);
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/perf/tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "capture/proc/text-file.h"
+#include "trace/format/syscalls.h"
+
+/* Returns a descriptor or -errno. */
+static int open_mounted(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	/* The mount point exists, empty, where nothing is mounted. AT_EACCESS: with the capabilities, which a question
+	   for the real user leaves out. */
+	if (faccessat(fd, "events", F_OK, AT_EACCESS) < 0) {
+		int errno_value = errno;
+
+		close(fd);
+		return -errno_value;
+	}
+	return fd;
+}
+
+static int open_detached(void)
+{
+	CLEANUP(close) int context = fsopen("tracefs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_directory(void)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	bool refused = false;
+	int fd;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		fd = open_mounted(places[i]);
+		if (fd >= 0)
+			return fd;
+		refused |= fd == -EACCES || fd == -EPERM;
+	}
+	fd = open_detached();
+	return fd < 0 && refused ? -EACCES : fd;
+}
+
+struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
+{
+	struct tracepoint_source source = {.directory = open_directory()};
+	struct mmt_error *error = NULL;
+	int errno_value = -source.directory;
+
+	if (source.directory < 0) {
+		source.directory = -1;
+		error = tracefs_load(TRACEFS_SAVED_DIRECTORY, &source.saved);
+	}
+	if (!error) {
+		*source_ret = source;
+		return NULL;
+	}
+	/* A file that is there and cannot be used is worth more words than one that is not. */
+	if (mmt_error_get_errno(error) != ENOENT)
+		return error;
+	mmt_error_destroy(error);
+	if (errno_value == EACCES || errno_value == EPERM)
+		return error_create(
+		    MMT_ERROR_PERMISSION,
+		    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run `mmtrace "
+		    "setup` once as root, or record as root or with CAP_PERFMON, CAP_SYS_PTRACE and "
+		    "CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is %" PRId64 ")",
+		    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+	return error_system(errno_value,
+			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
+}
+
+void tracefs_close(struct tracepoint_source *source)
+{
+	if (source->directory >= 0)
+		close(source->directory);
+	source->directory = -1;
+	tracepoints_deinit(&source->saved);
+}
+
+/* A file that must exist. */
+static struct mmt_error *read_file(int directory, const char *path, char **text_ret)
+{
+	int result = text_file_read(directory, path, text_ret);
+
+	if (result == -EMFILE || result == -ENFILE)
+		return error_system(-result, "cannot read tracefs file %s (raise the limit with `ulimit -n`)", path);
+	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
+}
+
+static struct mmt_error *add_saved(const struct tracepoints *saved, const char *system, const char *name,
+				   struct tracepoints *tracepoints, bool *found_ret)
+{
+	*found_ret = false;
+	for (size_t i = 0; i < saved->items.count && !*found_ret; i++) {
+		const struct tracepoint *item = &saved->items.items[i];
+		struct tracepoint *added;
+
+		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
+			continue;
+		added = vector_append(&tracepoints->items);
+		if (!added)
+			return &error_no_memory;
+		*added = (struct tracepoint){
+		    .id = item->id, .system = strdup(system), .name = strdup(name), .format = strdup(item->format)};
+		if (!added->system || !added->name || !added->format)
+			return &error_no_memory;
+		*found_ret = true;
+	}
+	return NULL;
+}
+
+struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
+					 struct tracepoints *tracepoints, bool *found_ret)
+{
+	int directory = source->directory;
+	char path[256];
+	CLEANUP(free) char *format = NULL, *number = NULL;
+	CLEANUP(free) char *system_copy = strdup(system);
+	CLEANUP(free) char *name_copy = strdup(name);
+	struct mmt_error *error;
+	struct tracepoint *tracepoint;
+	int64_t id;
+
+	if (!system_copy || !name_copy)
+		return &error_no_memory;
+	if (directory < 0)
+		return add_saved(&source->saved, system, name, tracepoints, found_ret);
+	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
+	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
+		*found_ret = false;
+		return NULL;
+	}
+	error = read_file(directory, path, &number);
+	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
+		mmt_error_destroy(error);
+		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: run as root", path);
+	}
+	if (error)
+		return error;
+	if (sscanf(number, "%" SCNd64, &id) != 1 || id < 0 || id > UINT32_MAX)
+		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s holds no number", path);
+	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
+	error = read_file(directory, path, &format);
+	if (error)
+		return error;
+	tracepoint = vector_append(&tracepoints->items);
+	if (!tracepoint)
+		return &error_no_memory;
+	tracepoint->id = (uint32_t)id;
+	tracepoint->system = TAKE(system_copy);
+	tracepoint->name = TAKE(name_copy);
+	tracepoint->format = TAKE(format);
+	*found_ret = true;
+	return NULL;
+}
+
+struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, struct tracepoints *tracepoints)
+{
+	struct mmt_error *error;
+
+	if (source->directory < 0) {
+		tracepoints->header_page = strdup(source->saved.header_page);
+		tracepoints->header_event = strdup(source->saved.header_event);
+		return tracepoints->header_page && tracepoints->header_event ? NULL : &error_no_memory;
+	}
+	error = read_file(source->directory, "events/header_page", &tracepoints->header_page);
+	return error ? error : read_file(source->directory, "events/header_event", &tracepoints->header_event);
+}
+
+/* What `mmtrace setup` leaves for users who may not read tracefs. */
+
+#define SAVED_MAGIC 0x3053505452544d4dULL /* "MMTRTPS0" */
+#define BOOT_ID_BYTES 40		  /* 36 characters, NUL, padding */
+#define SAVED_BYTES_MAX (1u << 20)
+#define DIRECTORY_MODE 0755
+#define FILE_MODE 0644
+#define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
+
+/* The numbers of tracepoints may be others after the next boot. */
+static struct mmt_error *read_boot_id(char boot_id[BOOT_ID_BYTES])
+{
+	CLEANUP(free) char *text = NULL;
+	int result = text_file_read(-1, "/proc/sys/kernel/random/boot_id", &text);
+
+	memset(boot_id, 0, BOOT_ID_BYTES);
+	if (result < 0)
+		return error_system(-result, "cannot read /proc/sys/kernel/random/boot_id");
+	snprintf(boot_id, BOOT_ID_BYTES, "%.36s", text);
+	return NULL;
+}
+
+static struct mmt_error *collect(struct tracepoints *tracepoints)
+{
+	struct tracepoint_source source;
+	struct mmt_error *error = tracefs_open(&source);
+	bool found;
+
+	if (error)
+		return error;
+	error = tracefs_add_headers(&source, tracepoints);
+	for (unsigned call = 0; !error && call < CALL_KINDS; call++) {
+		const struct call_description *description = call_describe((enum call)call);
+		char name[64];
+
+		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
+		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
+	}
+	/* For users with CAP_PERFMON and nothing else. */
+	if (!error)
+		error = tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
+	if (!error)
+		error = tracefs_add_tracepoint(&source, "mmap_lock", "mmap_lock_acquire_returned", tracepoints, &found);
+	tracefs_close(&source);
+	return error;
+}
+
+/* Not a link, and nobody but its owner writes there. */
+static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd_ret)
+{
+	struct stat status;
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_system(errno, "cannot open %s", directory);
+	if (fstat(fd, &status) < 0) {
+		struct mmt_error *error = error_system(errno, "cannot look at %s", directory);
+
+		close(fd);
+		return error;
+	}
+	if (status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
+		close(fd);
+		return error_create(MMT_ERROR_PERMISSION, "%s is not used: %s", directory,
+				    status.st_uid != owner ? NOT_ROOTS : "others than root can write there");
+	}
+	*fd_ret = fd;
+	return NULL;
+}
+
+/* Beside its name, then renamed: whoever reads it reads all of it. */
+static struct mmt_error *write_file(int directory, const struct buffer *content)
+{
+	static const char temporary[] = TRACEFS_SAVED_NAME ".new";
+	CLEANUP(close) int fd = -1;
+	ssize_t written;
+
+	if (unlinkat(directory, temporary, 0) < 0 && errno != ENOENT)
+		return error_system(errno, "cannot remove an earlier %s", temporary);
+	fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0)
+		return error_system(errno, "cannot write %s", temporary);
+	written = write(fd, content->data, content->size);
+	if (written != (ssize_t)content->size || fchmod(fd, FILE_MODE) < 0 ||
+	    renameat(directory, temporary, directory, TRACEFS_SAVED_NAME) < 0) {
+		int errno_value = written >= 0 && written < (ssize_t)content->size ? ENOSPC : errno;
+
+		unlinkat(directory, temporary, 0);
+		return error_system(errno_value, "cannot write %s", temporary);
+	}
+	return NULL;
+}
+
+static struct mmt_error *save(const char *directory, const struct tracepoints *tracepoints)
+{
+	struct mmt_error *error;
+	CLEANUP(close) int fd = -1;
+	char boot_id[BOOT_ID_BYTES];
+	struct buffer content;
+
+	error = read_boot_id(boot_id);
+	if (error)
+		return error;
+	if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
+		return error_system(errno, "cannot make %s", directory);
+	error = open_safely(directory, geteuid(), &fd);
+	/* The umask may have taken something away from a directory made just now. */
+	if (!error && fchmod(fd, DIRECTORY_MODE) < 0)
+		error = error_system(errno, "cannot change the mode of %s", directory);
+	if (error)
+		return error;
+	buffer_init(&content, SAVED_BYTES_MAX);
+	buffer_put_u64(&content, SAVED_MAGIC);
+	buffer_put(&content, boot_id, sizeof(boot_id));
+	tracepoints_encode(tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &content);
+	error = buffer_finish(&content);
+	if (!error)
+		error = error_context(write_file(fd, &content), "%s", directory);
+	buffer_deinit(&content);
+	return error;
+}
+
+struct mmt_error *tracefs_save(const char *directory)
+{
+	struct tracepoints tracepoints = {0};
+	struct mmt_error *error;
+
+	if (geteuid() != 0)
+		return error_create(MMT_ERROR_PERMISSION, "only root can let others record; use sudo");
+	error = collect(&tracepoints);
+	if (!error)
+		error = save(directory, &tracepoints);
+	tracepoints_deinit(&tracepoints);
+	return error;
+}
+
+static struct mmt_error *read_content(int directory, uint8_t **data_ret, size_t *size_ret)
+{
+	CLEANUP(close) int fd = openat(directory, TRACEFS_SAVED_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(free) uint8_t *data = NULL;
+	struct stat status;
+	ssize_t size;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return error_system(errno, "cannot open " TRACEFS_SAVED_NAME);
+	if (status.st_uid != 0)
+		return error_create(MMT_ERROR_PERMISSION, TRACEFS_SAVED_NAME " is not used: " NOT_ROOTS);
+	if (!S_ISREG(status.st_mode) || status.st_mode & (S_IWGRP | S_IWOTH))
+		return error_create(MMT_ERROR_PERMISSION,
+				    TRACEFS_SAVED_NAME " is not used: others than root can write it");
+	if (status.st_size > SAVED_BYTES_MAX)
+		return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is too large");
+	data = malloc((size_t)status.st_size + 1);
+	if (!data)
+		return &error_no_memory;
+	size = read(fd, data, (size_t)status.st_size);
+	if (size < 0)
+		return error_system(errno, "cannot read " TRACEFS_SAVED_NAME);
+	*data_ret = TAKE(data);
+	*size_ret = (size_t)size;
+	return NULL;
+}
+
+static struct mmt_error *decode(const uint8_t *data, size_t size, struct tracepoints *tracepoints_ret)
+{
+	struct bytes bytes = bytes_over(data, size);
+	char boot_id[BOOT_ID_BYTES];
+	struct mmt_error *error = read_boot_id(boot_id);
+	uint64_t magic = bytes_u64(&bytes);
+	const void *saved_id = bytes_take(&bytes, BOOT_ID_BYTES);
+
+	if (error)
+		return error;
+	if (!bytes_ok(&bytes) || magic != SAVED_MAGIC)
+		return error_create(MMT_ERROR_FORMAT,
+				    TRACEFS_SAVED_NAME " is not of this version; run `mmtrace setup` again as root");
+	if (memcmp(saved_id, boot_id, BOOT_ID_BYTES) != 0)
+		return error_create(MMT_ERROR_FORMAT,
+				    TRACEFS_SAVED_NAME " is of an earlier boot; run `mmtrace setup` again as root");
+	error = tracepoints_decode(&bytes, tracepoints_ret);
+	if (error || (tracepoints_ret->header_page && tracepoints_ret->header_event))
+		return error;
+	tracepoints_deinit(tracepoints_ret);
+	return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is damaged; run `mmtrace setup` again as root");
+}
+
+struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracepoints_ret)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	CLEANUP(close) int fd = -1;
+	struct mmt_error *error = open_safely(directory, 0, &fd);
+	size_t size = 0;
+
+	if (error)
+		return error;
+	error = read_content(fd, &data, &size);
+	if (!error)
+		error = decode(data, size, tracepoints_ret);
+	return error_context(error, "%s", directory);
+}

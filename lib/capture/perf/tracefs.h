@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Identifiers and formats of tracepoints. Where tracefs is not mounted a detached mount is used; the system is not
+ * changed. Who may read neither has them from the file that `mmtrace setup` writes.
+ */
+#ifndef CAPTURE_PERF_TRACEFS_H
+#define CAPTURE_PERF_TRACEFS_H
+
+#include <stdbool.h>
+
+#include "base/errors.h"
+#include "trace/format/tracepoint.h"
+
+#define TRACEFS_SAVED_DIRECTORY "/run/mmtrace"
+#define TRACEFS_SAVED_NAME "tracepoints"
+
+/* Where they come from: a directory of tracefs' layout, or what has been saved. */
+struct tracepoint_source {
+	int directory; /* -1: `saved` */
+	struct tracepoints saved;
+};
+
+/* Call tracefs_close() when it succeeded. */
+struct mmt_error *tracefs_open(struct tracepoint_source *source_ret) MMT_MUST_CHECK;
+
+void tracefs_close(struct tracepoint_source *source);
+
+/* Append a tracepoint to `tracepoints`. `found_ret` is false when the kernel has none of this name. */
+struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
+					 struct tracepoints *tracepoints, bool *found_ret) MMT_MUST_CHECK;
+
+/* header_page and header_event. */
+struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
+				      struct tracepoints *tracepoints) MMT_MUST_CHECK;
+
+/*
+ * Save all that recording needs, for users who may not read tracefs, until the next boot: in `directory`, normally
+ * TRACEFS_SAVED_DIRECTORY, which is made where it is missing.
+ */
+struct mmt_error *tracefs_save(const char *directory) MMT_MUST_CHECK;
+
+/* What has been saved, when it is of this boot and nobody but root can have written it. */
+struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracepoints_ret) MMT_MUST_CHECK;
+
+#endif

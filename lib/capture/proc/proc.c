@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/proc/proc.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/proc/text-file.h"
+
+/* In the flags of /proc/PID/stat: PF_KTHREAD, PF_EXITING. */
+#define KERNEL_THREAD_FLAG 0x00200000u
+#define EXITING_FLAG 0x00000004u
+#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER, PF_USER_WORKER: of the process, but always inside the kernel */
+#define STATUS_BYTES 128
+#define DIRECTORY_BYTES (1u << 20) /* more threads than this holds would take more descriptors than there are */
+#define DOT_ENTRIES 2
+#define ENVIRONMENT_BYTES_MAX (1u << 20)
+
+struct stat_fields {
+	char state;
+	uint32_t flags;
+	uint64_t start_ticks; /* since boot */
+};
+
+static bool read_stat_file(const char *path, struct stat_fields *fields)
+{
+	CLEANUP(free) char *text = NULL;
+	const char *position;
+
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	/* The name may hold blanks and parentheses: the fields begin behind the last one. */
+	position = strrchr(text, ')');
+	return position &&
+	       sscanf(position + 1,
+		      " %c %*d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      &fields->state, &fields->flags, &fields->start_ticks) == 3;
+}
+
+/* Not /proc/TID/stat, which sums up all threads of the process. */
+static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	return read_stat_file(path, fields);
+}
+
+/* Of a thread whose process is not at hand, or a main thread. */
+static bool read_stat(pid_t tid, struct stat_fields *fields)
+{
+	return read_thread_stat(tid, tid, fields);
+}
+
+bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
+{
+	struct stat_fields fields;
+
+	if (!read_thread_stat(pid, tid, &fields))
+		return false;
+	thread_ret->start_ticks = fields.start_ticks;
+	thread_ret->exiting = fields.flags & EXITING_FLAG;
+	thread_ret->state = fields.state;
+	return true;
+}
+
+/* Yes too where it cannot be told: of a running thread. */
+static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64], *end;
+	long call;
+
+	/* "NUMBER 0x...", or "running". */
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (text_file_read(-1, path, &text) < 0)
+		return true;
+	call = strtol(text, &end, 10);
+	for (size_t i = 0; i < count; i++) {
+		if (end == text || call == calls[i])
+			return true;
+	}
+	return false;
+}
+
+bool proc_may_be_in_clone(pid_t tid)
+{
+	static const long calls[] = {
+#ifdef SYS_fork
+	    SYS_fork,
+#endif
+#ifdef SYS_vfork
+	    SYS_vfork,
+#endif
+	    SYS_clone,
+	    SYS_clone3,
+	};
+
+	return may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0]));
+}
+
+bool proc_may_be_in_memory_call(pid_t pid, pid_t tid)
+{
+	static const long calls[] = {
+	    SYS_mmap,  SYS_munmap, SYS_mremap,		 SYS_brk,      SYS_mprotect,   SYS_pkey_mprotect,
+	    SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
+	};
+	struct stat_fields fields;
+
+	if (!read_thread_stat(pid, tid, &fields) || fields.flags & (EXITING_FLAG | WORKER_FLAGS))
+		return false;
+	return fields.state == 'R' ||
+	       (fields.state == 'D' && may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0])));
+}
+
+bool proc_is_kernel_thread(pid_t pid)
+{
+	struct stat_fields fields;
+
+	return read_stat(pid, &fields) && fields.flags & KERNEL_THREAD_FLAG;
+}
+
+bool proc_list_processes(proc_pids *pids)
+{
+	DIR *directory = opendir("/proc");
+	const struct dirent *entry;
+	bool ok = directory;
+
+	while (ok && (entry = readdir(directory))) {
+		if (entry->d_name[0] > '0' && entry->d_name[0] <= '9')
+			ok = vector_push(pids, (pid_t)strtol(entry->d_name, NULL, 10));
+	}
+	if (directory)
+		closedir(directory);
+	return ok;
+}
+
+static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return text_file_read(-1, path, &text) == 0 && text_file_field(text, name, value, STATUS_BYTES);
+}
+
+uint64_t proc_own_peak_bytes(void)
+{
+	char value[STATUS_BYTES];
+
+	return read_status_field(getpid(), "VmHWM", value) ? strtoull(value, NULL, 10) * 1024 : 0;
+}
+
+static struct mmt_error *refuse_gone(pid_t pid)
+{
+	if (kill(pid, 0) == 0 || errno != ESRCH)
+		return error_create(MMT_ERROR_SYSTEM,
+				    "cannot read /proc/%d: it is hidden (hidepid), or too many files are open (see "
+				    "`ulimit -n`)",
+				    pid);
+	return error_create(MMT_ERROR_NO_PROCESS, "no process %d", pid);
+}
+
+static struct mmt_error *refuse_zombie(pid_t pid)
+{
+	return error_create(MMT_ERROR_NO_PROCESS, "process %d has ended already (zombie)", pid);
+}
+
+bool proc_is_32_bit_program(int fd)
+{
+	unsigned char identification[EI_NIDENT];
+
+	return pread(fd, identification, sizeof(identification), 0) == sizeof(identification) &&
+	       !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32;
+}
+
+bool proc_runs_32_bit_program(pid_t pid)
+{
+	CLEANUP(close) int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd >= 0 && proc_is_32_bit_program(fd);
+}
+
+static struct mmt_error *refuse_guarded(pid_t pid)
+{
+	if (geteuid() == 0)
+		return error_create(
+		    MMT_ERROR_PERMISSION,
+		    "cannot look into process %d: permission denied, although this is root: the process is "
+		    "outside of this container or user namespace, or a security module guards it; record "
+		    "it from where it was started",
+		    pid);
+	return error_create(MMT_ERROR_PERMISSION,
+			    "cannot look into process %d: permission denied; run as root or with CAP_PERFMON, "
+			    "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			    pid);
+}
+
+static struct mmt_error *check_program(pid_t pid)
+{
+	char path[64];
+	CLEANUP(close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return refuse_guarded(pid);
+	if (fd < 0)
+		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : refuse_gone(pid);
+	if (proc_is_32_bit_program(fd))
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
+				    "kernel",
+				    pid);
+	return NULL;
+}
+
+pid_t proc_process_of(pid_t tid)
+{
+	char value[STATUS_BYTES];
+
+	return tid > 0 && read_status_field(tid, "Tgid", value) ? (pid_t)strtol(value, NULL, 10) : 0;
+}
+
+struct mmt_error *proc_check_target(pid_t pid)
+{
+	struct stat_fields fields;
+	char value[STATUS_BYTES];
+	long process;
+
+	if (pid <= 0)
+		return error_create(MMT_ERROR_INVALID, "%d is not a process number", pid);
+	if (pid == getpid())
+		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
+	if (!read_stat(pid, &fields) || !read_status_field(pid, "Tgid", value))
+		return refuse_gone(pid);
+	process = strtol(value, NULL, 10);
+	if (process != pid)
+		return error_create(MMT_ERROR_INVALID,
+				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
+				    pid, process, process, pid);
+	if (fields.flags & KERNEL_THREAD_FLAG)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
+	if (proc_has_ended(pid))
+		return refuse_zombie(pid);
+	return check_program(pid);
+}
+
+bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
+{
+	CLEANUP(free) char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	if (text_file_read(-1, path, &text) < 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(name, PROC_NAME_BYTES, "%s", text);
+	return true;
+}
+
+bool proc_is_zombie(pid_t tid)
+{
+	struct stat_fields fields;
+
+	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
+}
+
+/* One getdents(): the threads in it, the last one. */
+static bool add_threads(const char *entries, size_t size, proc_pids *threads)
+{
+	for (size_t offset = 0; offset < size;) {
+		const struct dirent64 *entry = (const void *)(entries + offset);
+
+		if (entry->d_name[0] != '.' && !vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10)))
+			return false;
+		offset += entry->d_reclen;
+	}
+	return true;
+}
+
+/*
+ * Where the kernel looks for the next thread it takes the one at which it stands to be among the living; if it is not,
+ * the list is over, or goes on with a place counted from the beginning, where others are by now. So all must be in the
+ * first piece, whose last thread still lives, and none passed over that had ended.
+ */
+static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
+{
+	off_t position = lseek(fd, 0, SEEK_CUR);
+
+	return piece->count && position == (off_t)(DOT_ENTRIES + piece->count) &&
+	       (syscall(SYS_tgkill, pid, piece->items[piece->count - 1], 0) == 0 || errno != ESRCH);
+}
+
+/* Everything into `entries`; with few threads in one piece. */
+static bool read_threads(int fd, pid_t pid, char *entries, proc_pids *threads, bool *complete_ret)
+{
+	proc_pids piece = {0};
+	bool ok = true;
+	ssize_t size;
+
+	*complete_ret = false;
+	for (bool first = true; ok && (size = getdents64(fd, entries, DIRECTORY_BYTES)) > 0; first = false) {
+		piece.count = 0;
+		ok = add_threads(entries, (size_t)size, &piece);
+		if (first)
+			*complete_ret = is_complete(fd, pid, &piece);
+		for (size_t i = 0; ok && i < piece.count; i++)
+			ok = vector_push(threads, piece.items[i]);
+	}
+	vector_deinit(&piece);
+	return ok;
+}
+
+bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
+{
+	CLEANUP(free) char *entries = NULL;
+	CLEANUP(close) int fd = -1;
+	bool complete;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entries = malloc(DIRECTORY_BYTES);
+	return fd >= 0 && entries && read_threads(fd, pid, entries, threads, complete_ret ? complete_ret : &complete);
+}
+
+/* False: it cannot be told. `living_ret`: 0 when none lives. */
+static bool find_living_thread(pid_t pid, pid_t *living_ret)
+{
+	proc_pids threads = {0};
+	bool ok = proc_list_threads(pid, &threads, NULL);
+
+	*living_ret = 0;
+	for (size_t i = 0; ok && !*living_ret && i < threads.count; i++) {
+		if (!proc_is_zombie(threads.items[i]))
+			*living_ret = threads.items[i];
+	}
+	vector_deinit(&threads);
+	return ok;
+}
+
+bool proc_has_ended(pid_t pid)
+{
+	pid_t living;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	return proc_is_zombie(pid) && find_living_thread(pid, &living) && !living;
+}
+
+bool proc_is_ending(pid_t pid)
+{
+	proc_pids threads = {0};
+	bool ending = proc_list_threads(pid, &threads, NULL) || (kill(pid, 0) < 0 && errno == ESRCH);
+
+	for (size_t i = 0; ending && i < threads.count; i++) {
+		struct proc_thread state;
+
+		ending = !proc_read_thread(pid, threads.items[i], &state) || state.exiting;
+	}
+	vector_deinit(&threads);
+	return ending;
+}
+
+pid_t proc_living_thread(pid_t pid)
+{
+	pid_t living;
+
+	return proc_is_zombie(pid) && find_living_thread(pid, &living) && living ? living : pid;
+}
+
+pid_t proc_namespace_pid(pid_t pid)
+{
+	char value[STATUS_BYTES];
+	const char *last;
+
+	if (!read_status_field(pid, "NStgid", value))
+		return pid;
+	last = strrchr(value, '\t');
+	return (pid_t)strtol(last ? last : value, NULL, 10);
+}
+
+bool proc_owner(pid_t pid, uid_t *owner_ret)
+{
+	char value[STATUS_BYTES];
+	unsigned real, effective;
+
+	if (!read_status_field(pid, "Uid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
+		return false;
+	*owner_ret = effective;
+	return true;
+}
+
+bool proc_group(pid_t pid, gid_t *group_ret)
+{
+	char value[STATUS_BYTES];
+	unsigned real, effective;
+
+	if (!read_status_field(pid, "Gid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
+		return false;
+	*group_ret = effective;
+	return true;
+}
+
+bool proc_catches_signal(pid_t pid, int number)
+{
+	char value[STATUS_BYTES];
+
+	return read_status_field(pid, "SigCgt", value) && (strtoull(value, NULL, 16) >> (number - 1) & 1);
+}
+
+char *proc_environment(pid_t pid, const char *name)
+{
+	CLEANUP(free) char *text = malloc(ENVIRONMENT_BYTES_MAX + 1);
+	CLEANUP(close) int fd = -1;
+	size_t length = strlen(name), size = 0;
+	ssize_t count = 1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", proc_living_thread(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && text && size < ENVIRONMENT_BYTES_MAX && count > 0) {
+		count = read(fd, text + size, ENVIRONMENT_BYTES_MAX - size);
+		size += count > 0 ? (size_t)count : 0;
+	}
+	if (!text)
+		return NULL;
+	text[size] = '\0';
+	for (const char *entry = text; entry < text + size; entry += strlen(entry) + 1) {
+		bool cut = entry + strlen(entry) == text + size;
+
+		if (!strncmp(entry, name, length) && entry[length] == '=')
+			return cut ? NULL : strdup(entry + length + 1);
+	}
+	return NULL;
+}
+
+uint64_t proc_start_realtime_ns(pid_t pid)
+{
+	struct stat_fields fields;
+	struct timespec boot, real;
+	uint64_t started_ns, boot_ns, real_ns;
+
+	if (!read_stat(pid, &fields) || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+		return 0;
+	started_ns = fields.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	boot_ns = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
+	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	return boot_ns > started_ns ? real_ns - (boot_ns - started_ns) : real_ns;
+}
+
+#define WORD_BYTES sizeof(uint64_t)
+#define ENTRY_BYTES (2 * WORD_BYTES) /* type and value */
+#define ENTRIES_MAX 128
+#define GAP_BYTES_MAX 256 /* between the vector and the strings: for alignment, or words that the loader has removed   \
+			   */
+
+static uint64_t read_word(const uint8_t *stack, size_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, stack + offset, sizeof(word));
+	return word;
+}
+
+/* The kernel writes these three entries in this order. */
+static bool is_in_vector(const uint8_t *stack, size_t offset)
+{
+	return read_word(stack, offset) == AT_PHDR && read_word(stack, offset + ENTRY_BYTES) == AT_PHENT &&
+	       read_word(stack, offset + 2 * ENTRY_BYTES) == AT_PHNUM;
+}
+
+/* The end of the vector with entries from `offset` on, and the address of its lowest string. False: cut off, or no
+ * vector.
+ */
+static bool find_end(const uint8_t *stack, size_t size, size_t offset, size_t *end_ret, uint64_t *string_ret)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < ENTRIES_MAX && size - offset >= ENTRY_BYTES; i++, offset += ENTRY_BYTES) {
+		uint64_t type = read_word(stack, offset);
+
+		if (type == AT_RANDOM) {
+			*string_ret = read_word(stack, offset + WORD_BYTES);
+			found = true;
+		}
+		if (type == AT_NULL) {
+			*end_ret = offset + ENTRY_BYTES;
+			return found;
+		}
+	}
+	return false;
+}
+
+size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
+{
+	size_t end;
+	uint64_t string;
+
+	for (size_t offset = -address % WORD_BYTES; offset + 3 * ENTRY_BYTES <= size; offset += WORD_BYTES) {
+		if (!is_in_vector(stack, offset) || !find_end(stack, size, offset, &end, &string))
+			continue;
+		/* The strings of a copy of the vector are far away. */
+		if (string - (address + end) < GAP_BYTES_MAX)
+			return string - address < size ? (size_t)(string - address) : size;
+	}
+	return size;
+}

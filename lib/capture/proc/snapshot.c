@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/proc/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
+#include "capture/session.h"
+#include "capture/proc/proc.h"
+
+#define READ_BYTES 4096 /* what the kernel delivers at once, under one hold of its lock */
+#define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)
+
+/* One reading at work. */
+struct reading {
+	struct recorder *recorder;
+	pid_t pid;
+	enum snapshot_kind kind;
+	uint64_t begin_ns;	       /* before the opening: what is read is of the program of this time, or later */
+	struct process_ranges *ranges; /* NULL but at the stop */
+	struct buffer record;
+	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
+	size_t line_length;
+	uint64_t line_ns; /* of the read with its beginning */
+	uint64_t read_ns; /* of the latest read */
+	bool ended;	  /* it was read completely */
+	bool unreadable;  /* a line is of unknown form: the snapshot gets no end */
+};
+
+static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
+				     const char *name, uint64_t time_ns, uint64_t id)
+{
+	own_record_begin(record, PERF_RECORD_COMM, 0);
+	buffer_put_u32(record, (uint32_t)pid);
+	buffer_put_u32(record, (uint32_t)tid);
+	buffer_put_string(record, name);
+	return own_record_append(recorder, record, pid, tid, time_ns, id);
+}
+
+static struct mmt_error *append_line(struct reading *reading, const struct procmaps_line *line)
+{
+	uint16_t misc = PERF_RECORD_MISC_USER;
+	struct buffer *record = &reading->record;
+
+	if (!(line->protection & PROT_EXEC))
+		misc |= PERF_RECORD_MISC_MMAP_DATA;
+	own_record_begin(record, PERF_RECORD_MMAP2, misc);
+	buffer_put_u32(record, (uint32_t)reading->pid);
+	buffer_put_u32(record, (uint32_t)reading->pid);
+	buffer_put_u64(record, line->start);
+	buffer_put_u64(record, line->end - line->start);
+	buffer_put_u64(record, line->file_offset);
+	buffer_put_u32(record, line->device_major);
+	buffer_put_u32(record, line->device_minor);
+	buffer_put_u64(record, line->inode);
+	buffer_put_u64(record, 0); /* inode generation: not in maps */
+	buffer_put_u32(record, line->protection);
+	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
+	buffer_put_string(record, line->path);
+	return own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->line_ns,
+				 SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
+}
+
+static struct mmt_error *handle_line(struct reading *reading, const char *text, size_t length)
+{
+	struct procmaps_line line;
+	struct mmt_error *error;
+
+	if (!procmaps_parse(text, length, &line)) {
+		reading->unreadable = true;
+		return NULL;
+	}
+	if (reading->ranges && line.protection != PROT_NONE) {
+		struct mapped_range range = {line.start, line.end};
+
+		if (!vector_push(&reading->ranges->ranges, range))
+			return &error_no_memory;
+	}
+	reading->recorder->snapshot_lines++;
+	error = append_line(reading, &line);
+	if (!error) {
+		const struct generated_mapping mapping = {reading->pid,
+							  line.start,
+							  line.end,
+							  reading->line_ns,
+							  line.protection,
+							  line.path,
+							  reading->kind == SNAPSHOT_FIRST};
+
+		error = generated_code_note(reading->recorder, &mapping);
+	}
+	if (!error && line.protection & PROT_EXEC) {
+		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
+							 line.device_minor, line.inode, line.path};
+
+		struct known_process *process = known_processes_find(&reading->recorder->processes, reading->pid);
+
+		if (process)
+			ask_runtime_note_image(process, line.path);
+		error = jitdumps_note(reading->recorder, &mapping, reading->begin_ns);
+		if (!error)
+			error = build_id_notes_want(&reading->recorder->build_ids, &mapping);
+	}
+	return error;
+}
+
+/* Of a line that is too long the end of the path is left out, more of which than a record can hold is there. */
+static void add_to_line(struct reading *reading, const char *text, size_t length)
+{
+	size_t room = sizeof(reading->line) - reading->line_length;
+
+	if (length > room)
+		length = room;
+	memcpy(reading->line + reading->line_length, text, length);
+	reading->line_length += length;
+}
+
+/* Split what one read delivered into lines. */
+static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
+{
+	while (size) {
+		const char *newline = memchr(text, '\n', size);
+		size_t length = newline ? (size_t)(newline - text) : size;
+		struct mmt_error *error;
+
+		if (reading->line_length == 0)
+			reading->line_ns = time_ns;
+		add_to_line(reading, text, length);
+		if (!newline)
+			return NULL;
+		error = handle_line(reading, reading->line, reading->line_length);
+		if (error)
+			return error;
+		reading->line_length = 0;
+		text += length + 1;
+		size -= length + 1;
+	}
+	return NULL;
+}
+
+/*
+ * What a read() delivers the kernel has seen at some time between its start and its end. The start is written down: a
+ * call that returned after it is applied to what was read, which then has its effect twice at worst, never not at all.
+ */
+static struct mmt_error *read_maps(struct reading *reading, int fd)
+{
+	char text[READ_BYTES];
+
+	for (;;) {
+		uint64_t before_ns = clock_now_ns();
+		ssize_t count = read(fd, text, sizeof(text));
+		struct mmt_error *error;
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		reading->read_ns = before_ns;
+		if (count <= 0) /* ESRCH and the like: the process has gone meanwhile */
+			return NULL;
+		error = handle_text(reading, text, (size_t)count, before_ns);
+		if (!error)
+			error = drain_filling_rings(reading->recorder);
+		if (error)
+			return error;
+	}
+}
+
+/* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may be
+ * cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
+static bool still_has_memory(int fd)
+{
+	char byte;
+
+	return pread(fd, &byte, 1, 0) == 1;
+}
+
+/* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes no
+ * event and would count as wrong. */
+static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
+{
+	struct recorder *recorder = reading->recorder;
+	struct known_process *process;
+	struct mmt_error *error = NULL;
+
+	*exec_ret = false;
+	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
+		return NULL;
+	error = drain_rings(recorder);
+	process = known_processes_find(&recorder->processes, reading->pid);
+	*exec_ret = process && process->snapshot_wanted;
+	return error;
+}
+
+/* With the name that the process has after `time_ns`, as lines have what was read after their time; or else with the
+ * one that it had. An older name that is told for later would take the place of what an exec has told. */
+static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAME_BYTES], uint64_t time_ns,
+				     unsigned int part)
+{
+	(void)proc_name(reading->pid, reading->pid, name);
+	return append_name(reading->recorder, &reading->record, reading->pid, reading->pid, name, time_ns,
+			   SNAPSHOT_ID(reading->kind, part));
+}
+
+static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NAME_BYTES])
+{
+	struct mmt_error *error = append_part(reading, name, reading->begin_ns, SNAPSHOT_PART_BEGIN);
+	bool exec = false;
+
+	if (!error)
+		error = read_maps(reading, fd);
+	if (reading->unreadable)
+		recorder_message(reading->recorder, true,
+				 "the mappings of process %d cannot be read completely: /proc/%d/maps has a line of unknown "
+				 "form",
+				 reading->pid, reading->pid);
+	if (!error)
+		error = look_for_exec(reading, &exec);
+	if (error || reading->unreadable || exec || !still_has_memory(fd))
+		return error;
+	reading->ended = true;
+	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
+}
+
+/* The ranges of this process; forgets those of an earlier attempt. False: out of memory. */
+static bool begin_ranges(struct reading *reading)
+{
+	struct recorder *recorder = reading->recorder;
+	size_t count = recorder->final_ranges.count;
+
+	if (count && recorder->final_ranges.items[count - 1].pid == reading->pid)
+		vector_deinit(&recorder->final_ranges.items[count - 1].ranges);
+	else if (!vector_append(&recorder->final_ranges))
+		return false;
+	reading->ranges = &recorder->final_ranges.items[recorder->final_ranges.count - 1];
+	reading->ranges->pid = reading->pid;
+	return true;
+}
+
+struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
+{
+	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	char path[64], name[PROC_NAME_BYTES];
+	CLEANUP(close) int fd = -1;
+	struct mmt_error *error;
+
+	if (complete_ret)
+		*complete_ret = false;
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
+	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->guarded) {
+		process->guarded = true;
+		recorder->summary.guarded_processes++;
+	}
+	/* Of one that is ending it would be a part; and its end may lie before the recording: then it is not in it. */
+	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid))
+		return NULL;
+	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
+	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
+		process->snapshot_ns = reading.begin_ns;
+	if (kind == SNAPSHOT_STOP) {
+		if (!begin_ranges(&reading))
+			return &error_no_memory;
+		generated_code_begin_snapshot(recorder, pid);
+	}
+	buffer_init(&reading.record, UINT16_MAX);
+	error = take(&reading, fd, name);
+	buffer_deinit(&reading.record);
+	if (complete_ret)
+		*complete_ret = reading.ended;
+	return error;
+}
+
+struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
+{
+	struct mmt_error *error = NULL;
+	proc_pids threads = {0};
+	struct buffer record;
+
+	buffer_init(&record, UINT16_MAX);
+	if (!proc_list_threads(pid, &threads, NULL))
+		threads.count = 0;
+	for (size_t i = 0; !error && i < threads.count; i++) {
+		uint64_t before_ns = clock_now_ns();
+		char name[PROC_NAME_BYTES];
+
+		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
+			error =
+			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
+		if (!error)
+			error = drain_filling_rings(recorder);
+	}
+	buffer_deinit(&record);
+	vector_deinit(&threads);
+	return error;
+}

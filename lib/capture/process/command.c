@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/process/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/proc/proc.h"
+
+#define STOP_TIMEOUT_MS 1000
+#define STATUS_CANNOT_RUN 127
+
+void command_init(struct command *command)
+{
+	*command = (struct command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
+}
+
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void command_deinit(struct command *command)
+{
+	bool held = command->go_pipe[0] >= 0; /* it was never let run */
+
+	close_descriptor(&command->go_pipe[0]);
+	close_descriptor(&command->go_pipe[1]);
+	close_descriptor(&command->error_pipe);
+	close_descriptor(&command->pidfd);
+	if (held && command->pid > 0) {
+		kill(command->pid, SIGKILL);
+		waitpid(command->pid, NULL, 0);
+		command->pid = 0;
+	}
+}
+
+/* The recorder may catch or ignore signals that its caller did not, and block those that it waits for with a
+ * descriptor: not the command's business. Those that are caught get their default action by the exec. */
+static void set_signals(const struct command *command)
+{
+	sigset_t blocked;
+
+	signal(SIGPIPE, SIG_DFL);
+	for (const int *number = command->ignores; number && *number; number++)
+		signal(*number, SIG_IGN);
+	sigemptyset(&blocked);
+	for (const int *number = command->blocks; number && *number; number++)
+		sigaddset(&blocked, *number);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* In the child: wait for the word, then become the command. */
+_Noreturn static void run_child(const struct command *command, char *const *arguments, int go_pipe, int error_pipe)
+{
+	struct rlimit limit;
+	char word;
+	int errno_value;
+
+	set_signals(command);
+	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = command->descriptor_limit;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (command->output_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(STATUS_CANNOT_RUN);
+	if (read(go_pipe, &word, 1) == 1) {
+		execvp(arguments[0], arguments);
+		errno_value = errno;
+		if (write(error_pipe, &errno_value, sizeof(errno_value)) < 0)
+			_exit(STATUS_CANNOT_RUN);
+	}
+	_exit(STATUS_CANNOT_RUN);
+}
+
+/* The file that execvp() will find; negative: none. */
+static int open_program(const char *name)
+{
+	const char *directories = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	while (directories && *directories) {
+		size_t length = strcspn(directories, ":");
+		CLEANUP(free) char *path = NULL;
+		int fd = -1;
+
+		if (asprintf(&path, "%.*s/%s", length ? (int)length : 1, length ? directories : ".", name) < 0) {
+			path = NULL;
+			return -1;
+		}
+		if (access(path, X_OK) == 0)
+			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0)
+			return fd;
+		directories += length + (directories[length] == ':');
+	}
+	return -1;
+}
+
+static struct mmt_error *check_program(const char *name)
+{
+	CLEANUP(close) int fd = open_program(name);
+
+	if (fd >= 0 && proc_is_32_bit_program(fd))
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
+				    name);
+	return NULL;
+}
+
+struct mmt_error *command_start(struct command *command, char *const *arguments)
+{
+	struct mmt_error *error = check_program(arguments[0]);
+	int go_pipe[2], error_pipe[2];
+	int errno_value;
+
+	if (error)
+		return error;
+	if (pipe2(go_pipe, O_CLOEXEC) < 0)
+		return error_system(errno, "cannot make a pipe");
+	if (pipe2(error_pipe, O_CLOEXEC) < 0) {
+		errno_value = errno;
+		close(go_pipe[0]);
+		close(go_pipe[1]);
+		return error_system(errno_value, "cannot make a pipe");
+	}
+	command->name = arguments[0];
+	command->pid = fork();
+	errno_value = errno;
+	if (command->pid == 0) {
+		close(go_pipe[1]);
+		run_child(command, arguments, go_pipe[0], error_pipe[1]);
+	}
+	close(error_pipe[1]);
+	memcpy(command->go_pipe, go_pipe, sizeof(go_pipe));
+	command->error_pipe = error_pipe[0];
+	if (command->pid < 0) {
+		command->pid = 0;
+		return error_system(errno_value, "cannot start %s", command->name);
+	}
+	command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
+	return NULL;
+}
+
+struct mmt_error *command_release(struct command *command)
+{
+	int errno_value = 0;
+	ssize_t count;
+
+	if (write(command->go_pipe[1], "g", 1) != 1)
+		return error_system(errno, "cannot let %s run", command->name);
+	do
+		count = read(command->error_pipe, &errno_value, sizeof(errno_value));
+	while (count < 0 && errno == EINTR);
+	if (count == sizeof(errno_value))
+		return error_set_code(error_system(errno_value, "cannot run %s", command->name), MMT_ERROR_COMMAND);
+	close_descriptor(&command->go_pipe[0]);
+	close_descriptor(&command->go_pipe[1]);
+	close_descriptor(&command->error_pipe);
+	return NULL;
+}
+
+bool command_has_ended(const struct command *command)
+{
+	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
+
+	if (command->pidfd >= 0)
+		return poll(&ended, 1, 0) > 0;
+	return command->pid > 0 && proc_has_ended(command->pid);
+}
+
+static void reap(struct command *command)
+{
+	int status;
+
+	/* A thread that traces the command may still be ending: its stops are reported here, too. */
+	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid && !WIFSTOPPED(status)) {
+		command->status = status;
+		command->pid = 0;
+	}
+}
+
+bool command_stop(struct command *command)
+{
+	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
+
+	/* Before it was let run, the child waits for a word, and ends when none can come. */
+	close_descriptor(&command->go_pipe[1]);
+	reap(command);
+	if (command->pid <= 0)
+		return true;
+	kill(command->pid, SIGTERM);
+	while (ended.fd >= 0 && poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
+		;
+	/* Its status stays unknown: that it ended is no verdict of the command's. */
+	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
+		command->pid = 0;
+	return command->pid == 0;
+}

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/process/discover.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/scope.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
+#include "capture/proc/proc.h"
+
+#define ATTACH_NS_MAX 20000000000ULL
+#define UNSEEN_NS_MAX 5000000000ULL /* of the thread that was attached to last */
+#define SETTLE_MICROSECONDS 1000    /* for new threads to run for the first time, and say that they need nothing */
+#define STOPPED_LOOK_NS 1000000000ULL
+
+/* The descriptor first: the process that is checked is then the one that is watched. */
+static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
+{
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct mmt_error *error;
+
+	if (process)
+		return NULL;
+	if (pid > 0) {
+		process = known_processes_add(&recorder->processes, pid, true);
+		if (!process)
+			return &error_no_memory;
+		process->partly = partly;
+	}
+	error = proc_check_target(pid);
+	if (error && process)
+		known_processes_drop_last(&recorder->processes);
+	return error;
+}
+
+/* Of a process that is not asked for as a whole. */
+static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
+{
+	pid_t pid = proc_process_of(tid);
+	struct mmt_error *error;
+
+	if (pid <= 0)
+		return error_create(MMT_ERROR_NO_PROCESS, "no thread %d", tid);
+	error = add_process(recorder, pid, true);
+	if (!error && !map_put(&recorder->threads, (uint32_t)tid, 1))
+		error = &error_no_memory;
+	return error;
+}
+
+/* Those that had ended by then. */
+struct gone {
+	struct mmt_error *first; /* owned */
+	size_t count;
+};
+
+static struct mmt_error *note_gone(struct gone *gone, struct mmt_error *error)
+{
+	if (!error || mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+		return error;
+	if (gone->count++)
+		mmt_error_destroy(error);
+	else
+		gone->first = error;
+	return NULL;
+}
+
+/* The others are recorded, if there are any. */
+static struct mmt_error *leave_out(const struct recorder *recorder, struct gone *gone)
+{
+	if (!gone->count || !recorder->processes.items.count)
+		return TAKE(gone->first);
+	if (gone->count == 1)
+		recorder_message(recorder, true, "%s: only the others are recorded",
+				 mmt_error_get_message(gone->first));
+	else
+		recorder_message(recorder, true, "%s, nor %zu more that are asked for: only the others are recorded",
+				 mmt_error_get_message(gone->first), gone->count - 1);
+	return NULL;
+}
+
+static struct mmt_error *add_targets(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = NULL;
+	struct gone gone = {0};
+
+	for (size_t i = 0; !error && i < options->pid_count; i++)
+		error = note_gone(&gone, add_process(recorder, options->pids[i], false));
+	for (size_t i = 0; !error && i < options->tid_count; i++)
+		error = note_gone(&gone, add_thread(recorder, options->tids[i]));
+	if (!error)
+		error = leave_out(recorder, &gone);
+	mmt_error_destroy(gone.first);
+	return error;
+}
+
+static struct mmt_error *refuse_ended(const struct recorder *recorder)
+{
+	return error_create(MMT_ERROR_NO_PROCESS, "process %d ended while mmtrace attached to it",
+			    recorder->processes.items.items[0].pid);
+}
+
+static struct mmt_error *refuse_stopped(void)
+{
+	return error_create(MMT_ERROR_STOPPED, "stopped while attaching: nothing was recorded");
+}
+
+struct listed_thread {
+	pid_t pid, tid;
+	uint64_t start_ticks;
+};
+
+/* A look at all known processes. */
+struct look {
+	VECTOR(struct listed_thread) uncovered; /* that have no events, as far as is known */
+	proc_pids gone;				/* not known to have had events */
+	uint64_t begin_ns;
+	size_t thread_count;
+	bool complete; /* there were no others */
+	bool all;      /* those too that nobody asked for */
+};
+
+static void look_deinit(struct look *look)
+{
+	vector_deinit(&look->uncovered);
+	vector_deinit(&look->gone);
+}
+
+static bool is_covered(const struct recorder *recorder, const struct listed_thread *thread)
+{
+	return thread_coverage_has(&recorder->attachment.coverage, thread->tid, clock_from_ticks(thread->start_ticks));
+}
+
+static bool look_at_thread(struct recorder *recorder, struct listed_thread thread, struct look *look)
+{
+	struct proc_thread state;
+
+	if (!proc_read_thread(thread.pid, thread.tid, &state))
+		return vector_push(&look->gone, thread.tid);
+	thread.start_ticks = state.start_ticks;
+	if (is_covered(recorder, &thread))
+		return true;
+	if (!state.exiting)
+		return vector_push(&look->uncovered, thread);
+	/* It can do nothing any more, but since it was listed it may have started another one. */
+	return vector_push(&look->gone, thread.tid) &&
+	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
+}
+
+static struct mmt_error *look_at_process(struct recorder *recorder, const struct known_process *process,
+					 struct look *look)
+{
+	bool all = look->all || !process->partly;
+	pid_t pid = process->pid;
+	proc_pids threads = {0};
+	bool complete = true, ok = true;
+
+	if (!proc_list_threads(pid, &threads, &complete))
+		threads.count = 0;
+	look->complete &= complete;
+	for (size_t i = 0; ok && i < threads.count; i++) {
+		if (!all && !map_get(&recorder->threads, (uint32_t)threads.items[i]))
+			continue;
+		look->thread_count++;
+		ok = look_at_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, look);
+	}
+	vector_deinit(&threads);
+	return ok ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, struct look *look)
+{
+	struct mmt_error *error = NULL;
+
+	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true, .all = all};
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		if (!process->ended)
+			error = look_at_process(recorder, process, look);
+	}
+	return error;
+}
+
+/* What is in the rings at the time of the call has had its effect: the second time settles what the first one noted. */
+static struct mmt_error *drain_twice(struct recorder *recorder)
+{
+	struct mmt_error *error = drain_rings(recorder);
+
+	return error ? error : drain_rings(recorder);
+}
+
+static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
+{
+	struct mmt_error *error = drain_twice(recorder);
+	bool gone;
+
+	if (error || is_covered(recorder, thread))
+		return error;
+	return attach_thread(&recorder->attachment, thread->pid, thread->tid, &gone);
+}
+
+/* While threads start and end. */
+static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct look *look)
+{
+	size_t per_thread = recorder->rings.cpus.count * recorder->events.items.count;
+	size_t attached = recorder->attachment.events.count / per_thread;
+	struct mmt_error *error = attach_reserve(&recorder->attachment, attached + look->uncovered.count);
+
+	for (size_t i = 0; !error && i < look->uncovered.count; i++)
+		error = recorder_is_stopped(recorder) ? refuse_stopped()
+						      : attach_uncovered_thread(recorder, &look->uncovered.items[i]);
+	return error;
+}
+
+/*
+ * Whoever is born from now on is born with the set: nobody was without it, and nobody who was there to be seen ended
+ * without it, leaving a child that was not. Called when what happened meanwhile has been drained.
+ */
+static bool is_whole(const struct recorder *recorder, const struct look *look)
+{
+	if (look->uncovered.count || !look->complete)
+		return false;
+	for (size_t i = 0; i < look->gone.count; i++) {
+		if (!thread_coverage_lasted_until(&recorder->attachment.coverage, look->gone.items[i], look->begin_ns))
+			return false;
+	}
+	return true;
+}
+
+static void note_whole(struct recorder *recorder, const struct look *look)
+{
+	recorder->summary.threads = look->thread_count;
+	thread_coverage_set_whole(&recorder->attachment.coverage, look->begin_ns);
+}
+
+/* Is no child on its way that was begun before its parent had the set? A parent that waits for the child of its vfork()
+ * looks like one that is about to have a child, for as long as it waits. */
+static bool nobody_is_on_the_way(struct recorder *recorder)
+{
+	size_t count = recorder->attachment.unseen_roots;
+
+	if (!count)
+		return true;
+	if (clock_now_ns() - recorder->attachment.unseen_since_ns < UNSEEN_NS_MAX)
+		return false;
+	recorder_message(
+	    recorder, true,
+	    "%zu threads seem to have been starting others all the time while mmtrace attached: what comes "
+	    "of it may be missing",
+	    count);
+	return true;
+}
+
+static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
+{
+	struct mmt_error *error = drain_twice(recorder);
+	size_t process_count = recorder->processes.items.count;
+	struct look look = {0};
+
+	attach_look_outside(&recorder->attachment);
+	if (!error)
+		error = look_at_processes(recorder, false, &look);
+	if (!error)
+		error = attach_uncovered(recorder, &look);
+	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
+		usleep(SETTLE_MICROSECONDS);
+	else if (!error)
+		error = drain_twice(recorder);
+	/* A child born meanwhile has not been looked at. */
+	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
+		     nobody_is_on_the_way(recorder);
+	if (*whole_ret)
+		note_whole(recorder, &look);
+	look_deinit(&look);
+	if (!error && known_processes_update(&recorder->processes))
+		error = refuse_ended(recorder);
+	return error;
+}
+
+/* The recording begins all the same, and says how many threads are not in it. */
+static struct mmt_error *give_up_the_rest(struct recorder *recorder)
+{
+	struct look look;
+	struct mmt_error *error = look_at_processes(recorder, false, &look);
+
+	recorder->summary.missed_threads = look.uncovered.count;
+	recorder_message(recorder, true,
+			 "the target starts threads faster than mmtrace can attach to them: events of some are "
+			 "missing");
+	note_whole(recorder, &look);
+	look_deinit(&look);
+	return error;
+}
+
+static struct mmt_error *attach_threads(struct recorder *recorder)
+{
+	struct mmt_error *error = add_targets(recorder);
+	uint64_t begin_ns;
+	bool whole = false;
+
+	if (!error)
+		error = attach_keep_tracepoints(&recorder->attachment);
+	begin_ns = clock_now_ns();
+	while (!error && !whole && clock_now_ns() - begin_ns < ATTACH_NS_MAX)
+		error = attach_pass(recorder, &whole);
+	if (!error && !whole)
+		error = give_up_the_rest(recorder);
+	if (error)
+		return error;
+	attach_close_fences(&recorder->attachment);
+	/* Whom these start is born with their events from now on. */
+	map_deinit(&recorder->threads);
+	recorder_message(recorder, false, "attached to %llu threads in %.1f ms",
+			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
+	return NULL;
+}
+
+static size_t count_threads(const struct recorder *recorder)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		proc_pids threads = {0};
+
+		if (proc_list_threads(recorder->processes.items.items[i].pid, &threads, NULL))
+			count += threads.count;
+		vector_deinit(&threads);
+	}
+	return count;
+}
+
+struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)
+{
+	struct mmt_error *error = NULL;
+	proc_pids pids = {0};
+
+	*found_ret = false;
+	if (!cgroup_list_processes(recorder->cgroup, &pids))
+		error = error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; i < pids.count; i++)
+		*found_ret |= pids.items[i] == pid;
+	vector_deinit(&pids);
+	return error;
+}
+
+/* Everybody there is, with a memory of its own, or in the control group. */
+static struct mmt_error *add_everybody(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	proc_pids pids = {0};
+	size_t foreign = 0;
+
+	if (!(recorder->cgroup < 0 ? proc_list_processes(&pids) : cgroup_list_processes(recorder->cgroup, &pids)))
+		error = error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; !error && i < pids.count; i++) {
+		pid_t pid = pids.items[i];
+
+		if (pid == getpid() || known_processes_find(&recorder->processes, pid) || proc_has_ended(pid) ||
+		    proc_is_kernel_thread(pid))
+			continue;
+		foreign += proc_runs_32_bit_program(pid);
+		if (!known_processes_add(&recorder->processes, pid, false))
+			error = &error_no_memory;
+	}
+	if (foreign)
+		recorder_message(recorder, true,
+				 "%zu processes run 32-bit programs: their system calls cannot be recorded on a 64-bit "
+				 "kernel",
+				 foreign);
+	vector_deinit(&pids);
+	return error;
+}
+
+/* Of those that are there before the events are: later ones join as their births are told. */
+static struct mmt_error *follow_processes(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		if (!scope_follow(&recorder->scope, recorder->processes.items.items[i].pid, 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *attach_to_cpus(struct recorder *recorder)
+{
+	uint64_t begin_ns = clock_now_ns();
+	struct mmt_error *error = attach_reserve(&recorder->attachment, 1);
+
+	events_put_on_cpus(&recorder->events);
+	recorder->summary.on_cpus = true;
+	if (!error)
+		error = attach_keep_tracepoints(&recorder->attachment);
+	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+		error = add_targets(recorder);
+	/* Whoever is born before the events are there is found, whoever is born later reported. */
+	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
+		error = follow_processes(recorder);
+	if (!error)
+		error = attach_cpus(&recorder->attachment, recorder->cgroup);
+	for (size_t i = 0; !error && i < recorder->attachment.absent.count; i++) {
+		if (!cpu_watch_add_away(&recorder->cpus, recorder->attachment.absent.items[i]))
+			error = &error_no_memory;
+	}
+	if (!error && recorder->scope.kind == SCOPE_EVERYBODY)
+		error = add_everybody(recorder);
+	if (!error)
+		error = follow_processes(recorder);
+	if (!error && known_processes_update(&recorder->processes))
+		error = refuse_ended(recorder);
+	if (error)
+		return error;
+	recorder->summary.threads = count_threads(recorder);
+	recorder_message(recorder, false, "attached to every CPU, for %llu threads, in %.1f ms",
+			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
+	return NULL;
+}
+
+static size_t count_threads_asked_for(const struct recorder *recorder)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->options->pid_count; i++) {
+		proc_pids threads = {0};
+
+		if (proc_list_threads(recorder->options->pids[i], &threads, NULL))
+			count += threads.count;
+		vector_deinit(&threads);
+	}
+	return count;
+}
+
+static enum scope_kind choose_kind(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	size_t count = count_threads_asked_for(recorder);
+
+	if (options->all_cpus || options->cgroup)
+		return SCOPE_EVERYBODY;
+	if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && !options->tid_count &&
+						 count > attach_threads_max(&recorder->attachment, false)))
+		return SCOPE_PROCESSES;
+	count += options->tid_count;
+	/* If there are too few descriptors, drop large stack dumps first. */
+	if ((count ? count : 1) > attach_threads_max(&recorder->attachment, true))
+		events_leave_out_large_dumps(&recorder->events);
+	return SCOPE_THREADS;
+}
+
+struct mmt_error *targets_choose_scope(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+
+	recorder->scope.recorder = getpid();
+	recorder->scope.no_inherit = options->no_inherit;
+	recorder->scope.kind = choose_kind(recorder);
+	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
+}
+
+/* They were there when they were looked at first. */
+static void warn_of_ended(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended && process->target)
+			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
+	}
+}
+
+struct mmt_error *targets_attach(struct recorder *recorder)
+{
+	struct mmt_error *error =
+	    recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
+
+	if (!error)
+		warn_of_ended(recorder);
+	return error;
+}
+
+/* Were records lost among which a birth could be? */
+static bool births_may_be_lost(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		if (recorder->events.items.items[i].role == ROLE_SIDE_BAND &&
+		    attach_lost_of(&recorder->attachment, i) > recorder->lost_before.items[i])
+			return true;
+	}
+	return false;
+}
+
+struct mmt_error *targets_count_missed(struct recorder *recorder)
+{
+	struct look look;
+	struct mmt_error *error;
+	uint64_t missed = 0;
+
+	/* On CPUs nobody can be missed. */
+	if (recorder->scope.kind != SCOPE_THREADS)
+		return NULL;
+	error = look_at_processes(recorder, true, &look);
+	/* What had happened by then is in the rings. */
+	if (!error)
+		error = drain_twice(recorder);
+	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
+		const struct listed_thread *thread = &look.uncovered.items[i];
+		struct proc_thread state;
+
+		/* Looked at in this order: whoever is not about to end has not been forgotten as ended. */
+		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
+			  !state.exiting && state.start_ticks == thread->start_ticks;
+	}
+	look_deinit(&look);
+	if (missed > recorder->summary.missed_threads && !births_may_be_lost(recorder))
+		recorder->summary.missed_threads = missed;
+	return error;
+}
+
+/*
+ * Between the moment when a CPU comes online, or is back, and this one it has no events; whoever ran there meanwhile
+ * was not seen. So it counts as missed although it is recorded now.
+ */
+static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
+{
+	struct mmt_error *error = NULL;
+	bool ok = true;
+	int cpu;
+
+	/* What they would report now is not written, and nobody reads the ring: it would only run over. */
+	if (recorder->stop_ns)
+		return NULL;
+	while (ok && !error && cpu_watch_take_back(&recorder->cpus, online, &cpu)) {
+		bool gone;
+
+		error = attach_cpu_later(&recorder->attachment, cpu, &gone);
+		if (gone)
+			ok = cpu_watch_add_away(&recorder->cpus, cpu);
+		if (gone)
+			break;
+	}
+	if (error)
+		recorder_message(recorder, true, "what is done on CPU %d is not recorded: %s", cpu,
+				 mmt_error_get_message(error));
+	mmt_error_destroy(error);
+	return ok ? NULL : &error_no_memory;
+}
+
+/* It says so once. */
+static void warn_of_cpus(struct recorder *recorder)
+{
+	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
+		recorder_message(
+		    recorder, true,
+		    "CPU %d came online while recording: what was done there at first, or all of it, is not recorded",
+		    recorder->cpus.unseen.items[0]);
+	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
+}
+
+/* Those that went and came back between two looks. Each is disturbed by that: seldom, and at the end. */
+static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct mmt_error *error;
+
+	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
+		return NULL;
+	recorder->cpus.looked_for_stopped_ns = now_ns;
+	error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
+	/* Since the look before it may have gone on for a while, and then away. There is no next one that would tell.
+	 */
+	if (!error && recorder->stop_ns)
+		error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
+	return error;
+}
+
+/* Where the list cannot be had nothing is known of it. */
+struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
+{
+	cpu_list online = {0}, stopped = {0};
+	struct mmt_error *error = find_stopped_cpus(recorder, &stopped);
+	bool ok = !error;
+
+	if (ok)
+		error = cpus_list_online(&online);
+	if (ok && !error)
+		ok = cpu_watch_note(&recorder->cpus, &recorder->rings.cpus, &online, recorder->summary.on_cpus) &&
+		     cpu_watch_note_stopped(&recorder->cpus, &stopped, &online);
+	mmt_error_destroy(error);
+	recorder->cpus.looked_ns = clock_now_ns();
+	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
+	vector_deinit(&online);
+	vector_deinit(&stopped);
+	warn_of_cpus(recorder);
+	return error;
+}
+
+static bool has_left(const struct known_process *process, const struct map *members)
+{
+	/* Looked at in this order: whoever ends is no member any more, a while before it has ended. A command may run
+	 * anywhere. */
+	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
+	       !proc_is_ending(process->pid);
+}
+
+static struct mmt_error *look_at_cgroup(struct recorder *recorder)
+{
+	struct map members = {0};
+	proc_pids pids = {0};
+	bool ok = true;
+
+	if (recorder->cgroup < 0 || !cgroup_has_processes(recorder->cgroup))
+		return NULL;
+	if (cgroup_list_processes(recorder->cgroup, &pids)) {
+		for (size_t i = 0; ok && i < pids.count; i++)
+			ok = map_put(&members, (uint32_t)pids.items[i], 1);
+		for (size_t i = 0; ok && i < recorder->processes.items.count; i++) {
+			struct known_process *process = &recorder->processes.items.items[i];
+
+			if (!has_left(process, &members))
+				continue;
+			process->left = true;
+			if (!recorder->summary.left_processes++)
+				recorder_message(recorder, true,
+						 "process %d left the control group: what it does then is not recorded",
+						 process->pid);
+		}
+	}
+	map_deinit(&members);
+	vector_deinit(&pids);
+	return ok ? NULL : &error_no_memory;
+}
+
+struct mmt_error *targets_look_for_unseen(struct recorder *recorder)
+{
+	struct mmt_error *error = targets_look_at_cpus(recorder);
+
+	return error ? error : look_at_cgroup(recorder);
+}

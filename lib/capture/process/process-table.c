@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/process/process-table.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
+#include "capture/recorder.h"
+
+#define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, program files */
+#define LOOK_NS 1000000000ULL
+#define FORGET_NS 1000000000ULL /* by then its last records have been read */
+
+void known_processes_release(struct known_process *process)
+{
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	if (process->tmp_directory >= 0)
+		close(process->tmp_directory);
+	question_drop(&process->question);
+	process->pidfd = process->tmp_directory = -1;
+}
+
+void known_processes_deinit(struct known_processes *processes)
+{
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+
+		known_processes_release(process);
+		vector_deinit(&process->perf_map.growth);
+		free(process->perf_map.text);
+	}
+	vector_deinit(&processes->items);
+	vector_deinit(&processes->unplaced);
+	map_deinit(&processes->index_of_pid);
+}
+
+static void add_begin(struct program_begins *begins, uint64_t time_ns)
+{
+	unsigned place = begins->count;
+
+	while (place && begins->times_ns[place - 1] > time_ns)
+		place--;
+	if (begins->count == PROGRAM_BEGINS_MAX) {
+		begins->forgot = true;
+		if (!place)
+			return;
+		place--;
+		memmove(begins->times_ns, begins->times_ns + 1, place * sizeof(*begins->times_ns));
+	} else {
+		memmove(begins->times_ns + place + 1, begins->times_ns + place,
+			(begins->count - place) * sizeof(*begins->times_ns));
+		begins->count++;
+	}
+	begins->times_ns[place] = time_ns;
+}
+
+bool known_processes_find_begin(const struct known_processes *processes, pid_t pid, uint64_t time_ns,
+				uint64_t *began_ns_ret)
+{
+	const struct known_process *process = known_processes_find(processes, pid);
+	const struct program_begins *begins = process ? &process->begins : NULL;
+
+	*began_ns_ret = 0;
+	for (unsigned i = 0; begins && i < begins->count && begins->times_ns[i] <= time_ns; i++)
+		*began_ns_ret = begins->times_ns[i];
+	for (size_t i = 0; !begins && i < processes->unplaced.count; i++) {
+		const struct unplaced_begin *begin = &processes->unplaced.items[i];
+
+		if (begin->pid == pid && begin->time_ns <= time_ns && begin->time_ns > *began_ns_ret)
+			*began_ns_ret = begin->time_ns;
+	}
+	return *began_ns_ret || (begins && !begins->forgot);
+}
+
+bool known_processes_note_begin(struct known_processes *processes, pid_t pid, uint64_t time_ns)
+{
+	struct known_process *process = known_processes_find(processes, pid);
+	struct unplaced_begin begin = {pid, time_ns};
+	size_t kept = 0;
+
+	if (process) {
+		add_begin(&process->begins, time_ns);
+		return true;
+	}
+	/* Processes that nobody told of by then are not recorded. */
+	for (size_t i = 0; i < processes->unplaced.count; i++) {
+		if (processes->unplaced.items[i].time_ns + FORGET_NS > time_ns)
+			processes->unplaced.items[kept++] = processes->unplaced.items[i];
+	}
+	processes->unplaced.count = kept;
+	return vector_push(&processes->unplaced, begin);
+}
+
+/* What is known of its number: of an earlier process, whose end and this one's beginning may be told in any order. */
+static void take_begins(struct known_processes *processes, struct known_process *process)
+{
+	const struct known_process *earlier = known_processes_find(processes, process->pid);
+	size_t kept = 0;
+
+	if (earlier)
+		process->begins = earlier->begins;
+	for (size_t i = 0; i < processes->unplaced.count; i++) {
+		const struct unplaced_begin begin = processes->unplaced.items[i];
+
+		if (begin.pid == process->pid)
+			add_begin(&process->begins, begin.time_ns);
+		else
+			processes->unplaced.items[kept++] = begin;
+	}
+	processes->unplaced.count = kept;
+}
+
+struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target)
+{
+	struct known_process *process = vector_append(&processes->items);
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	process->target = target;
+	process->tmp_directory = -1;
+	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	process->ended = process->pidfd < 0 && errno == ESRCH;
+	process->pidfd = known_processes_spare(process->pidfd);
+	take_begins(processes, process);
+	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
+	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
+		known_processes_release(process);
+		processes->items.count--;
+		return NULL;
+	}
+	return process;
+}
+
+void known_processes_drop_last(struct known_processes *processes)
+{
+	struct known_process *process = &processes->items.items[processes->items.count - 1];
+
+	(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
+	known_processes_release(process);
+	processes->items.count--;
+}
+
+struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid)
+{
+	const uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)pid);
+
+	return index ? &processes->items.items[*index] : NULL;
+}
+
+int known_processes_spare(int fd)
+{
+	struct rlimit limit;
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd + SPARE_DESCRIPTORS < limit.rlim_cur)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool has_ended(struct known_process *process)
+{
+	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+	uint64_t now_ns;
+
+	if (process->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) > 0;
+	now_ns = clock_now_ns();
+	if (now_ns - process->looked_after_ns < LOOK_NS)
+		return false;
+	process->looked_after_ns = now_ns;
+	return proc_has_ended(process->pid);
+}
+
+bool known_processes_update(struct known_processes *processes)
+{
+	bool all_ended = true, any_target = false;
+
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+
+		question_reap(&process->question);
+		if (!process->ended)
+			process->ended = has_ended(process);
+		if (process->ended && !process->ended_ns)
+			process->ended_ns = clock_now_ns();
+		any_target |= process->target;
+		all_ended &= process->ended || !process->target;
+	}
+	return any_target && all_ended;
+}
+
+static bool can_be_forgotten(const struct known_process *process, uint64_t now_ns)
+{
+	return process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
+	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text && !process->question.dying;
+}
+
+void known_processes_forget_ended(struct known_processes *processes)
+{
+	uint64_t now_ns = clock_now_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->items.count; i++) {
+		struct known_process *process = &processes->items.items[i];
+		uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)process->pid);
+		bool youngest = index && *index == i;
+
+		if (can_be_forgotten(process, now_ns)) {
+			if (youngest)
+				(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
+			vector_deinit(&process->perf_map.growth);
+			processes->forgotten++;
+			continue;
+		}
+		if (youngest)
+			*index = kept;
+		processes->items.items[kept++] = *process;
+	}
+	processes->items.count = kept;
+}
+
+void in_flight_deinit(struct in_flight *in_flight)
+{
+	vector_deinit(&in_flight->threads);
+	map_deinit(&in_flight->read_ns);
+}
+
+bool in_flight_add(struct in_flight *in_flight, pid_t pid, uint64_t read_ns)
+{
+	proc_pids tids = {0};
+	bool done = proc_list_threads(pid, &tids, NULL);
+
+	for (size_t i = 0; done && i < tids.count; i++) {
+		struct in_flight_thread thread = {.pid = pid, .tid = tids.items[i]};
+
+		if (proc_may_be_in_memory_call(pid, thread.tid))
+			done = vector_push(&in_flight->threads, thread) &&
+			       map_put(&in_flight->read_ns, (uint32_t)thread.tid, read_ns);
+	}
+	vector_deinit(&tids);
+	return done;
+}
+
+void in_flight_note_outside(struct in_flight *in_flight, pid_t tid, uint64_t time_ns)
+{
+	const uint64_t *read_ns = in_flight->threads.count ? map_get(&in_flight->read_ns, (uint32_t)tid) : NULL;
+
+	if (read_ns && time_ns > *read_ns)
+		(void)map_remove(&in_flight->read_ns, (uint32_t)tid);
+}
+
+void in_flight_remove_returned(struct in_flight *in_flight)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < in_flight->threads.count; i++) {
+		struct in_flight_thread thread = in_flight->threads.items[i];
+
+		if (map_get(&in_flight->read_ns, (uint32_t)thread.tid) &&
+		    proc_may_be_in_memory_call(thread.pid, thread.tid))
+			in_flight->threads.items[kept++] = thread;
+	}
+	in_flight->threads.count = kept;
+}

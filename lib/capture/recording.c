@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/record.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
+#include "capture/session.h"
+#include "capture/loop.h"
+#include "capture/runtimes/perf-map-files.h"
+#include "capture/proc/proc.h"
+#include "capture/recorder.h"
+#include "capture/proc/snapshot.h"
+#include "capture/process/discover.h"
+#include "capture/proc/text-file.h"
+#include "capture/perf/tracefs.h"
+
+#define CALLCHAIN_LIMIT_DEFAULT 127
+#define FIRST_READINGS_MAX 8		/* of the maps of a process that keeps moving mappings */
+#define FIRST_READINGS_NS 1000000000ULL /* ... and for at most this long */
+#define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
+#define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
+
+const char *mmt_event_count_name(enum mmt_event_count kind)
+{
+	static const char *const names[MMT_COUNT_KINDS] = {
+	    [MMT_COUNT_MMAP] = "mmap",	 [MMT_COUNT_MUNMAP] = "munmap",	    [MMT_COUNT_MREMAP] = "mremap",
+	    [MMT_COUNT_BRK] = "brk",	 [MMT_COUNT_MPROTECT] = "mprotect", [MMT_COUNT_SHMAT] = "shmat",
+	    [MMT_COUNT_SHMDT] = "shmdt", [MMT_COUNT_OTHER_CALLS] = "other",
+	};
+
+	return kind < MMT_COUNT_KINDS ? names[kind] : "";
+}
+
+void mmt_record_options_init(struct mmt_record_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->stop_fd = options->mark_fd = -1;
+	options->output = "mmtrace.data";
+}
+
+static struct mmt_error *check_options(const struct mmt_record_options *options)
+{
+	bool has_command = options->command && options->command[0];
+	bool attached = options->pid_count || options->tid_count;
+	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
+
+	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
+		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
+						       "process, or a control group");
+	if (options->check_exit && !has_command)
+		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
+	if (options->no_inherit && (options->all_cpus || options->cgroup))
+		return error_create(MMT_ERROR_INVALID, "children cannot be left out where everybody is recorded");
+	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
+		return error_create(MMT_ERROR_INVALID, "single threads cannot be recorded by events on CPUs");
+	if (options->scope == MMT_SCOPE_THREADS && (options->all_cpus || options->cgroup))
+		return error_create(MMT_ERROR_INVALID, "everybody can only be recorded by events on CPUs");
+	if (options->call_graph > MMT_CALL_GRAPH_NONE)
+		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
+	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
+		return error_create(MMT_ERROR_INVALID, "a lean recording has no callchain, which is all of `fp`");
+	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
+	    (options->stack_dump_bytes % 8 || options->stack_dump_bytes < 8 ||
+	     options->stack_dump_bytes > MMT_STACK_DUMP_BYTES_MAX))
+		return error_create(MMT_ERROR_INVALID,
+				    "stack dumps of %u bytes: the size must be a multiple of 8 up to %d",
+				    options->stack_dump_bytes, MMT_STACK_DUMP_BYTES_MAX);
+	return NULL;
+}
+
+static void recorder_deinit(struct recorder *recorder)
+{
+	exit_watch_stop(recorder->exit_watch);
+	command_deinit(&recorder->command);
+	writer_destroy(recorder->writer);
+	attach_deinit(&recorder->attachment);
+	scope_deinit(&recorder->scope);
+	in_flight_deinit(&recorder->in_flight);
+	cpu_watch_deinit(&recorder->cpus);
+	map_deinit(&recorder->threads);
+	if (recorder->cgroup >= 0)
+		close(recorder->cgroup);
+	rings_deinit(&recorder->rings);
+	events_deinit(&recorder->events);
+	known_processes_deinit(&recorder->processes);
+	jitdumps_deinit(&recorder->jitdumps);
+	build_id_notes_deinit(&recorder->build_ids);
+	kept_images_deinit(&recorder->images);
+	for (size_t i = 0; i < recorder->final_ranges.count; i++)
+		vector_deinit(&recorder->final_ranges.items[i].ranges);
+	vector_deinit(&recorder->final_ranges);
+	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
+		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);
+	vector_deinit(&recorder->earlier_maps);
+	generated_code_deinit(&recorder->generated);
+	code_copies_deinit(&recorder->code);
+	vector_deinit(&recorder->lost_before);
+	vector_deinit(&recorder->lost);
+	mmt_error_destroy(recorder->failure);
+	mmt_error_destroy(recorder->write_error);
+}
+
+/* The command keeps the limit that it would have. */
+static void raise_descriptor_limit(struct recorder *recorder)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	recorder->command.descriptor_limit = limit.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static struct mmt_error *choose_events(struct recorder *recorder)
+{
+	bool *restricted = &recorder->summary.restricted;
+	struct tracepoint_source source;
+	struct mmt_error *error = tracefs_open(&source);
+
+	if (error)
+		return error;
+	error = events_are_restricted(&source, restricted);
+	if (!error)
+		error =
+		    events_create(recorder->options, &source, *restricted, recorder->architecture, &recorder->events);
+	tracefs_close(&source);
+	return error;
+}
+
+/* What needs no target yet: events, rings, the output. */
+static struct mmt_error *prepare(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error;
+
+	raise_descriptor_limit(recorder);
+	recorder->architecture = architecture_host();
+	if (!recorder->architecture)
+		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on this processor architecture");
+	if (!clock_is_of_events())
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "the clock of this time namespace is not that of the kernel's events: record from "
+				    "outside of it");
+	recorder->callchain_limit =
+	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
+	error = choose_events(recorder);
+	if (!error)
+		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
+				     &recorder->rings);
+	if (!error && !recorder->rings.has_large_dumps)
+		events_leave_out_large_dumps(&recorder->events);
+	if (!error)
+		error = writer_create(options->output, &recorder->writer);
+	if (error)
+		return error;
+	if (options->no_compress)
+		writer_keep_plain(recorder->writer);
+	attach_init(&recorder->attachment, &recorder->events, &recorder->rings);
+	large_dumps_init(&recorder->large_dumps, clock_now_ns());
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		if (!vector_push(&recorder->lost_before, 0) || !vector_push(&recorder->lost, 0))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* It stands before its exec. One outside of the control group is not recorded, unless it comes into that. */
+static struct mmt_error *start_command(struct recorder *recorder)
+{
+	struct mmt_error *error;
+	bool recorded = true;
+
+	recorder->command.output_to_stderr = strcmp(recorder->options->output, "-") == 0;
+	recorder->command.ignores = recorder->options->command_ignores;
+	recorder->command.blocks = recorder->options->command_blocks;
+	error = command_start(&recorder->command, recorder->options->command);
+	if (!error && recorder->options->check_exit)
+		error = exit_watch_start(recorder->command.pid, &recorder->exit_watch);
+	if (!error && recorder->cgroup >= 0)
+		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
+	if (!error && recorded && !known_processes_add(&recorder->processes, recorder->command.pid, true))
+		error = &error_no_memory;
+	return error;
+}
+
+/* The command stands before its exec, which will switch the events on. */
+static struct mmt_error *attach_to_command(struct recorder *recorder)
+{
+	struct mmt_error *error = start_command(recorder);
+	bool gone;
+
+	if (error)
+		return error;
+	recorder->summary.threads = 1;
+	error = attach_reserve(&recorder->attachment, 1);
+	if (!error)
+		error = attach_command(&recorder->attachment, recorder->command.pid, &gone);
+	if (!error && gone)
+		error = error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it ran", recorder->command.name);
+	return error;
+}
+
+static void set_start(struct recorder *recorder)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	recorder->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	recorder->start_ns = clock_now_ns();
+	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
+}
+
+/* The file exists from here on: whatever fails later, it gets its end. */
+static struct mmt_error *start_writing(struct recorder *recorder)
+{
+	struct mmt_error *error = writer_start(recorder->writer);
+
+	recorder->writing = !error;
+	if (!error)
+		error = large_dumps_begin(recorder);
+	if (!error && recorder->rings.shrunk)
+		recorder_message(recorder, true,
+				 "the kernel grants ring buffers of %llu KiB per CPU only (kernel.perf_event_mlock_kb, "
+				 "ulimit -l)",
+				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
+	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->events))
+		recorder_message(
+		    recorder, true, "no large stack dumps: %s; deep stacks of code without frame pointers end early",
+		    recorder->rings.has_large_dumps ? "too few files can be open for so many threads (ulimit -n)"
+						    : "the kernel grants no ring buffers for them");
+	if (recorder->rings.left_out_count)
+		recorder_message(
+		    recorder, false, "%zu %s offline and without events: there are more of them than are online",
+		    recorder->rings.left_out_count, recorder->rings.left_out_count == 1 ? "CPU is" : "CPUs are");
+	return error;
+}
+
+static struct mmt_error *start_with_command(struct recorder *recorder)
+{
+	struct mmt_error *error = attach_to_command(recorder);
+
+	if (error)
+		return error;
+	precedence_take(&recorder->precedence);
+	set_start(recorder);
+	/* Before it runs: it may be over in a moment. */
+	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
+	error = head_add(recorder);
+	/* What can fail in writing fails before the command runs; what the command's exec can fail of leaves an earlier
+	 * recording where it is. */
+	if (!error)
+		error = writer_write_head(recorder->writer);
+	if (!error)
+		error = command_release(&recorder->command);
+	if (!error)
+		error = start_writing(recorder);
+	if (error)
+		return error;
+	return snapshot_take(recorder, recorder->processes.items.items[0].pid, SNAPSHOT_EXEC, NULL);
+}
+
+/*
+ * The first reading misses a mapping that moves from an address not read yet to one already read. Read again until
+ * nothing has moved meanwhile; each reading misses less.
+ */
+static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
+{
+	uint64_t end_ns = clock_now_ns() + FIRST_READINGS_NS;
+	struct mmt_error *error = NULL;
+	bool moving = true;
+
+	for (int reading = 1; !error && moving && reading < FIRST_READINGS_MAX; reading++) {
+		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
+
+		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
+		if (!error)
+			error = drain_rings(recorder);
+		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
+			 recorder->processes.items.count <= MOVING_PROCESSES_MAX;
+	}
+	return error;
+}
+
+static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
+{
+	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
+	struct mmt_error *error;
+	pid_t pid = process->pid;
+
+	process->snapshot_wanted = false;
+	perf_maps_watch(process, 0, recorder->start_ns);
+	/* May add processes, which moves them. */
+	error = snapshot_name_threads(recorder, pid);
+	if (!error)
+		error = snapshot_take(recorder, pid, kind, NULL);
+	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
+}
+
+/* Of everybody there may be too much. */
+static struct mmt_error *take_first_snapshots(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+	size_t left_out = 0;
+
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended)
+			continue;
+		if (recorder->snapshot_lines < FIRST_LINES_MAX || process->target)
+			error = take_first_snapshot(recorder, process);
+		else
+			left_out++;
+	}
+	if (left_out)
+		recorder_message(recorder, true,
+				 "what %zu processes had mapped before is left out: there are more than %d mappings",
+				 left_out, FIRST_LINES_MAX);
+	return error;
+}
+
+static struct mmt_error *start_with_processes(struct recorder *recorder)
+{
+	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
+
+	if (!error)
+		error = targets_attach(recorder);
+	/* Opening thousands of events takes its turn with others' work. */
+	precedence_take(&recorder->precedence);
+	if (!error)
+		error = drain_rings(recorder);
+	if (error)
+		return error;
+	attach_add_lost(&recorder->attachment, recorder->lost_before.items);
+	set_start(recorder);
+	error = head_add(recorder);
+	if (!error && recorder->options->command)
+		error = writer_write_head(recorder->writer);
+	if (!error && recorder->options->command)
+		error = command_release(&recorder->command);
+	if (!error)
+		error = start_writing(recorder);
+	return error ? error : take_first_snapshots(recorder);
+}
+
+/* Sums of what was lost since the start, by event. */
+static void count_lost(struct recorder *recorder)
+{
+	uint64_t *lost = recorder->lost.items;
+
+	attach_add_lost(&recorder->attachment, lost);
+	for (size_t i = 0; i < recorder->events.items.count; i++) {
+		lost[i] -= recorder->lost_before.items[i] < lost[i] ? recorder->lost_before.items[i] : lost[i];
+		if (recorder->events.items.items[i].role == ROLE_DUMP)
+			recorder->summary.lost_stack_dumps += lost[i];
+		else if (recorder->events.items.items[i].role == ROLE_LARGE_DUMP)
+			recorder->summary.lost_large_stack_dumps += lost[i];
+		else
+			recorder->summary.lost_events += lost[i];
+	}
+}
+
+static void note_place(struct recorder *recorder)
+{
+	static const enum mmt_record_place places[] = {
+	    [OUTPUT_AT_PATH] = MMT_RECORD_AT_OUTPUT,
+	    [OUTPUT_AT_OLD] = MMT_RECORD_AT_OLD,
+	    [OUTPUT_ELSEWHERE] = MMT_RECORD_ELSEWHERE,
+	};
+	struct mmt_record_summary *summary = &recorder->summary;
+
+	summary->place = places[writer_find(recorder->writer)];
+	summary->earlier_kept = writer_has_kept_earlier(recorder->writer, &summary->older_replaced);
+}
+
+static void finish(struct recorder *recorder)
+{
+	struct mmt_error *error;
+
+	loop_stop(recorder);
+	large_dumps_end(recorder);
+	recorder->summary.large_dump_switches = recorder->large_dumps.switches;
+	recorder->summary.large_dumps_off_ns = recorder->large_dumps.off_total_ns;
+	count_lost(recorder);
+	if (recorder->write_error || recorder->failure)
+		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+	tail_add(recorder, recorder->lost.items);
+	error = writer_finish(recorder->writer);
+	if (recorder->write_error)
+		mmt_error_destroy(error);
+	else
+		recorder->write_error = error;
+	if (!recorder->write_error)
+		recorder->write_error = TAKE(recorder->failure);
+	if (recorder->write_error)
+		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
+	recorder->summary.passed_over_calls = recorder->scope.passed_over;
+	recorder->summary.file_bytes = writer_bytes(recorder->writer);
+	note_place(recorder);
+	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
+}
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+static uint64_t cpu_used_ns(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+}
+
+/* The rings are the kernel's pages, and no part of what is resident. */
+static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
+{
+	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns;
+	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
+	for (size_t i = 0; i < recorder->rings.items.count; i++)
+		recorder->summary.ring_bytes += recorder->rings.items.items[i].data_bytes;
+}
+
+static struct mmt_error *run(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = prepare(recorder);
+
+	if (!error)
+		error = targets_choose_scope(recorder);
+	if (!error)
+		error = recorder->scope.kind == SCOPE_THREADS && options->command ? start_with_command(recorder)
+										  : start_with_processes(recorder);
+	if (!error) {
+		if (options->started)
+			options->started(options->context);
+		error = loop_run(recorder);
+	}
+	if (recorder->writing) {
+		recorder_keep_failure(recorder, error);
+		error = NULL;
+		finish(recorder);
+	}
+	/* A command that could not be executed must not be held at its exit. */
+	exit_watch_stop(recorder->exit_watch);
+	recorder->exit_watch = NULL;
+	if (!command_stop(&recorder->command))
+		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end within a second",
+				 recorder->command.name, (int)recorder->command.pid);
+	recorder->summary.command_status = recorder->command.status;
+	return error;
+}
+
+struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
+			     struct mmt_error **write_error_ret)
+{
+	struct recorder recorder = {.options = options, .cgroup = -1};
+	struct mmt_error *error = check_options(options);
+	uint64_t cpu_before_ns = cpu_used_ns();
+
+	if (error)
+		return error;
+	command_init(&recorder.command);
+	error = run(&recorder);
+	if (!error) {
+		count_own_cost(&recorder, cpu_before_ns);
+		*summary_ret = recorder.summary;
+		*write_error_ret = TAKE(recorder.write_error);
+	}
+	precedence_give_up(&recorder.precedence);
+	recorder_deinit(&recorder);
+	return error;
+}

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/ring-reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/perf/clock.h"
+#include "capture/session.h"
+#include "capture/proc/proc.h"
+#include "trace/format/syscalls.h"
+
+#define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
+#define SAMPLE_ID_OFFSET 8
+#define SAMPLE_PID_OFFSET 24
+#define LOOK_BYTES (32 << 10)  /* of records, some 50 microseconds */
+#define PIECE_BYTES (1u << 20) /* of a file */
+#define TRAILER_BYTES 32       /* of other records: pid and tid, time, cpu, identifier */
+
+bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
+			struct drain_sample *sample_ret)
+{
+	struct bytes bytes = bytes_over(record, size);
+
+	memset(sample_ret, 0, sizeof(*sample_ret));
+	bytes_skip(&bytes, SAMPLE_FIXED_BYTES);
+	if (attribute->sample_type & PERF_SAMPLE_CALLCHAIN) {
+		sample_ret->callchain_count = bytes_count(&bytes, bytes_u64(&bytes), 8, LIMIT_CALLCHAIN);
+		bytes_skip(&bytes, 8 * sample_ret->callchain_count);
+	}
+	if (attribute->sample_type & PERF_SAMPLE_RAW)
+		bytes_skip(&bytes, bytes_u32(&bytes));
+	if (attribute->sample_type & PERF_SAMPLE_REGS_USER && bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_NONE) {
+		sample_ret->registers_offset = size - bytes_left(&bytes);
+		bytes_skip(&bytes, 8 * (size_t)__builtin_popcountll(attribute->sample_regs_user));
+	}
+	if (attribute->sample_type & PERF_SAMPLE_STACK_USER) {
+		uint64_t stack_bytes = bytes_count(&bytes, bytes_u64(&bytes), 1, LIMIT_STACK_BYTES);
+		size_t offset = size - bytes_left(&bytes);
+
+		bytes_skip(&bytes, stack_bytes);
+		if (stack_bytes) {
+			sample_ret->stack_offset = offset;
+			sample_ret->stack_bytes = stack_bytes;
+			sample_ret->copied_bytes = bytes_u64(&bytes);
+		}
+	}
+	return bytes_ok(&bytes) && sample_ret->copied_bytes <= sample_ret->stack_bytes;
+}
+
+size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy)
+{
+	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
+	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
+	struct perf_event_header header;
+
+	memcpy(copy, record, sample->stack_offset + kept_bytes);
+	memset(copy + sample->stack_offset + kept_bytes, 0, dump_bytes - kept_bytes);
+	memcpy(copy + sample->stack_offset - sizeof(dump_bytes), &dump_bytes, sizeof(dump_bytes));
+	memcpy(copy + sample->stack_offset + dump_bytes, &copied_bytes, sizeof(copied_bytes));
+	memcpy(&header, record, sizeof(header));
+	header.size = (uint16_t)size;
+	memcpy(copy, &header, sizeof(header));
+	return size;
+}
+
+static enum mmt_event_count count_kind(enum call call)
+{
+	switch (call) {
+	case CALL_MMAP:
+		return MMT_COUNT_MMAP;
+	case CALL_MUNMAP:
+		return MMT_COUNT_MUNMAP;
+	case CALL_MREMAP:
+		return MMT_COUNT_MREMAP;
+	case CALL_BRK:
+		return MMT_COUNT_BRK;
+	case CALL_MPROTECT:
+	case CALL_PKEY_MPROTECT:
+		return MMT_COUNT_MPROTECT;
+	case CALL_SHMAT:
+		return MMT_COUNT_SHMAT;
+	case CALL_SHMDT:
+		return MMT_COUNT_SHMDT;
+	default:
+		return MMT_COUNT_OTHER_CALLS;
+	}
+}
+
+/* Zero if the sample has none. */
+static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
+				   const struct drain_sample *sample)
+{
+	uint64_t value = 0;
+	unsigned bit = 0;
+
+	while (bit < architecture->perf_register_count &&
+	       architecture->perf_to_dwarf[bit] != (int)architecture->stack_pointer)
+		bit++;
+	if (sample->registers_offset && bit < architecture->perf_register_count && (sampled >> bit & 1))
+		memcpy(&value,
+		       record + sample->registers_offset +
+			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
+		       sizeof(value));
+	return value;
+}
+
+/*
+ * Two kinds of bytes must not get into the file: those that the kernel did not copy, which are old contents of the ring,
+ * and a program's arguments and environment, which are above all frames.
+ */
+static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
+				      const uint8_t *record, const struct drain_sample *sample)
+{
+	const uint8_t *stack = record + sample->stack_offset;
+	uint64_t address = read_stack_pointer(recorder->architecture, attribute->sample_regs_user, record, sample);
+	size_t kept = program_strings_find(stack, sample->copied_bytes, address);
+
+	return (struct hidden_part){.offset = sample->stack_offset + kept, .bytes = sample->stack_bytes - kept};
+}
+
+static bool may_have_large_dump(const struct recorder *recorder)
+{
+	return events_have_large_dumps(&recorder->events) && recorder->large_dumps.on;
+}
+
+static void count_sample(struct recorder *recorder, const struct event_description *event,
+			 const struct drain_sample *sample)
+{
+	if (event->role == ROLE_TRUTH) {
+		recorder->summary.events[count_kind(event->call)]++;
+		/* One entry says that user addresses follow. */
+		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
+	}
+	if (event->role == ROLE_LARGE_DUMP)
+		recorder->summary.large_stack_dumps++;
+	else if (event->has_dump)
+		recorder->summary.stack_dumps++;
+	/* Most calls with a large dump have a small one too. */
+	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
+		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
+}
+
+static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
+{
+	uint64_t id;
+
+	memcpy(&id, record + offset, sizeof(id));
+	id = attach_id_in_file(&recorder->attachment, id);
+	memcpy(record + offset, &id, sizeof(id));
+}
+
+/* Of events that were opened later the file knows no identifiers: their records go as those of an earlier one. */
+static const void *name_event(struct recorder *recorder, const void *record, size_t size)
+{
+	uint32_t type = ((const struct perf_event_header *)record)->type;
+
+	if (!recorder->attachment.id_in_file.count)
+		return record;
+	if (record != recorder->changed)
+		memcpy(recorder->changed, record, size);
+	put_id_in_file(recorder, recorder->changed,
+		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
+	if (type == PERF_RECORD_LOST)
+		put_id_in_file(recorder, recorder->changed, sizeof(struct perf_event_header));
+	return recorder->changed;
+}
+
+/* Cuts off the part of a large dump that must not be written. */
+static const void *cut_large_dump(struct recorder *recorder, const void *record, const struct drain_sample *sample,
+				  size_t *size, struct hidden_part *hidden)
+{
+	size_t kept_bytes = hidden->offset - sample->stack_offset;
+
+	if (kept_bytes + sizeof(uint64_t) >= sample->stack_bytes)
+		return record;
+	*size = drain_cut_dump(record, sample, kept_bytes, recorder->changed);
+	*hidden = (struct hidden_part){.offset = *size};
+	return recorder->changed;
+}
+
+/* All CPUs are recorded from one moment to another. */
+static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
+{
+	return recorder->writing && time_ns >= recorder->start_ns &&
+	       (!recorder->stop_ns || time_ns <= recorder->stop_ns);
+}
+
+/*
+ * A child that is born while the last snapshots are taken has none, and is left out: its calls, which may come from
+ * another ring before its birth does, as well.
+ */
+static bool is_too_late(const struct recorder *recorder, pid_t pid)
+{
+	return recorder->closed && !known_processes_find(&recorder->processes, pid);
+}
+
+static void want_snapshot(struct known_process *process, enum snapshot_kind kind, uint64_t time_ns)
+{
+	if (process->snapshot_ns > time_ns)
+		return;
+	process->snapshot_wanted = true;
+	process->snapshot_kind = kind;
+	process->snapshot_wanted_ns = time_ns;
+}
+
+static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+{
+	struct known_process *process;
+
+	*mine_ret = !proc_is_kernel_thread(pid);
+	if (!*mine_ret)
+		return NULL;
+	process = known_processes_add(&recorder->processes, pid, false);
+	if (!process || !scope_follow(&recorder->scope, pid, 0))
+		return &error_no_memory;
+	want_snapshot(process, SNAPSHOT_START, time_ns);
+	return NULL;
+}
+
+/* Is what a process did then to be recorded? One that nobody told of joins when everybody is recorded: it may have come
+ * into the control group; but not one for which the last snapshots come too early. */
+static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
+{
+	struct scope *scope = &recorder->scope;
+
+	*mine_ret = scope_admits(scope, pid, time_ns);
+	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
+		return adopt(recorder, pid, time_ns, mine_ret);
+	return NULL;
+}
+
+/* The new program is in place: what is mapped from now on, its own calls map. */
+static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+{
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+
+	if (!process || !process->executing_ns || time_ns < process->executing_ns)
+		return;
+	process->executing_ns = 0;
+	recorder->executing--;
+}
+
+/* Reading a ring of large dumps takes milliseconds, in which no other ring may overflow. */
+static bool is_too_late_for_large_dump(struct recorder *recorder)
+{
+	struct large_dumps *large = &recorder->large_dumps;
+
+	large->too_late = large->too_late || rings_are_urgent(&recorder->rings);
+	return large->too_late;
+}
+
+static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
+{
+	struct bytes bytes = bytes_over(record, size);
+	const struct event_description *event;
+	struct drain_sample sample;
+	struct hidden_part hidden = {.offset = size};
+	struct mmt_error *error;
+	const uint64_t *index;
+	uint64_t id, time_ns;
+	pid_t pid, tid;
+	bool mine;
+
+	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
+	id = bytes_u64(&bytes);
+	index = map_get(&recorder->attachment.event_of_id, id);
+	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
+	pid = (pid_t)bytes_u32(&bytes);
+	tid = (pid_t)bytes_u32(&bytes);
+	time_ns = bytes_u64(&bytes);
+	/* A call's exit, the entry of another, or a sample outside the kernel. */
+	if (!index || recorder->events.items.items[*index].role == ROLE_TRUTH)
+		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
+	if (!index)
+		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
+	recorder->large_dumps.calls += recorder->events.items.items[*index].has_large_dump;
+	error = check_scope(recorder, pid, time_ns, &mine);
+	recorder->scope.passed_over += !mine;
+	if (error || !mine)
+		return error;
+	if (!is_recorded(recorder, time_ns) || is_too_late(recorder, pid))
+		return NULL;
+	event = &recorder->events.items.items[*index];
+	if (event->role == ROLE_LARGE_DUMP && is_too_late_for_large_dump(recorder)) {
+		recorder->lost.items[*index]++;
+		return NULL;
+	}
+	if (!drain_parse_sample(&event->attribute, record, size, &sample))
+		return error_create(MMT_ERROR_SYSTEM,
+				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
+				    event->name);
+	if (recorder->executing)
+		note_call(recorder, pid, time_ns);
+	count_sample(recorder, event, &sample);
+	if (sample.stack_bytes)
+		hidden = find_hidden(recorder, &event->attribute, record, &sample);
+	if (event->role == ROLE_LARGE_DUMP && hidden.bytes)
+		record = cut_large_dump(recorder, record, &sample, &size, &hidden);
+	recorder_append_read(recorder, writer_event_lane(*index), name_event(recorder, record, size), size, &hidden,
+			     time_ns);
+	return NULL;
+}
+
+/* A thread, or a process: a child whose number is that of an earlier, ended one is a new one. */
+static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool counted)
+{
+	pid_t pid = (pid_t)bytes_u32(&bytes);
+	pid_t parent = (pid_t)bytes_u32(&bytes);
+	pid_t tid = (pid_t)bytes_u32(&bytes);
+	pid_t parent_tid = (pid_t)bytes_u32(&bytes);
+	struct known_process *process;
+	struct mmt_error *error;
+	bool new_thread;
+
+	if (map_get(&recorder->threads, (uint32_t)parent_tid) && !map_put(&recorder->threads, (uint32_t)tid, 1))
+		return &error_no_memory;
+	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
+		recorder->summary.missed_threads++;
+	error = attach_note_birth(&recorder->attachment, tid, time_ns, &new_thread);
+	recorder->summary.threads += new_thread;
+	if (error || pid == parent)
+		return error;
+	error = generated_code_end_program(recorder, pid, time_ns);
+	if (error)
+		return error;
+	process = known_processes_find(&recorder->processes, pid);
+	if (!process || process->ended)
+		process = known_processes_add(&recorder->processes, pid, false);
+	if (!process || !known_processes_note_begin(&recorder->processes, pid, time_ns))
+		return &error_no_memory;
+	jitdumps_note_begin(recorder, pid, time_ns);
+	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
+	return NULL;
+}
+
+/* The kernel announces children to their parent's events even where those are not inherited. */
+static bool is_left_out(const struct recorder *recorder, struct bytes fork)
+{
+	pid_t pid = (pid_t)bytes_u32(&fork);
+	bool child = pid != (pid_t)bytes_u32(&fork);
+
+	return child && (recorder->options->no_inherit || is_too_late(recorder, pid));
+}
+
+static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
+{
+	pid_t pid = (pid_t)bytes_u32(&bytes);
+	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct mmt_error *error;
+	bool new_thread;
+
+	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return NULL;
+	error = generated_code_end_program(recorder, pid, time_ns);
+	if (error)
+		return error;
+	if (!known_processes_note_begin(&recorder->processes, pid, time_ns))
+		return &error_no_memory;
+	jitdumps_note_begin(recorder, pid, time_ns);
+	/* Of several the oldest may be told of last: the rings are read CPU by CPU. */
+	if (process) {
+		ask_runtime_forget(process);
+		if (process->exec_ns < time_ns)
+			process->exec_ns = time_ns;
+		recorder->executing += !process->executing_ns;
+		if (process->executing_ns < time_ns)
+			process->executing_ns = time_ns;
+		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
+	}
+	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */
+	return attach_note_birth(&recorder->attachment, pid, time_ns, &new_thread);
+}
+
+/* Executable mappings: their files may be gone tomorrow. */
+static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
+{
+	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
+	struct known_process *process = known_processes_find(&recorder->processes, mapping.pid);
+	struct generated_mapping generated;
+	struct mmt_error *error;
+	uint64_t length;
+	uint32_t protection;
+
+	bytes_u32(&bytes);
+	mapping.start = bytes_u64(&bytes);
+	length = bytes_u64(&bytes);
+	bytes_u64(&bytes);
+	mapping.device_major = bytes_u32(&bytes);
+	mapping.device_minor = bytes_u32(&bytes);
+	mapping.inode = bytes_u64(&bytes);
+	bytes_u64(&bytes);
+	protection = bytes_u32(&bytes);
+	bytes_u32(&bytes);
+	mapping.path = bytes_string(&bytes);
+	mapping.end = mapping.start + length;
+	/* A snapshot taken earlier has seen a part of the program. */
+	if (process && process->executing_ns && time_ns > process->executing_ns)
+		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
+	if (!bytes_ok(&bytes))
+		return NULL;
+	generated = (struct generated_mapping){mapping.pid, mapping.start, mapping.end, time_ns,
+					       protection,  mapping.path,  false};
+	error = generated_code_note(recorder, &generated);
+	if (error || !(protection & PROT_EXEC))
+		return error;
+	if (process)
+		ask_runtime_note_image(process, mapping.path);
+	error = jitdumps_note(recorder, &mapping, time_ns);
+	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
+}
+
+/* For the user who looks on; what the summary says is counted by the kernel. */
+static void count_lost_records(struct recorder *recorder, struct bytes bytes)
+{
+	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&bytes));
+	uint64_t count = bytes_u64(&bytes);
+
+	enum attribute_role role = index ? recorder->events.items.items[*index].role : ROLE_OTHER;
+
+	if (role == ROLE_DUMP)
+		recorder->progress.lost_stack_dumps += count;
+	else if (role != ROLE_LARGE_DUMP)
+		recorder->progress.lost_events += count;
+}
+
+/* That of the event that lost records: `lost` is the record's content. */
+static unsigned find_lane(const struct recorder *recorder, struct bytes lost)
+{
+	const uint64_t *index = map_get(&recorder->attachment.event_of_id, bytes_u64(&lost));
+
+	if (!index || recorder->events.items.items[*index].role == ROLE_SIDE_BAND)
+		return LANE_OTHERS;
+	return writer_event_lane(*index);
+}
+
+/* Records other than samples. */
+static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
+{
+	struct bytes bytes = bytes_over(header, header->size);
+	const struct hidden_part nothing = {.offset = header->size};
+	struct bytes trailer = bytes;
+	struct mmt_error *error = NULL;
+	uint64_t time_ns;
+	unsigned lane;
+	pid_t pid, tid;
+	bool counted, mine = true;
+
+	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES);
+	pid = (pid_t)bytes_u32(&trailer);
+	tid = (pid_t)bytes_u32(&trailer);
+	time_ns = bytes_u64(&trailer);
+	if (recorder->stop_ns && time_ns > recorder->stop_ns)
+		return NULL;
+	if (header->type != PERF_RECORD_LOST && is_too_late(recorder, pid))
+		return NULL;
+	if (header->type != PERF_RECORD_LOST)
+		error = check_scope(recorder, pid, time_ns, &mine);
+	if (error || !mine)
+		return error;
+	counted = is_recorded(recorder, time_ns);
+	bytes_skip(&bytes, sizeof(*header));
+	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+		/* Only fences report these. */
+		bytes_skip(&trailer, 8); /* cpu */
+		return attach_note_run(&recorder->attachment, tid, time_ns, bytes_u64(&trailer));
+	case PERF_RECORD_FORK:
+		if (is_left_out(recorder, bytes))
+			return NULL;
+		error = handle_fork(recorder, bytes, time_ns, counted);
+		break;
+	case PERF_RECORD_EXIT:
+		generated_code_note_exit(recorder, pid);
+		bytes_skip(&bytes, 8); /* pid, parent's pid */
+		error = attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
+		break;
+	case PERF_RECORD_LOST:
+		recorder->attachment.coverage.births_missing = true;
+		if (counted)
+			count_lost_records(recorder, bytes);
+		break;
+	case PERF_RECORD_COMM:
+		error = handle_comm(recorder, header->misc, bytes, time_ns);
+		break;
+	case PERF_RECORD_MMAP2:
+		error = handle_mapping(recorder, bytes, time_ns);
+		break;
+	default:
+		break;
+	}
+	if (!error && counted) {
+		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
+		lane = header->type == PERF_RECORD_LOST ? find_lane(recorder, bytes) : LANE_OTHERS;
+		recorder_append_read(recorder, lane, name_event(recorder, header, header->size), header->size, &nothing,
+				     time_ns);
+	}
+	return error;
+}
+
+/* In the middle of draining. What was read of the ring at work counts as filled until it is given back. */
+static void let_others_work(struct recorder *recorder)
+{
+	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()) && !rings_are_filling(&recorder->rings))
+		precedence_pause(&recorder->precedence);
+}
+
+static struct mmt_error *handle_record(void *context, const void *record, size_t size)
+{
+	const struct perf_event_header *header = record;
+	struct recorder *recorder = context;
+
+	recorder->bytes_until_look -= (int64_t)size;
+	if (recorder->bytes_until_look <= 0) {
+		recorder->bytes_until_look = LOOK_BYTES;
+		let_others_work(recorder);
+	}
+	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
+						  : handle_side_band(context, header);
+}
+
+/* New processes; new threads are of a process that is known. */
+static struct mmt_error *note_birth(void *context, const void *record, size_t size)
+{
+	struct bytes bytes = bytes_over(record, size);
+	struct recorder *recorder = context;
+	pid_t pid, parent;
+
+	if (((const struct perf_event_header *)record)->type != PERF_RECORD_FORK)
+		return NULL;
+	bytes_skip(&bytes, sizeof(struct perf_event_header));
+	pid = (pid_t)bytes_u32(&bytes);
+	parent = (pid_t)bytes_u32(&bytes);
+	bytes_skip(&bytes, 8); /* tid, the parent's */
+	if (pid == parent || scope_note_birth(&recorder->scope, pid, parent, bytes_u64(&bytes)))
+		return NULL;
+	return &error_no_memory;
+}
+
+/*
+ * Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. The rings
+ * are looked at one after the other: of what comes meanwhile a part is seen, of a family perhaps the youngest only.
+ */
+static struct mmt_error *find_births(struct recorder *recorder)
+{
+	uint64_t begin_ns = clock_now_ns();
+	struct mmt_error *error = NULL;
+
+	if (!scope_wants_births(&recorder->scope))
+		return NULL;
+	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
+		if (recorder->rings.items.items[i].kind == RING_TRUTH)
+			error = rings_peek(&recorder->rings.items.items[i], note_birth, recorder);
+	}
+	return error || scope_apply_births(&recorder->scope, begin_ns) ? error : &error_no_memory;
+}
+
+/* Reads the rings of large dumps, or all others. */
+static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
+		if ((recorder->rings.items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
+			error = rings_read(&recorder->rings.items.items[i], handle_record, recorder);
+	}
+	return error;
+}
+
+struct mmt_error *drain_rings(struct recorder *recorder)
+{
+	/* Older records than those noted before may have been in rings that were read earlier. */
+	size_t earlier_notes = recorder->attachment.notes.count;
+	struct mmt_error *error;
+
+	/* The recorder's own records are no newer than the ring heads that are noted after it. */
+	error = large_dumps_step(recorder);
+	rings_note_heads(&recorder->rings);
+	if (!error)
+		error = notes_take_marks(recorder);
+	if (!error)
+		error = find_births(recorder);
+	if (!error)
+		error = read_rings(recorder, false);
+	recorder->large_dumps.too_late = false;
+	if (!error)
+		error = read_rings(recorder, true);
+	recorder->drained |= !error;
+	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
+}
+
+struct mmt_error *drain_filling_rings(struct recorder *recorder)
+{
+	if (rings_are_filling(&recorder->rings))
+		return drain_rings(recorder);
+	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()))
+		precedence_pause(&recorder->precedence);
+	return NULL;
+}
+
+struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
+{
+	struct mmt_error *error = NULL;
+	size_t length = 0;
+
+	while (!error && length < size) {
+		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
+		ssize_t count = pread(fd, data + length, piece, (off_t)length);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			break;
+		length += (size_t)count;
+		error = drain_filling_rings(recorder);
+	}
+	*size_ret = length;
+	return error;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The diagnostics socket of .NET: EnablePerfMap and DisablePerfMap, which .NET 8 and later know. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/perf/clock.h"
+#include "capture/proc/proc.h"
+#include "capture/runtimes/runtime-helper.h"
+
+#define WAIT_NS 5000000000ULL
+#define MAGIC "DOTNET_IPC_V1"
+#define HEADER_BYTES 20
+#define COMMAND_SET_PROCESS 0x04
+#define COMMAND_ENABLE_PERF_MAP 0x05
+#define COMMAND_DISABLE_PERF_MAP 0x06
+#define COMMAND_SET_SERVER 0xff
+#define RESPONSE_OK 0x00
+#define TYPE_PERF_MAP 3 /* the map alone, no jitdump */
+#define UNKNOWN_COMMAND 0x80131385u
+#define ENTRIES_MAX 100000 /* of a directory that the target can fill */
+
+/* Where the socket is: TMPDIR of the process, else /tmp. */
+static int open_socket_directory(pid_t pid)
+{
+	CLEANUP(free) char *path = proc_environment(pid, "TMPDIR");
+	int fd = path && path[0] == '/' ? target_directory_open(pid, path) : -1;
+
+	return fd >= 0 ? fd : target_directory_open(pid, "/tmp");
+}
+
+/* "dotnet-diagnostic-PID-KEY-socket"; a process with the same number may have left another one. */
+static int connect_to(const struct question_target *target, uid_t owner, int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	char prefix[64];
+	int connected = -1;
+
+	if (!listing) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
+	for (unsigned i = 0; connected < 0 && i < ENTRIES_MAX && (entry = readdir(listing)); i++) {
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
+			connected = target_socket_connect(target->pid, owner, directory, entry->d_name);
+	}
+	closedir(listing);
+	return connected;
+}
+
+static void put_request(struct buffer *buffer, bool enable)
+{
+	buffer_put(buffer, MAGIC, sizeof(MAGIC));
+	buffer_put_u16(buffer, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
+	buffer_put_u8(buffer, COMMAND_SET_PROCESS);
+	buffer_put_u8(buffer, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
+	buffer_put_u16(buffer, 0);
+	if (enable)
+		buffer_put_u32(buffer, TYPE_PERF_MAP);
+}
+
+static enum question_answer judge_response(const uint8_t *response, size_t size, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	struct bytes bytes = bytes_over(response, size);
+	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
+	uint32_t set, command, result;
+
+	bytes_u16(&bytes);
+	set = bytes_u8(&bytes);
+	command = bytes_u8(&bytes);
+	bytes_u16(&bytes);
+	result = bytes_u32(&bytes);
+	if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER) {
+		if (size)
+			snprintf(refusal, QUESTION_REFUSAL_BYTES,
+				 "the answer of its diagnostics socket is not understood");
+		else
+			snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
+		return QUESTION_UNANSWERED;
+	}
+	if (command == RESPONSE_OK && !result)
+		return QUESTION_AGREED;
+	if (result == UNKNOWN_COMMAND)
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
+	else
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
+	return QUESTION_REFUSED;
+}
+
+static enum question_answer exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
+	uint64_t until_ns = clock_now_ns() + WAIT_NS;
+	struct mmt_error *error;
+	struct buffer request;
+	size_t received = 0;
+
+	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
+	put_request(&request, enable);
+	error = buffer_finish(&request);
+	if (!error && target_socket_send(fd, request.data, request.size, until_ns))
+		received = target_socket_receive(fd, response, sizeof(response), until_ns);
+	mmt_error_destroy(error);
+	buffer_deinit(&request);
+	return judge_response(response, received, refusal);
+}
+
+static enum question_answer ask(const struct question_target *target, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	CLEANUP(close) int directory = open_socket_directory(target->pid);
+	CLEANUP(close) int fd = -1;
+	const char *refused;
+	uid_t owner;
+
+	refused = target_become_user(target->pid, &owner);
+	if (refused) {
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s", refused);
+		return QUESTION_REFUSED;
+	}
+	if (directory >= 0)
+		fd = connect_to(target, owner, directory);
+	if (fd >= 0)
+		return exchange(fd, enable, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES,
+		 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
+	return QUESTION_REFUSED;
+}
+
+enum question_answer ask_dotnet_to_begin(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+{
+	return ask(target, true, refusal_ret);
+}
+
+enum question_answer ask_dotnet_to_end(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+{
+	return ask(target, false, refusal_ret);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The attach mechanism of the HotSpot virtual machine: a file .attach_pidPID and SIGQUIT have it open the socket
+ * .java_pidPID in /tmp, which takes a command and its arguments as strings. JDK 17 and later know Compiler.perfmap.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/runtimes/ask-runtime.h"
+#include "capture/perf/clock.h"
+#include "capture/runtimes/perf-map-files.h"
+#include "capture/proc/proc.h"
+#include "capture/runtimes/runtime-helper.h"
+
+#define ATTACH_NS 5000000000ULL
+#define ANSWER_NS 10000000000ULL
+#define ANSWER_BYTES 4096
+#define STEP_MICROSECONDS 10000
+
+struct java {
+	pid_t pid;
+	uid_t owner;
+	int pidfd;
+	int directory; /* its /tmp, O_PATH */
+	bool handles_signal;
+	char socket_name[32], trigger_name[32];
+};
+
+/* A file that somebody else left there serves as well, and stays. */
+static bool make_trigger(const struct java *java, bool *made_ret)
+{
+	CLEANUP(close)
+	int fd = openat(java->directory, java->trigger_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat status;
+
+	*made_ret = fd >= 0;
+	if (fd >= 0)
+		return true;
+	if (errno != EEXIST || fstatat(java->directory, java->trigger_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	errno = EEXIST;
+	return S_ISREG(status.st_mode) && status.st_uid == java->owner;
+}
+
+static int connect_to(const struct java *java)
+{
+	return target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
+}
+
+/*
+ * A thread of the machine that was not attached to before starts to listen. Its socket may have been there before: one
+ * that was killed leaves it, and another may get its number.
+ */
+static int wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	uint64_t until_ns = clock_now_ns() + ATTACH_NS;
+	bool made;
+	int fd = -1;
+
+	/* One that does not handle the signal would die of it. */
+	if (!java->handles_signal) {
+		snprintf(refusal, QUESTION_REFUSAL_BYTES,
+			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
+			 "starting)");
+		return -1;
+	}
+	if (!make_trigger(java, &made)) {
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s cannot be made in its /tmp: %s", java->trigger_name,
+			 strerrorname_np(errno));
+		return -1;
+	}
+	if (syscall(SYS_pidfd_send_signal, java->pidfd, SIGQUIT, NULL, 0) < 0)
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it cannot be signalled: %s", strerrorname_np(errno));
+	while (!*refusal && (fd = connect_to(java)) < 0) {
+		if (clock_now_ns() >= until_ns)
+			snprintf(refusal, QUESTION_REFUSAL_BYTES,
+				 "it does not listen within %llu s (-XX:+DisableAttachMechanism, or it is stopped)",
+				 ATTACH_NS / 1000000000);
+		usleep(STEP_MICROSECONDS);
+	}
+	if (made)
+		(void)unlinkat(java->directory, java->trigger_name, 0);
+	return fd;
+}
+
+/* The status in decimal, a newline, then what the command says. */
+static enum question_answer judge_answer(const char *answer, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	const char *text = strchr(answer, '\n');
+
+	if (!strncmp(answer, "0\n", 2))
+		return QUESTION_AGREED;
+	if (!*answer) {
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", ANSWER_NS / 1000000000);
+		return QUESTION_UNANSWERED;
+	}
+	if (strstr(answer, "Unknown diagnostic command"))
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it does not know Compiler.perfmap; JDK 17 and later do");
+	else
+		snprintf(refusal, QUESTION_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
+			 text ? (int)strcspn(text + 1, "\n") : 0, text ? text + 1 : "");
+	return QUESTION_REFUSED;
+}
+
+static enum question_answer command(int fd, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	/* Version of the protocol, command, and always three arguments. */
+	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
+	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
+	char answer[ANSWER_BYTES + 1];
+	size_t received = 0;
+
+	if (target_socket_send(fd, request, sizeof(request), until_ns))
+		received = target_socket_receive(fd, answer, ANSWER_BYTES, until_ns);
+	answer[received] = '\0';
+	return judge_answer(answer, refusal);
+}
+
+static enum question_answer ask(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	CLEANUP(close) int fd = connect_to(java);
+
+	if (fd < 0)
+		fd = wake_listener(java, refusal);
+	return fd >= 0 ? command(fd, refusal) : QUESTION_REFUSED;
+}
+
+static void name_trigger(pid_t namespace_pid, char name[32])
+{
+	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
+}
+
+bool ask_java_has_trigger(int directory, pid_t namespace_pid)
+{
+	char name[32];
+
+	name_trigger(namespace_pid, name);
+	return faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner)
+{
+	char name[32];
+
+	name_trigger(namespace_pid, name);
+	(void)target_file_remove(directory, name, owner);
+}
+
+enum question_answer ask_java(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+{
+	struct java java = {.pid = target->pid,
+			    .pidfd = target->pidfd,
+			    .directory = target_directory_open(target->pid, "/tmp"),
+			    .handles_signal = proc_catches_signal(target->pid, SIGQUIT)};
+	CLEANUP(close) int directory = java.directory;
+	const char *refused = target_become_user(target->pid, &java.owner);
+
+	if (directory < 0 || java.pidfd < 0)
+		refused = "its /tmp cannot be opened";
+	if (refused) {
+		snprintf(refusal_ret, QUESTION_REFUSAL_BYTES, "%s", refused);
+		return QUESTION_REFUSED;
+	}
+	snprintf(java.socket_name, sizeof(java.socket_name), ".java_pid%d", (int)target->namespace_pid);
+	name_trigger(target->namespace_pid, java.trigger_name);
+	return ask(&java, refusal_ret);
+}

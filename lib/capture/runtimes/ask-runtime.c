@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/runtimes/ask-runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/perf/clock.h"
+#include "capture/runtimes/perf-map-files.h"
+#include "capture/proc/proc.h"
+#include "capture/recorder.h"
+#include "trace/sections/code-copies.h"
+
+#define ATTEMPTS 10
+#define BETWEEN_NS                                                                                                     \
+	1000000000ULL		 /* a runtime that starts is not ready at once, and may be about to make a map itself  \
+				  */
+#define APPEAR_NS 5000000000ULL	 /* from the answer to the map */
+#define AT_END_NS 20000000000ULL /* for all processes together */
+#define AT_ONCE 16		 /* questions */
+#define STEP_MICROSECONDS 5000
+
+void ask_runtime_note_image(struct known_process *process, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	process->generates_code |= code_copies_is_generated(path);
+	if (slash && !strcmp(slash, "/libcoreclr.so"))
+		process->runtime = RUNTIME_DOTNET;
+	else if (slash && !strcmp(slash, "/libjvm.so"))
+		process->runtime = RUNTIME_JAVA;
+	else
+		return;
+	if (!process->ask_at_ns)
+		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
+}
+
+/* What a question to Java makes in its /tmp goes with it. */
+static void drop_question(struct known_process *process)
+{
+	bool asking = process->question.child;
+
+	question_drop(&process->question);
+	if (asking && process->runtime == RUNTIME_JAVA && !process->had_trigger && process->tmp_directory >= 0)
+		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid, process->owner);
+}
+
+void ask_runtime_forget(struct known_process *process)
+{
+	drop_question(process);
+	process->runtime = RUNTIME_UNKNOWN;
+	process->asked = ASKED_NOT;
+	process->ask_attempts = 0;
+	process->ask_at_ns = 0;
+	process->generates_code = false;
+}
+
+static const char *label(enum known_runtime runtime)
+{
+	return runtime == RUNTIME_DOTNET ? ".NET" : "Java";
+}
+
+static void tell_refusal(const struct recorder *recorder, const struct known_process *process, const char *refusal)
+{
+	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
+			 label(process->runtime), refusal);
+}
+
+static void tell_success(const struct recorder *recorder, const struct known_process *process)
+{
+	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
+			 label(process->runtime));
+}
+
+static void tell_absence(const struct recorder *recorder, const struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES];
+
+	snprintf(refusal, sizeof(refusal), "it was asked and agreed, but there is no /tmp/perf-%d.map",
+		 (int)process->namespace_pid);
+	tell_refusal(recorder, process, refusal);
+}
+
+static void tell_of_writing(const struct recorder *recorder, const struct known_process *process, const char *reason)
+{
+	recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s", (int)process->pid,
+			 reason);
+}
+
+static void put(struct known_process *process, question_ask *ask)
+{
+	const struct question_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
+
+	/* Unanswered for want of a process: as refused below. */
+	(void)question_put(&process->question, &target, ask);
+}
+
+/* From now on, until it refuses, it may write a map. */
+static void put_first(struct known_process *process, question_ask *ask)
+{
+	put(process, ask);
+	process->asked = ASKED_NOW;
+	process->map_is_ours = true;
+}
+
+static enum question_answer take_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	if (process->question.child)
+		return question_take_answer(&process->question, refusal);
+	snprintf(refusal, QUESTION_REFUSAL_BYTES, "no process can be made to ask it");
+	return QUESTION_REFUSED;
+}
+
+static enum question_answer take_first_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+{
+	enum question_answer answer = take_answer(process, refusal);
+
+	process->map_is_ours &= answer != QUESTION_REFUSED;
+	return answer;
+}
+
+static void take_dotnet_answer(const struct recorder *recorder, struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
+
+	switch (take_first_answer(process, refusal)) {
+	case QUESTION_WAITS:
+		break;
+	case QUESTION_AGREED:
+		process->asked = ASKED_AGREED;
+		process->ask_at_ns = clock_now_ns() + APPEAR_NS;
+		break;
+	case QUESTION_UNANSWERED:
+		tell_refusal(recorder, process, refusal);
+		process->asked = ASKED_WRITES; /* perhaps, one day: it is told to stop */
+		break;
+	case QUESTION_REFUSED:
+		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
+		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
+		if (process->asked == ASKED_DONE)
+			tell_refusal(recorder, process, refusal);
+		break;
+	}
+}
+
+/* What it says is looked after. */
+static void look_for_map(const struct recorder *recorder, struct known_process *process)
+{
+	if (perf_maps_exists(process))
+		tell_success(recorder, process);
+	else if (clock_now_ns() > process->ask_at_ns)
+		tell_absence(recorder, process);
+	else
+		return;
+	process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
+}
+
+static void take_last_answer(const struct recorder *recorder, struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
+	enum question_answer answer = take_answer(process, refusal);
+
+	if (answer == QUESTION_WAITS)
+		return;
+	process->asked = ASKED_DONE;
+	if (answer != QUESTION_AGREED)
+		tell_of_writing(recorder, process, refusal);
+}
+
+/* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
+static void step_dotnet(const struct recorder *recorder, struct known_process *process, bool at_end)
+{
+	switch (process->asked) {
+	case ASKED_NOT:
+		if (!at_end && clock_now_ns() < process->ask_at_ns)
+			break;
+		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
+		/* It is asked when it has no map of its own. */
+		if (perf_maps_exists(process))
+			process->asked = ASKED_DONE;
+		else
+			put_first(process, ask_dotnet_to_begin);
+		break;
+	case ASKED_NOW:
+		take_dotnet_answer(recorder, process);
+		break;
+	case ASKED_AGREED:
+		look_for_map(recorder, process);
+		break;
+	case ASKED_WRITES:
+		if (!at_end)
+			break;
+		put(process, ask_dotnet_to_end);
+		process->asked = ASKED_TO_END;
+		break;
+	case ASKED_TO_END:
+		take_last_answer(recorder, process);
+		break;
+	case ASKED_DONE:
+		break;
+	}
+}
+
+static void take_java_answer(const struct recorder *recorder, struct known_process *process)
+{
+	char refusal[QUESTION_REFUSAL_BYTES] = "";
+	enum question_answer answer = take_first_answer(process, refusal);
+
+	if (answer == QUESTION_WAITS)
+		return;
+	process->asked = ASKED_DONE;
+	if (answer != QUESTION_AGREED)
+		tell_refusal(recorder, process, refusal);
+	else if (perf_maps_exists(process))
+		tell_success(recorder, process);
+	else
+		tell_absence(recorder, process);
+}
+
+static void step_java(const struct recorder *recorder, struct known_process *process)
+{
+	if (process->asked == ASKED_NOW) {
+		take_java_answer(recorder, process);
+	} else if (process->asked == ASKED_NOT && perf_maps_exists(process)) {
+		process->asked = ASKED_DONE; /* it would be overwritten */
+	} else if (process->asked == ASKED_NOT) {
+		process->had_trigger =
+		    process->tmp_directory < 0 || ask_java_has_trigger(process->tmp_directory, process->namespace_pid);
+		put_first(process, ask_java);
+	}
+}
+
+static bool is_asking(const struct known_process *process)
+{
+	return process->question.child;
+}
+
+/* Every process by one step; how many are not done. */
+static size_t step_all(struct recorder *recorder, bool at_end)
+{
+	size_t asking = 0, busy = 0;
+
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		asking += is_asking(&recorder->processes.items.items[i]);
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+		bool was_asking = is_asking(process);
+
+		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
+			busy += !process->ended && process->runtime && process->asked != ASKED_DONE;
+			continue;
+		}
+		if (process->runtime == RUNTIME_DOTNET)
+			step_dotnet(recorder, process, at_end);
+		else if (at_end)
+			step_java(recorder, process);
+		asking = asking + is_asking(process) - was_asking;
+		busy += process->asked != ASKED_DONE;
+	}
+	return busy;
+}
+
+void ask_runtimes(struct recorder *recorder)
+{
+	if (recorder->options->ask_runtime)
+		(void)step_all(recorder, false);
+}
+
+static void give_up(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct known_process *process = &recorder->processes.items.items[i];
+
+		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
+			continue;
+		drop_question(process);
+		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
+			tell_refusal(recorder, process, "no answer before the recorder had to end");
+		if (process->map_is_ours && process->runtime == RUNTIME_DOTNET)
+			tell_of_writing(recorder, process, "it has not said that it stops");
+	}
+}
+
+void unasked_count(struct unasked *unasked, pid_t pid)
+{
+	if (!unasked->count++)
+		unasked->first = pid;
+}
+
+static bool has_names(const struct recorder *recorder, const struct known_process *process)
+{
+	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
+		if (recorder->jitdumps.items.items[i].pid == process->pid)
+			return true;
+	}
+	return process->perf_map.text || perf_maps_exists(process);
+}
+
+static void count_unasked(struct recorder *recorder, const struct known_process *process)
+{
+	if (!recorder->options->ask_runtime || has_names(recorder, process))
+		return;
+	if (!process->runtime && process->generates_code)
+		unasked_count(&recorder->unknown_runtimes, process->pid);
+	else if (process->runtime == RUNTIME_JAVA && process->asked == ASKED_NOT)
+		unasked_count(&recorder->ended_runtimes, process->pid);
+}
+
+static void tell_unasked(const struct recorder *recorder)
+{
+	const struct unasked *unknown = &recorder->unknown_runtimes, *ended = &recorder->ended_runtimes;
+
+	if (unknown->count)
+		recorder_message(
+		    recorder, true,
+		    "%llu %s code that will have no names and no runtime that can be asked for them, which "
+		    ".NET and Java can (pid %d%s)",
+		    (unsigned long long)unknown->count,
+		    unknown->count == 1 ? "process generates" : "processes generate", (int)unknown->first,
+		    unknown->count == 1 ? "" : " and others");
+	if (ended->count)
+		recorder_message(recorder, true,
+				 "%llu %s of Java ended before the recording did and could not be asked (pid %d%s)",
+				 (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes",
+				 (int)ended->first, ended->count == 1 ? "" : " and others");
+}
+
+void ask_runtimes_at_end(struct recorder *recorder)
+{
+	uint64_t end_ns = clock_now_ns() + AT_END_NS;
+
+	if (!recorder->options->ask_runtime)
+		return;
+	while (step_all(recorder, true)) {
+		if (clock_now_ns() >= end_ns || recorder_stop_requests(recorder) > recorder->stop_requests) {
+			give_up(recorder);
+			break;
+		}
+		usleep(STEP_MICROSECONDS);
+		known_processes_update(&recorder->processes);
+	}
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct known_process *process = &recorder->processes.items.items[i];
+
+		/* Of those that ended before this was told already. */
+		if (process->pidfd >= 0 || process->tmp_directory >= 0)
+			count_unasked(recorder, process);
+	}
+	tell_unasked(recorder);
+}
+
+static void tell_of_rest(const struct recorder *recorder, const struct known_process *process)
+{
+	recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
+			 (int)process->namespace_pid, (int)process->pid);
+}
+
+void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process)
+{
+	if (process->map_is_ours && !perf_maps_remove(process))
+		tell_of_rest(recorder, process);
+	process->map_is_ours = false;
+}
+
+void ask_runtime_end_program(struct recorder *recorder, struct known_process *process)
+{
+	if (process->map_is_ours && !perf_maps_remove_earlier(process))
+		tell_of_rest(recorder, process);
+	process->map_is_ours = false;
+}
+
+void ask_runtime_ended(struct recorder *recorder, struct known_process *process)
+{
+	drop_question(process);
+	ask_runtime_clean_up(recorder, process);
+	count_unasked(recorder, process);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * --ask-runtime: have a runtime that runs without a perf map write one, and leave things as they were afterwards. .NET
+ * is asked when it is first seen and told to stop when recording ends; Java, whose map is a picture of one moment, is
+ * asked when recording ends. Nothing here waits, except for the end. Whatever fails is a warning.
+ */
+#ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
+#define CAPTURE_RUNTIMES_ASK_RUNTIME_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/process/process-table.h"
+#include "capture/runtimes/runtime-helper.h"
+
+struct recorder;
+
+/* Processes without a perf map: how many, and one of them. */
+struct unasked {
+	uint64_t count;
+	pid_t first;
+};
+
+void unasked_count(struct unasked *unasked, pid_t pid);
+
+/* A file that is mapped executable tells which runtime this is; memory that is no file, that code is generated. */
+void ask_runtime_note_image(struct known_process *process, const char *path);
+
+/* The process executes another program. */
+void ask_runtime_forget(struct known_process *process);
+
+/* Go on with asking those that can be asked by now; often. Only with the option, as below. */
+void ask_runtimes(struct recorder *recorder);
+
+/* Recording has ended: ask those that are asked late, tell the others to stop. Before the maps are copied. Says which
+ * processes were not asked. */
+void ask_runtimes_at_end(struct recorder *recorder);
+
+/* The map of a process has been copied: remove it if it was made for us. */
+void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process);
+
+/* The same for the program before an exec; what the one that runs now has written stays. */
+void ask_runtime_end_program(struct recorder *recorder, struct known_process *process);
+
+/* A process has ended, and its map has been copied. */
+void ask_runtime_ended(struct recorder *recorder, struct known_process *process);
+
+/* One runtime's ways. */
+question_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
+
+/* The file in the /tmp of a process that makes Java listen: to be removed when the question is given up. */
+bool ask_java_has_trigger(int directory, pid_t namespace_pid);
+void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner);
+
+#endif

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/runtimes/perf-map-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "base/cleanup.h"
+#include "capture/perf/clock.h"
+#include "capture/ring-reader.h"
+#include "capture/proc/proc.h"
+#include "capture/proc/text-file.h"
+#include "capture/runtimes/runtime-helper.h"
+#include "trace/format/format.h"
+
+#define GROWTH_MAX (1u << 16)	    /* steps of one map */
+#define EXEC_SLACK_NS 10000000ULL   /* files bear the time of the last tick of the kernel */
+#define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
+
+static void format_name(const struct known_process *process, char name[32])
+{
+	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
+}
+
+static const char too_old[] = "it is older than the process";
+
+const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
+{
+	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+
+	if (!S_ISREG(status->st_mode))
+		return "it is not a regular file";
+	if (status->st_uid != owner)
+		return "it belongs to another user";
+	if (changed_ns + START_SLACK_NS < started_realtime_ns)
+		return too_old;
+	return NULL;
+}
+
+static bool is_same_state(const struct file_state *state, const struct stat *status)
+{
+	return state->inode && status->st_ino == state->inode && status->st_size == state->size &&
+	       status->st_mtim.tv_sec == state->changed.tv_sec && status->st_mtim.tv_nsec == state->changed.tv_nsec;
+}
+
+static const char *refuse_file(const struct known_process *process, const struct stat *status)
+{
+	if (is_same_state(&process->earlier_map, status))
+		return too_old;
+	return target_file_refusal(status, process->owner, process->started_realtime_ns);
+}
+
+/* A program that began while it was recorded: see perf_maps_watch(). */
+static bool begins_empty(const struct perf_map_copy *map)
+{
+	return map->growth.count && !map->growth.items[0].length;
+}
+
+/* Out of memory: lines only seem to be older. */
+static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t length)
+{
+	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
+
+	if (map->growth.count == GROWTH_MAX) {
+		/* Half as often from now on. The beginning stays. */
+		for (size_t i = begins_empty(map); i < GROWTH_MAX / 2; i++)
+			map->growth.items[i] = map->growth.items[2 * i + 1];
+		map->growth.count = GROWTH_MAX / 2;
+	}
+	(void)vector_push(&map->growth, step);
+}
+
+static size_t read_last(int fd, uint64_t length, uint8_t last[FILE_MARK_BYTES])
+{
+	size_t size = length < FILE_MARK_BYTES ? (size_t)length : FILE_MARK_BYTES;
+	ssize_t count = size ? pread(fd, last, size, (off_t)(length - size)) : 0;
+
+	return count == (ssize_t)size ? size : 0;
+}
+
+uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status)
+{
+	uint8_t last[FILE_MARK_BYTES];
+	size_t size;
+
+	if (status->st_ino != mark->inode || (uint64_t)status->st_size < mark->length)
+		return 0;
+	size = read_last(fd, mark->length, last);
+	return size && !memcmp(last, mark->last, size) ? mark->length : 0;
+}
+
+void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length)
+{
+	mark->inode = inode;
+	mark->length = read_last(fd, length, mark->last) ? length : 0;
+}
+
+/* Two steps for each growth: the last look before it, and the first one that shows it. */
+static void add_growth(struct known_process *process, uint64_t now_ns, int fd, const struct stat *status)
+{
+	struct perf_map_copy *map = &process->perf_map;
+	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
+	size_t count = known ? map->growth.count : begins_empty(map);
+
+	/* Begun anew: what is in it now came with this length or later. */
+	map->growth.count = count;
+	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
+		add_step(map, process->map_looked_at_ns, known);
+	if (length && (!count || length > known))
+		add_step(map, now_ns, length);
+	file_mark_set(&process->map_growth_mark, fd, status->st_ino, length);
+	process->map_looked_at_ns = now_ns;
+}
+
+bool perf_maps_exists(const struct known_process *process)
+{
+	struct stat status;
+	char name[32];
+
+	format_name(process, name);
+	return process->tmp_directory >= 0 &&
+	       fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !refuse_file(process, &status);
+}
+
+bool target_file_remove(int directory, const char *name, uid_t owner)
+{
+	struct stat status;
+
+	if (directory < 0)
+		return true;
+	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT;
+	return S_ISREG(status.st_mode) && status.st_uid == owner &&
+	       (unlinkat(directory, name, 0) == 0 || errno == ENOENT);
+}
+
+bool perf_maps_remove(const struct known_process *process)
+{
+	char name[32];
+
+	format_name(process, name);
+	return target_file_remove(process->tmp_directory, name, process->owner);
+}
+
+bool perf_maps_remove_earlier(const struct known_process *process)
+{
+	struct stat status;
+	char name[32];
+
+	format_name(process, name);
+	if (process->tmp_directory < 0 || fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !is_same_state(&process->earlier_map, &status))
+		return true;
+	return perf_maps_remove(process);
+}
+
+void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
+{
+	const struct file_mark *mark = &process->map_growth_mark;
+	CLEANUP(close) int fd = -1;
+	const char *refused;
+	struct stat status;
+	char name[32];
+
+	if (process->tmp_directory < 0)
+		return;
+	format_name(process, name);
+	if (fstatat(process->tmp_directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || refuse_file(process, &status))
+		return;
+	/* Most of the time: it is not opened for this. */
+	if (status.st_ino == mark->inode && (uint64_t)status.st_size == mark->length) {
+		process->map_looked_at_ns = now_ns;
+		return;
+	}
+	fd = perf_maps_open(process, &status, &refused);
+	if (fd >= 0)
+		add_growth(process, now_ns, fd, &status);
+}
+
+void perf_maps_watch(struct known_process *process, uint64_t began_ns, uint64_t now_ns)
+{
+	int directory = known_processes_spare(target_directory_open(process->pid, "/tmp"));
+
+	if (directory < 0)
+		return;
+	if (process->tmp_directory >= 0)
+		close(process->tmp_directory);
+	process->tmp_directory = directory;
+	process->namespace_pid = proc_namespace_pid(process->pid);
+	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
+	if (!proc_owner(process->pid, &process->owner))
+		process->owner = (uid_t)-1;
+	process->perf_map.growth.count = 0;
+	if (began_ns)
+		add_step(&process->perf_map, began_ns, 0);
+	process->map_growth_mark.length = process->map_pieces_mark.length = 0;
+	perf_maps_note_growth(process, now_ns);
+}
+
+int target_file_open(int directory, const char *path)
+{
+	struct open_how how = {
+	    .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_IN_ROOT,
+	};
+
+	return regular_file_open_found((int)syscall(SYS_openat2, directory, path, &how, sizeof(how)));
+}
+
+/* The text is the target's: nothing may lead to a file that is not its own. */
+static int open_map(int directory, const char *name)
+{
+	struct open_how how = {
+	    .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+	};
+	int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+
+	return fd < 0 && errno == ENOSYS ? openat(directory, name, (int)how.flags) : fd;
+}
+
+/* Text files have no holes: a file with one is sparse, and reading beyond the hole would waste memory. */
+static size_t limit_to_written(int fd, size_t size)
+{
+	off_t hole = lseek(fd, 0, SEEK_HOLE);
+
+	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
+}
+
+/* `refused_ret` as in refuse_file(). */
+static struct mmt_error *take_text(struct recorder *recorder, size_t index, int fd, size_t size,
+				   const char **refused_ret)
+{
+	CLEANUP(free) uint8_t *text = NULL;
+	struct known_process *process;
+	struct mmt_error *error;
+	size_t length;
+
+	if (size > PERF_MAPS_BYTES_MAX - recorder->perf_map_bytes) {
+		*refused_ret = "all perf maps of a recording together may have 256 MiB";
+		return NULL;
+	}
+	size = limit_to_written(fd, size);
+	text = malloc(size ? size : 1);
+	if (!text) {
+		*refused_ret = "out of memory";
+		return NULL;
+	}
+	error = drain_while_reading(recorder, fd, text, size, &length);
+	if (error)
+		return error;
+	/* Draining may have moved the processes. */
+	process = &recorder->processes.items.items[index];
+	process->perf_map.pid = process->pid;
+	process->perf_map.namespace_pid = process->namespace_pid;
+	recorder->perf_map_bytes += length - process->perf_map.text_size;
+	free(process->perf_map.text);
+	process->perf_map.text = TAKE(text);
+	process->perf_map.text_size = length;
+	return NULL;
+}
+
+int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret)
+{
+	char name[32];
+	int fd;
+
+	*refused_ret = NULL;
+	if (process->tmp_directory < 0)
+		return -1;
+	format_name(process, name);
+	fd = open_map(process->tmp_directory, name);
+	if (fd < 0 && errno == ELOOP)
+		*refused_ret = "it is a symbolic link";
+	else if (fd < 0 && errno == EXDEV)
+		*refused_ret = "another file is mounted there";
+	else if (fd >= 0 && fstat(fd, status) == 0)
+		*refused_ret = refuse_file(process, status);
+	if (fd < 0 || !*refused_ret)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
+{
+	struct known_process *process = &recorder->processes.items.items[index];
+	CLEANUP(close) int fd = -1;
+	struct mmt_error *error = NULL;
+	const char *refused = NULL;
+	struct stat status = {0};
+	pid_t pid = process->pid;
+	char name[32];
+
+	fd = perf_maps_open(process, &status, &refused);
+	if (fd < 0 && !refused)
+		return NULL;
+	format_name(process, name);
+	if (!refused && status.st_size) {
+		add_growth(process, clock_now_ns(), fd, &status);
+		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
+	}
+	/* Of the program before: it has been kept. */
+	if (refused && is_same_state(&process->earlier_map, &status))
+		return NULL;
+	if (refused == too_old && !process->target)
+		unasked_count(&recorder->old_maps, pid);
+	else if (refused)
+		recorder_message(recorder, true, "/tmp/%s of process %d (%llu bytes) is left out: %s", name, pid,
+				 (unsigned long long)status.st_size, refused);
+	return error;
+}
+
+/*
+ * The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. A time after
+ * it is never too late: then this look, or the one that it was seen by, came between the exec and the word of it.
+ */
+static bool is_of_earlier_program(const struct recorder *recorder, const struct known_process *process, int fd,
+				  const struct stat *status, uint64_t exec_ns)
+{
+	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
+	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
+	uint64_t known = file_mark_check(&process->map_growth_mark, fd, status);
+
+	if (changed_ns >= exec_realtime_ns)
+		return false;
+	return changed_ns + EXEC_SLACK_NS < exec_realtime_ns || (known && known == (uint64_t)status->st_size);
+}
+
+struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns)
+{
+	struct known_process *process = &recorder->processes.items.items[index];
+	struct stat status = {0};
+	struct mmt_error *error = NULL;
+	const char *refused;
+	CLEANUP(close) int fd = perf_maps_open(process, &status, &refused);
+
+	if (fd < 0 || exec_ns < recorder->start_ns || !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
+		return NULL;
+	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
+	if (!status.st_size)
+		return NULL;
+	/* What was only seen later was there by then. */
+	if (process->map_looked_at_ns >= exec_ns)
+		process->map_looked_at_ns = exec_ns - 1;
+	for (size_t i = process->perf_map.growth.count;
+	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
+		process->perf_map.growth.items[i].time_ns = exec_ns - 1;
+	add_growth(process, exec_ns - 1, fd, &status);
+	error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
+	process = &recorder->processes.items.items[index];
+	if (error || !process->perf_map.text)
+		return error;
+	if (!vector_push(&recorder->earlier_maps, process->perf_map))
+		return &error_no_memory;
+	process->perf_map = (struct perf_map_copy){0};
+	return NULL;
+}

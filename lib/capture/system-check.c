@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/machine.h>
+
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/vector.h"
+#include "capture/perf/clock.h"
+#include "capture/perf/events.h"
+#include "capture/perf/rings.h"
+#include "capture/proc/text-file.h"
+#include "capture/perf/tracefs.h"
+#include "trace/format/architecture.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+/* Of the namespaces that a machine starts with (include/linux/proc_ns.h of the kernel). */
+#define FIRST_USER_NAMESPACE 0xeffffffdu
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+#define LEAVE_NAMESPACE "run outside of this user namespace"
+#define SETCAP "sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v mmtrace)"
+
+struct check {
+	struct mmt_check result; /* first: what the caller has */
+	VECTOR(struct mmt_check_item) items;
+	struct arena arena;
+	uint64_t capabilities; /* effective */
+	bool out_of_memory;
+};
+
+__attribute__((format(printf, 5, 6))) static void add(struct check *check, enum mmt_check_state state,
+						      const char *subject, const char *remedy, const char *format, ...)
+{
+	struct mmt_check_item item = {.state = state, .subject = subject};
+	CLEANUP(free) char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	item.finding = text ? arena_string(&check->arena, text) : NULL;
+	item.remedy = remedy && state != MMT_CHECK_GOOD ? arena_string(&check->arena, remedy) : NULL;
+	check->out_of_memory |= !item.finding || !vector_push(&check->items, item);
+}
+
+static void read_capabilities(struct check *check)
+{
+	CLEANUP(free) char *status = NULL;
+	char value[32];
+
+	if (text_file_read(-1, "/proc/self/status", &status) >= 0 &&
+	    text_file_field(status, "CapEff", value, sizeof(value)))
+		check->capabilities = strtoull(value, NULL, 16);
+}
+
+static bool has(const struct check *check, unsigned capability)
+{
+	return check->capabilities >> capability & 1;
+}
+
+static bool is_first(const char *path, uint32_t inode)
+{
+	struct stat status;
+
+	return stat(path, &status) < 0 || status.st_ino == inode;
+}
+
+/* Elsewhere capabilities hold over what belongs to that namespace: no events, no other users of the machine. */
+static bool in_first_user_namespace(void)
+{
+	return is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
+}
+
+/* The kernel is asked, as it is when something is recorded; NULL: it cannot be, without tracepoints. */
+static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
+{
+	bool restricted = true;
+
+	if (!source)
+		return (has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && in_first_user_namespace();
+	mmt_error_destroy(events_are_restricted(source, &restricted));
+	return !restricted;
+}
+
+static int64_t read_paranoid(void)
+{
+	return text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 2);
+}
+
+static void check_kernel(struct check *check)
+{
+	struct utsname kernel = {0};
+	unsigned major = 0, minor = 0;
+	bool new_enough;
+
+	uname(&kernel);
+	(void)sscanf(kernel.release, "%4u.%4u", &major, &minor);
+	new_enough = major > 6 || (major == 6 && minor >= 1);
+	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
+	    "Linux %s on %s", kernel.release, kernel.machine);
+	add(check, architecture_host() ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "processor",
+	    "record on a machine of a known architecture",
+	    architecture_host() ? "64-bit processes; the calls of 32-bit ones raise no events on a 64-bit kernel"
+				: "this architecture is not known");
+}
+
+static void check_rights(struct check *check, const struct tracepoint_source *source)
+{
+	int64_t paranoid = read_paranoid();
+	long long shown = paranoid;
+
+	if (may_record_all(check, source))
+		add(check, MMT_CHECK_GOOD, "rights", NULL, "all events (kernel.perf_event_paranoid is %lld)", shown);
+	else if (paranoid <= 2)
+		add(check, MMT_CHECK_LIMITED, "rights",
+		    in_first_user_namespace() ? "run as root, or once: " SETCAP : LEAVE_NAMESPACE,
+		    "own processes, without --exact-order (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
+	else
+		add(check, MMT_CHECK_MISSING, "rights", "sudo sysctl kernel.perf_event_paranoid=2",
+		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
+	if (!in_first_user_namespace())
+		add(check, MMT_CHECK_LIMITED, "other users", LEAVE_NAMESPACE,
+		    "own processes only (a user namespace, whose capabilities do not hold over others)");
+	else if (has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
+		add(check, MMT_CHECK_GOOD, "other users", NULL, "their processes too");
+	else
+		add(check, MMT_CHECK_LIMITED, "other users", "run as root, or once: " SETCAP,
+		    "own processes only (no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)");
+}
+
+/* `source` is that of the tracepoints, unless there is an error. */
+static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
+			      const struct mmt_error *error)
+{
+	if (error)
+		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
+	else
+		add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
+		    source->directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME
+					    " (mmtrace setup)"
+					  : "read from tracefs");
+}
+
+/* Opens nothing that stays. `usable_ret`: events can be asked for. */
+static void check_events(struct check *check, bool *usable_ret)
+{
+	struct tracepoint_source source;
+	struct mmt_error *error = tracefs_open(&source);
+
+	check_rights(check, error ? NULL : &source);
+	check_tracepoints(check, &source, error);
+	*usable_ret = !error;
+	if (!error)
+		tracefs_close(&source);
+	mmt_error_destroy(error);
+}
+
+static void check_rings(struct check *check)
+{
+	struct mmt_record_options options;
+	struct mmt_error *error;
+	struct rings rings;
+	struct rlimit limit = {0};
+	char allowed[32] = "unlimited";
+
+	mmt_record_options_init(&options);
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY)
+		snprintf(allowed, sizeof(allowed), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
+	error = rings_create(0, events_dump_bytes(&options), events_large_dump_bytes(&options), &rings);
+	if (error)
+		add(check, MMT_CHECK_MISSING, "ring buffers", "sudo sysctl kernel.perf_event_paranoid=2", "%s",
+		    mmt_error_get_message(error));
+	else
+		add(check, rings.shrunk ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "ring buffers",
+		    "sudo sysctl kernel.perf_event_mlock_kb=16384, or a larger `ulimit -l`",
+		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %s)",
+		    (unsigned long long)rings.bytes_per_cpu >> 10,
+		    rings.shrunk ? ": under load events are lost sooner" : "",
+		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1), allowed);
+	mmt_error_destroy(error);
+	rings_deinit(&rings);
+}
+
+static void check_files(struct check *check)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	add(check, limit.rlim_max >= 4096 ? MMT_CHECK_GOOD : MMT_CHECK_LIMITED, "open files",
+	    "raise the hard limit: ulimit -Hn 1048576 as root, or LimitNOFILE= of the service", "%llu at most",
+	    (unsigned long long)limit.rlim_max);
+}
+
+static void check_ptrace(struct check *check)
+{
+	int64_t scope = text_file_number(-1, "/proc/sys/kernel/yama/ptrace_scope", 0);
+	bool refused = scope > 0 && !has(check, CAP_SYS_PTRACE);
+
+	add(check, refused ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "generated code",
+	    "sudo sysctl kernel.yama.ptrace_scope=0",
+	    refused
+		? "of commands only: that of processes attached to cannot be copied (kernel.yama.ptrace_scope is %lld)"
+		: "can be copied (kernel.yama.ptrace_scope is %lld)",
+	    (long long)scope);
+}
+
+static void check_namespaces(struct check *check)
+{
+	bool user = in_first_user_namespace();
+	bool processes = is_first("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
+
+	if (!clock_is_of_events())
+		add(check, MMT_CHECK_MISSING, "namespaces", "record from outside of this time namespace",
+		    "a time namespace, whose clock is not that of the kernel's events");
+	else if (user && processes)
+		add(check, MMT_CHECK_GOOD, "namespaces", NULL,
+		    "those of the machine; processes of containers are seen");
+	else
+		add(check, MMT_CHECK_LIMITED, "namespaces",
+		    "run on the machine itself, or in a container with --pid=host --privileged",
+		    "inside a container%s%s", processes ? "" : ": only its own processes are seen",
+		    user ? "" : "; its root has no rights over events");
+}
+
+struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
+{
+	struct check *check = calloc(1, sizeof(*check));
+	bool usable;
+
+	if (!check)
+		return &error_no_memory;
+	read_capabilities(check);
+	check_kernel(check);
+	check_events(check, &usable);
+	if (usable)
+		check_rings(check);
+	check_files(check);
+	check_ptrace(check);
+	check_namespaces(check);
+	check->result.items = check->items.items;
+	check->result.item_count = check->items.count;
+	check->result.can_record = true;
+	for (size_t i = 0; i < check->items.count; i++)
+		check->result.can_record &= check->items.items[i].state != MMT_CHECK_MISSING;
+	if (check->out_of_memory) {
+		mmt_check_destroy(&check->result);
+		return &error_no_memory;
+	}
+	*check_ret = &check->result;
+	return NULL;
+}
+
+void mmt_check_destroy(struct mmt_check *check)
+{
+	struct check *whole = (struct check *)check;
+
+	if (!whole)
+		return;
+	vector_deinit(&whole->items);
+	arena_deinit(&whole->arena);
+	free(whole);
+}
+
+const char *mmt_setup_path(void)
+{
+	return TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME;
+}
+
+struct mmt_error *mmt_setup(void)
+{
+	return tracefs_save(TRACEFS_SAVED_DIRECTORY);
+}

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/dwarf/debug-files.h"
+
+#include <dwarf.h>
+#include <elf.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+
+#define BUILD_ID_BYTES_MAX 64
+
+static const char *text_attribute(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+static const char *part_name(Dwarf_Die *skeleton)
+{
+	const char *name = text_attribute(skeleton, DW_AT_dwo_name);
+
+	return name ? name : text_attribute(skeleton, DW_AT_GNU_dwo_name);
+}
+
+/* Relative to where the unit was compiled. */
+static char *part_path(Dwarf_Die *skeleton)
+{
+	const char *directory = text_attribute(skeleton, DW_AT_comp_dir);
+	const char *name = part_name(skeleton);
+	char *path;
+
+	if (!name)
+		return NULL;
+	if (*name == '/' || !directory)
+		directory = "";
+	return asprintf(&path, "%s%s%s", directory, *directory ? "/" : "", name) < 0 ? NULL : path;
+}
+
+char *debug_part_of_unit(Dwarf_Die *skeleton)
+{
+	CLEANUP(free) char *path = part_path(skeleton);
+	uint64_t id;
+	uint8_t type;
+	char *text;
+
+	if (!path || dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) || type != DW_UT_skeleton)
+		return NULL;
+	return asprintf(&text, "%s (id %016" PRIx64 ")", path, id) < 0 ? NULL : text;
+}
+
+char *debug_part_supplement(Dwarf *dwarf)
+{
+	char id[2 * BUILD_ID_BYTES_MAX + 1] = "", *text;
+	const char *path = NULL;
+	const void *build_id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &path, &build_id);
+
+	if (size <= 0 || size > BUILD_ID_BYTES_MAX)
+		return NULL;
+	for (ssize_t i = 0; i < size; i++)
+		snprintf(&id[2 * i], 3, "%02x", ((const uint8_t *)build_id)[i]);
+	return asprintf(&text, "%s (id %s)", path, id) < 0 ? NULL : text;
+}
+
+bool debug_part_of_unit_blocks(Dwarf_Die *skeleton, const char *path)
+{
+	const char *name = part_name(skeleton);
+
+	return debug_place_of_parts_blocks(path) ||
+	       (name && debug_places_of_part_block(path, text_attribute(skeleton, DW_AT_comp_dir), name));
+}
+
+bool debug_part_has_supplement(Dwarf *dwarf)
+{
+	const char *name;
+	const void *build_id;
+
+	return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) > 0;
+}
+
+bool debug_part_supplement_blocks(Dwarf *dwarf, const char *path)
+{
+	const char *name;
+	const void *build_id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id);
+	Dwarf *supplement;
+
+	if (size <= 0)
+		return false;
+	if (debug_place_of_id_blocks(build_id, (size_t)size) || debug_places_of_part_block(path, NULL, name))
+		return true;
+	supplement = dwarf_getalt(dwarf);
+	return supplement && debug_part_has_supplement(supplement);
+}
+
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+
+bool debug_place_blocks(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+/* Without memory nothing is opened either. */
+__attribute__((format(printf, 1, 2))) static bool place_blocks(const char *format, ...)
+{
+	CLEANUP(free) char *path = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&path, format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		path = NULL;
+		return true;
+	}
+	return debug_place_blocks(path);
+}
+
+/* Below the common directory each end of the program's own is tried. */
+static bool name_blocks(const char *directory, const char *name)
+{
+	if (place_blocks("%s/%s", directory, name) || place_blocks("%s/.debug/%s", directory, name))
+		return true;
+	for (const char *end = directory; end; end = strchr(end + (*end == '/'), '/')) {
+		if (place_blocks(DEBUG_DIRECTORY "/%s/%s", end, name))
+			return true;
+	}
+	return place_blocks(DEBUG_DIRECTORY "/%s", name);
+}
+
+static bool program_blocks(const char *program, const char *link)
+{
+	const char *slash = strrchr(program, '/');
+	CLEANUP(free) char *directory = slash ? strndup(program, (size_t)(slash - program)) : NULL;
+	CLEANUP(free) char *made = NULL;
+
+	if (!directory || asprintf(&made, "%s.debug", slash + 1) < 0) {
+		made = NULL;
+		return true;
+	}
+	return name_blocks(directory, link ? link : made) || (!link && name_blocks(directory, slash + 1));
+}
+
+bool debug_places_block(const char *program, const char *link)
+{
+	CLEANUP(free) char *resolved = realpath(program, NULL);
+
+	return program_blocks(program, link) ||
+	       (resolved && strcmp(resolved, program) != 0 && program_blocks(resolved, link));
+}
+
+bool debug_place_of_id_blocks(const uint8_t *build_id, size_t size)
+{
+	char hex[2 * BUILD_ID_BYTES_MAX + 1] = "";
+
+	if (size < 2 || size > BUILD_ID_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		snprintf(&hex[2 * i], 3, "%02x", build_id[i]);
+	return place_blocks(DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", hex, hex + 2);
+}
+
+/* As the library finds it from the real place of the file. */
+static bool beside_blocks(const char *file, const char *directory, const char *name)
+{
+	const char *slash = strrchr(file, '/');
+	int length = slash ? (int)(slash - file) : 0;
+
+	if (!slash)
+		return false;
+	return place_blocks("%.*s/%s", length, file, name) ||
+	       (directory && place_blocks("%.*s/%s/%s", length, file, directory, name));
+}
+
+bool debug_place_of_parts_blocks(const char *file)
+{
+	CLEANUP(free) char *resolved = realpath(file, NULL);
+
+	return place_blocks("%s.dwp", resolved ? resolved : file);
+}
+
+bool debug_places_of_part_block(const char *file, const char *directory, const char *name)
+{
+	CLEANUP(free) char *resolved = realpath(file, NULL);
+
+	if (*name == '/')
+		return debug_place_blocks(name);
+	if (directory && *directory == '/' && place_blocks("%s/%s", directory, name))
+		return true;
+	return beside_blocks(resolved ? resolved : file, directory, name);
+}
+
+#define EXPANDED_BYTES_MAX (UINT64_C(8) << 30)
+#define FREE_PART 2	   /* at most this part of what is free on the disk */
+#define EXPANSION_MAX 1032 /* of any byte: more does not come of deflated data */
+#define SECTION_NAMES_BYTES_MAX (1u << 20)
+#define PIECE_BYTES (1u << 18)
+#define ALIGNMENT 16
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define OWN_ORDER ELFDATA2LSB
+#else
+#define OWN_ORDER ELFDATA2MSB
+#endif
+
+struct expansion {
+	int from, to;
+	uint64_t written; /* bytes of `to` */
+	Elf64_Ehdr header;
+	Elf64_Phdr *segments;
+	Elf64_Shdr *sections;
+	char *names; /* of sections; the last byte is NUL */
+	size_t names_size;
+	uint8_t *input, *output; /* PIECE_BYTES of each */
+};
+
+static bool read_at(int fd, void *data, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t got = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+static bool append(struct expansion *expansion, const void *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t written =
+		    pwrite(expansion->to, (const char *)data + done, size - done, (off_t)(expansion->written + done));
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
+		done += (size_t)written;
+	}
+	expansion->written += size;
+	return true;
+}
+
+/* ---- what there is ---- */
+
+static bool is_usual(const Elf64_Ehdr *header)
+{
+	return !memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       header->e_ident[EI_DATA] == OWN_ORDER && (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
+	       header->e_shentsize == sizeof(Elf64_Shdr) && header->e_shnum > 0 &&
+	       header->e_shstrndx < header->e_shnum &&
+	       (!header->e_phnum || (header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum != PN_XNUM));
+}
+
+static bool read_headers(struct expansion *expansion)
+{
+	Elf64_Ehdr *header = &expansion->header;
+	const Elf64_Shdr *names;
+
+	if (!read_at(expansion->from, header, sizeof(*header), 0) || !is_usual(header))
+		return false;
+	expansion->sections = calloc(header->e_shnum, sizeof(*expansion->sections));
+	expansion->segments = calloc(header->e_phnum + 1u, sizeof(*expansion->segments));
+	if (!expansion->sections || !expansion->segments ||
+	    !read_at(expansion->from, expansion->sections, header->e_shnum * sizeof(*expansion->sections),
+		     header->e_shoff) ||
+	    !read_at(expansion->from, expansion->segments, header->e_phnum * sizeof(*expansion->segments),
+		     header->e_phoff))
+		return false;
+	names = &expansion->sections[header->e_shstrndx];
+	if (names->sh_type != SHT_STRTAB || names->sh_flags & SHF_COMPRESSED ||
+	    names->sh_size > SECTION_NAMES_BYTES_MAX)
+		return false;
+	expansion->names_size = names->sh_size;
+	expansion->names = calloc(names->sh_size + 1, 1);
+	return expansion->names && read_at(expansion->from, expansion->names, names->sh_size, names->sh_offset);
+}
+
+static const char *section_name(const struct expansion *expansion, const Elf64_Shdr *section)
+{
+	return section->sh_name < expansion->names_size ? expansion->names + section->sh_name : "";
+}
+
+static bool is_compressed(const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS && section->sh_flags & SHF_COMPRESSED;
+}
+
+static bool read_compression(const struct expansion *expansion, const Elf64_Shdr *section, Elf64_Chdr *compression)
+{
+	return section->sh_size > sizeof(*compression) &&
+	       read_at(expansion->from, compression, sizeof(*compression), section->sh_offset) &&
+	       compression->ch_type == ELFCOMPRESS_ZLIB && compression->ch_size / EXPANSION_MAX <= section->sh_size;
+}
+
+/* Where functions and lines are. */
+static bool has_names(const char *section)
+{
+	static const char *const known[] = {".debug_info",   ".debug_types",	".debug_abbrev",
+					    ".debug_line",   ".debug_str",	".debug_line_str",
+					    ".debug_ranges", ".debug_rnglists", ".debug_str_offsets"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (!strcmp(section, known[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Of the others the copy has headers alone. */
+static bool is_kept(const struct expansion *expansion, const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NULL && section->sh_type != SHT_NOBITS &&
+	       (section == &expansion->sections[expansion->header.e_shstrndx] ||
+		has_names(section_name(expansion, section)));
+}
+
+/* What is written of the section, and how much of that was compressed; false: too much, or it cannot be read. */
+static bool measure_section(const struct expansion *expansion, const Elf64_Shdr *section, uint64_t *bytes,
+			    uint64_t *expanded)
+{
+	Elf64_Chdr compression = {.ch_size = section->sh_size};
+
+	if (!is_kept(expansion, section))
+		return true;
+	if (is_compressed(section)) {
+		if (!read_compression(expansion, section, &compression) || compression.ch_size > EXPANDED_BYTES_MAX)
+			return false;
+		*expanded += compression.ch_size;
+	}
+	if (compression.ch_size > EXPANDED_BYTES_MAX)
+		return false;
+	*bytes += compression.ch_size + ALIGNMENT;
+	return *bytes <= EXPANDED_BYTES_MAX;
+}
+
+/*
+ * Other files with parts of it are found by the place of the file itself, which the expanded one has not: none with a
+ * supplementary file, nor with what split units refer to. That is .debug_addr, which clang's DWARF 5 has without them
+ * too; but only the units, which are compressed, tell which it is.
+ */
+static bool is_worthwhile(const struct expansion *expansion, uint64_t minimum, uint64_t *bytes_ret)
+{
+	uint64_t bytes = 0, expanded = 0;
+
+	for (size_t i = 0; i < expansion->header.e_shnum; i++) {
+		const Elf64_Shdr *section = &expansion->sections[i];
+		const char *name = section_name(expansion, section);
+
+		if (!strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup") || !strcmp(name, ".debug_addr"))
+			return false;
+		if (!measure_section(expansion, section, &bytes, &expanded))
+			return false;
+	}
+	*bytes_ret = bytes;
+	return expanded && expanded >= minimum;
+}
+
+/* ---- what is made of it ---- */
+
+static bool copy_section(struct expansion *expansion, const Elf64_Shdr *section)
+{
+	uint64_t offset = section->sh_offset, left = section->sh_size;
+
+	while (left) {
+		size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+		if (!read_at(expansion->from, expansion->input, size, offset) ||
+		    !append(expansion, expansion->input, size))
+			return false;
+		offset += size;
+		left -= size;
+	}
+	return true;
+}
+
+/* Exactly `size` bytes must come of it. */
+static bool inflate_section(struct expansion *expansion, z_stream *stream, const Elf64_Shdr *section, uint64_t size)
+{
+	uint64_t offset = section->sh_offset + sizeof(Elf64_Chdr), left = section->sh_size - sizeof(Elf64_Chdr);
+	int status = Z_OK;
+
+	while (status == Z_OK) {
+		size_t made;
+
+		if (!stream->avail_in && left) {
+			stream->next_in = expansion->input;
+			stream->avail_in = left < PIECE_BYTES ? (uInt)left : PIECE_BYTES;
+			if (!read_at(expansion->from, expansion->input, stream->avail_in, offset))
+				return false;
+			offset += stream->avail_in;
+			left -= stream->avail_in;
+		}
+		stream->next_out = expansion->output;
+		stream->avail_out = PIECE_BYTES;
+		status = inflate(stream, Z_NO_FLUSH);
+		made = PIECE_BYTES - stream->avail_out;
+		if (made > size || !append(expansion, expansion->output, made))
+			return false;
+		size -= made;
+	}
+	return status == Z_STREAM_END && !size;
+}
+
+static bool expand_section(struct expansion *expansion, Elf64_Shdr *section)
+{
+	Elf64_Chdr compression;
+	z_stream stream = {0};
+	bool done;
+
+	if (!read_compression(expansion, section, &compression) || inflateInit(&stream) != Z_OK)
+		return false;
+	done = inflate_section(expansion, &stream, section, compression.ch_size);
+	(void)inflateEnd(&stream);
+	section->sh_size = compression.ch_size;
+	section->sh_addralign = compression.ch_addralign;
+	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+	return done;
+}
+
+static bool align(struct expansion *expansion)
+{
+	static const uint8_t zeros[ALIGNMENT];
+
+	return append(expansion, zeros, -expansion->written % ALIGNMENT);
+}
+
+static bool put_section(struct expansion *expansion, Elf64_Shdr *section)
+{
+	uint64_t place;
+	bool done;
+
+	if (!is_kept(expansion, section)) {
+		if (section->sh_type != SHT_NULL)
+			section->sh_type = SHT_NOBITS;
+		section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+		return true;
+	}
+	if (!align(expansion))
+		return false;
+	place = expansion->written;
+	done = is_compressed(section) ? expand_section(expansion, section) : copy_section(expansion, section);
+	section->sh_offset = place;
+	return done;
+}
+
+static bool write_expanded(struct expansion *expansion)
+{
+	Elf64_Ehdr *header = &expansion->header;
+	size_t segments = header->e_phnum * sizeof(*expansion->segments);
+
+	if (!append(expansion, header, sizeof(*header)) || !append(expansion, expansion->segments, segments))
+		return false;
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		if (!put_section(expansion, &expansion->sections[i]))
+			return false;
+	}
+	if (!align(expansion))
+		return false;
+	header->e_phoff = segments ? sizeof(*header) : 0;
+	header->e_shoff = expansion->written;
+	if (!append(expansion, expansion->sections, header->e_shnum * sizeof(*expansion->sections)))
+		return false;
+	expansion->written = 0;
+	return append(expansion, header, sizeof(*header));
+}
+
+static int create_file(void)
+{
+	const char *directory = getenv("TMPDIR");
+	CLEANUP(free) char *path = NULL;
+	int fd;
+
+	if (!directory || *directory != '/')
+		directory = "/var/tmp";
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	/* Not every file system has such files. */
+	if (asprintf(&path, "%s/mmtrace-XXXXXX", directory) < 0) {
+		path = NULL;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(path);
+	return fd;
+}
+
+/* Others need room on the disk, too. */
+static bool has_room(int fd, uint64_t bytes)
+{
+	struct statvfs disk;
+
+	return !fstatvfs(fd, &disk) && bytes / disk.f_frsize < disk.f_bavail / FREE_PART;
+}
+
+static void expansion_deinit(struct expansion *expansion)
+{
+	free(expansion->segments);
+	free(expansion->sections);
+	free(expansion->names);
+	free(expansion->input);
+	free(expansion->output);
+}
+
+int expanded_debug_create(int fd, uint64_t minimum)
+{
+	struct expansion expansion = {.from = fd, .to = -1};
+	uint64_t bytes = 0;
+
+	if (read_headers(&expansion) && is_worthwhile(&expansion, minimum, &bytes))
+		expansion.to = create_file();
+	if (expansion.to >= 0) {
+		expansion.input = malloc(PIECE_BYTES);
+		expansion.output = malloc(PIECE_BYTES);
+		if (!expansion.input || !expansion.output || !has_room(expansion.to, bytes) ||
+		    !write_expanded(&expansion)) {
+			close(expansion.to);
+			expansion.to = -1;
+		}
+	}
+	expansion_deinit(&expansion);
+	return expansion.to;
+}
+
+/* ---- reading it ---- */
+
+struct debug_image {
+	void *bytes;
+	size_t size;
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
+struct debug_image *debug_image_open(int fd)
+{
+	struct debug_image *image = calloc(1, sizeof(*image));
+	struct stat status;
+
+	if (!image || fstat(fd, &status) || status.st_size <= 0) {
+		free(image);
+		return NULL;
+	}
+	image->size = (size_t)status.st_size;
+	image->bytes = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (image->bytes == MAP_FAILED) {
+		free(image);
+		return NULL;
+	}
+	(void)elf_version(EV_CURRENT);
+	image->elf = elf_memory(image->bytes, image->size);
+	image->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+	if (image->dwarf)
+		return image;
+	debug_image_close(image);
+	return NULL;
+}
+
+void debug_image_close(struct debug_image *image)
+{
+	if (!image)
+		return;
+	(void)dwarf_end(image->dwarf);
+	(void)elf_end(image->elf);
+	(void)munmap(image->bytes, image->size);
+	free(image);
+}
+
+Dwarf *debug_image_dwarf(const struct debug_image *image)
+{
+	return image->dwarf;
+}
+
+bool debug_image_address(const struct debug_image *image, uint64_t *address_ret)
+{
+	GElf_Phdr segment;
+	size_t count;
+
+	if (elf_getphdrnum(image->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(image->elf, (int)i, &segment) && segment.p_type == PT_LOAD) {
+			*address_ret = segment.p_vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+void debug_image_release(const struct debug_image *image)
+{
+	(void)madvise(image->bytes, image->size, MADV_DONTNEED);
+}

@@ -1,0 +1,898 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/dwarf/dwarf-names.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/dwarf/debug-files.h"
+#include "code/dwarf/line-tables.h"
+
+/*
+ * Qualified names from DWARF. Compilers give no linkage name to C++ functions with internal linkage: those in an
+ * anonymous namespace or of local classes, lambdas, static functions. Their namespaces and classes are the DWARF
+ * entries that contain the function's entry.
+ */
+
+struct debug_scopes;
+
+/* NULL: out of memory. */
+static struct debug_scopes *debug_scopes_create(void);
+
+/* Accepts NULL. */
+static void debug_scopes_destroy(struct debug_scopes *scopes);
+
+/* "space::type::function" for a function or an inlined instance; NULL: it is not C++, or is in no named scope. Lives as
+ * long as `scopes`. */
+static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *function);
+
+/* Of the Dwarf, until now: about. */
+static uint64_t debug_scopes_bytes_read(const struct debug_scopes *scopes);
+
+/* Units, or functions, of which each covers the address are looked at from the nearest start downwards, at most so
+ * many. */
+#define OVERLAPPING_RANGES 16
+
+/* What no compiler comes near, but a hostile file may: levels of nesting, ranges of the functions of one unit, ranges
+ * looked at for one address. */
+#define NESTING_MAX 64
+#define FUNCTION_RANGES_MAX (1u << 22)
+#define LOOKUP_RANGES_MAX (1u << 20)
+
+#define LOOKUP_BYTES (32u << 10) /* read for one address: pages with a function here, a name there */
+#define RANGE_BYTES_MIN 3	 /* of a range in any form that DWARF has */
+
+struct function_range {
+	uint64_t start, end;
+	Dwarf_Off offset; /* of the function's entry */
+};
+
+struct unit {
+	Dwarf_Die lines;  /* has the line table */
+	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
+	bool lacks_part;  /* the file with its functions is missing */
+	bool met_lack;	  /* and something was looked for in it */
+	bool indexed;
+	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
+	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
+};
+
+struct unit_range {
+	uint64_t start, end;
+	uint32_t unit;
+};
+
+struct debug_names {
+	VECTOR(struct unit) units;
+	VECTOR(struct unit_range) ranges; /* sorted by start */
+	Dwarf *dwarf;
+	struct line_tables *lines;
+	struct debug_scopes *scopes;
+	uint64_t bytes_read;  /* about */
+	uint64_t ranges_left; /* that the file can still describe */
+	bool lacks_parts;
+	bool lacks_supplement; /* one of them: any entry may refer to it */
+	bool met_lack;	       /* something was looked for in what lacks a part */
+	bool limited;	       /* something is more than is read */
+	bool damaged;	       /* something cannot be read that the file has, or should have */
+};
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct unit_range *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static bool add_unit(struct debug_names *names, const struct unit *unit)
+{
+	struct unit_range range = {.unit = (uint32_t)names->units.count};
+	Dwarf_Die die = unit->lines;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+		if (!names->ranges_left) {
+			names->limited = true;
+			break;
+		}
+		names->ranges_left--;
+		range.start = start;
+		range.end = end;
+		if (start < end && !vector_push(&names->ranges, range))
+			return false;
+	}
+	names->damaged |= offset < 0;
+	return vector_push(&names->units, *unit);
+}
+
+/*
+ * No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. Some sections
+ * tell of a supplementary file, which has what several programs have in common.
+ */
+static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *section = NULL;
+	bool has_supplement = false;
+	uint64_t size = 0;
+	size_t texts;
+
+	if (elf_getshdrstrndx(elf, &texts))
+		return;
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || !(name = elf_strptr(elf, texts, header.sh_name)))
+			continue;
+		has_supplement |= !strcmp(name, ".gnu_debugaltlink") || !strcmp(name, ".debug_sup");
+		if (strstr(name, "debug_") && (data = elf_getdata(section, NULL)))
+			size += data->d_size;
+	}
+	names->ranges_left = size / RANGE_BYTES_MIN;
+	names->lacks_supplement = names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
+}
+
+/* Where not even the unit's own name can be read, the rest cannot be trusted. */
+static bool is_garbled(const struct debug_names *names, Dwarf_Die *unit)
+{
+	return !names->lacks_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
+}
+
+/* Whether the unit has code to be named. */
+static bool is_wanted(struct debug_names *names, Dwarf_Die *unit, uint8_t type)
+{
+	names->damaged |= is_garbled(names, unit);
+	switch (dwarf_tag(unit)) {
+	case DW_TAG_compile_unit:
+	case DW_TAG_skeleton_unit:
+		return type == DW_UT_compile || type == DW_UT_skeleton;
+	case DW_TAG_partial_unit:
+	case DW_TAG_type_unit:
+		return false;
+	default:
+		names->damaged = true;
+		return false;
+	}
+}
+
+/* The part of a unit that is in another file; false: it is missing, or not to be had. */
+static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path, Dwarf_Die *part_ret)
+{
+	if (debug_part_of_unit_blocks(skeleton, path) ||
+	    dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
+	    dwarf_tag(part_ret) == DW_TAG_invalid)
+		return false;
+	/* No compiler lets it refer to still another one. */
+	return !debug_part_has_supplement(dwarf_cu_getdwarf(part_ret->cu));
+}
+
+/*
+ * The ranges of all units are taken from the units themselves: many compilers write no .debug_aranges, which the
+ * library's own search depends on.
+ */
+struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret)
+{
+	struct debug_names *names = calloc(1, sizeof(*names));
+	Dwarf_CU *position = NULL;
+	struct unit unit = {0};
+	uint8_t type;
+	int end;
+
+	if (!names)
+		return &error_no_memory;
+	names->dwarf = dwarf;
+	names->lines = line_tables_create(dwarf);
+	names->scopes = debug_scopes_create();
+	if (!names->lines || !names->scopes) {
+		debug_names_destroy(names);
+		return &error_no_memory;
+	}
+	look_at_sections(names, dwarf);
+	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
+		if (!is_wanted(names, &unit.lines, type))
+			continue;
+		unit.lacks_part = type == DW_UT_skeleton && !find_part(position, &unit.lines, path, &unit.scopes);
+		names->lacks_parts |= unit.lacks_part;
+		if (type != DW_UT_skeleton || unit.lacks_part)
+			unit.scopes = unit.lines;
+		if (!add_unit(names, &unit)) {
+			debug_names_destroy(names);
+			return &error_no_memory;
+		}
+	}
+	names->damaged |= end < 0;
+	if (names->ranges.count)
+		qsort(names->ranges.items, names->ranges.count, sizeof(*names->ranges.items), compare_ranges);
+	*names_ret = names;
+	return NULL;
+}
+
+bool debug_names_complete(const struct debug_names *names)
+{
+	return !names->lacks_parts && !names->damaged && !names->limited;
+}
+
+enum debug_names_state debug_names_state(const struct debug_names *names)
+{
+	if (names->damaged)
+		return DEBUG_NAMES_DAMAGED;
+	if (names->limited)
+		return DEBUG_NAMES_LIMITED;
+	return names->met_lack ? DEBUG_NAMES_LACKING : DEBUG_NAMES_SOUND;
+}
+
+char *debug_names_missing(const struct debug_names *names, size_t *others_ret)
+{
+	const struct unit *first = NULL;
+	Dwarf_Die skeleton;
+	size_t count = 0;
+
+	*others_ret = 0;
+	for (size_t i = 0; i < names->units.count; i++) {
+		if (!names->units.items[i].met_lack)
+			continue;
+		first = first ? first : &names->units.items[i];
+		count++;
+	}
+	if (!first)
+		return names->met_lack ? debug_part_supplement(names->dwarf) : NULL;
+	*others_ret = count - 1;
+	skeleton = first->lines;
+	return debug_part_of_unit(&skeleton);
+}
+
+uint64_t debug_names_bytes_read(const struct debug_names *names)
+{
+	return names->bytes_read + debug_scopes_bytes_read(names->scopes);
+}
+
+bool debug_names_expected(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t texts;
+
+	if (elf_getshdrstrndx(elf, &texts))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, texts, header.sh_name) : NULL;
+
+		if (!name || (header.sh_type != SHT_NOBITS && !strcmp(name, ".debug_info")))
+			return true;
+	}
+	return false;
+}
+
+void debug_names_destroy(struct debug_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->units.count; i++)
+		vector_deinit(&names->units.items[i].functions);
+	vector_deinit(&names->units);
+	vector_deinit(&names->ranges);
+	line_tables_destroy(names->lines);
+	debug_scopes_destroy(names->scopes);
+	free(names);
+}
+
+static struct unit *find_unit(const struct debug_names *names, uint64_t address)
+{
+	size_t low = 0, high = names->ranges.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (names->ranges.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
+		const struct unit_range *range = &names->ranges.items[--low];
+
+		if (address < range->end)
+			return &names->units.items[range->unit];
+	}
+	return NULL;
+}
+
+static bool first_child(struct debug_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
+{
+	int missing = dwarf_child(parent, child_ret);
+
+	names->damaged |= missing < 0;
+	return !missing;
+}
+
+/* The next entry on the same level. A reference to an earlier one would never end. */
+static bool next_sibling(struct debug_names *names, Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	int missing = dwarf_siblingof(die, die);
+
+	if (!missing && dwarf_dieoffset(die) > offset)
+		return true;
+	names->damaged |= missing <= 0;
+	return false;
+}
+
+static bool add_function(struct debug_names *names, struct unit *unit, Dwarf_Die *die)
+{
+	struct function_range range = {.offset = dwarf_dieoffset(die)};
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (unit->functions.count == FUNCTION_RANGES_MAX) {
+			names->limited = true;
+			return true;
+		}
+		range.start = start;
+		range.end = end;
+		if (start < end && !vector_push(&unit->functions, range))
+			return false;
+	}
+	names->damaged |= offset < 0;
+	return true;
+}
+
+static bool may_hold_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_lexical_block:
+		return true;
+	case DW_TAG_subprogram: /* one without code is a declaration or what others were inlined from */
+		return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+	default:
+		return false;
+	}
+}
+
+static bool add_functions(struct debug_names *names, struct unit *unit, Dwarf_Die *parent, int level)
+{
+	Dwarf_Die die;
+
+	if (!first_child(names, parent, &die))
+		return true;
+	do {
+		int tag = dwarf_tag(&die);
+
+		/* Only a wrong reference leads to an entry's own children once more, on every level. */
+		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last) {
+			names->damaged = true;
+			return true;
+		}
+		if (level > NESTING_MAX) {
+			names->limited = true;
+			return true;
+		}
+		unit->last = dwarf_dieoffset(&die);
+		if (tag == DW_TAG_subprogram && !add_function(names, unit, &die))
+			return false;
+		if (may_hold_functions(&die) && !add_functions(names, unit, &die, level + 1))
+			return false;
+	} while (next_sibling(names, &die));
+	return true;
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct function_range *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* The library's search for scopes walks through the whole unit each time, and finds none for code that was inlined from
+ * another unit, as link-time optimisation and dwz leave it. */
+static void index_functions(struct debug_names *names, struct unit *unit)
+{
+	Dwarf_Die root = unit->scopes;
+
+	if (unit->indexed)
+		return;
+	unit->indexed = true;
+	if (!add_functions(names, unit, &root, 0))
+		unit->functions.count = 0;
+	if (unit->last > dwarf_dieoffset(&root))
+		names->bytes_read += unit->last - dwarf_dieoffset(&root);
+	if (unit->functions.count)
+		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
+}
+
+static bool find_function(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
+{
+	size_t low = 0, high;
+
+	index_functions(names, unit);
+	high = unit->functions.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->functions.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < OVERLAPPING_RANGES && low > 0; i++) {
+		const struct function_range *range = &unit->functions.items[--low];
+
+		if (address < range->end)
+			return dwarf_offdie(dwarf_cu_getdwarf(unit->scopes.cu), range->offset, die_ret);
+	}
+	return false;
+}
+
+/* `budget`: how many ranges may still be looked at. Once it is used up nothing is found. */
+static bool covers(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (!*budget) {
+			names->limited = true;
+			return false;
+		}
+		--*budget;
+		if (start <= address && address < end)
+			return true;
+	}
+	names->damaged |= offset < 0;
+	return false;
+}
+
+/* The child of `die` that has the address, and functions inlined into it perhaps. */
+static bool find_scope(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
+{
+	Dwarf_Die child;
+
+	if (!first_child(names, die, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
+		    tag != DW_TAG_catch_block)
+			continue;
+		if (covers(names, &child, address, budget)) {
+			*die = child;
+			return true;
+		}
+	} while (*budget && next_sibling(names, &child));
+	names->limited |= !*budget;
+	return false;
+}
+
+/* The function at `address` and what is inlined there, outermost first. */
+static size_t find_scopes(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
+			  size_t limit)
+{
+	uint32_t budget = LOOKUP_RANGES_MAX;
+	Dwarf_Die die;
+	size_t count = 0;
+
+	if (!find_function(names, unit, address, &die))
+		return 0;
+	scopes[count++] = die;
+	for (int level = 0; find_scope(names, &die, address, &budget); level++) {
+		bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
+
+		if (level == NESTING_MAX || (inlined && count == limit)) {
+			names->limited = true;
+			break;
+		}
+		if (inlined)
+			scopes[count++] = die;
+	}
+	return count;
+}
+
+static uint32_t integer_attribute(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) || value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+static const char *text_attribute(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static void describe_line(const struct unit_lines *lines, uint64_t address, struct debug_frame *frame)
+{
+	if (lines)
+		(void)unit_lines_find(lines, address, &frame->source_file, &frame->source_line);
+}
+
+/* Where an inlined function is called. */
+static void describe_call(const struct unit *unit, const struct unit_lines *lines, Dwarf_Die *inlined,
+			  struct debug_frame *frame)
+{
+	uint32_t file = integer_attribute(inlined, DW_AT_call_file);
+	Dwarf_Die die = unit->scopes;
+	Dwarf_Files *files;
+	size_t count;
+
+	frame->source_line = integer_attribute(inlined, DW_AT_call_line);
+	if (unit->scopes.cu == unit->lines.cu)
+		frame->source_file = lines ? unit_lines_file(lines, file) : NULL;
+	else if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
+		frame->source_file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
+{
+	Dwarf_Addr base, entry, end;
+
+	frame->linkage_name = text_attribute(die, DW_AT_linkage_name);
+	if (!frame->linkage_name)
+		frame->linkage_name = text_attribute(die, DW_AT_MIPS_linkage_name);
+	frame->name = dwarf_diename(die);
+	frame->function = *die;
+	frame->inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
+	if (frame->inlined)
+		return;
+	/* Some compilers write no entry address for a function with several ranges: it is in the first range. */
+	if (!dwarf_entrypc(die, &entry) || dwarf_ranges(die, 0, &base, &entry, &end) > 0)
+		frame->entry = entry;
+}
+
+size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
+{
+	struct unit *unit = find_unit(names, address);
+	Dwarf_Die scopes[DEBUG_NAMES_INLINE_MAX];
+	const struct unit_lines *lines;
+	const char *directory;
+	Dwarf_Die die;
+	size_t count;
+
+	if (!unit || !limit)
+		return 0;
+	names->bytes_read += LOOKUP_BYTES;
+	unit->met_lack |= unit->lacks_part;
+	names->met_lack |= unit->lacks_part || names->lacks_supplement;
+	die = unit->lines;
+	directory = text_attribute(&die, DW_AT_comp_dir);
+	frames[0] = (struct debug_frame){.directory = directory};
+	lines = line_tables_of_unit(names->lines, &die);
+	names->limited |= line_tables_limited(names->lines);
+	names->damaged |= !lines && !line_tables_limited(names->lines) && dwarf_hasattr(&die, DW_AT_stmt_list);
+	describe_line(lines, address, &frames[0]);
+	count =
+	    find_scopes(names, unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die *scope = &scopes[count - 1 - i];
+
+		describe_function(scope, &frames[i]);
+		if (i + 1 == count)
+			return count;
+		frames[i + 1] = (struct debug_frame){.directory = directory};
+		describe_call(unit, lines, scope, &frames[i + 1]);
+	}
+	return frames[0].source_line > 0;
+}
+
+const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame)
+{
+	Dwarf_Die function = frame->function;
+
+	return frame->name && !frame->linkage_name ? debug_scopes_name(names->scopes, &function) : NULL;
+}
+
+/* Limits far beyond the output of any compiler, against hostile files. */
+#define SCOPES_MAX (1u << 20) /* in one unit */
+#define REFERENCES_MAX 8      /* to follow from an entry to its declaration */
+#define NAME_MAX_BYTES 2048
+#define UNNAMED_MAX_BYTES 48
+
+#define NO_SCOPE UINT32_MAX
+
+/* A DWARF entry that contains others. */
+struct scope {
+	Dwarf_Off start, end; /* offsets of the entries inside; `end` may exceed the parent's */
+	uint32_t parent;      /* index; NO_SCOPE: the unit */
+};
+
+struct unit_scopes {
+	Dwarf_Off last;		    /* offset of the last entry visited: offsets must increase */
+	VECTOR(struct scope) items; /* ascending by start */
+};
+
+struct debug_scopes {
+	struct map by_unit; /* Dwarf_CU -> struct unit_scopes */
+	struct map names;   /* entry of a declaration -> text; 0: none */
+	struct arena arena;
+	uint64_t bytes_read;
+};
+
+static struct debug_scopes *debug_scopes_create(void)
+{
+	return calloc(1, sizeof(struct debug_scopes));
+}
+
+static void debug_scopes_destroy(struct debug_scopes *scopes)
+{
+	uint64_t key, value;
+
+	if (!scopes)
+		return;
+	for (size_t i = 0; map_next(&scopes->by_unit, &i, &key, &value);) {
+		struct unit_scopes *unit = (struct unit_scopes *)(uintptr_t)value;
+
+		vector_deinit(&unit->items);
+		free(unit);
+	}
+	map_deinit(&scopes->by_unit);
+	map_deinit(&scopes->names);
+	arena_deinit(&scopes->arena);
+	free(scopes);
+}
+
+static uint64_t debug_scopes_bytes_read(const struct debug_scopes *scopes)
+{
+	return scopes->bytes_read;
+}
+
+/* ---- nesting of entries ---- */
+
+static bool is_scope(int tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* False: out of memory, or the file is damaged. */
+static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t parent_index, int level)
+{
+	uint32_t before = NO_SCOPE; /* the scope that ends at the next entry */
+	Dwarf_Die die;
+	int missing = dwarf_child(parent, &die);
+
+	for (; !missing; missing = dwarf_siblingof(&die, &die)) {
+		Dwarf_Off offset = dwarf_dieoffset(&die);
+
+		/* Only an invalid reference leads back. */
+		if (offset <= unit->last)
+			return false;
+		unit->last = offset;
+		if (before != NO_SCOPE)
+			unit->items.items[before].end = offset;
+		before = NO_SCOPE;
+		if (!is_scope(dwarf_tag(&die)) || !dwarf_haschildren(&die))
+			continue;
+		if (level == NESTING_MAX || unit->items.count == SCOPES_MAX)
+			return false;
+		before = (uint32_t)unit->items.count;
+		if (!vector_push(&unit->items,
+				 ((struct scope){.start = offset, .end = UINT64_MAX, .parent = parent_index})) ||
+		    !add_scopes(unit, &die, before, level + 1))
+			return false;
+	}
+	return missing > 0;
+}
+
+/* NULL: out of memory. */
+static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, Dwarf_Die *die)
+{
+	uint64_t key = (uint64_t)(uintptr_t)die->cu;
+	const uint64_t *known = map_get(&scopes->by_unit, key);
+	struct unit_scopes *unit;
+	Dwarf_Die root;
+
+	if (known)
+		return (const struct unit_scopes *)(uintptr_t)*known;
+	unit = calloc(1, sizeof(*unit));
+	if (!unit || !map_put(&scopes->by_unit, key, (uint64_t)(uintptr_t)unit)) {
+		free(unit);
+		return NULL;
+	}
+	/* Type units may be in a separate section, with its own offsets. */
+	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL) || dwarf_tag(&root) == DW_TAG_type_unit)
+		return unit;
+	unit->last = dwarf_dieoffset(&root);
+	if (!add_scopes(unit, &root, NO_SCOPE, 0))
+		unit->items.count = 0;
+	if (unit->last > dwarf_dieoffset(&root))
+		scopes->bytes_read += unit->last - dwarf_dieoffset(&root);
+	return unit;
+}
+
+/* The innermost scope that contains the entry at `offset`. */
+static uint32_t find_scope_at(const struct unit_scopes *unit, Dwarf_Off offset)
+{
+	size_t low = 0, high = unit->items.count;
+	uint32_t found, scope;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->items.items[middle].start < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	found = low ? (uint32_t)low - 1 : NO_SCOPE;
+	/* The last scope that begins before the entry contains it, or is inside the scope that does. */
+	for (scope = found; scope != NO_SCOPE; scope = unit->items.items[scope].parent) {
+		if (offset >= unit->items.items[scope].end)
+			found = unit->items.items[scope].parent;
+	}
+	return found;
+}
+
+/* ---- texts ---- */
+
+/* Built from end to start, because scopes are found from the inside out. */
+struct text {
+	char bytes[NAME_MAX_BYTES];
+	size_t start;
+};
+
+/* False: no room. */
+static bool prepend(struct text *text, const char *piece)
+{
+	size_t length = strnlen(piece, NAME_MAX_BYTES);
+
+	if (length >= text->start)
+		return false;
+	text->start -= length;
+	memcpy(text->bytes + text->start, piece, length);
+	return true;
+}
+
+static bool is_cplusplus(Dwarf_Die *die)
+{
+	Dwarf_Die root;
+
+	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL))
+		return false;
+	switch (dwarf_srclang(&root)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case 0x002b: /* C++17 */
+	case 0x002c: /* C++20 */
+	case 0x003a: /* C++23 */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A definition refers to its declaration, an inlined instance to its abstract origin. */
+static void go_to_declaration(Dwarf_Die *die)
+{
+	static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
+	Dwarf_Attribute attribute;
+
+	for (int i = 0; i < REFERENCES_MAX; i++) {
+		Dwarf_Die next;
+		bool moved = false;
+
+		for (size_t j = 0; j < sizeof(references) / sizeof(*references) && !moved; j++)
+			moved = dwarf_attr(die, references[j], &attribute) && dwarf_formref_die(&attribute, &next);
+		if (!moved)
+			return;
+		*die = next;
+	}
+}
+
+/* A type without a name: the line distinguishes lambdas. */
+static const char *unnamed_type(Dwarf_Die *die, const struct text *inside, char room[UNNAMED_MAX_BYTES])
+{
+	static const char call[] = "::operator()";
+	const char *kind = strncmp(inside->bytes + inside->start, call, strlen(call)) ? "unnamed type" : "lambda";
+	int line;
+
+	if (!dwarf_decl_line(die, &line) && line > 0)
+		(void)snprintf(room, UNNAMED_MAX_BYTES, "{%s at line %d}", kind, line);
+	else
+		(void)snprintf(room, UNNAMED_MAX_BYTES, "{%s}", kind);
+	return room;
+}
+
+/* Prepends the scope to `text`; false: no room. */
+static bool prepend_scope(struct text *text, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+	char room[UNNAMED_MAX_BYTES];
+
+	if (dwarf_tag(die) == DW_TAG_lexical_block)
+		return true;
+	if (!prepend(text, "::"))
+		return false;
+	if (!name)
+		name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(die, text, room);
+	return prepend(text, name);
+}
+
+/* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
+ */
+static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, struct text *text)
+{
+	Dwarf_Die die = *declaration;
+	const struct unit_scopes *unit = find_unit_scopes(scopes, &die);
+	uint32_t scope = unit ? find_scope_at(unit, dwarf_dieoffset(&die)) : NO_SCOPE;
+
+	for (int level = 0; level < NESTING_MAX && scope != NO_SCOPE; level++) {
+		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->items.items[scope].start, &die))
+			return false;
+		if (dwarf_tag(&die) == DW_TAG_subprogram)
+			go_to_declaration(&die);
+		if (!prepend_scope(text, &die))
+			return false;
+		scope = unit->items.items[scope].parent;
+		if (dwarf_tag(&die) != DW_TAG_subprogram)
+			continue;
+		unit = find_unit_scopes(scopes, &die);
+		scope = unit ? find_scope_at(unit, dwarf_dieoffset(&die)) : NO_SCOPE;
+	}
+	return true;
+}
+
+static const char *make_name(struct debug_scopes *scopes, Dwarf_Die *declaration)
+{
+	const char *name = dwarf_diename(declaration);
+	struct text text = {.start = NAME_MAX_BYTES - 1};
+	size_t own;
+
+	if (!name || !is_cplusplus(declaration) || !prepend(&text, name))
+		return NULL;
+	own = text.start;
+	if (!prepend_scopes(scopes, declaration, &text) || text.start == own)
+		return NULL;
+	return arena_string(&scopes->arena, text.bytes + text.start);
+}
+
+static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *function)
+{
+	Dwarf_Die die = *function;
+	const uint64_t *known;
+	const char *name;
+	uint64_t key;
+
+	go_to_declaration(&die);
+	key = (uint64_t)(uintptr_t)die.addr;
+	known = map_get(&scopes->names, key);
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	name = make_name(scopes, &die);
+	(void)map_put(&scopes->names, key, (uint64_t)(uintptr_t)name);
+	return name;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Functions, inlined functions and lines from DWARF. */
+#ifndef CODE_DWARF_DWARF_NAMES_H
+#define CODE_DWARF_DWARF_NAMES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+
+struct debug_names;
+
+/* Borrows `dwarf`, which is read from `path`: parts of it may be beside that. */
+struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret) MMT_MUST_CHECK;
+
+void debug_names_destroy(struct debug_names *names);
+
+/* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
+bool debug_names_complete(const struct debug_names *names);
+
+/* What was met in it so far, the worst of it. */
+enum debug_names_state {
+	DEBUG_NAMES_SOUND,
+	DEBUG_NAMES_LACKING, /* something was looked for in what lacks a part */
+	DEBUG_NAMES_LIMITED, /* something is more than is read */
+	DEBUG_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
+};
+
+enum debug_names_state debug_names_state(const struct debug_names *names);
+
+/* Which part it is whose lack was met, the first of them, and how many others; the caller frees it. NULL: none, or it
+ * cannot be told. */
+char *debug_names_missing(const struct debug_names *names, size_t *others_ret);
+
+/* Of the Dwarf, until now: about. */
+uint64_t debug_names_bytes_read(const struct debug_names *names);
+
+/* The file says that it has debug information, or what it has cannot be told. */
+bool debug_names_expected(Elf *elf);
+
+struct debug_frame {
+	const char *linkage_name; /* NULL: none. Strings live as long as the names and the Dwarf */
+	const char *name;	  /* NULL: no function, only a line */
+	const char *source_file;
+	const char *directory; /* that a relative source_file is relative to; NULL: unknown */
+	uint32_t source_line;
+	uint64_t entry; /* of the function, 0 unknown */
+	bool inlined;
+	Dwarf_Die function; /* of the function, if there is a name */
+};
+
+#define DEBUG_NAMES_INLINE_MAX 64
+
+/* Innermost first, the function and DEBUG_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
+ * `address` (of the Dwarf). */
+size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+
+/* The qualified name, with namespaces and classes, of a function that was found; NULL: there is none, or the linkage
+ * name has to be used. */
+const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame);
+
+#endif

@@ -1,0 +1,732 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/dwarf/symbols.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/radix-sort.h"
+#include "base/vector.h"
+#include "code/dwarf/dwarf-names.h"
+#include "code/dwarf/debug-files.h"
+#include "code/dwarf/known-names.h"
+#include "code/dwarf/synthesized-names.h"
+
+/* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */
+#define OVERLAPPING_SYMBOLS 64
+
+/* Enough to choose among names; a hostile file may have many symbols that share one of megabytes. */
+#define COMPARED_LENGTH_MAX 1024
+
+/* So much of an expanded file is in memory at most, about. */
+#define IMAGE_BYTES_MAX (32u << 20)
+
+struct symbol {
+	uint64_t start, end; /* an unsized one ends at the next one at the latest, or with its section */
+	const char *name;
+	uint32_t index;	 /* in the file's table */
+	uint16_t length; /* of the name, at most COMPARED_LENGTH_MAX */
+	uint8_t rank;	 /* among aliases; the least is best */
+	bool sized, measured;
+};
+
+struct symbols {
+	bool demangle;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf_Addr bias;	  /* of the module in `dwfl` */
+	symbols_measure *measure; /* NULL: nobody can */
+	void *measure_context;
+	bool loaded;		     /* the table */
+	bool debug_loaded;	     /* debug_names */
+	struct debug_image *image;   /* the file of it, expanded; NULL: read by libdwfl */
+	char *image_path;	     /* what was expanded */
+	uint64_t image_released_at;  /* debug_names_bytes_read() */
+	VECTOR(struct symbol) table; /* sorted by start, one of each start */
+	struct debug_names *debug_names;
+	bool debug_unreadable; /* there is some, but not even that can be told */
+	Dwarf_Addr debug_bias;
+	struct stat debug_file; /* a separate one, as it was when it was opened */
+	struct made_names made;
+	struct known_names known;
+	struct name_cache *cache; /* NULL: none */
+	struct name_cache_key key;
+	bool cache_read;
+	uint8_t *kept;	   /* what was read from the cache: texts of `known` */
+	size_t kept_count; /* of `known` */
+};
+
+static bool has_build_id(Dwfl_Module *module, bool *blocks_ret)
+{
+	const unsigned char *id;
+	GElf_Addr address;
+	int size = dwfl_module_build_id(module, &id, &address);
+
+	*blocks_ret = size > 0 && debug_place_of_id_blocks(id, (size_t)size);
+	return size > 0;
+}
+
+/* Only by the build-id, which is compared. */
+static int find_by_build_id(Dwfl_Module *module, char **path_ret)
+{
+	bool blocks;
+
+	if (!has_build_id(module, &blocks) || blocks)
+		return -1;
+	return dwfl_build_id_find_debuginfo(module, NULL, NULL, 0, NULL, NULL, 0, path_ret);
+}
+
+/*
+ * libdwfl would look for a file that is named after the program in the working directory, too, where it can be one of
+ * another program. For the supplementary file `link` is its name; of its places the one that its build-id names is
+ * below a directory of root's, and not looked at before.
+ */
+static int find_debug(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *path,
+		      const char *link, GElf_Word checksum, char **path_ret)
+{
+	bool blocks;
+
+	(void)has_build_id(module, &blocks);
+	if (blocks)
+		return -1;
+	if (!path || *path != '/' || debug_places_block(path, link))
+		return find_by_build_id(module, path_ret);
+	return dwfl_standard_find_debuginfo(module, user, name, base, path, link, checksum, path_ret);
+}
+
+static const Dwfl_Callbacks dwfl_callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = find_debug,
+    .section_address = dwfl_offline_section_address,
+};
+
+static struct mmt_error *begin(bool demangle_names, struct symbols **symbols_ret)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return &error_no_memory;
+	symbols->demangle = demangle_names;
+	symbols->dwfl = dwfl_begin(&dwfl_callbacks);
+	*symbols_ret = symbols;
+	return NULL;
+}
+
+static void finish(struct symbols *symbols)
+{
+	if (!symbols->dwfl)
+		return;
+	dwfl_report_end(symbols->dwfl, NULL, NULL);
+	if (symbols->module && !dwfl_module_getelf(symbols->module, &symbols->bias))
+		symbols->module = NULL;
+}
+
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, struct symbols **symbols_ret)
+{
+	struct mmt_error *error = begin(demangle_names, symbols_ret);
+	struct symbols *symbols;
+	int own;
+
+	if (error)
+		return error;
+	symbols = *symbols_ret;
+	own = dup(fd);
+	if (symbols->dwfl && own >= 0)
+		symbols->module = dwfl_report_elf(symbols->dwfl, path, path, own, 0, true);
+	/* libdwfl keeps the descriptor only when it could read the file. */
+	if (!symbols->module && own >= 0)
+		close(own);
+	finish(symbols);
+	return NULL;
+}
+
+struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle_names,
+					     struct symbols **symbols_ret)
+{
+	struct mmt_error *error = begin(demangle_names, symbols_ret);
+
+	if (error)
+		return error;
+	if ((*symbols_ret)->dwfl)
+		(*symbols_ret)->module = dwfl_report_offline_memory((*symbols_ret)->dwfl, name, name, image, size);
+	finish(*symbols_ret);
+	return NULL;
+}
+
+/* ---- names kept from earlier reports ---- */
+
+void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key)
+{
+	symbols->cache = cache;
+	symbols->key = *key;
+}
+
+void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context)
+{
+	symbols->measure = measure;
+	symbols->measure_context = context;
+}
+
+/* What the names came from: the library, and a separate debug file; zeros when the program has them itself. */
+static void put_origin(const char *path, const struct stat *file, struct buffer *buffer)
+{
+	buffer_put_string(buffer, path);
+	buffer_put_string(buffer, symbols_library_version());
+	name_cache_put_file(file, buffer);
+}
+
+static struct stat look_at(const char *path)
+{
+	struct stat status;
+
+	return *path && stat(path, &status) == 0 ? status : (struct stat){0};
+}
+
+static const char *debug_path(const struct symbols *symbols)
+{
+	const char *path = symbols->image_path;
+
+	if (!path)
+		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	return path ? path : "";
+}
+
+/* Of the file with the debug information, separate or not. */
+static const char *debug_origin(const struct symbols *symbols)
+{
+	const char *path = debug_path(symbols);
+
+	if (!*path)
+		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
+	return path ? path : "";
+}
+
+/* It must still be the same. */
+static bool check_origin(struct bytes *bytes)
+{
+	const uint8_t *start = bytes->position;
+	const char *path = bytes_string(bytes);
+	struct stat file = look_at(path);
+	struct buffer buffer;
+	const void *found;
+	bool same;
+
+	buffer_init(&buffer, NAME_CACHE_FILE_BYTES);
+	put_origin(path, &file, &buffer);
+	found = bytes_take(bytes, buffer.size - (size_t)(bytes->position - start));
+	same = found && !buffer.error && !memcmp(start, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	return same;
+}
+
+static void read_cache(struct symbols *symbols)
+{
+	const uint8_t *content;
+	struct bytes bytes;
+	size_t size;
+
+	if (symbols->cache_read)
+		return;
+	symbols->cache_read = true;
+	content = name_cache_read(symbols->cache, &symbols->key, &symbols->kept, &size);
+	if (!content)
+		return;
+	bytes = bytes_over(content, size);
+	if (check_origin(&bytes) && known_names_decode(&bytes, &symbols->known))
+		symbols->kept_count = symbols->known.found.count;
+}
+
+/* What was looked up, if it cannot become better. */
+static void write_cache(struct symbols *symbols)
+{
+	struct buffer buffer;
+
+	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->debug_names ||
+	    !debug_names_complete(symbols->debug_names))
+		return;
+	name_cache_begin(symbols->cache, &symbols->key, &buffer);
+	put_origin(debug_path(symbols), &symbols->debug_file, &buffer);
+	if (known_names_encode(&symbols->known, &buffer))
+		name_cache_write(symbols->cache, &symbols->key, &buffer);
+	buffer_deinit(&buffer);
+}
+
+void symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	write_cache(symbols);
+	made_names_deinit(&symbols->made);
+	vector_deinit(&symbols->table);
+	known_names_deinit(&symbols->known);
+	free(symbols->kept);
+	debug_names_destroy(symbols->debug_names);
+	debug_image_close(symbols->image);
+	free(symbols->image_path);
+	dwfl_end(symbols->dwfl);
+	free(symbols);
+}
+
+/* A name that its programmer meant for others: not reserved. Mangled names begin with an underscore by their nature. */
+static bool is_plain_name(const char *name)
+{
+	return name[0] != '_' || name[1] == 'Z' || name[1] == 'R';
+}
+
+static uint8_t rank_symbol(const GElf_Sym *symbol, const char *name)
+{
+	uint8_t rank = is_plain_name(name) ? 0 : 1;
+
+	if (GELF_ST_BIND(symbol->st_info) == STB_LOCAL)
+		rank = 2;
+	return GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? 3 : rank;
+}
+
+static bool add_symbol(struct symbols *symbols, int index)
+{
+	GElf_Sym symbol;
+	GElf_Addr address;
+	GElf_Word section = SHN_UNDEF;
+	Elf *elf = NULL;
+	GElf_Shdr header;
+	const char *name = dwfl_module_getsym_info(symbols->module, index, &symbol, &address, &section, &elf, NULL);
+	struct symbol entry;
+	int type;
+
+	if (!name || !*name || *name == '$' || !strncmp(name, ".L", 2) || section == SHN_UNDEF)
+		return true;
+	type = GELF_ST_TYPE(symbol.st_info);
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return true;
+	if (!elf || !gelf_getshdr(elf_getscn(elf, section), &header) || !(header.sh_flags & SHF_EXECINSTR))
+		return true;
+	entry = (struct symbol){.start = address - symbols->bias,
+				.end = address - symbols->bias + symbol.st_size,
+				.name = name,
+				.index = (uint32_t)index,
+				.length = (uint16_t)strnlen(name, COMPARED_LENGTH_MAX),
+				.rank = rank_symbol(&symbol, name),
+				.sized = symbol.st_size > 0};
+	if (!entry.sized)
+		entry.end = entry.start + (header.sh_size - (symbol.st_value - header.sh_addr));
+	if (entry.end <= entry.start)
+		return true;
+	return vector_push(&symbols->table, entry);
+}
+
+/* By address; the best name first. */
+static int compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left, *b = right;
+	int order;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->length != b->length)
+		return a->length < b->length ? -1 : 1;
+	order = memcmp(a->name, b->name, a->length);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+/* By address alone; false: out of memory. */
+static bool sort_by_start(struct symbols *symbols)
+{
+	size_t count = symbols->table.count;
+	struct sort_key *keys = calloc(count + 1, sizeof(*keys));
+	struct symbol *sorted = calloc(count + 1, sizeof(*sorted));
+	bool done = keys && sorted;
+
+	for (size_t i = 0; done && i < count; i++)
+		keys[i] = (struct sort_key){.key = symbols->table.items[i].start, .value = i};
+	done = done && radix_sort(keys, count);
+	for (size_t i = 0; done && i < count; i++)
+		sorted[i] = symbols->table.items[keys[i].value];
+	if (done)
+		memcpy(symbols->table.items, sorted, count * sizeof(*sorted));
+	free(keys);
+	free(sorted);
+	return done;
+}
+
+/* There are many, and few have aliases: names are compared among these alone. */
+static void sort_symbols(struct symbols *symbols)
+{
+	struct symbol *items = symbols->table.items;
+	size_t count = symbols->table.count, first = 0;
+
+	if (!count)
+		return;
+	if (!sort_by_start(symbols)) {
+		qsort(items, count, sizeof(*items), compare_symbols);
+		return;
+	}
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && items[i].start == items[first].start)
+			continue;
+		if (i - first > 1)
+			qsort(items + first, i - first, sizeof(*items), compare_symbols);
+		first = i;
+	}
+}
+
+/* Of aliases only the first is kept, with the size that one of them has. */
+static void merge_aliases(struct symbols *symbols)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < symbols->table.count; i++) {
+		struct symbol *symbol = &symbols->table.items[i];
+		struct symbol *first = kept ? &symbols->table.items[kept - 1] : NULL;
+
+		if (!first || first->start != symbol->start) {
+			symbols->table.items[kept++] = *symbol;
+		} else if (!first->sized && symbol->sized) {
+			first->sized = true;
+			first->end = symbol->end;
+		}
+	}
+	symbols->table.count = kept;
+}
+
+/* Whether the expanded file is loaded where the program is: it is unless one of them was moved after it was linked. */
+static bool has_same_addresses(const struct symbols *symbols)
+{
+	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
+	uint64_t address;
+	GElf_Phdr segment;
+	size_t count;
+
+	if (!elf || elf_getphdrnum(elf, &count) || !debug_image_address(symbols->image, &address))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD)
+			return segment.p_vaddr == address;
+	}
+	return false;
+}
+
+/* The separate file with the program's build-id; -1: none, or only libdwfl finds it, by name or on a server. Not by the
+ * module itself, which would keep it, to expand it in memory. */
+static int find_separate(const struct symbols *symbols, char **path_ret)
+{
+	Elf *elf = dwfl_module_getelf(symbols->module, &(Dwarf_Addr){0});
+	Dwfl *dwfl = dwfl_begin(&dwfl_callbacks);
+	Dwfl_Module *module = NULL;
+	size_t size;
+	char *bytes = elf ? elf_rawfile(elf, &size) : NULL;
+	int fd = -1;
+
+	if (dwfl && bytes)
+		module = dwfl_report_offline_memory(dwfl, "", "", bytes, size);
+	if (module) {
+		dwfl_report_end(dwfl, NULL, NULL);
+		fd = find_by_build_id(module, path_ret);
+	}
+	dwfl_end(dwfl);
+	return fd;
+}
+
+static void expand(struct symbols *symbols)
+{
+	CLEANUP(close) int expanded = -1;
+	CLEANUP(close) int fd = -1;
+
+	if (debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias)))
+		return;
+	fd = find_separate(symbols, &symbols->image_path);
+	expanded = fd >= 0 ? expanded_debug_create(fd, EXPANDED_DEBUG_BYTES_MIN) : -1;
+	symbols->image = expanded >= 0 ? debug_image_open(expanded) : NULL;
+	if (symbols->image && symbols->image_path && has_same_addresses(symbols)) {
+		symbols->debug_bias = symbols->bias;
+		return;
+	}
+	debug_image_close(symbols->image);
+	symbols->image = NULL;
+	free(symbols->image_path);
+	symbols->image_path = NULL;
+}
+
+static void load_debug(struct symbols *symbols)
+{
+	Dwarf *dwarf = NULL;
+
+	if (symbols->debug_loaded || !symbols->module)
+		return;
+	symbols->debug_loaded = true;
+	expand(symbols);
+	if (!symbols->image)
+		dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (symbols->image)
+		dwarf = debug_image_dwarf(symbols->image);
+	if (dwarf && debug_part_supplement_blocks(dwarf, debug_origin(symbols)))
+		symbols->debug_unreadable = true;
+	else if (dwarf)
+		mmt_error_destroy(debug_names_create(dwarf, debug_origin(symbols), &symbols->debug_names));
+	else
+		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
+	if (symbols->image) /* every unit was looked at */
+		debug_image_release(symbols->image);
+	symbols->debug_file = look_at(debug_path(symbols));
+}
+
+/* What was read is no longer in memory; strings stay, as the file does. */
+static void release_read(struct symbols *symbols)
+{
+	uint64_t now;
+
+	if (!symbols->image || !symbols->debug_names)
+		return;
+	now = debug_names_bytes_read(symbols->debug_names);
+	if (now - symbols->image_released_at < IMAGE_BYTES_MAX)
+		return;
+	symbols->image_released_at = now;
+	debug_image_release(symbols->image);
+}
+
+static void load(struct symbols *symbols)
+{
+	int count;
+
+	if (symbols->loaded)
+		return;
+	symbols->loaded = true;
+	if (!symbols->module)
+		return;
+	count = dwfl_module_getsymtab(symbols->module);
+	for (int i = 1; i < count; i++) {
+		if (!add_symbol(symbols, i))
+			break;
+	}
+	sort_symbols(symbols);
+	merge_aliases(symbols);
+}
+
+/* Number of symbols that start at or before `address`. */
+static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->table.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->table.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What is behind the end of an unsized function is another one that has no symbol. */
+static void measure(const struct symbols *symbols, struct symbol *symbol, const struct symbol *next)
+{
+	if (symbol->sized || symbol->measured)
+		return;
+	symbol->measured = true;
+	if (next && next->start < symbol->end)
+		symbol->end = next->start;
+	if (symbols->measure)
+		symbol->end = symbols->measure(symbols->measure_context, symbol->start, symbol->end);
+}
+
+/* The nearest one; but one that has a size and covers the address is a function, in which an unsized one is a label. */
+static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t address)
+{
+	size_t next = symbols_up_to(symbols, address);
+	struct symbol *nearest = next ? &symbols->table.items[next - 1] : NULL;
+
+	if (nearest && nearest->sized && address < nearest->end)
+		return nearest;
+	if (nearest)
+		measure(symbols, nearest, next < symbols->table.count ? nearest + 1 : NULL);
+	for (size_t i = 0; i < OVERLAPPING_SYMBOLS && next > 0; i++) {
+		const struct symbol *symbol = &symbols->table.items[--next];
+
+		if (symbol->sized && address < symbol->end)
+			return symbol;
+	}
+	return nearest && address < nearest->end ? nearest : NULL;
+}
+
+static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct program_frame *frame)
+{
+	const char *version = strchr(raw, '@');
+	const char *demangled;
+
+	if (version && version != raw)
+		raw = made_names_without_version(&symbols->made, raw, version);
+	frame->raw_function = raw;
+	demangled = raw && symbols->demangle ? made_names_demangle(&symbols->made, raw) : NULL;
+	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
+}
+
+/* The symbol that begins at this address; NULL: none. */
+static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t start)
+{
+	size_t next = symbols_up_to(symbols, start);
+	const struct symbol *symbol = next ? &symbols->table.items[next - 1] : NULL;
+
+	return symbol && symbol->start == start ? symbol : NULL;
+}
+
+/* Whether a mangled name belongs to the function: the linker may have folded identical functions. */
+static bool is_mangled_name_of(const char *mangled, const char *function)
+{
+	char piece[COMPARED_LENGTH_MAX];
+	int length;
+
+	if (mangled[0] != '_' || mangled[1] != 'Z')
+		return false;
+	if (!strncmp(function, "operator", strlen("operator")))
+		return true;
+	function += *function == '~';
+	length = (int)strcspn(function, "<");
+	return snprintf(piece, sizeof(piece), "%d%.*s", length, length, function) < (int)sizeof(piece) &&
+	       strstr(mangled, piece);
+}
+
+/* Uses the symbol of a function whose debug information has no linkage name, without the suffix that the compiler adds
+ * to clones (".constprop.0"). */
+static bool set_mangled_function(struct symbols *symbols, const struct debug_frame *debug, const struct symbol *symbol,
+				 struct program_frame *frame)
+{
+	const char *clone;
+
+	if (!symbol || debug->linkage_name || !is_mangled_name_of(symbol->name, debug->name))
+		return false;
+	set_function(symbols, symbol->name, NULL, frame);
+	clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ") : NULL;
+	if (clone)
+		frame->function = made_names_without_version(&symbols->made, frame->function, clone);
+	return frame->function != NULL;
+}
+
+static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct program_frame *frame)
+{
+	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
+	const struct symbol *symbol =
+	    debug->entry ? symbol_at(symbols, debug->entry + symbols->debug_bias - symbols->bias) : NULL;
+
+	if (set_mangled_function(symbols, debug, symbol, frame))
+		return;
+	/* An exported function may be known to its programmer's users by another name than in its source: mmap, not
+	 * __mmap64. */
+	if (!is_plain_name(raw) && symbol && symbol->rank == 0) {
+		set_function(symbols, symbol->name, NULL, frame);
+		return;
+	}
+	set_function(symbols, raw,
+		     debug->linkage_name ? debug->name : debug_names_qualified(symbols->debug_names, debug), frame);
+}
+
+static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
+{
+	if (!debug->source_file || debug->source_file[0] == '/' || !debug->directory)
+		return debug->source_file;
+	return made_names_path(&symbols->made, debug->directory, debug->source_file);
+}
+
+static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)
+{
+	struct debug_frame debug[PROGRAM_INLINE_MAX];
+	const struct symbol *symbol = find_symbol(symbols, address);
+	size_t count = 0;
+
+	if (symbols->debug_names)
+		count = debug_names_find(symbols->debug_names, address + symbols->bias - symbols->debug_bias, debug,
+					 PROGRAM_INLINE_MAX);
+	for (size_t i = 0; i < count; i++) {
+		frames[i] = (struct program_frame){.source_file = full_path(symbols, &debug[i]),
+						   .source_line = debug[i].source_line,
+						   .inlined = debug[i].inlined};
+		if (debug[i].name || debug[i].linkage_name)
+			set_debug_function(symbols, &debug[i], &frames[i]);
+		else if (symbol && i == count - 1)
+			set_function(symbols, symbol->name, NULL, &frames[i]);
+	}
+	if (count)
+		return count;
+	frames[0] = (struct program_frame){0};
+	if (symbol)
+		set_function(symbols, symbol->name, NULL, &frames[0]);
+	return 1;
+}
+
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX])
+{
+	size_t count;
+
+	read_cache(symbols);
+	count = known_names_get(&symbols->known, address, frames_ret);
+	if (count)
+		return count;
+	load_debug(symbols);
+	load(symbols);
+	count = find_names(symbols, address, frames_ret);
+	known_names_put(&symbols->known, address, frames_ret, count);
+	release_read(symbols);
+	return count;
+}
+
+const char *symbols_function(struct symbols *symbols, uint64_t address)
+{
+	const struct symbol *symbol;
+
+	load(symbols);
+	symbol = find_symbol(symbols, address);
+	return symbol ? symbol->name : NULL;
+}
+
+bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret)
+{
+	const struct symbol *symbol;
+
+	load(symbols);
+	symbol = find_symbol(symbols, address);
+	if (!symbol)
+		return false;
+	*start_ret = symbol->start;
+	*end_ret = symbol->end;
+	return true;
+}
+
+bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret)
+{
+	load(symbols);
+	for (size_t i = 0; i < symbols->table.count; i++) {
+		const struct symbol *symbol = &symbols->table.items[i];
+
+		if (!strcmp(symbol->name, name))
+			return symbols_function_range(symbols, symbol->start, start_ret, end_ret);
+	}
+	return false;
+}
+
+enum program_state symbols_debug_state(const struct symbols *symbols)
+{
+	static const enum program_state states[] = {
+	    [DEBUG_NAMES_SOUND] = PROGRAM_READABLE,
+	    [DEBUG_NAMES_LACKING] = PROGRAM_LACKING_NAMES,
+	    [DEBUG_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
+	    [DEBUG_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
+	};
+
+	if (symbols->debug_unreadable)
+		return PROGRAM_POOR_NAMES;
+	return symbols->debug_names ? states[debug_names_state(symbols->debug_names)] : PROGRAM_READABLE;
+}
+
+char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)
+{
+	return symbols->debug_names ? debug_names_missing(symbols->debug_names, others_ret) : NULL;
+}
+
+const char *symbols_library_version(void)
+{
+	return dwfl_version(NULL);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names and lines of one ELF file: its own symbols and DWARF, or those of its separate debug file. */
+#ifndef CODE_DWARF_SYMBOLS_H
+#define CODE_DWARF_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "code/dwarf/name-cache.h"
+#include "code/elf/module.h"
+
+struct symbols;
+
+/* The ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
+struct mmt_error *symbols_create(const char *path, int fd, bool demangle, struct symbols **symbols_ret) MMT_MUST_CHECK;
+/* The same for an image in memory, which must live as long. */
+struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
+					     struct symbols **symbols_ret) MMT_MUST_CHECK;
+
+/*
+ * Look names up here first, and keep them when the value is destroyed: those of a program with debug information, as
+ * without it better ones may be found the next time. Borrows `cache`.
+ */
+void symbols_use_cache(struct symbols *symbols, struct name_cache *cache, const struct name_cache_key *key);
+
+/*
+ * Tells where a function ends whose symbol has no size: at most at `end`, where the next one or the section does.
+ * Without it such a symbol covers everything up to there.
+ */
+typedef uint64_t symbols_measure(void *context, uint64_t start, uint64_t end);
+void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context);
+
+void symbols_destroy(struct symbols *symbols);
+
+/* As program_names(); strings live as long as `symbols`. */
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+
+/* The symbol's own name, without lines and inlined functions; NULL: none. */
+const char *symbols_function(struct symbols *symbols, uint64_t address);
+
+/* Where the function at `address` begins and ends, by its symbol; false: there is none. */
+bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t *start_ret, uint64_t *end_ret);
+
+/* The same of the function called so in the table. */
+bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret);
+
+/* Why what symbols_find() has told may lack some of the debug information, see program_known_state(); PROGRAM_READABLE:
+ * it does not. */
+enum program_state symbols_debug_state(const struct symbols *symbols);
+
+/* What is missing with PROGRAM_LACKING_NAMES: see debug_names_missing(). */
+char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
+
+const char *symbols_library_version(void);
+
+#endif

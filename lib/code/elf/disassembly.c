@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/elf/disassembly.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct disassembly {
+	uint16_t machine;
+	csh handle; /* 0: architecture not known */
+	cs_insn *instruction;
+	size_t shortest_call, longest_call, step; /* bytes */
+};
+
+struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret)
+{
+	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
+	cs_err result = CS_ERR_ARCH;
+
+	if (!disassembly)
+		return &error_no_memory;
+	disassembly->machine = elf_machine;
+	if (elf_machine == EM_X86_64) {
+		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
+		disassembly->shortest_call = 2;
+		disassembly->longest_call = 9;
+		disassembly->step = 1;
+	} else if (elf_machine == EM_AARCH64) {
+		result = cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &disassembly->handle);
+		disassembly->shortest_call = disassembly->longest_call = disassembly->step = 4;
+	}
+	if (result == CS_ERR_OK) {
+		(void)cs_option(disassembly->handle, CS_OPT_DETAIL, CS_OPT_ON);
+		disassembly->instruction = cs_malloc(disassembly->handle);
+	} else {
+		disassembly->handle = 0;
+	}
+	if (result == CS_ERR_MEM || (disassembly->handle && !disassembly->instruction)) {
+		disassembly_destroy(disassembly);
+		return &error_no_memory;
+	}
+	*disassembly_ret = disassembly;
+	return NULL;
+}
+
+void disassembly_destroy(struct disassembly *disassembly)
+{
+	if (!disassembly)
+		return;
+	if (disassembly->instruction)
+		cs_free(disassembly->instruction, 1);
+	if (disassembly->handle)
+		cs_close(&disassembly->handle);
+	free(disassembly);
+}
+
+/* Not every version of the library counts branch-and-link among the calls. */
+static bool is_call(const struct disassembly *disassembly)
+{
+	const cs_insn *instruction = disassembly->instruction;
+
+	if (disassembly->machine == EM_AARCH64)
+		return instruction->id == ARM64_INS_BL || instruction->id == ARM64_INS_BLR;
+	return cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL);
+}
+
+int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size)
+{
+	if (!disassembly->handle || size < disassembly->shortest_call)
+		return -1;
+	for (size_t length = disassembly->shortest_call; length <= disassembly->longest_call && length <= size;
+	     length += disassembly->step) {
+		const uint8_t *start = code + size - length;
+		size_t left = length;
+		uint64_t address = 0;
+
+		if (cs_disasm_iter(disassembly->handle, &start, &left, &address, disassembly->instruction) && !left &&
+		    is_call(disassembly))
+			return 1;
+	}
+	return 0;
+}
+
+size_t disassembly_text(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			char text[DISASSEMBLY_TEXT])
+{
+	const cs_insn *instruction = disassembly->instruction;
+	size_t left = size;
+
+	if (!disassembly->handle || !size)
+		return 0;
+	if (!cs_disasm_iter(disassembly->handle, &code, &left, &address, disassembly->instruction)) {
+		if (text)
+			snprintf(text, DISASSEMBLY_TEXT, "(bad)");
+		return disassembly->step < size ? disassembly->step : size;
+	}
+	if (text)
+		snprintf(text, DISASSEMBLY_TEXT, "%s%s%s", instruction->mnemonic, instruction->op_str[0] ? " " : "",
+			 instruction->op_str);
+	return size - left;
+}
+
+/* DWARF number of a 64-bit general register or a part of it. */
+static uint8_t number_of(unsigned reg)
+{
+	static const struct {
+		uint16_t first[5];
+		uint8_t number;
+	} registers[] = {
+	    {{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH}, 0},
+	    {{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH}, 1},
+	    {{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH}, 2},
+	    {{X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH}, 3},
+	    {{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL}, 4},
+	    {{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL}, 5},
+	    {{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL}, 6},
+	    {{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL}, 7},
+	    {{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B}, 8},
+	    {{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B}, 9},
+	    {{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B}, 10},
+	    {{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B}, 11},
+	    {{X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B}, 12},
+	    {{X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B}, 13},
+	    {{X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B}, 14},
+	    {{X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B}, 15},
+	};
+
+	for (size_t i = 0; reg && i < sizeof(registers) / sizeof(registers[0]); i++) {
+		for (size_t j = 0; j < 5; j++) {
+			if (registers[i].first[j] == reg)
+				return registers[i].number;
+		}
+	}
+	return INSTRUCTION_NO_REGISTER;
+}
+
+static uint32_t written_registers(struct disassembly *disassembly)
+{
+	cs_regs read, written;
+	uint8_t read_count = 0, written_count = 0;
+	uint32_t all = 0;
+
+	if (cs_regs_access(disassembly->handle, disassembly->instruction, read, &read_count, written, &written_count) !=
+	    CS_ERR_OK)
+		return UINT32_MAX;
+	for (size_t i = 0; i < written_count; i++) {
+		uint8_t number = number_of(written[i]);
+
+		if (number != INSTRUCTION_NO_REGISTER)
+			all |= 1u << number;
+	}
+	return all;
+}
+
+enum { FRAME_POINTER = 6, STACK_POINTER = 7 };
+
+/* Operand `index` is this register. */
+static bool is_register(const cs_x86 *x86, unsigned index, uint8_t number)
+{
+	return x86->op_count > index && x86->operands[index].type == X86_OP_REG &&
+	       number_of(x86->operands[index].reg) == number;
+}
+
+/* Operand 1 is memory at this register plus *offset_ret. */
+static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
+{
+	const cs_x86_op *operand = &x86->operands[1];
+
+	if (x86->op_count != 2 || operand->type != X86_OP_MEM || operand->mem.base != reg || operand->mem.index ||
+	    operand->mem.segment || operand->mem.disp != (int32_t)operand->mem.disp)
+		return false;
+	*offset_ret = (int32_t)operand->mem.disp;
+	return true;
+}
+
+/* Operand 1 is memory that neither the stack pointer nor the frame pointer leads to. */
+static bool is_memory_off_stack(const cs_x86 *x86)
+{
+	const cs_x86_op *operand = &x86->operands[1];
+
+	return x86->op_count == 2 && operand->type == X86_OP_MEM && operand->mem.base != X86_REG_RSP &&
+	       operand->mem.base != X86_REG_RBP && !operand->mem.index;
+}
+
+/* Instructions that set the stack pointer, and those that read it into a register. */
+static enum instruction_kind stack_kind(const cs_insn *instruction, struct instruction *decoded)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+	bool to_stack_pointer = is_register(x86, 0, STACK_POINTER);
+	int64_t immediate =
+	    x86->op_count == 2 && x86->operands[1].type == X86_OP_IMM ? x86->operands[1].imm : INT64_MAX;
+
+	if (to_stack_pointer && (instruction->id == X86_INS_ADD || instruction->id == X86_INS_SUB) &&
+	    immediate > -INT32_MAX && immediate < INT32_MAX) {
+		decoded->amount = (int32_t)(instruction->id == X86_INS_ADD ? immediate : -immediate);
+		return INSTRUCTION_ADD;
+	}
+	if (to_stack_pointer && instruction->id == X86_INS_LEA && is_memory_at(x86, X86_REG_RSP, &decoded->amount))
+		return INSTRUCTION_ADD;
+	if (to_stack_pointer && ((instruction->id == X86_INS_LEA && is_memory_at(x86, X86_REG_RBP, &decoded->amount)) ||
+				 (instruction->id == X86_INS_MOV && is_register(x86, 1, FRAME_POINTER))))
+		return INSTRUCTION_FRAME;
+	if (instruction->id == X86_INS_MOV && x86->op_count == 2 && x86->operands[0].type == X86_OP_REG &&
+	    x86->operands[0].size == 8 && is_memory_at(x86, X86_REG_RSP, &decoded->amount)) {
+		decoded->reg = number_of(x86->operands[0].reg);
+		return INSTRUCTION_LOAD;
+	}
+	if (to_stack_pointer && instruction->id == X86_INS_MOV && is_memory_off_stack(x86))
+		return INSTRUCTION_SWITCH;
+	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
+}
+
+/* Through a pointer at a fixed place: a last call, whose callee returns to the caller. Tables of branches have an
+ * index. */
+static bool jumps_to_function(const cs_x86 *x86)
+{
+	const cs_x86_op *target = &x86->operands[0];
+
+	return target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID;
+}
+
+static enum instruction_kind kind_of(struct disassembly *disassembly, struct instruction *decoded)
+{
+	const cs_insn *instruction = disassembly->instruction;
+	const cs_x86 *x86 = &instruction->detail->x86;
+	bool direct = x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM;
+
+	switch (instruction->id) {
+	case X86_INS_PUSH:
+	case X86_INS_POP:
+		if (x86->operands[0].size != 8)
+			return INSTRUCTION_END;
+		if (x86->operands[0].type == X86_OP_REG)
+			decoded->reg = number_of(x86->operands[0].reg);
+		if (decoded->reg == STACK_POINTER)
+			return INSTRUCTION_END;
+		return instruction->id == X86_INS_PUSH ? INSTRUCTION_PUSH : INSTRUCTION_POP;
+	case X86_INS_LEAVE:
+		return INSTRUCTION_LEAVE;
+	case X86_INS_NOP:
+		return INSTRUCTION_PADDING;
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		return INSTRUCTION_END;
+	default:
+		break;
+	}
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL))
+		return INSTRUCTION_CALL;
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_RET))
+		return x86->op_count ? INSTRUCTION_END : INSTRUCTION_RETURN;
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_JUMP)) {
+		decoded->target = direct ? (uint64_t)x86->operands[0].imm : 0;
+		if (instruction->id == X86_INS_JMP)
+			return direct			? INSTRUCTION_JUMP
+			       : jumps_to_function(x86) ? INSTRUCTION_RETURN
+							: INSTRUCTION_LEAP;
+		return direct ? INSTRUCTION_BRANCH : INSTRUCTION_END;
+	}
+	return stack_kind(instruction, decoded);
+}
+
+static enum instruction_flow flow_of(struct disassembly *disassembly)
+{
+	const cs_insn *instruction = disassembly->instruction;
+	const cs_x86 *x86 = &instruction->detail->x86;
+
+	switch (instruction->id) {
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		return FLOW_ENDS;
+	case X86_INS_JMP:
+		return x86->operands[0].type == X86_OP_IMM || jumps_to_function(x86) ? FLOW_ENDS : FLOW_UNKNOWN;
+	default:
+		return cs_insn_group(disassembly->handle, instruction, CS_GRP_RET) ? FLOW_ENDS : FLOW_ON;
+	}
+}
+
+void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
+			struct instruction *instruction_ret)
+{
+	*instruction_ret =
+	    (struct instruction){.kind = INSTRUCTION_END, .flow = FLOW_UNKNOWN, .reg = INSTRUCTION_NO_REGISTER};
+	if (disassembly->machine != EM_X86_64 || !disassembly->handle ||
+	    !cs_disasm_iter(disassembly->handle, &code, &size, &address, disassembly->instruction))
+		return;
+	instruction_ret->size = (uint8_t)disassembly->instruction->size;
+	instruction_ret->written = written_registers(disassembly);
+	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
+	instruction_ret->flow = (uint8_t)flow_of(disassembly);
+}
+
+unsigned disassembly_library_version(void)
+{
+	int major = 0, minor = 0;
+
+	cs_version(&major, &minor);
+	return (unsigned)major << 8 | (unsigned)minor;
+}
+
+/*
+ * So far before the site decoding begins, where the function does not begin behind that: after a few instructions,
+ * decoding from any byte falls into step with the true ones. However long a function is, a listing costs no more than
+ * these bytes. Eight of the longest instructions are within them: where these begin the code, none of them is left out.
+ */
+#define LOOK_BACK_BYTES 128
+
+/* Where instructions begin before the site, the last one ending there: offsets in the code. */
+struct approach {
+	size_t first; /* the earliest beginning there can be */
+	bool tried[LOOK_BACK_BYTES];
+	size_t starts[LOOK_BACK_BYTES];
+	size_t count;
+};
+
+void listing_deinit(struct listing *listing)
+{
+	vector_deinit(&listing->items);
+}
+
+/*
+ * Decode from `start` on; true: an instruction ends at `site`. Two ways that meet go on as one, so each beginning is
+ * tried once only.
+ */
+static bool find_approach(struct disassembly *disassembly, const struct listed_code *code, size_t start, size_t site,
+			  struct approach *approach, size_t *decoded)
+{
+	size_t offset = start;
+
+	approach->count = 0;
+	while (offset < site && !approach->tried[offset - approach->first]) {
+		size_t length = disassembly_text(disassembly, code->bytes + offset, code->size - offset, 0, NULL);
+
+		(*decoded)++;
+		if (!length)
+			return false;
+		approach->tried[offset - approach->first] = true;
+		approach->starts[approach->count++] = offset;
+		offset += length;
+	}
+	return offset == site;
+}
+
+/* From an offset on, with as many behind the one meant. */
+static struct mmt_error *list(struct disassembly *disassembly, const struct listed_code *code, size_t offset,
+			      size_t around, struct listing *listing)
+{
+	bool found = false;
+	size_t behind = 0;
+
+	while (offset < code->size && behind < around) {
+		struct listed_instruction next = {.address = code->address + offset};
+		size_t length =
+		    disassembly_text(disassembly, code->bytes + offset, code->size - offset, next.address, next.text);
+
+		listing->decoded++;
+		if (!length)
+			break;
+		next.size = (uint8_t)length;
+		next.here = (code->is_return_address ? next.address + length : next.address) == code->site;
+		behind += found;
+		found |= next.here;
+		if (!vector_push(&listing->items, next))
+			return &error_no_memory;
+		offset += length;
+	}
+	return NULL;
+}
+
+struct mmt_error *listing_create(struct disassembly *disassembly, const struct listed_code *code, size_t around,
+				 struct listing *listing_ret)
+{
+	size_t site = (size_t)(code->site - code->address), kept = around + code->is_return_address;
+	struct approach approach = {0};
+	struct mmt_error *error;
+	bool found = false;
+
+	*listing_ret = (struct listing){0};
+	if (code->site < code->address || code->site - code->address > code->size || !code->size ||
+	    (code->is_return_address ? !site : site == code->size))
+		return NULL;
+	approach.first = site > LOOK_BACK_BYTES ? site - LOOK_BACK_BYTES : 0;
+	for (size_t start = approach.first; start <= site - code->is_return_address && !found; start++)
+		found = find_approach(disassembly, code, start, site, &approach, &listing_ret->decoded);
+	if (!found)
+		return NULL;
+	kept = kept < approach.count ? kept : approach.count;
+	error = list(disassembly, code, kept ? approach.starts[approach.count - kept] : site, around, listing_ret);
+	if (error)
+		listing_deinit(listing_ret);
+	return error;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Program files: unwind rows, names, lines and instructions by file address. One `struct programs` caches all
+ * files of a report. A file is used only when its build-id is the recorded one (or none was recorded).
+ */
+#ifndef CODE_ELF_MODULE_H
+#define CODE_ELF_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "code/unwind/unwind.h"
+
+struct programs;
+struct program;
+
+struct mmt_error *programs_create(uint16_t elf_machine, bool demangle, struct programs **programs_ret) MMT_MUST_CHECK;
+/* When the files were recorded at the latest, since the epoch; 0, as at first: not known. */
+void programs_recorded_until(struct programs *programs, uint64_t realtime_ns);
+/* The release of the kernel there, whose vdso is needed; "", as at first: not known. */
+void programs_recorded_on(struct programs *programs, const char *kernel);
+/* Keep names from one report to the next in this directory; see code/name-cache.h. NULL, as at first: do not. */
+void programs_use_cache(struct programs *programs, const char *directory);
+void programs_destroy(struct programs *programs);
+
+enum program_state {
+	PROGRAM_READABLE,
+	PROGRAM_NOT_ELF,     /* exists, but is no ELF file: a .dll, a memfd, a device */
+	PROGRAM_MISSING,     /* cannot be opened */
+	PROGRAM_OTHER_BUILD, /* build-id differs from the recorded one */
+	PROGRAM_BROKEN,	     /* ELF, but unreadable */
+	PROGRAM_CHANGED,     /* no build-id was recorded, and the file is younger than the recording or another one */
+	/* Readable, but of its debug information not all was had: only program_known_state() tells. */
+	PROGRAM_POOR_NAMES,    /* it is damaged */
+	PROGRAM_LIMITED_NAMES, /* it is more than is read */
+	PROGRAM_LACKING_NAMES, /* a file with a part of it is missing */
+};
+
+/*
+ * The program at `path` with `build_id` (NULL: any). "[vdso]" is the running kernel's, taken from this process when its
+ * build-id fits, or without one its release. Cached by path and build-id; never NULL unless out of memory. Belongs to
+ * `programs`.
+ */
+struct mmt_error *programs_open(struct programs *programs, const char *path, const uint8_t *build_id,
+				size_t build_id_size, struct program **program_ret) MMT_MUST_CHECK;
+
+/* The same; without a build-id it must be the file of this inode, 0: not known. */
+struct mmt_error *programs_open_mapped(struct programs *programs, const char *path, const uint8_t *build_id,
+				       size_t build_id_size, uint64_t inode,
+				       struct program **program_ret) MMT_MUST_CHECK;
+
+/* The content of the file that was at `path`, which is taken in any case. Not cached. */
+struct mmt_error *programs_open_content(struct programs *programs, const char *path, void *content, size_t size,
+					const uint8_t *build_id, size_t build_id_size,
+					struct program **program_ret) MMT_MUST_CHECK;
+
+enum program_state program_state(const struct program *program);
+/* The same, from what program_names() has met until now. */
+enum program_state program_known_state(const struct program *program);
+/* With PROGRAM_LACKING_NAMES: what is missing, as "PATH (id HEX)", and how many files more; the caller frees it. NULL: it
+ * cannot be told. */
+char *program_missing_part(const struct program *program, size_t *others_ret);
+
+/* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
+bool program_address(const struct program *program, uint64_t file_offset, uint64_t *address_ret);
+
+/* The row that covers `address` (ELF virtual); NULL: none. Valid as long as the program. */
+const struct cfi_row *program_cfi(struct program *program, uint64_t address);
+
+/*
+ * The row that covers `address`, or the instruction before a return address, and what is known of the code there.
+ * Remembered.
+ */
+struct code_place program_place(struct program *program, uint64_t address, bool is_return_address);
+
+/* The row of the function of this name once it has made its frame; NULL: none. Valid as long as the program. */
+const struct cfi_row *program_frame_row(struct program *program, const char *function);
+
+/* What the code is by its name or as the program's entry: the symbols are loaded for it. */
+enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
+
+struct disassembly;
+struct disassembly *programs_disassembly(struct programs *programs);
+
+/* The same question for code in memory: does it end with a call? */
+int programs_ends_with_call(struct programs *programs, const uint8_t *code, size_t size);
+
+/* 1: the instruction that ends at `address` is a call; 0: it is not; -1: cannot tell. */
+int program_follows_call(struct program *program, uint64_t address);
+
+/*
+ * The code of the function at `address`, from its start on, to the end of the segment; where no symbol tells the start,
+ * from some bytes before on. Its size, 0: none. Borrowed.
+ */
+size_t program_code(struct program *program, uint64_t address, uint64_t *start_ret, const uint8_t **code_ret);
+
+struct program_frame {
+	const char *function; /* demangled; NULL: no symbol. Borrowed from the program */
+	const char *raw_function;
+	const char *source_file; /* NULL unknown */
+	uint32_t source_line;
+	bool inlined; /* into the next */
+};
+
+#define PROGRAM_INLINE_MAX 64
+
+/*
+ * Names of the code at `address` (ELF virtual), innermost inlined function first; at least one frame. `for_lookup` is
+ * the address itself for an instruction pointer, one less for a return address: the caller does the subtraction.
+ */
+size_t program_names(struct program *program, uint64_t for_lookup, struct program_frame frames_ret[PROGRAM_INLINE_MAX]);
+
+const char *program_library_version(void);
+
+#endif

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/jit/jitdump.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/unwind/cfi.h"
+#include "code/jit/code-timeline.h"
+
+#define MAGIC 0x4a695444u
+#define MAGIC_SWAPPED 0x4454694au
+#define VERSION 1
+#define HEADER_BYTES 40
+#define PREFIX_BYTES 16
+#define LINE_BYTES 17 /* of a DEBUG_INFO, with an empty name */
+#define FLAG_ARCH_TIMESTAMP 1u
+#define CLOCK_SLACK_NS 1000000000ULL /* a record may be younger than the end of the recording, by little */
+#define NO_CODE UINT32_MAX
+
+enum record_id { RECORD_LOAD, RECORD_MOVE, RECORD_DEBUG_INFO, RECORD_CLOSE, RECORD_UNWINDING_INFO };
+
+/* What one LOAD says, with the infos that came before it. */
+struct code {
+	const char *name;
+	uint64_t address, size;
+	const uint8_t *bytes;
+	const uint8_t *lines; /* entries of a DEBUG_INFO */
+	size_t lines_size;
+	uint64_t line_count;
+	const uint8_t *eh_frame;
+	size_t eh_frame_size;
+	struct cfi *cfi; /* NULL: not asked for yet, or none */
+	bool cfi_made;
+};
+
+/* A code at a place; after a move it has a second one. */
+struct placed {
+	struct timed_range range;
+	uint32_t code; /* NO_CODE: what was there has been moved away */
+	uint32_t order;
+};
+
+struct jitdump {
+	VECTOR(struct code) codes;
+	VECTOR(struct placed) places; /* by time */
+	VECTOR(struct timed_range) ranges;
+	struct map by_index; /* code_index -> code */
+	struct code next;    /* infos for the next LOAD */
+	struct code_timeline *timeline;
+	struct jitdump_stats stats;
+	uint64_t last_ns;
+};
+
+static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint64_t time_ns, uint32_t code)
+{
+	struct placed place = {
+	    .range = {.start = start, .end = start + size, .from_ns = time_ns},
+	    .code = code,
+	    .order = (uint32_t)dump->places.count,
+	};
+
+	dump->stats.refused += place.range.end < start;
+	if (place.range.end <= start)
+		return true;
+	if (dump->places.count == CODE_TIMELINE_RANGES_MAX) {
+		dump->stats.dropped++;
+		return true;
+	}
+	return vector_push(&dump->places, place);
+}
+
+/* False: out of memory. A record whose fields do not fit into it is passed over. */
+static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_ns)
+{
+	struct code code = dump->next;
+	const uint8_t *end = record.end;
+	uint64_t index;
+
+	dump->next = (struct code){0};
+	bytes_skip(&record, 8 + 8); /* pid, tid; vma */
+	code.address = bytes_u64(&record);
+	code.size = bytes_u64(&record);
+	index = bytes_u64(&record);
+	code.name = bytes_string(&record);
+	/* The code ends the record; between it and the name there may be padding. */
+	if (!bytes_ok(&record)) {
+		dump->stats.refused++;
+		return true;
+	}
+	dump->stats.loads++;
+	if (code.size && code.size <= bytes_left(&record))
+		code.bytes = end - code.size;
+	if (!vector_push(&dump->codes, code) || !map_put(&dump->by_index, index, dump->codes.count - 1))
+		return false;
+	return add_place(dump, code.address, code.size, time_ns, (uint32_t)dump->codes.count - 1);
+}
+
+static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_ns)
+{
+	uint64_t from, to, size;
+	const uint64_t *code;
+
+	bytes_skip(&record, 8 + 8);
+	from = bytes_u64(&record);
+	to = bytes_u64(&record);
+	size = bytes_u64(&record);
+	code = map_get(&dump->by_index, bytes_u64(&record));
+	if (!bytes_ok(&record) || !code) {
+		dump->stats.refused++;
+		return true;
+	}
+	dump->stats.moves++;
+	return add_place(dump, from, size, time_ns, NO_CODE) && add_place(dump, to, size, time_ns, (uint32_t)*code);
+}
+
+static void read_debug_info(struct jitdump *dump, struct bytes record)
+{
+	bytes_u64(&record); /* address of the code: the next LOAD's */
+	dump->next.line_count = bytes_u64(&record);
+	if (!bytes_ok(&record) || dump->next.line_count > bytes_left(&record) / LINE_BYTES)
+		dump->stats.refused++;
+	dump->next.lines = record.position;
+	dump->next.lines_size = bytes_left(&record);
+	dump->stats.debug_infos++;
+}
+
+static void read_unwinding_info(struct jitdump *dump, struct bytes record)
+{
+	uint64_t size = bytes_u64(&record), header_size = bytes_u64(&record);
+
+	bytes_u64(&record); /* mapped size */
+	dump->stats.unwinding_infos++;
+	if (!bytes_ok(&record) || size > bytes_left(&record) || header_size > size) {
+		dump->stats.refused++;
+		return;
+	}
+	dump->next.eh_frame = record.position;
+	dump->next.eh_frame_size = (size_t)(size - header_size);
+}
+
+static bool read_record(struct jitdump *dump, uint32_t id, struct bytes record, uint64_t time_ns)
+{
+	if (time_ns > dump->last_ns)
+		dump->last_ns = time_ns;
+	switch (id) {
+	case RECORD_LOAD:
+		return read_load(dump, record, time_ns);
+	case RECORD_MOVE:
+		return read_move(dump, record, time_ns);
+	case RECORD_DEBUG_INFO:
+		read_debug_info(dump, record);
+		return true;
+	case RECORD_UNWINDING_INFO:
+		read_unwinding_info(dump, record);
+		return true;
+	case RECORD_CLOSE:
+		dump->stats.closes++;
+		return true;
+	default:
+		dump->stats.others++;
+		return true;
+	}
+}
+
+static bool read_records(struct jitdump *dump, struct bytes *bytes)
+{
+	while (bytes_left(bytes)) {
+		struct bytes prefix = *bytes;
+		uint32_t id = bytes_u32(&prefix), size = bytes_u32(&prefix);
+		uint64_t time_ns = bytes_u64(&prefix);
+
+		if (!bytes_ok(&prefix) || size < PREFIX_BYTES || size > bytes_left(bytes)) {
+			dump->stats.truncated = true;
+			dump->stats.unread = bytes_left(bytes);
+			return true;
+		}
+		bytes_skip(bytes, PREFIX_BYTES);
+		if (!read_record(dump, id, bytes_sub(bytes, size - PREFIX_BYTES), time_ns))
+			return false;
+	}
+	return true;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct placed *a = left, *b = right;
+
+	if (a->range.from_ns != b->range.from_ns)
+		return a->range.from_ns < b->range.from_ns ? -1 : 1;
+	return (a->order > b->order) - (a->order < b->order);
+}
+
+static struct mmt_error *make_timeline(struct jitdump *dump)
+{
+	for (size_t i = 0; dump->stats.other_clock && i < dump->places.count; i++)
+		dump->places.items[i].range.from_ns = 0;
+	if (dump->places.count)
+		qsort(dump->places.items, dump->places.count, sizeof(*dump->places.items), compare_places);
+	for (size_t i = 0; i < dump->places.count; i++) {
+		if (!vector_push(&dump->ranges, dump->places.items[i].range))
+			return &error_no_memory;
+	}
+	return code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
+}
+
+/* The header has grown in no version; its size is believed as far as the file goes. */
+static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)
+{
+	struct bytes header = *bytes;
+	uint32_t magic = bytes_u32(&header), version = bytes_u32(&header), size = bytes_u32(&header);
+
+	bytes_skip(&header, 4 + 4 + 4 + 8); /* machine, padding, pid, time */
+	*flags_ret = bytes_u64(&header);
+	if (magic == MAGIC_SWAPPED)
+		return error_create(MMT_ERROR_UNSUPPORTED, "a jitdump of the other byte order");
+	if (!bytes_ok(&header) || magic != MAGIC || size < HEADER_BYTES)
+		return error_create(MMT_ERROR_FORMAT, "no jitdump");
+	if (version != VERSION)
+		return error_create(MMT_ERROR_UNSUPPORTED, "a jitdump of version %u", version);
+	bytes_skip(bytes, size);
+	return NULL;
+}
+
+struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_end_ns, struct jitdump **dump_ret)
+{
+	struct bytes bytes = bytes_over(data, size);
+	struct jitdump *dump;
+	struct mmt_error *error;
+	uint64_t flags;
+
+	error = read_header(&bytes, &flags);
+	if (error)
+		return error;
+	dump = calloc(1, sizeof(*dump));
+	if (!dump)
+		return &error_no_memory;
+	if (!read_records(dump, &bytes))
+		error = &error_no_memory;
+	dump->stats.other_clock = flags & FLAG_ARCH_TIMESTAMP ||
+				  (dump->last_ns > clock_end_ns && dump->last_ns - clock_end_ns > CLOCK_SLACK_NS);
+	if (!error)
+		error = make_timeline(dump);
+	if (error)
+		jitdump_destroy(dump);
+	else
+		*dump_ret = dump;
+	return error;
+}
+
+void jitdump_destroy(struct jitdump *dump)
+{
+	if (!dump)
+		return;
+	for (size_t i = 0; i < dump->codes.count; i++)
+		cfi_destroy(dump->codes.items[i].cfi);
+	code_timeline_destroy(dump->timeline);
+	vector_deinit(&dump->codes);
+	vector_deinit(&dump->places);
+	vector_deinit(&dump->ranges);
+	map_deinit(&dump->by_index);
+	free(dump);
+}
+
+struct jitdump_stats jitdump_stats(const struct jitdump *dump)
+{
+	return dump->stats;
+}
+
+uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns)
+{
+	uint32_t place = code_timeline_find(dump->timeline, address, time_ns);
+
+	return place == CODE_TIMELINE_NONE || dump->places.items[place].code == NO_CODE ? JITDUMP_NONE : place;
+}
+
+uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
+{
+	return code_timeline_epoch(dump->timeline, time_ns);
+}
+
+uint64_t jitdump_time(const struct jitdump *dump, uint32_t number)
+{
+	return dump->places.items[number].range.from_ns;
+}
+
+struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
+{
+	const struct placed *place = &dump->places.items[number];
+	const struct code *code = &dump->codes.items[place->code];
+	uint64_t size = place->range.end - place->range.start;
+
+	return (struct jitdump_code){.name = code->name,
+				     .start = place->range.start,
+				     .size = size,
+				     .bytes = size <= code->size ? code->bytes : NULL};
+}
+
+/* An address of the place, in the numbering of the LOAD. */
+static uint64_t loaded_address(const struct jitdump *dump, uint32_t number, uint64_t address)
+{
+	const struct placed *place = &dump->places.items[number];
+
+	return address - place->range.start + dump->codes.items[place->code].address;
+}
+
+bool jitdump_line(const struct jitdump *dump, uint32_t number, uint64_t address, const char **file_ret,
+		  uint32_t *line_ret)
+{
+	const struct code *code = &dump->codes.items[dump->places.items[number].code];
+	struct bytes bytes = bytes_over(code->lines, code->lines_size);
+	uint64_t wanted = loaded_address(dump, number, address), nearest = 0;
+	const char *file = NULL;
+	bool found = false;
+
+	for (uint64_t i = 0; i < code->line_count && bytes_left(&bytes); i++) {
+		uint64_t start = bytes_u64(&bytes);
+		uint32_t line = bytes_u32(&bytes);
+		const char *name;
+
+		bytes_u32(&bytes); /* discriminator */
+		name = bytes_string(&bytes);
+		if (!bytes_ok(&bytes))
+			break;
+		if (strcmp(name, "\xff"))
+			file = name;
+		if (start > wanted || start < code->address || (found && start < nearest) || !file)
+			continue;
+		found = true;
+		nearest = start;
+		*file_ret = file;
+		*line_ret = line;
+	}
+	return found;
+}
+
+const struct cfi_row *jitdump_cfi(struct jitdump *dump, uint32_t number, uint64_t address)
+{
+	struct code *code = &dump->codes.items[dump->places.items[number].code];
+
+	if (!code->cfi_made && code->eh_frame_size) {
+		/* perf puts the section behind the code, and so the writers count from there. */
+		uint64_t place = code->address + ((code->size + 7) & ~7ULL);
+
+		mmt_error_destroy(cfi_create_from_memory(code->eh_frame, code->eh_frame_size, place, &code->cfi));
+	}
+	code->cfi_made = true;
+	return code->cfi ? cfi_find(code->cfi, loaded_address(dump, number, address)) : NULL;
+}

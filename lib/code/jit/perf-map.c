@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/jit/perf-map.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/vector.h"
+#include "code/jit/code-timeline.h"
+
+struct perf_map {
+	VECTOR(struct timed_range) ranges; /* in the order of the text */
+	VECTOR(size_t) name_offsets;	   /* of each range, in `names` */
+	VECTOR(char) names;
+	struct code_timeline *timeline;
+	struct perf_map_stats stats;
+};
+
+static bool is_blank(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static void skip_blanks(struct bytes *line)
+{
+	while (bytes_left(line) && is_blank(*line->position))
+		bytes_skip(line, 1);
+}
+
+static int hexadecimal_digit(uint8_t byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	byte |= 0x20;
+	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* A number and the blanks behind it; false: no number, too large, or not followed by a blank. */
+static bool parse_number(struct bytes *line, uint64_t *number_ret)
+{
+	uint64_t number = 0;
+	size_t digits = 0;
+
+	skip_blanks(line);
+	if (bytes_left(line) > 2 && line->position[0] == '0' && (line->position[1] | 0x20) == 'x')
+		bytes_skip(line, 2);
+	for (; bytes_left(line); digits++) {
+		int digit = hexadecimal_digit(*line->position);
+
+		if (digit < 0)
+			break;
+		if (number >> 60)
+			return false;
+		number = number << 4 | (uint64_t)digit;
+		bytes_skip(line, 1);
+	}
+	if (!digits || !bytes_left(line) || !is_blank(*line->position))
+		return false;
+	skip_blanks(line);
+	*number_ret = number;
+	return true;
+}
+
+static bool append_name(struct perf_map *map, const uint8_t *name, size_t size)
+{
+	if (!vector_reserve_bytes((void **)&map->names.items, &map->names.capacity, map->names.count + size + 1, 1))
+		return false;
+	memcpy(map->names.items + map->names.count, name, size);
+	map->names.items[map->names.count + size] = '\0';
+	map->names.count += size + 1;
+	return true;
+}
+
+/* False when out of memory. `complete`: a newline ended the line. */
+static bool add_line(struct perf_map *map, struct bytes line, bool complete, uint64_t from_ns)
+{
+	struct timed_range range = {.from_ns = from_ns};
+	size_t name_offset = map->names.count;
+	uint64_t size;
+	size_t name_size;
+
+	map->stats.lines++;
+	if (!parse_number(&line, &range.start) || !parse_number(&line, &size)) {
+		map->stats.garbage += complete;
+		return true;
+	}
+	name_size = bytes_left(&line);
+	if (name_size && line.position[name_size - 1] == '\r')
+		name_size--;
+	name_size = strnlen((const char *)line.position, name_size);
+	if (!name_size || range.start + size < range.start) {
+		map->stats.garbage += complete;
+		return true;
+	}
+	if (!size)
+		return true;
+	if (map->ranges.count == CODE_TIMELINE_RANGES_MAX) {
+		map->stats.dropped++;
+		return true;
+	}
+	range.end = range.start + size;
+	if (!append_name(map, line.position, name_size) || !vector_push(&map->name_offsets, name_offset) ||
+	    !vector_push(&map->ranges, range))
+		return false;
+	map->stats.used++;
+	return true;
+}
+
+/* When the bytes up to `end` of the file were not all there yet at the last look: since then they may be. */
+static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
+{
+	size_t low = 0, high = count;
+
+	/* Invariant: the steps below `low` are too short, those from `high` on long enough. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (steps[middle].length < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? steps[low - 1].time_ns + 1 : 0;
+}
+
+static bool parse_lines(struct perf_map *map, const void *text, size_t text_size, const struct perf_map_step *steps,
+			size_t step_count)
+{
+	struct bytes left = bytes_over(text, text_size);
+
+	while (bytes_left(&left)) {
+		const uint8_t *newline = memchr(left.position, '\n', bytes_left(&left));
+		size_t size = newline ? (size_t)(newline - left.position) : bytes_left(&left);
+		struct bytes line = bytes_sub(&left, size);
+
+		bytes_skip(&left, newline ? 1 : 0);
+		if (size &&
+		    !add_line(map, line, newline, appeared_ns(steps, step_count, text_size - bytes_left(&left))))
+			return false;
+	}
+	return true;
+}
+
+/* Those that say less than one before say nothing. */
+static bool are_ascending(const struct perf_map_step *steps, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (steps[i].time_ns < steps[i - 1].time_ns || steps[i].length < steps[i - 1].length)
+			return false;
+	}
+	return true;
+}
+
+struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
+				  struct perf_map **map_ret)
+{
+	struct perf_map *map = calloc(1, sizeof(*map));
+	struct mmt_error *error = &error_no_memory;
+
+	if (!map)
+		return error;
+	if (!are_ascending(steps, step_count))
+		step_count = 0;
+	if (parse_lines(map, text, size, steps, step_count))
+		error = code_timeline_create(map->ranges.items, map->ranges.count, &map->timeline);
+	if (error)
+		perf_map_destroy(map);
+	else
+		*map_ret = map;
+	return error;
+}
+
+void perf_map_destroy(struct perf_map *map)
+{
+	if (!map)
+		return;
+	code_timeline_destroy(map->timeline);
+	vector_deinit(&map->ranges);
+	vector_deinit(&map->name_offsets);
+	vector_deinit(&map->names);
+	free(map);
+}
+
+uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns)
+{
+	return code_timeline_find(map->timeline, address, time_ns);
+}
+
+uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns)
+{
+	return code_timeline_epoch(map->timeline, time_ns);
+}
+
+const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret)
+{
+	if (start_ret)
+		*start_ret = map->ranges.items[entry].start;
+	return map->names.items + map->name_offsets.items[entry];
+}
+
+uint64_t perf_map_size(const struct perf_map *map, uint32_t entry)
+{
+	return map->ranges.items[entry].end - map->ranges.items[entry].start;
+}
+
+uint64_t perf_map_time(const struct perf_map *map, uint32_t entry)
+{
+	return map->ranges.items[entry].from_ns;
+}
+
+struct perf_map_stats perf_map_stats(const struct perf_map *map)
+{
+	return map->stats;
+}
+
+/* What .NET appends to a method: how this body of it was compiled. */
+static const char *const tier_suffixes[] = {
+    "[QuickJitted]",
+    "[OptimizedTier1]",
+    "[OptimizedTier1OSR]",
+    "[InstrumentedTier]",
+    "[InstrumentedTierOptimized]",
+    "[Optimized]",
+    "[MinOptJitted]",
+    "[PreJIT]",
+    "[ReadyToRun]",
+    "[PreStub]",
+    "[Unknown]",
+};
+
+/* V8's prefix of a name; behind it stands how the function runs: ~ interpreted, ^ baseline, + mid tier, * optimised. */
+static const char *const v8_prefixes[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
+
+/* Length of the last suffix of these, 0: none. */
+static size_t tier_length(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
+		size_t suffix = strlen(tier_suffixes[i]);
+
+		if (length > suffix && !memcmp(name + length - suffix, tier_suffixes[i], suffix))
+			return suffix;
+	}
+	return 0;
+}
+
+static size_t without_tier(const char *name, size_t length)
+{
+	size_t suffix;
+
+	while ((suffix = tier_length(name, length)))
+		length -= suffix;
+	return length;
+}
+
+/* .NET: "RETURN-TYPE [ASSEMBLY] CLASS::METHOD(ARGUMENTS)": the class; of other names the name. */
+static const char *behind_assembly(const char *name, const char *end)
+{
+	const char *arguments = memchr(name, '(', (size_t)(end - name));
+	const char *scope = memmem(name, (size_t)(end - name), "::", 2);
+
+	if (!scope || (arguments && scope > arguments))
+		return name;
+	for (const char *open = name; (open = memmem(open, (size_t)(scope - open), " [", 2)); open += 2) {
+		const char *close = memchr(open, ']', (size_t)(scope - open));
+
+		if (!close)
+			break;
+		if (close[1] == ' ' && close + 2 < scope) {
+			static const char dynamic_class[] = "dynamicClass::";
+			const char *class_name = close + 2;
+			size_t prefix = sizeof(dynamic_class) - 1;
+
+			if ((size_t)(end - class_name) > prefix && !memcmp(class_name, dynamic_class, prefix))
+				class_name += prefix;
+			return class_name;
+		}
+	}
+	return name;
+}
+
+/* Length of a type's address at `text`, which .NET writes as a comment in the names of its stubs; 0: there is none. */
+static size_t type_comment(const char *text, const char *end)
+{
+	static const char opening[] = " /* MT: 0x";
+	const char *close;
+
+	if ((size_t)(end - text) < sizeof(opening) || memcmp(text, opening, sizeof(opening) - 1))
+		return 0;
+	close = memmem(text, (size_t)(end - text), "*/", 2);
+	return close ? (size_t)(close + 2 - text) : 0;
+}
+
+void perf_map_normalise(const char *name, char *text, size_t size)
+{
+	const char *end = name + without_tier(name, strlen(name));
+	const char *mark = NULL;
+	size_t used = 0;
+
+	if (!size)
+		return;
+	for (size_t i = 0; i < sizeof(v8_prefixes) / sizeof(*v8_prefixes); i++) {
+		size_t length = strlen(v8_prefixes[i]);
+
+		if (!strncmp(name, v8_prefixes[i], length) && strchr("~^+*", name[length]))
+			mark = name + length;
+	}
+	for (name = behind_assembly(name, end); name < end && used + 1 < size;) {
+		size_t comment = type_comment(name, end);
+
+		if (comment)
+			name += comment;
+		else if (name == mark)
+			name++;
+		else
+			text[used++] = *name++;
+	}
+	text[used] = '\0';
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/unwind/cfi.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* No compressed section grows more than this. */
+#define INFLATION_MAX 1032
+
+/* A table is looked for when it is first asked for, .debug_frame only when .eh_frame has no answer. */
+struct source {
+	struct cfi_rows *rows; /* NULL: none */
+	bool found;
+};
+
+struct cfi {
+	Elf *elf;	/* NULL: not from a file */
+	uint8_t *bytes; /* a copy, then */
+	struct source eh_frame, debug_frame;
+};
+
+struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
+{
+	struct cfi *cfi = calloc(1, sizeof(*cfi));
+
+	if (!cfi)
+		return &error_no_memory;
+	cfi->elf = elf;
+	*cfi_ret = cfi;
+	return NULL;
+}
+
+struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address, struct cfi **cfi_ret)
+{
+	struct cfi_section section = {.size = size, .address = address, .ends_with_terminator = true};
+	struct mmt_error *error;
+	struct cfi *cfi = NULL;
+
+	error = cfi_create(NULL, &cfi);
+	if (error)
+		return error;
+	cfi->eh_frame.found = cfi->debug_frame.found = true;
+	section.bytes = cfi->bytes = malloc(size ? size : 1);
+	if (cfi->bytes && size)
+		memcpy(cfi->bytes, bytes, size);
+	error = cfi->bytes ? cfi_rows_create(&section, &cfi->eh_frame.rows) : &error_no_memory;
+	if (error)
+		cfi_destroy(cfi);
+	else
+		*cfi_ret = cfi;
+	return error;
+}
+
+void cfi_destroy(struct cfi *cfi)
+{
+	if (!cfi)
+		return;
+	cfi_rows_destroy(cfi->eh_frame.rows);
+	cfi_rows_destroy(cfi->debug_frame.rows);
+	free(cfi->bytes);
+	free(cfi);
+}
+
+static Elf_Scn *find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (gelf_getshdr(section, header) && header->sh_type != SHT_NOBITS &&
+		    (name = elf_strptr(elf, names, header->sh_name)) && !strcmp(name, wanted))
+			return section;
+	}
+	return NULL;
+}
+
+/* `size` bytes of the file from `offset`; fewer, or none, where it ends. */
+static struct bytes file_bytes(Elf *elf, uint64_t offset, uint64_t size)
+{
+	size_t file_size = 0;
+	const char *file = elf_rawfile(elf, &file_size);
+
+	if (!file || offset >= file_size)
+		return bytes_over(NULL, 0);
+	return bytes_over(file + offset, size < file_size - offset ? (size_t)size : file_size - (size_t)offset);
+}
+
+/* What the file has from ELF address `address` to the end of that segment. */
+static struct bytes segment_bytes(Elf *elf, uint64_t address)
+{
+	size_t count;
+	GElf_Phdr header;
+
+	if (elf_getphdrnum(elf, &count))
+		return bytes_over(NULL, 0);
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
+		uint64_t offset = address - header.p_vaddr;
+
+		if (header.p_type == PT_LOAD && address >= header.p_vaddr && offset < header.p_filesz)
+			return file_bytes(elf, header.p_offset + offset, header.p_filesz - offset);
+	}
+	return bytes_over(NULL, 0);
+}
+
+/* .eh_frame_hdr, as the running program finds it. */
+static void find_header(Elf *elf, struct cfi_section *section)
+{
+	GElf_Phdr header;
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count))
+		return;
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
+		struct bytes bytes;
+
+		if (header.p_type != PT_GNU_EH_FRAME)
+			continue;
+		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
+		section->header = bytes.position;
+		section->header_size = bytes_left(&bytes);
+		section->header_address = header.p_vaddr;
+		return;
+	}
+}
+
+/* Without section headers .eh_frame is where .eh_frame_hdr says. */
+static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
+{
+	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
+	struct bytes bytes = bytes_over(section->header, section->header_size), entries;
+	uint8_t encoding;
+
+	if (bytes_u8(&bytes) != 1)
+		return;
+	encoding = bytes_u8(&bytes);
+	bytes_skip(&bytes, 2);
+	section->address = cfi_entries_pointer(&table, &bytes, encoding);
+	if (!bytes_ok(&bytes))
+		return;
+	entries = segment_bytes(elf, section->address);
+	section->bytes = entries.position;
+	section->size = bytes_left(&entries);
+	section->ends_with_terminator = true;
+}
+
+static struct cfi_section find_eh_frame(Elf *elf)
+{
+	struct cfi_section section = {0};
+	struct bytes bytes;
+	GElf_Shdr header;
+
+	find_header(elf, &section);
+	if (find_section(elf, ".eh_frame", &header)) {
+		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+		section.bytes = bytes.position;
+		section.size = bytes_left(&bytes);
+		section.address = header.sh_addr;
+	} else {
+		find_eh_frame_by_header(elf, &section);
+	}
+	return section;
+}
+
+/* Whether a section says that it is not larger, decompressed, than it can be. */
+static bool is_plausible_size(uint64_t compressed, uint64_t size)
+{
+	return size < CFI_SECTION_MAX && size / INFLATION_MAX <= compressed;
+}
+
+static struct cfi_section find_debug_frame(Elf *elf)
+{
+	struct cfi_section section = {.is_debug_frame = true};
+	GElf_Shdr header;
+	Elf_Scn *found = find_section(elf, ".debug_frame", &header);
+	Elf_Data *data;
+
+	if (found && header.sh_flags & SHF_COMPRESSED) {
+		GElf_Chdr compression;
+
+		if (!gelf_getchdr(found, &compression) || !is_plausible_size(header.sh_size, compression.ch_size) ||
+		    elf_compress(found, 0, 0) < 0)
+			return section;
+	} else if (!found && (found = find_section(elf, ".zdebug_frame", &header))) {
+		struct bytes bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+		uint64_t size;
+
+		bytes_skip(&bytes, strlen("ZLIB"));
+		size = __builtin_bswap64(bytes_u64(&bytes));
+		if (!bytes_ok(&bytes) || !is_plausible_size(header.sh_size, size) || elf_compress_gnu(found, 0, 0) < 0)
+			return section;
+	}
+	data = found ? elf_rawdata(found, NULL) : NULL;
+	if (data && data->d_buf) {
+		section.bytes = data->d_buf;
+		section.size = data->d_size;
+	}
+	return section;
+}
+
+static struct cfi_section find_table(struct cfi *cfi, const struct source *source)
+{
+	const char *identification = elf_getident(cfi->elf, NULL);
+
+	if (!identification || identification[EI_CLASS] != ELFCLASS64 || identification[EI_DATA] != ELFDATA2LSB)
+		return (struct cfi_section){0};
+	return source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
+}
+
+static struct cfi_rows *rows_of(struct cfi *cfi, struct source *source)
+{
+	if (!source->found) {
+		struct cfi_section section = find_table(cfi, source);
+
+		source->found = true;
+		if (section.size)
+			mmt_error_destroy(cfi_rows_create(&section, &source->rows));
+	}
+	return source->rows;
+}
+
+struct cfi_rows *cfi_eh_frame(struct cfi *cfi)
+{
+	return rows_of(cfi, &cfi->eh_frame);
+}
+
+struct cfi_rows *cfi_debug_frame(struct cfi *cfi)
+{
+	return rows_of(cfi, &cfi->debug_frame);
+}
+
+const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
+{
+	struct cfi_rows *rows = cfi_eh_frame(cfi);
+	const struct cfi_row *row = rows ? cfi_rows_find(rows, address) : NULL;
+
+	if (row)
+		return row;
+	rows = cfi_debug_frame(cfi);
+	return rows ? cfi_rows_find(rows, address) : NULL;
+}
+
+bool cfi_extent(struct cfi *cfi, uint64_t address, uint64_t *end_ret)
+{
+	struct cfi_rows *tables[] = {cfi_eh_frame(cfi), cfi_debug_frame(cfi)};
+
+	*end_ret = UINT64_MAX;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		uint64_t end;
+		bool begins = tables[i] && cfi_rows_extent(tables[i], address, &end);
+
+		if (tables[i] && end < *end_ret)
+			*end_ret = end;
+		if (begins)
+			return true;
+	}
+	return false;
+}

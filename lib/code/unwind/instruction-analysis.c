@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/unwind/instruction-analysis.h"
+
+enum {
+	FRAME_POINTER = 6,
+	STACK_POINTER = 7,
+	RETURN_COLUMN = 16,
+	WORD = 8,
+	INSTRUCTIONS_MAX = 1000, /* on all paths together */
+	PATHS_MAX = 16,		 /* waiting at once */
+	STORED_MAX = 16,	 /* words pushed and not popped */
+	AMOUNT_MAX = 1 << 20,	 /* bytes of one instruction: so sums of all stay small numbers */
+};
+
+/* Registers that a function must restore. */
+#define PRESERVED (1u << 3 | 1u << FRAME_POINTER | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+
+/* A place on the stack: register at the start + offset. */
+struct place {
+	uint8_t base; /* STACK_POINTER or FRAME_POINTER, with their values at the start */
+	int32_t offset;
+};
+
+enum content_kind {
+	CONTENT_INITIAL, /* as it was at the start */
+	CONTENT_SAVED,	 /* the word that was in `place` at the start */
+	CONTENT_UNKNOWN,
+};
+
+struct content {
+	uint8_t kind; /* enum content_kind */
+	struct place place;
+};
+
+struct path {
+	uint64_t address;
+	bool ends_at_padding; /* behind a call */
+	struct place stack_pointer;
+	struct content registers[EPILOGUE_REGISTERS];
+	struct {
+		struct place place;
+		struct content content;
+	} stored[STORED_MAX]; /* by instructions since the start */
+	unsigned stored_count;
+};
+
+/* How a path ends. */
+enum path_end {
+	PATH_UNKNOWN,
+	PATH_MERGES, /* with what has been followed, or there was too much of it */
+	PATH_RETURNS,
+	PATH_LEAPS,
+	PATH_SWITCHES_STACK,
+};
+
+struct search {
+	bool pads_inside;
+	bool has_limit; /* not every path was followed to its end */
+	struct path waiting[PATHS_MAX];
+	unsigned waiting_count;
+	uint64_t visited[INSTRUCTIONS_MAX];
+	unsigned visited_count;
+};
+
+static bool same_place(struct place left, struct place right)
+{
+	return left.base == right.base && left.offset == right.offset;
+}
+
+static struct content content_at(const struct path *path, struct place place)
+{
+	for (unsigned i = path->stored_count; i-- > 0;) {
+		if (same_place(path->stored[i].place, place))
+			return path->stored[i].content;
+	}
+	return (struct content){.kind = CONTENT_SAVED, .place = place};
+}
+
+static void set_register(struct path *path, uint8_t number, struct content content)
+{
+	if (number < EPILOGUE_REGISTERS)
+		path->registers[number] = content;
+}
+
+static bool push(struct path *path, uint8_t number)
+{
+	path->stack_pointer.offset -= WORD;
+	if (path->stored_count == STORED_MAX)
+		return false;
+	path->stored[path->stored_count].place = path->stack_pointer;
+	path->stored[path->stored_count++].content =
+	    number < EPILOGUE_REGISTERS ? path->registers[number] : (struct content){.kind = CONTENT_UNKNOWN};
+	return true;
+}
+
+static void pop(struct path *path, uint8_t number)
+{
+	set_register(path, number, content_at(path, path->stack_pointer));
+	if (path->stored_count && same_place(path->stored[path->stored_count - 1].place, path->stack_pointer))
+		path->stored_count--;
+	path->stack_pointer.offset += WORD;
+}
+
+static bool is_plausible(int32_t amount)
+{
+	return amount > -AMOUNT_MAX && amount < AMOUNT_MAX;
+}
+
+/* The stack pointer becomes what the frame pointer is, plus `amount`. */
+static bool take_frame_pointer(struct path *path, int32_t amount)
+{
+	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL || !is_plausible(amount))
+		return false;
+	path->stack_pointer = (struct place){.base = FRAME_POINTER, .offset = amount};
+	return true;
+}
+
+/* False: the path cannot be followed further. */
+static bool apply(struct path *path, const struct instruction *instruction)
+{
+	struct place place = path->stack_pointer;
+
+	switch ((enum instruction_kind)instruction->kind) {
+	case INSTRUCTION_PUSH:
+		return push(path, instruction->reg);
+	case INSTRUCTION_POP:
+		pop(path, instruction->reg);
+		return true;
+	case INSTRUCTION_LOAD:
+		if (!is_plausible(instruction->amount))
+			return false;
+		place.offset += instruction->amount;
+		set_register(path, instruction->reg, content_at(path, place));
+		return true;
+	case INSTRUCTION_ADD:
+		if (!is_plausible(instruction->amount))
+			return false;
+		path->stack_pointer.offset += instruction->amount;
+		return true;
+	case INSTRUCTION_LEAVE:
+		if (!take_frame_pointer(path, 0))
+			return false;
+		pop(path, FRAME_POINTER);
+		return true;
+	case INSTRUCTION_FRAME:
+		return take_frame_pointer(path, instruction->amount);
+	case INSTRUCTION_OTHER:
+		for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+			if (instruction->written >> i & 1)
+				path->registers[i] = (struct content){.kind = CONTENT_UNKNOWN};
+		}
+		return true;
+	case INSTRUCTION_PADDING:
+		/* Between functions: the call before it does not return. */
+		return !path->ends_at_padding;
+	case INSTRUCTION_CALL:
+	case INSTRUCTION_JUMP:
+	case INSTRUCTION_BRANCH:
+		return true;
+	case INSTRUCTION_RETURN:
+	case INSTRUCTION_LEAP:
+	case INSTRUCTION_SWITCH:
+	case INSTRUCTION_END:
+		break;
+	}
+	return false;
+}
+
+static bool visit(struct search *search, uint64_t address)
+{
+	for (unsigned i = 0; i < search->visited_count; i++) {
+		if (search->visited[i] == address)
+			return false;
+	}
+	if (search->visited_count == INSTRUCTIONS_MAX) {
+		search->has_limit = true;
+		return false;
+	}
+	search->visited[search->visited_count++] = address;
+	return true;
+}
+
+/* Remember where else a branch leads. */
+static void keep_branch(struct search *search, const struct path *path, uint64_t target)
+{
+	if (search->waiting_count == PATHS_MAX) {
+		search->has_limit = true;
+		return;
+	}
+	search->waiting[search->waiting_count] = *path;
+	search->waiting[search->waiting_count++].address = target;
+}
+
+static enum path_end end_of(const struct instruction *instruction)
+{
+	switch ((enum instruction_kind)instruction->kind) {
+	case INSTRUCTION_RETURN:
+		return PATH_RETURNS;
+	case INSTRUCTION_LEAP:
+		return PATH_LEAPS;
+	case INSTRUCTION_SWITCH:
+		return PATH_SWITCHES_STACK;
+	default:
+		return PATH_UNKNOWN;
+	}
+}
+
+static enum path_end follow(struct search *search, struct path *path, struct disassembly *disassembly,
+			    const struct epilogue_code *code)
+{
+	while (visit(search, path->address)) {
+		const uint8_t *bytes = NULL;
+		size_t size = code->read(code->context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
+		struct instruction instruction;
+
+		if (!size || (path->ends_at_padding && code->begins && code->begins(code->context, path->address)))
+			return PATH_UNKNOWN;
+		disassembly_decode(disassembly, bytes, size, path->address, &instruction);
+		if (!apply(path, &instruction))
+			return end_of(&instruction);
+		path->ends_at_padding = instruction.kind == INSTRUCTION_CALL && !search->pads_inside;
+		path->address += instruction.size;
+		if (instruction.kind == INSTRUCTION_BRANCH)
+			keep_branch(search, path, instruction.target);
+		if (instruction.kind == INSTRUCTION_JUMP)
+			path->address = instruction.target;
+	}
+	return PATH_MERGES;
+}
+
+/* The row of a path that has come to its return. False: it cannot be one. */
+static bool describe(const struct path *path, struct epilogue *epilogue)
+{
+	struct cfi_row *row = &epilogue->row;
+
+	if (path->stack_pointer.base == STACK_POINTER && path->stack_pointer.offset < 0)
+		return false;
+	*row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
+				.cfa_register = path->stack_pointer.base,
+				.cfa_offset = path->stack_pointer.offset + WORD,
+				.return_column = RETURN_COLUMN,
+				.deduced = true};
+	for (uint8_t i = 0; i < EPILOGUE_REGISTERS; i++) {
+		const struct content *content = &path->registers[i];
+		struct cfi_rule rule = {.number = i, .kind = CFI_RULE_UNDEFINED};
+
+		if (!(PRESERVED >> i & 1) || content->kind == CONTENT_INITIAL)
+			continue;
+		if (content->kind == CONTENT_SAVED) {
+			rule.kind = CFI_RULE_AT_REGISTER;
+			rule.reg = content->place.base;
+			rule.offset = content->place.offset;
+		}
+		epilogue->rules[row->rule_count++] = rule;
+	}
+	epilogue->rules[row->rule_count++] =
+	    (struct cfi_rule){.number = RETURN_COLUMN, .kind = CFI_RULE_OFFSET, .offset = -WORD};
+	return true;
+}
+
+/* The row of a path that has left for the function in whose frame it runs: nothing of that is above the stack pointer.
+ */
+static bool describe_host(const struct path *path, const struct cfi_row *host, struct epilogue *epilogue)
+{
+	if (path->stack_pointer.base != STACK_POINTER || path->stack_pointer.offset < 0 ||
+	    host->cfa_kind != CFI_CFA_REGISTER || host->cfa_register != STACK_POINTER ||
+	    !is_plausible(host->cfa_offset) || host->has_expressions ||
+	    host->rule_count > sizeof(epilogue->rules) / sizeof(*epilogue->rules))
+		return false;
+	for (uint8_t i = 0; i < host->rule_count; i++) {
+		if (host->rules[i].kind != CFI_RULE_OFFSET)
+			return false;
+		epilogue->rules[i] = host->rules[i];
+	}
+	epilogue->row = (struct cfi_row){.cfa_kind = CFI_CFA_REGISTER,
+					 .cfa_register = STACK_POINTER,
+					 .cfa_offset = path->stack_pointer.offset + host->cfa_offset,
+					 .rule_count = host->rule_count,
+					 .return_column = host->return_column,
+					 .deduced = true};
+	return true;
+}
+
+bool epilogue_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t address,
+		   bool is_return_address, bool pads_inside, struct epilogue *epilogue_ret)
+{
+	struct search search = {.pads_inside = pads_inside, .waiting_count = 1};
+	bool switches_stack = false, ends_otherwise = false;
+
+	search.waiting[0] = (struct path){.address = address,
+					  .ends_at_padding = is_return_address && !pads_inside,
+					  .stack_pointer = {.base = STACK_POINTER}};
+	while (search.waiting_count) {
+		struct path path = search.waiting[--search.waiting_count];
+		enum path_end end = follow(&search, &path, disassembly, code);
+
+		if ((end == PATH_RETURNS && describe(&path, epilogue_ret)) ||
+		    (end == PATH_LEAPS && code->host && describe_host(&path, code->host, epilogue_ret)))
+			return true;
+		switches_stack |= end == PATH_SWITCHES_STACK;
+		ends_otherwise |= end != PATH_SWITCHES_STACK && end != PATH_MERGES;
+	}
+	epilogue_ret->row = (struct cfi_row){.deduced = true, .other_stack = true};
+	return switches_stack && !ends_otherwise && !search.has_limit;
+}
+
+const struct cfi_row *epilogue_row(struct epilogue *epilogue)
+{
+	epilogue->row.rules = epilogue->rules;
+	return &epilogue->row;
+}
+
+static uint64_t least(uint64_t left, uint64_t right)
+{
+	return left < right ? left : right;
+}
+
+/* From `address` on nothing is known, except that the function comes to `furthest`. */
+static uint64_t guess(uint64_t start, uint64_t address, uint64_t furthest, uint64_t limit)
+{
+	uint64_t known = address > furthest ? address : furthest;
+	uint64_t guessed = start + EXTENT_GUESSED;
+
+	return least(known > guessed ? known : guessed, limit);
+}
+
+uint64_t extent_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start, uint64_t limit)
+{
+	uint64_t address = start, furthest = start;
+
+	if (limit <= start || limit - start > EXTENT_MAX)
+		limit = start + EXTENT_MAX;
+	while (address < limit) {
+		const uint8_t *bytes = NULL;
+		size_t size = code->read(code->context, address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
+		struct instruction instruction;
+
+		disassembly_decode(disassembly, bytes, size, address, &instruction);
+		address += instruction.size;
+		if (instruction.flow == FLOW_UNKNOWN)
+			return guess(start, address, furthest, limit);
+		if ((instruction.kind == INSTRUCTION_JUMP || instruction.kind == INSTRUCTION_BRANCH) &&
+		    instruction.target > furthest && instruction.target < limit)
+			furthest = instruction.target;
+		if (instruction.flow == FLOW_ENDS && address > furthest)
+			break;
+	}
+	return least(address, limit);
+}

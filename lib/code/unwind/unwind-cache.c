@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Unwinding is a function of the values it reads, one after the other, and each value decides what is read next. So all
+ * stacks seen form a tree, of which only the places are kept where stacks differ: a branch says what to read there, the
+ * value leads to the next branch or to the one stack left, which is compared with everything it was made from. Whatever
+ * the way led to, that comparison decides.
+ */
+#include "code/unwind/unwind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "code/unwind/unwind-state.h"
+
+#define READS_PER_STACK 64 /* on average, at most */
+
+#define NUMBERED_CALLCHAINS 16384
+
+#define NODE_BRANCH (1ULL << 63) /* the rest: index of the branch; else that of an entry */
+
+struct entry {
+	uint64_t generation, address;
+	uint32_t callchain; /* id */
+	uint32_t value;
+	size_t read_start, read_count;
+	uint8_t flags;
+};
+
+/* Entries that read the same up to here, and then differ. */
+struct branch {
+	size_t entry; /* one of them */
+	size_t depth; /* number of the read that differs */
+	uint32_t offset;
+	bool is_address; /* see read_again() */
+};
+
+/* Of a callchain that the caller has given a number. */
+struct numbered_callchain {
+	uint64_t number; /* 0: none */
+	uint32_t id;
+	uint32_t entry; /* found with it last, plus 1; 0: none yet */
+	/* What was found with nothing but the callchain, and so will be found again. */
+	uint64_t generation;
+	uint32_t value;
+	bool has_value, full; /* the second as in struct unwind_input */
+};
+
+struct unwind_memo {
+	size_t limit;
+	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
+	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
+	struct intern callchains;
+	struct numbered_callchain *numbered; /* NUMBERED_CALLCHAINS, by number; NULL: not needed yet */
+	VECTOR(struct entry) entries;
+	VECTOR(struct branch) branches;
+	VECTOR(struct unwind_read) reads;
+};
+
+/* What is fixed before the first read. */
+struct start {
+	uint64_t generation, address, stack_pointer;
+	uint32_t callchain;
+	uint8_t flags;
+};
+
+struct mmt_error *unwind_memo_create(size_t limit, struct unwind_memo **memo_ret)
+{
+	struct unwind_memo *memo = calloc(1, sizeof(*memo));
+
+	if (!memo)
+		return &error_no_memory;
+	memo->limit = limit;
+	*memo_ret = memo;
+	return NULL;
+}
+
+static void forget_all(struct unwind_memo *memo)
+{
+	map_deinit(&memo->ways);
+	intern_deinit(&memo->callchains);
+	free(memo->numbered);
+	memo->numbered = NULL;
+	vector_deinit(&memo->entries);
+	vector_deinit(&memo->branches);
+	vector_deinit(&memo->reads);
+}
+
+void unwind_memo_destroy(struct unwind_memo *memo)
+{
+	if (!memo)
+		return;
+	forget_all(memo);
+	free(memo);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+/* Its place; NULL: it has no number. */
+static struct numbered_callchain *find_numbered(const struct unwind_memo *memo, const struct unwind_input *input)
+{
+	return input->callchain_number && memo->numbered
+		   ? &memo->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
+		   : NULL;
+}
+
+/* Its id; INTERN_NONE: no stack has it. */
+static uint32_t find_callchain(const struct unwind_memo *memo, const struct unwind_input *input)
+{
+	struct numbered_callchain *numbered = find_numbered(memo, input);
+	uint32_t id;
+
+	if (numbered && numbered->number == input->callchain_number)
+		return numbered->id;
+	id = intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
+	if (numbered && id != INTERN_NONE)
+		*numbered = (struct numbered_callchain){.number = input->callchain_number, .id = id};
+	return id;
+}
+
+static bool describe_start(const struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
+			   struct start *start_ret)
+{
+	uint64_t known = input->registers ? input->registers->known : 0;
+	bool have_address = known >> memo->rules->instruction_pointer & 1;
+	bool have_stack = known >> memo->rules->stack_pointer & 1;
+
+	*start_ret = (struct start){.generation = generation};
+	if (have_address)
+		start_ret->address = input->registers->values[memo->rules->instruction_pointer];
+	if (have_stack)
+		start_ret->stack_pointer = input->registers->values[memo->rules->stack_pointer];
+	start_ret->flags =
+	    (uint8_t)(have_address | have_stack << 1 | (input->stack_size > 0) << 2 | input->callchain_full << 3 |
+		      (start_ret->stack_pointer & 7) << 4 | (input->stack != NULL) << 7);
+	start_ret->callchain = find_callchain(memo, input);
+	return start_ret->callchain != INTERN_NONE;
+}
+
+static uint64_t hash_start(const struct start *start)
+{
+	return mix(mix(mix(mix(0, start->generation), start->address), start->callchain), start->flags);
+}
+
+/* The read at `offset` as this stack has it. */
+static struct unwind_read read_again(const struct unwind_input *input, uint64_t stack_pointer, uint32_t offset,
+				     bool is_address)
+{
+	struct unwind_read read = {.offset = offset, .kind = UNWIND_READ_MISSING};
+	uint32_t number = offset - UNWIND_READ_REGISTER;
+
+	if (offset & UNWIND_READ_REGISTER) {
+		if (!input->registers || number >= UNWIND_REGISTERS || !(input->registers->known >> number & 1))
+			return read;
+		read.value = input->registers->values[number];
+	} else {
+		if ((size_t)offset + sizeof(read.value) > input->stack_size)
+			return read;
+		memcpy(&read.value, input->stack + offset, sizeof(read.value));
+	}
+	if (is_address) {
+		read.kind = UNWIND_READ_ADDRESS;
+	} else if (read.value - stack_pointer < UNWIND_STACK_REACH) {
+		read.kind = UNWIND_READ_RELATIVE;
+		read.value -= stack_pointer;
+	} else {
+		read.kind = UNWIND_READ_OUTSIDE;
+	}
+	return read;
+}
+
+static uint64_t hash_way(size_t branch, const struct unwind_read *read)
+{
+	return mix(mix(mix(NODE_BRANCH, branch), read->kind), read->value);
+}
+
+static bool is_same_start(const struct entry *entry, const struct start *start)
+{
+	return entry->generation == start->generation && entry->address == start->address &&
+	       entry->callchain == start->callchain && entry->flags == start->flags;
+}
+
+static bool matches(const struct unwind_memo *memo, const struct entry *entry, const struct start *start,
+		    const struct unwind_input *input)
+{
+	if (!is_same_start(entry, start))
+		return false;
+	for (size_t i = 0; i < entry->read_count; i++) {
+		uint32_t offset = memo->reads.items[entry->read_start + i].offset;
+
+		if (offset < input->stack_size)
+			__builtin_prefetch(input->stack + offset);
+	}
+	for (size_t i = 0; i < entry->read_count; i++) {
+		const struct unwind_read *read = &memo->reads.items[entry->read_start + i];
+		struct unwind_read again =
+		    read_again(input, start->stack_pointer, read->offset, read->kind == UNWIND_READ_ADDRESS);
+
+		if (again.kind != read->kind || again.value != read->value)
+			return false;
+	}
+	return true;
+}
+
+/* NULL: none that the way leads to. */
+static const struct entry *follow_way(const struct unwind_memo *memo, const struct start *start,
+				      const struct unwind_input *input)
+{
+	const uint64_t *node = map_get(&memo->ways, hash_start(start));
+
+	while (node && *node & NODE_BRANCH) {
+		size_t index = *node & ~NODE_BRANCH;
+		const struct branch *branch = &memo->branches.items[index];
+		struct unwind_read read = read_again(input, start->stack_pointer, branch->offset, branch->is_address);
+
+		node = map_get(&memo->ways, hash_way(index, &read));
+	}
+	return node ? &memo->entries.items[*node] : NULL;
+}
+
+static bool is_callchain_alone(const struct unwind_input *input)
+{
+	return !input->stack && !input->stack_size && (!input->registers || !input->registers->known);
+}
+
+bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
+		     uint32_t *value_ret)
+{
+	struct numbered_callchain *numbered = find_numbered(memo, input);
+	bool alone = numbered && is_callchain_alone(input);
+	const struct entry *entry;
+	struct start start;
+
+	if (alone && numbered->has_value && numbered->number == input->callchain_number &&
+	    numbered->generation == generation && numbered->full == input->callchain_full) {
+		*value_ret = numbered->value;
+		return true;
+	}
+	if (!memo->rules || !describe_start(memo, generation, input, &start))
+		return false;
+	entry = numbered && numbered->entry ? &memo->entries.items[numbered->entry - 1] : NULL;
+	if (!entry || !matches(memo, entry, &start, input)) {
+		entry = follow_way(memo, &start, input);
+		if (!entry || !matches(memo, entry, &start, input))
+			return false;
+	}
+	if (numbered)
+		numbered->entry = (uint32_t)(entry - memo->entries.items) + 1;
+	if (alone) {
+		numbered->has_value = true;
+		numbered->value = entry->value;
+		numbered->generation = generation;
+		numbered->full = input->callchain_full;
+	}
+	*value_ret = entry->value;
+	return true;
+}
+
+/* Room for one more, by forgetting if need be. */
+static void make_room(struct unwind_memo *memo, const struct unwind_result *result)
+{
+	size_t reads = memo->limit * READS_PER_STACK;
+
+	if (memo->rules != result->rules || memo->entries.count >= memo->limit ||
+	    memo->reads.count + result->read_count > reads)
+		forget_all(memo);
+	memo->rules = result->rules;
+	if (!memo->numbered)
+		memo->numbered = calloc(NUMBERED_CALLCHAINS, sizeof(*memo->numbered));
+}
+
+/* False: out of memory. */
+static bool add_entry(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+		      uint32_t value)
+{
+	struct entry entry = {.generation = start->generation,
+			      .address = start->address,
+			      .callchain = start->callchain,
+			      .value = value,
+			      .read_start = memo->reads.count,
+			      .read_count = result->read_count,
+			      .flags = start->flags};
+
+	for (size_t i = 0; i < result->read_count; i++) {
+		if (!vector_push(&memo->reads, result->reads[i]))
+			return false;
+	}
+	return vector_push(&memo->entries, entry);
+}
+
+/* How far the way down that a new stack takes leads, but not below the read number `depth`. */
+struct descent {
+	uint64_t way;  /* its last part: key of the node, or where that is missing */
+	uint64_t node; /* valid unless `is_open` */
+	size_t branch; /* the last one passed; valid if `passed` */
+	bool is_open, passed;
+};
+
+static struct descent descend(const struct unwind_memo *memo, const struct start *start,
+			      const struct unwind_result *result, size_t depth)
+{
+	struct descent descent = {.way = hash_start(start)};
+
+	for (;;) {
+		const uint64_t *node = map_get(&memo->ways, descent.way);
+		const struct branch *branch;
+
+		descent.is_open = !node;
+		descent.node = node ? *node : 0;
+		if (!node || !(*node & NODE_BRANCH))
+			return descent;
+		branch = &memo->branches.items[*node & ~NODE_BRANCH];
+		if (branch->depth >= depth || branch->depth >= result->read_count)
+			return descent;
+		descent.passed = true;
+		descent.branch = *node & ~NODE_BRANCH;
+		descent.way = hash_way(descent.branch, &result->reads[branch->depth]);
+	}
+}
+
+/* Number of the first read in which a stack differs from an entry. */
+static size_t first_difference(const struct unwind_memo *memo, const struct entry *entry,
+			       const struct unwind_result *result)
+{
+	const struct unwind_read *reads = memo->reads.items + entry->read_start;
+	size_t i = 0;
+
+	while (i < entry->read_count && i < result->read_count && reads[i].offset == result->reads[i].offset &&
+	       reads[i].kind == result->reads[i].kind && reads[i].value == result->reads[i].value)
+		i++;
+	return i;
+}
+
+/* The entry with which a new stack has most in common. */
+static size_t nearest_entry(const struct unwind_memo *memo, const struct descent *descent)
+{
+	if (descent->is_open)
+		return memo->branches.items[descent->branch].entry;
+	return descent->node & NODE_BRANCH ? memo->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
+}
+
+/* Let the way of `descent` fork at read number `depth`: to where it led, and to the new entry. */
+static void fork_way(struct unwind_memo *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
+		     size_t depth)
+{
+	const struct unwind_read *old = &memo->reads.items[memo->entries.items[old_entry].read_start + depth];
+	const struct unwind_read *new = &memo->reads.items[memo->entries.items[new_entry].read_start + depth];
+	struct branch branch = {.entry = old_entry, .depth = depth, .offset = old->offset};
+	size_t index = memo->branches.count;
+
+	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
+	/* In this order nothing becomes unreachable when memory runs out. */
+	if (vector_push(&memo->branches, branch) && map_put(&memo->ways, hash_way(index, old), descent->node) &&
+	    map_put(&memo->ways, hash_way(index, new), new_entry))
+		(void)map_put(&memo->ways, descent->way, NODE_BRANCH | index);
+}
+
+/* They are read from the entries again. */
+static void forget_values(struct unwind_memo *memo)
+{
+	for (size_t i = 0; memo->numbered && i < NUMBERED_CALLCHAINS; i++)
+		memo->numbered[i].has_value = false;
+}
+
+/* Add a stack below what is there already. */
+static void insert(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+		   uint32_t value)
+{
+	struct descent descent = descend(memo, start, result, SIZE_MAX);
+	size_t nearest = nearest_entry(memo, &descent);
+	struct entry *entry = &memo->entries.items[nearest];
+	size_t depth = first_difference(memo, entry, result);
+
+	/* Hashes that are equal by chance: not remembered. */
+	if (!is_same_start(entry, start))
+		return;
+	if (depth == entry->read_count && depth == result->read_count) {
+		entry->value = value; /* the stack that is there */
+		forget_values(memo);
+		return;
+	}
+	/* One that depends on less, or reads something else after the same values, cannot be: no function of them. */
+	if (depth == entry->read_count || depth == result->read_count ||
+	    memo->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
+		return;
+	descent = descend(memo, start, result, depth + 1);
+	if (!add_entry(memo, start, result, value))
+		return;
+	if (descent.is_open) {
+		(void)map_put(&memo->ways, descent.way, memo->entries.count - 1);
+		return;
+	}
+	fork_way(memo, &descent, nearest, memo->entries.count - 1, depth);
+}
+
+void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
+		     const struct unwind_result *result, uint32_t value)
+{
+	struct start start;
+
+	if (result->reads_overflow || !result->rules || !memo->limit)
+		return;
+	make_room(memo, result);
+	if (intern_put(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain)) ==
+		INTERN_NONE ||
+	    !describe_start(memo, generation, input, &start))
+		return;
+	if (map_get(&memo->ways, hash_start(&start)))
+		insert(memo, &start, result, value);
+	else if (add_entry(memo, &start, result, value))
+		(void)map_put(&memo->ways, hash_start(&start), memo->entries.count - 1);
+}

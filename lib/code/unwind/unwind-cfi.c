@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Steps by the rows of call frame information. */
+#include <string.h>
+
+#include "code/unwind/expressions.h"
+#include "code/unwind/unwind-state.h"
+
+enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	uint64_t frame, address, interrupted;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
+		return UNWIND_STEP_MISSING;
+	for (unsigned i = 0; i < rules->register_count; i++)
+		caller[i] = unwind_load(state, frame + rules->signal_registers[i]);
+	if (!unwind_use_address(state, caller[rules->instruction_pointer], &address))
+		return UNWIND_STEP_MISSING;
+	unwind_enter_caller(state, caller, address, frame, UNWIND_BY_SIGNAL_FRAME);
+	state->is_return_address = false;
+	state->other_stack = !unwind_use_pointer(state, caller[rules->stack_pointer], &interrupted) &&
+			     caller[rules->stack_pointer].state == UNWIND_VALUE_KNOWN;
+	return UNWIND_STEP_DONE;
+}
+
+static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
+{
+	struct unwind_value base = {0};
+	uint64_t cfa, stack_pointer, least;
+
+	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
+		return UNWIND_STEP_NO_DATA;
+	base = unwind_current(state, row->cfa_register);
+	if (!unwind_use_pointer(state, base, &cfa))
+		return unwind_failed_value(state, base);
+	cfa += (uint64_t)(int64_t)row->cfa_offset;
+	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
+		cfa += state->rules->word;
+	if (row->cfa_kind == CFI_CFA_LOAD) {
+		base = unwind_load(state, cfa);
+		if (!unwind_use_pointer(state, base, &cfa))
+			return unwind_failed_value(state, base);
+	}
+	if (cfa & (state->rules->word - 1u))
+		return UNWIND_STEP_INVALID;
+	/* Only a function that has not called anything, and keeps its return address in a register, may have no frame.
+	 */
+	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;
+	if (unwind_use_pointer(state, state->registers[state->rules->stack_pointer], &stack_pointer) &&
+	    cfa < stack_pointer + least)
+		return UNWIND_STEP_INVALID;
+	*cfa_ret = cfa;
+	return UNWIND_STEP_DONE;
+}
+
+/* Value in the caller of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
+static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, uint64_t cfa,
+				      uint64_t *slot_ret)
+{
+	uint64_t place;
+
+	*slot_ret = 0;
+	switch ((enum cfi_rule_kind)rule->kind) {
+	case CFI_RULE_SAME:
+		return unwind_current(state, rule->number);
+	case CFI_RULE_OFFSET:
+		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
+		return unwind_saved_value(state, *slot_ret);
+	case CFI_RULE_VALUE:
+		return unwind_derived_value(cfa + (uint64_t)(int64_t)rule->offset);
+	case CFI_RULE_REGISTER:
+		return unwind_current(state, rule->reg);
+	case CFI_RULE_AT_REGISTER:
+		if (!unwind_use_pointer(state, unwind_current(state, rule->reg), &place))
+			break;
+		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
+		return unwind_saved_value(state, *slot_ret);
+	case CFI_RULE_UNDEFINED:
+	case CFI_RULE_EXPRESSION:
+	case CFI_RULE_VALUE_EXPRESSION:
+		break;
+	}
+	return (struct unwind_value){0};
+}
+
+/* What leaving a frame makes of a register that its row has no rule about. */
+static void leave_unruled(const struct unwind_rules *rules, unsigned number, struct unwind_value *value)
+{
+	if (number < rules->register_count && !(rules->preserved >> number & 1))
+		value->state = UNWIND_VALUE_LOST;
+}
+
+struct unwind_value unwind_current(struct unwind_state *state, unsigned number)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value *value = &state->registers[number];
+
+	if (number == rules->stack_pointer)
+		return *value;
+	for (; state->applied[number] < state->left_count; state->applied[number]++) {
+		const struct unwind_left *left = &state->left[state->applied[number]];
+		const struct cfi_rule *rule = left->row->ruled >> number & 1 ? cfi_row_rule(left->row, number) : NULL;
+
+		if (!rule)
+			leave_unruled(rules, number, value);
+		else if (rule->kind == CFI_RULE_OFFSET)
+			*value = unwind_saved_value(state, left->cfa + (uint64_t)(int64_t)rule->offset);
+		else if (rule->kind == CFI_RULE_UNDEFINED)
+			value->state = UNWIND_VALUE_LOST;
+		/* What the link register holds after the return is where that went, not where the caller will return
+		 * to. */
+		if (!rules->return_address_pushed && number == rules->link_register)
+			value->state = UNWIND_VALUE_LOST;
+	}
+	return *value;
+}
+
+void unwind_catch_up(struct unwind_state *state)
+{
+	for (unsigned i = 0; i < UNWIND_REGISTERS && state->left_count; i++)
+		(void)unwind_current(state, i);
+	state->left_count = 0;
+	memset(state->applied, 0, sizeof(state->applied));
+}
+
+/*
+ * Turn the registers into the caller's. All rules are about the registers as they were: what they give is stored only
+ * when the last one has been applied.
+ */
+static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value restored[CFI_REGISTERS];
+	uint64_t ignored;
+
+	unwind_catch_up(state);
+	for (unsigned i = 0; i < row->rule_count; i++)
+		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
+	for (unsigned i = 0; i < rules->register_count; i++)
+		leave_unruled(rules, i, &state->registers[i]);
+	state->registers[rules->stack_pointer] = unwind_derived_value(cfa);
+	for (unsigned i = 0; i < row->rule_count; i++)
+		state->registers[row->rules[i].number] = restored[i];
+	if (!rules->return_address_pushed)
+		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
+}
+
+static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row,
+					       const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
+{
+	*slot_ret = 0;
+	if (rule)
+		return apply_rule(state, rule, cfa, slot_ret);
+	/* Still in the link register: lost in a frame that has called another, see restore_registers(). */
+	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
+		return unwind_current(state, row->return_column);
+	return (struct unwind_value){0};
+}
+
+/* What an expression looked at on the way to a step. */
+struct expression_reads {
+	struct unwind_state *state;
+	bool missing;
+};
+
+static bool read_for_expression(void *context, uint64_t address, uint64_t *word_ret)
+{
+	struct expression_reads *reads = context;
+	struct unwind_value value = unwind_load(reads->state, address);
+
+	*word_ret = value.value;
+	reads->missing |= value.state == UNWIND_VALUE_MISSING && value.source != UNWIND_SOURCE_DERIVED;
+	return value.state == UNWIND_VALUE_KNOWN;
+}
+
+/* What the step depends on is only known to libunwind: such a stack is not memoised. */
+static enum unwind_step step_by_expressions(struct unwind_state *state, const struct cfi_row *row)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct expression_reads reads = {.state = state};
+	struct expressions_registers registers = {0}, found;
+	uint64_t stack_pointer, address;
+
+	state->result->reads_overflow = true;
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		struct unwind_value value = unwind_look_at(state, unwind_current(state, i));
+
+		if (value.state != UNWIND_VALUE_KNOWN)
+			continue;
+		registers.values[i] = value.value;
+		registers.known |= 1ULL << i;
+	}
+	if (!expressions_step(rules->elf_machine, row, state->address - state->is_return_address, read_for_expression,
+			      &reads, &registers, &found))
+		return reads.missing ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (found.known >> i & 1)
+			caller[i] = unwind_derived_value(found.values[i]);
+	}
+	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
+	    stack_pointer <= registers.values[rules->stack_pointer])
+		return UNWIND_STEP_INVALID;
+	if (!(found.known >> row->return_column & 1))
+		return UNWIND_STEP_NO_DATA;
+	address = found.values[row->return_column] & rules->address_mask;
+	if (!address)
+		return UNWIND_STEP_ENTRY;
+	unwind_enter_caller(state, caller, address, stack_pointer - rules->word, UNWIND_BY_EXPRESSION);
+	return UNWIND_STEP_DONE;
+}
+
+/* By a row that leaves nothing open. */
+static enum unwind_step step_by_plain_row(struct unwind_state *state, const struct cfi_row *row)
+{
+	struct unwind_value return_address;
+	uint64_t cfa, slot, address;
+	enum unwind_step step = find_cfa(state, row, &cfa);
+
+	if (step != UNWIND_STEP_DONE)
+		return step;
+	slot = cfa + (uint64_t)(int64_t)row->return_offset;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return unwind_failed_value(state, return_address);
+	}
+	if (!address)
+		return UNWIND_STEP_ENTRY;
+	state->left[state->left_count++] = (struct unwind_left){.row = row, .cfa = cfa};
+	state->registers[state->rules->stack_pointer] = unwind_derived_value(cfa);
+	unwind_enter_frame(state, address, slot, UNWIND_BY_CFI);
+	return UNWIND_STEP_DONE;
+}
+
+enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
+{
+	struct unwind_value return_address;
+	const struct cfi_rule *rule;
+	uint64_t cfa, slot, address;
+	enum unwind_step step;
+
+	/* Steps are frames, of which there are no more than can be noted. */
+	if (row->plain && !(row->ruled >> state->rules->stack_pointer & 1))
+		return step_by_plain_row(state, row);
+	rule = cfi_row_rule(row, row->return_column);
+	if (rule && rule->kind == CFI_RULE_UNDEFINED)
+		return UNWIND_STEP_ENTRY;
+	if (row->other_stack)
+		return UNWIND_STEP_OTHER_STACK;
+	if (row->signal_frame)
+		return unwind_step_by_signal_frame(state);
+	if (row->has_expressions)
+		return step_by_expressions(state, row);
+	step = find_cfa(state, row, &cfa);
+	if (step != UNWIND_STEP_DONE)
+		return step;
+	return_address = find_return_address(state, row, rule, cfa, &slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return unwind_failed_value(state, return_address);
+	}
+	if (row->deduced) {
+		int call = unwind_follows_call(state, address);
+
+		if (call == 0 || (row->unsure && call < 0)) {
+			state->rejected = address;
+			return UNWIND_STEP_NO_DATA;
+		}
+	}
+	if (!address)
+		return UNWIND_STEP_ENTRY;
+	restore_registers(state, row, cfa);
+	unwind_enter_frame(state, address, slot, UNWIND_BY_CFI);
+	return UNWIND_STEP_DONE;
+}

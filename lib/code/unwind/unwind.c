@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "code/unwind/unwind.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/unwind/unwind-state.h"
+
+/*
+ * What the callbacks of the unwinder answered lately. The few hundred places that most frames return to are asked for
+ * again with every sample; finding the mapping, the file and the row each time costs more than the step itself.
+ */
+
+#define UNWIND_PLACES 4096 /* a power of two */
+#define UNWIND_CALL_NOT_ASKED INT8_MIN
+
+struct unwind_known_place {
+	uint64_t address;
+	const struct cfi_row *row;
+	uint32_t generation; /* 0: nothing is known */
+	bool is_return_address, frame_pointer;
+	uint8_t kind, stub;  /* enum code_kind, enum code_stub */
+	int8_t follows_call; /* or UNWIND_CALL_NOT_ASKED */
+};
+
+struct unwind_places {
+	struct unwind_known_place items[UNWIND_PLACES];
+};
+
+/* Where the answer for this address is, or is to be put. */
+static inline struct unwind_known_place *unwind_places_slot(struct unwind_places *places, uint64_t address,
+							    bool is_return_address)
+{
+	uint64_t hash = (address << 1 | is_return_address) * 0x9e3779b97f4a7c15ULL;
+
+	return &places->items[hash >> 52];
+}
+
+static inline bool unwind_place_is(const struct unwind_known_place *place, uint64_t address, bool is_return_address,
+				   uint32_t generation)
+{
+	return place->address == address && place->generation == generation &&
+	       place->is_return_address == is_return_address && generation;
+}
+
+_Static_assert(UNWIND_PLACES == 1u << (64 - 52), "the hash has as many bits");
+
+/* What code that never returns keeps on the stack, at most. */
+#define ENTRY_WORDS 16
+
+struct unwind_value unwind_register(const struct unwind_input *input, unsigned number)
+{
+	bool known = input->registers->known >> number & 1;
+
+	return (struct unwind_value){.value = known ? input->registers->values[number] : 0,
+				     .source = UNWIND_READ_REGISTER + number,
+				     .state = known ? UNWIND_VALUE_KNOWN : UNWIND_VALUE_MISSING};
+}
+
+bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
+{
+	if (result->frame_count == UNWIND_FRAMES_MAX)
+		return false;
+	result->frames[result->frame_count++] = *frame;
+	return true;
+}
+
+struct mmt_error *unwind_places_create(struct unwind_places **places_ret)
+{
+	*places_ret = calloc(1, sizeof(**places_ret));
+	return *places_ret ? NULL : &error_no_memory;
+}
+
+void unwind_places_destroy(struct unwind_places *places)
+{
+	free(places);
+}
+
+static enum code_kind ask_place(const struct unwind_callbacks *callbacks, uint64_t address, bool is_return_address,
+				struct code_place *place_ret)
+{
+	*place_ret = (struct code_place){0};
+	return callbacks->find(callbacks->context, address, is_return_address, place_ret);
+}
+
+enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
+			   struct code_place *place_ret)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct unwind_known_place *known;
+
+	if (!callbacks->places)
+		return ask_place(callbacks, address, is_return_address, place_ret);
+	known = unwind_places_slot(callbacks->places, address, is_return_address);
+	if (!unwind_place_is(known, address, is_return_address, callbacks->generation)) {
+		enum code_kind kind = ask_place(callbacks, address, is_return_address, place_ret);
+
+		*known = (struct unwind_known_place){.address = address,
+						     .row = place_ret->row,
+						     .generation = callbacks->generation,
+						     .is_return_address = is_return_address,
+						     .kind = (uint8_t)kind,
+						     .stub = (uint8_t)place_ret->stub,
+						     .frame_pointer = place_ret->frame_pointer,
+						     .follows_call = UNWIND_CALL_NOT_ASKED};
+		return kind;
+	}
+	*place_ret = (struct code_place){
+	    .row = known->row, .stub = (enum code_stub)known->stub, .frame_pointer = known->frame_pointer};
+	return (enum code_kind)known->kind;
+}
+
+int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct unwind_known_place *known = NULL;
+	int answer;
+
+	if (!callbacks->follows_call)
+		return -1;
+	if (callbacks->places) {
+		known = unwind_places_slot(callbacks->places, return_address, true);
+		if (!unwind_place_is(known, return_address, true, callbacks->generation))
+			known = NULL;
+		else if (known->follows_call != UNWIND_CALL_NOT_ASKED)
+			return known->follows_call;
+	}
+	answer = callbacks->follows_call(callbacks->context, return_address);
+	if (known)
+		known->follows_call = (int8_t)answer;
+	return answer;
+}
+
+/* The bytes of the next frames are on their way while this one is worked on. */
+static void fetch_ahead(struct unwind_state *state)
+{
+	struct unwind_value stack_pointer = unwind_look_at(state, state->registers[state->rules->stack_pointer]);
+	uint64_t place = stack_pointer.value - state->base;
+
+	/* Of what is not in the copy nothing is on its way; a walk may come back from there. */
+	if (place < state->input->stack_size)
+		state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
+}
+
+/* A frame has been left: the registers are those of the next one. */
+void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
+{
+	state->address = address;
+	state->is_return_address = true;
+	state->doubtful = false;
+	state->stack_pointer_is_bound = false;
+	state->origin = (uint8_t)origin;
+	state->slot = slot;
+	fetch_ahead(state);
+}
+
+void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
+			 enum unwind_origin origin)
+{
+	memcpy(state->registers, caller, sizeof(state->registers));
+	state->left_count = 0;
+	memset(state->applied, 0, sizeof(state->applied));
+	unwind_enter_frame(state, address, slot, origin);
+}
+
+/* A first frame, or one that a signal interrupted, that has no frame of its own: the word at the stack pointer, if it
+ * is the return address of a call. */
+static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	struct code_place caller_place;
+	enum code_kind kind;
+	uint64_t place, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place) ||
+	    !unwind_use_address(state, unwind_load(state, place), &address) || !address)
+		return UNWIND_STEP_NO_DATA;
+	kind = unwind_find(state, address, true, &caller_place);
+	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
+	    unwind_follows_call(state, address) == 0)
+		return UNWIND_STEP_NO_DATA;
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
+	unwind_enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
+	return UNWIND_STEP_DONE;
+}
+
+/* Whether the frame pointer saved in a frame may be that of code without CFI: it only ever grows, or ends with 0. */
+static bool is_outer_frame(struct unwind_state *state, struct unwind_value saved, uint64_t frame)
+{
+	uint64_t outer;
+
+	if (unwind_use_pointer(state, saved, &outer))
+		return outer > frame;
+	return saved.state == UNWIND_VALUE_KNOWN && !saved.value;
+}
+
+static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct unwind_value frame_pointer = unwind_current(state, rules->frame_pointer);
+	struct unwind_value saved, return_address;
+	uint64_t frame, stack_pointer, slot, address;
+	struct code_place place;
+
+	if (!unwind_use_pointer(state, frame_pointer, &frame))
+		return unwind_failed_value(state, frame_pointer);
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer) ||
+	    frame < stack_pointer || frame & (rules->word - 1u))
+		return UNWIND_STEP_NO_DATA;
+	slot = frame + (uint64_t)(int64_t)rules->saved_return_address;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return UNWIND_STEP_MISSING;
+	}
+	if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
+		return UNWIND_STEP_NO_DATA;
+	saved = unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_frame_pointer);
+	if (!place.row && !is_outer_frame(state, saved, frame))
+		return UNWIND_STEP_NO_DATA;
+	caller[rules->frame_pointer] = saved;
+	caller[rules->stack_pointer] = unwind_derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
+	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
+	state->doubtful = unwind_follows_call(state, address) == 0;
+	/* A frame record may lie anywhere in its frame. */
+	state->stack_pointer_is_bound = !rules->return_address_pushed;
+	return UNWIND_STEP_DONE;
+}
+
+/*
+ * A first frame without CFI that has made no frame record of its own: its caller is in the link register, and the
+ * caller's record is the one at the frame pointer. When it has one, the link register is that of the record, or of a
+ * call it made.
+ */
+static enum unwind_step step_by_link_register(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	uint64_t frame, address, recorded;
+
+	if (!unwind_use_address(state, unwind_current(state, rules->link_register), &address) || !address ||
+	    unwind_follows_call(state, address) != 1)
+		return UNWIND_STEP_NO_DATA;
+	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) &&
+	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
+			       &recorded) &&
+	    recorded == address)
+		return UNWIND_STEP_NO_DATA;
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->link_register] = (struct unwind_value){0};
+	unwind_enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
+	state->stack_pointer_is_bound = state->doubtful = true;
+	return UNWIND_STEP_DONE;
+}
+
+static bool is_entry(const struct unwind_state *state, uint64_t return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	struct code_place place;
+
+	unwind_find(state, return_address, true, &place);
+	return place.stub == CODE_STUB_ENTRY ||
+	       (callbacks->find_stub &&
+		callbacks->find_stub(callbacks->context, return_address, true) == CODE_STUB_ENTRY);
+}
+
+/*
+ * Code that never returns, because it ends the thread when what it calls returns: no instruction tells where its return
+ * address is. But when the first word that may be one leads to the entry of a thread, it is.
+ */
+static enum unwind_step step_to_entry(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS] = {0};
+	struct code_place code;
+	uint64_t place, address;
+
+	if (unwind_find(state, state->address, true, &code) != CODE_NATIVE ||
+	    !unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
+		return UNWIND_STEP_NO_DATA;
+	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += rules->word) {
+		if (!unwind_use_address(state, unwind_load(state, place), &address))
+			return UNWIND_STEP_NO_DATA;
+		if (unwind_follows_call(state, address) != 1)
+			continue;
+		if (!is_entry(state, address))
+			return UNWIND_STEP_NO_DATA;
+		caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
+		unwind_enter_caller(state, caller, address, place, UNWIND_BY_STUB);
+		return UNWIND_STEP_DONE;
+	}
+	return UNWIND_STEP_NO_DATA;
+}
+
+static enum unwind_step step_without_cfi(struct unwind_state *state)
+{
+	enum unwind_step step;
+
+	if (!state->is_return_address) {
+		step =
+		    state->rules->return_address_pushed ? step_by_stack_pointer(state) : step_by_link_register(state);
+		if (step == UNWIND_STEP_DONE)
+			return step;
+	}
+	step = step_by_frame_pointer(state);
+	return step == UNWIND_STEP_NO_DATA && state->is_return_address && state->rules->return_address_pushed
+		   ? step_to_entry(state)
+		   : step;
+}
+
+/* CPython calls through code that it generates; newer versions give it a frame pointer. */
+static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
+{
+	const struct unwind_rules *rules = state->rules;
+	struct unwind_value caller[UNWIND_REGISTERS];
+	struct unwind_value return_address;
+	uint64_t stack_pointer, frame, slot, address;
+
+	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer))
+		return unwind_failed_value(state, state->registers[rules->stack_pointer]);
+	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) && frame == stack_pointer)
+		return step_by_frame_pointer(state);
+	slot = stack_pointer + rules->word;
+	return_address = unwind_load(state, slot);
+	if (!unwind_use_address(state, return_address, &address)) {
+		state->wanted = slot;
+		return UNWIND_STEP_MISSING;
+	}
+	unwind_catch_up(state);
+	memcpy(caller, state->registers, sizeof(caller));
+	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
+	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
+	state->doubtful = unwind_follows_call(state, address) == 0;
+	return UNWIND_STEP_DONE;
+}
+
+static enum unwind_step step(struct unwind_state *state, const struct code_place *place)
+{
+	enum unwind_step last;
+
+	switch (place->stub) {
+	case CODE_STUB_SIGNAL_RETURN:
+		return unwind_step_by_signal_frame(state);
+	case CODE_STUB_COROUTINE:
+		return UNWIND_STEP_COROUTINE;
+	case CODE_STUB_ENTRY:
+		return UNWIND_STEP_ENTRY;
+	case CODE_STUB_STACK_SWITCH:
+		return UNWIND_STEP_OTHER_STACK;
+	case CODE_STUB_PYTHON_TRAMPOLINE:
+		if (state->rules->return_address_pushed)
+			return step_by_python_trampoline(state);
+		break;
+	case CODE_STUB_NONE:
+	case CODE_STUB_THREAD_START:
+		break;
+	}
+	if (!place->row)
+		return step_without_cfi(state);
+	state->rejected = 0;
+	last = unwind_step_by_cfi(state, place->row);
+	if (last == UNWIND_STEP_DONE || last == UNWIND_STEP_OTHER_STACK || !place->row->deduced ||
+	    (last != UNWIND_STEP_NO_DATA && !place->row->unsure))
+		return last;
+	last = step_without_cfi(state);
+	/* Two answers, neither of which is proved. */
+	if (last == UNWIND_STEP_DONE && state->origin == UNWIND_BY_FRAME_POINTER && place->row->unsure &&
+	    state->rejected && state->rejected != state->address)
+		state->doubtful = true;
+	return last;
+}
+
+static enum unwind_end end_of_steps(const struct unwind_state *state, enum unwind_step last)
+{
+	switch (last) {
+	case UNWIND_STEP_ENTRY:
+		return UNWIND_END_ENTRY;
+	case UNWIND_STEP_COROUTINE:
+		return UNWIND_END_COROUTINE;
+	case UNWIND_STEP_OTHER_STACK:
+		return UNWIND_END_OTHER_STACK;
+	case UNWIND_STEP_MISSING:
+		return UNWIND_END_DUMP_EXHAUSTED;
+	case UNWIND_STEP_INVALID:
+		return UNWIND_END_INVALID;
+	case UNWIND_STEP_NO_DATA:
+	case UNWIND_STEP_DONE:
+		break;
+	}
+	return state->other_stack ? UNWIND_END_OTHER_STACK : UNWIND_END_NO_UNWIND_DATA;
+}
+
+static enum unwind_end walk_stack(struct unwind_state *state)
+{
+	enum unwind_step last;
+
+	do {
+		struct code_place place;
+		enum code_kind kind = unwind_find(state, state->address, state->is_return_address, &place);
+		struct unwind_frame frame = {.address = state->address,
+					     .is_return_address = state->is_return_address,
+					     .doubtful = state->doubtful,
+					     .origin = state->origin};
+
+		/* Only the first frame is known to have been executed. */
+		if (kind == CODE_NONE && state->result->frame_count)
+			return UNWIND_END_INVALID;
+		/* Nothing has called these: they were made to be returned to. CFI may begin a byte earlier for that. */
+		if ((place.stub == CODE_STUB_SIGNAL_RETURN && !(place.row && place.row->signal_frame)) ||
+		    place.stub == CODE_STUB_COROUTINE)
+			frame.is_return_address = false;
+		if (!unwind_push(state->result, &frame))
+			return UNWIND_END_DEPTH_LIMIT;
+		if (state->base & (state->rules->word - 1u))
+			return UNWIND_END_INVALID;
+		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
+					  place.row->cfa_register == state->rules->frame_pointer;
+		last = step(state, &place);
+	} while (last == UNWIND_STEP_DONE);
+	return end_of_steps(state, last);
+}
+
+/* A stack that nothing leads on from may have come to the function where its thread begins, or to a coroutine's. */
+static enum unwind_end recognise_end(const struct unwind_state *state, enum unwind_end end)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	enum code_stub stub;
+
+	if (!result->frame_count || !state->callbacks->find_stub ||
+	    (end != UNWIND_END_NO_UNWIND_DATA && end != UNWIND_END_INVALID))
+		return end;
+	stub = state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address);
+	switch (stub) {
+	case CODE_STUB_ENTRY:
+		return UNWIND_END_ENTRY;
+	case CODE_STUB_COROUTINE:
+		return UNWIND_END_COROUTINE;
+	case CODE_STUB_STACK_SWITCH:
+		return UNWIND_END_OTHER_STACK;
+	default:
+		return end;
+	}
+}
+
+/*
+ * Threads are known by the function that their entry calls. A stack that has come there is whole, even where the copy
+ * or the callchain ends.
+ */
+static enum unwind_end recognise_thread(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	bool is_cut = result->end == UNWIND_END_DUMP_EXHAUSTED || result->end == UNWIND_END_CALLCHAIN;
+
+	if (!is_cut || !result->frame_count || !state->callbacks->find_stub)
+		return result->end;
+	return state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address) ==
+		       CODE_STUB_THREAD_START
+		   ? UNWIND_END_ENTRY
+		   : result->end;
+}
+
+/* Whether the kernel's callchain may know more. */
+static bool is_open_end(enum unwind_end end)
+{
+	return end != UNWIND_END_ENTRY && end != UNWIND_END_COROUTINE && end != UNWIND_END_DEPTH_LIMIT;
+}
+
+void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
+	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
+{
+	struct unwind_left left[UNWIND_FRAMES_MAX];
+	struct unwind_state state = {
+	    .rules = rules, .input = input, .callbacks = callbacks, .result = result, .left = left};
+	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
+			      input->registers->known >> rules->stack_pointer & 1;
+
+	result->rules = rules;
+	result->frame_count = result->read_count = 0;
+	result->reads_overflow = result->spliced = false;
+	result->end = UNWIND_END_NOT_RECORDED;
+	if (input->callchain_count && (!have_registers || !input->stack_size)) {
+		unwind_callchain(&state);
+		/* A copy was asked for, and has nothing in it. */
+		if (result->end == UNWIND_END_CALLCHAIN && have_registers && input->stack)
+			result->end = UNWIND_END_DUMP_EXHAUSTED;
+		result->end = recognise_thread(&state);
+		return;
+	}
+	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
+		return;
+	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+		state.registers[i] = unwind_register(input, i);
+	state.address = input->registers->values[rules->instruction_pointer];
+	state.base = input->registers->values[rules->stack_pointer];
+	state.origin = UNWIND_BY_REGISTERS;
+	fetch_ahead(&state);
+	result->end = recognise_end(&state, walk_stack(&state));
+	if (is_open_end(result->end) && input->callchain_count > 1)
+		unwind_splice(&state);
+	result->end = recognise_thread(&state);
+}
+
+const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
+{
+	static const struct unwind_rules *const all[] = {&unwind_rules_x86_64, &unwind_rules_aarch64};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		if (all[i]->elf_machine == elf_machine)
+			return all[i];
+	}
+	return NULL;
+}
+
+/*
+ * The kernel made its callchain by walking frame pointers from the recorded register: entry 1 was read one word above
+ * the frame that the register points to, entry 2 one word above the frame whose address is saved there, and so on. As
+ * long as those frames are in the copied stack, the place of every entry is known, and with it which entry follows the
+ * last frame of ours.
+ */
+
+/* Where the callchain continues our frames. */
+struct continuation {
+	size_t next; /* index into the callchain */
+	bool exact;  /* no frame can be missing in between */
+};
+
+/*
+ * The kernel follows frame pointers wherever they lead. Where it left the copied stack with the frame pointer that we
+ * have at the end, entry `next` is what it read in that frame, which is the last function's own or that of one of its
+ * callers.
+ */
+static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
+				    struct continuation *continuation_ret)
+{
+	struct unwind_value ours = unwind_look_at(state, unwind_current(state, state->rules->frame_pointer));
+	bool same = ours.state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
+		    ours.value == frame_pointer.value;
+
+	*continuation_ret = (struct continuation){.next = state->input->callchain_count};
+	if (state->result->end == UNWIND_END_OTHER_STACK && same)
+		*continuation_ret = (struct continuation){.next = next, .exact = state->by_frame_pointer};
+}
+
+/*
+ * By places on the stack; false: the places are not known. A register that does not point into the stack is no frame
+ * pointer, and what the kernel read there is no stack.
+ */
+static bool continue_by_place(struct unwind_state *state, struct continuation *continuation_ret)
+{
+	const struct unwind_rules *rules = state->rules;
+	const struct unwind_input *input = state->input;
+	int64_t to_return_address = rules->saved_return_address, to_saved = rules->saved_frame_pointer;
+	uint64_t first = state->wanted ? state->wanted : state->slot + 1;
+	struct unwind_value frame_pointer = unwind_register(input, rules->frame_pointer);
+
+	for (size_t i = 1; i < input->callchain_count; i++) {
+		struct unwind_value word;
+		uint64_t frame, place, address;
+
+		if (!unwind_use_pointer(state, frame_pointer, &frame)) {
+			continue_on_other_stack(state, frame_pointer, i, continuation_ret);
+			return frame_pointer.state == UNWIND_VALUE_KNOWN;
+		}
+		place = frame + (uint64_t)to_return_address;
+		word = unwind_load(state, place);
+		if (unwind_use_address(state, word, &address) && address != input->callchain[i])
+			return false;
+		if (place >= first) {
+			*continuation_ret = (struct continuation){.next = i, .exact = place == state->wanted};
+			return true;
+		}
+		frame_pointer = unwind_load(state, frame + (uint64_t)to_saved);
+	}
+	*continuation_ret = (struct continuation){.next = input->callchain_count};
+	return true;
+}
+
+/*
+ * Whether the function at `place` has a frame record, so that the kernel's callchain contains its return address. Code
+ * without call frame information is assumed to have one, as everywhere in the unwinder.
+ */
+static bool keeps_frame_pointer(const struct unwind_state *state, const struct code_place *place)
+{
+	const struct cfi_row *row = place->row;
+
+	if (!row || row->deduced || place->frame_pointer || !state->rules->return_address_pushed)
+		return true;
+	return (row->cfa_kind == CFI_CFA_REGISTER || row->cfa_kind == CFI_CFA_LOAD) &&
+	       row->cfa_register == state->rules->frame_pointer;
+}
+
+/* A recursive function has the same return address several times. */
+static bool is_only_one(const struct unwind_state *state, uint64_t address)
+{
+	size_t frames = 0, entries = 0;
+
+	for (size_t i = 1; i < state->result->frame_count; i++)
+		frames += state->result->frames[i].address == address;
+	for (size_t i = 1; i < state->input->callchain_count; i++)
+		entries += state->input->callchain[i] == address;
+	return frames == 1 && entries == 1;
+}
+
+/*
+ * Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
+ * found its address by chance, or through the frame of another function.
+ */
+static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
+{
+	struct code_place place = {0};
+
+	unwind_find(state, address, true, &place);
+	return keeps_frame_pointer(state, &place) && is_only_one(state, address);
+}
+
+/* By equal return addresses, from our outermost frame inwards. */
+static void continue_by_address(struct unwind_state *state, struct continuation *continuation_ret)
+{
+	const struct unwind_input *input = state->input;
+	const struct unwind_result *result = state->result;
+
+	for (size_t frame = result->frame_count; frame-- > 1;) {
+		for (size_t i = 1; i < input->callchain_count; i++) {
+			bool is_last = frame == result->frame_count - 1;
+
+			if (result->frames[frame].address != input->callchain[i])
+				continue;
+			*continuation_ret = (struct continuation){
+			    .next = i + 1, .exact = is_last && leads_to_caller(state, input->callchain[i])};
+			return;
+		}
+	}
+	*continuation_ret = (struct continuation){.next = 1};
+}
+
+static enum code_stub find_stub(const struct unwind_state *state, const struct code_place *place, uint64_t address,
+				bool is_return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+
+	return place->stub == CODE_STUB_NONE && callbacks->find_stub
+		   ? callbacks->find_stub(callbacks->context, address, is_return_address)
+		   : place->stub;
+}
+
+/* What begins a thread of Go is returned to, and nothing has called it. */
+static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
+{
+	return unwind_follows_call(state, address) == 0 && find_stub(state, place, address, true) != CODE_STUB_ENTRY;
+}
+
+/*
+ * How a stack ends whose last frames are the callchain's. The kernel stops where the frame pointer is no more, often in
+ * the C library, a few frames before the function that nothing has called: only that one is the entry.
+ */
+static enum unwind_end end_of_callchain(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	struct code_place place = {0};
+	enum code_stub stub;
+
+	if (state->rules)
+		unwind_find(state, last->address, last->is_return_address, &place);
+	stub = find_stub(state, &place, last->address, last->is_return_address);
+	if (stub == CODE_STUB_ENTRY || stub == CODE_STUB_THREAD_START || (place.row && cfi_row_is_outermost(place.row)))
+		return UNWIND_END_ENTRY;
+	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
+}
+
+void unwind_splice(struct unwind_state *state)
+{
+	const struct unwind_input *input = state->input;
+	struct unwind_result *result = state->result;
+	struct continuation continuation;
+	bool exact;
+
+	if (!continue_by_place(state, &continuation))
+		continue_by_address(state, &continuation);
+	exact = continuation.exact;
+	for (size_t i = continuation.next; i < input->callchain_count; i++) {
+		uint64_t address = input->callchain[i];
+		struct code_place place;
+		struct unwind_frame frame = {
+		    .address = address, .is_return_address = true, .origin = UNWIND_BY_CALLCHAIN};
+
+		/* Code that uses the frame pointer for other things makes the kernel read words that are no return
+		 * addresses. */
+		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
+			return;
+		frame.doubtful = !exact || follows_no_call(state, &place, address);
+		if (!unwind_push(result, &frame)) {
+			result->end = UNWIND_END_DEPTH_LIMIT;
+			return;
+		}
+		result->spliced = true;
+		exact = keeps_frame_pointer(state, &place);
+		if (!exact && find_stub(state, &place, address, true) == CODE_STUB_THREAD_START)
+			break;
+	}
+	if (result->spliced)
+		result->end = end_of_callchain(state);
+}
+
+/* Not where the code of the process is, as far as that is known. */
+static bool leads_nowhere(struct unwind_state *state, size_t index)
+{
+	const uint64_t *callchain = state->input->callchain;
+	struct code_place place;
+
+	return state->rules && unwind_find(state, callchain[0], false, &place) != CODE_NONE &&
+	       unwind_find(state, callchain[index], true, &place) == CODE_NONE;
+}
+
+void unwind_callchain(struct unwind_state *state)
+{
+	const struct unwind_input *input = state->input;
+	struct unwind_result *result = state->result;
+
+	for (size_t i = 0; i < input->callchain_count; i++) {
+		struct unwind_frame frame = {.address = input->callchain[i],
+					     .is_return_address = i > 0,
+					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
+
+		frame.doubtful =
+		    i && (follows_no_call(state, &(struct code_place){0}, frame.address) || leads_nowhere(state, i));
+		if (!unwind_push(result, &frame)) {
+			result->end = UNWIND_END_DEPTH_LIMIT;
+			return;
+		}
+	}
+	result->end = end_of_callchain(state);
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space/reconcile.h"
+
+#include "model/space/space-state.h"
+
+#define LATE_NS 1000000000ULL  /* a call in flight while its page was read returns within this time */
+#define REPAIR_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
+#define END_NS 100000000ULL    /* so long before its last thread's end a process's memory may go */
+
+/* In the marks the interval's birth says whether something is mapped, the commit with which birth it is put where it is
+ * missing; attributes are those that address 0 would have. */
+enum { MARK_NOTHING, MARK_MAPPED };
+
+static bool same_page(const struct space_interval *left, const struct space_interval *right)
+{
+	return left->birth == right->birth && space_edit_agree(&left->attributes, &right->attributes);
+}
+
+/* When [range->start, ...) was first found to be so; the range is cut where the answer changes. */
+static uint64_t first_found(const struct intervals *earlier, struct space_interval *range, uint64_t time_ns)
+{
+	const struct interval_node *node = intervals_within(earlier, range->start, range->end);
+
+	if (!node)
+		return time_ns;
+	if (node->interval.start > range->start) {
+		range->end = node->interval.start;
+		return time_ns;
+	}
+	if (node->interval.end < range->end)
+		range->end = node->interval.end;
+	return same_page(&node->interval, range) ? node->time_ns : time_ns;
+}
+
+bool space_repair_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
+		       uint64_t time_ns, bool wrong)
+{
+	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unsaid;
+	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unsaid;
+	struct space_check *check = &space->snapshot.check;
+	struct space_interval range = {.birth = MARK_NOTHING};
+
+	if (start >= end)
+		return true;
+	if (attributes) {
+		range.attributes = space_edit_advance(attributes, -start);
+		range.birth = MARK_MAPPED;
+		range.commit =
+		    space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.birth : (uint32_t)BIRTH_BEFORE;
+	}
+	if (wrong) {
+		if (!check->wrong_bytes)
+			check->first_wrong = start;
+		check->wrong_bytes += end - start;
+	}
+	for (range.start = start; range.start < end; range.start = range.end) {
+		uint64_t found_ns;
+
+		range.end = end;
+		found_ns = first_found(earlier, &range, time_ns);
+		if (!intervals_insert(marks, &range, found_ns))
+			return false;
+	}
+	return true;
+}
+
+/* Pages found wrong are undecided when a call settles them that may have been in flight when they were read. */
+static bool excuse(struct space *space, struct intervals *differing, struct space_check *check, uint64_t start,
+		   uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(differing, position, end));) {
+		uint64_t from = node->interval.start > start ? node->interval.start : start;
+		uint64_t to = node->interval.end < end ? node->interval.end : end;
+		bool in_flight = space->last_snapshot || space->now_ns - node->time_ns <= LATE_NS;
+
+		position = to;
+		if (space->now_ns <= node->time_ns)
+			continue;
+		if (!intervals_cut(differing, from, to))
+			return false;
+		if (!in_flight)
+			continue;
+		check->undecided_bytes += to - from;
+		check->wrong_bytes -= to - from;
+		node = intervals_next(differing, 0);
+		check->first_wrong = check->wrong_bytes && node ? node->interval.start : 0;
+	}
+	return true;
+}
+
+bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
+{
+	return intervals_cut(&space->found.unsaid, start, end) && intervals_cut(&space->finding.unsaid, start, end) &&
+	       excuse(space, &space->found.differing, &space->check, start, end) &&
+	       excuse(space, &space->finding.differing, &space->snapshot.check, start, end);
+}
+
+static void correct_protection(void *context, struct space_interval *interval)
+{
+	uint32_t protection = *(const uint32_t *)context;
+	bool accessible = space_edit_accessible(&interval->attributes);
+
+	interval->attributes.protection = protection;
+	if (!protection || !accessible)
+		interval->commit = space_edit_commit(&interval->attributes);
+}
+
+struct correction {
+	const struct space_attributes *kernel; /* that address 0 would have */
+};
+
+/* Details that only the kernel's maps tell; the mapping is the same. */
+static void complete(void *context, struct space_interval *interval)
+{
+	const struct correction *correction = context;
+	struct space_attributes told = space_edit_advance(correction->kernel, interval->start);
+	struct space_attributes *known = &interval->attributes;
+
+	if (known->unknown) {
+		*known = told;
+		interval->commit = space_edit_commit(known);
+		return;
+	}
+	known->device_major = told.device_major;
+	known->device_minor = told.device_minor;
+	known->inode = told.inode;
+	known->file_offset = told.file_offset;
+	if (!known->path)
+		known->path = told.path;
+	known->heap |= told.heap;
+	known->stack |= told.stack;
+	known->shm |= told.shm;
+}
+
+/* The kernel has the mapping, the model has nothing there. */
+static bool repair_missing(struct space *space, const struct space_interval *mark, uint32_t birth)
+{
+	struct space_interval interval = {.start = mark->start, .end = mark->end, .birth = birth};
+	const struct space_interval *above = space_find(space, mark->end);
+
+	interval.attributes = space_edit_advance(&mark->attributes, mark->start);
+	if (interval.attributes.stack)
+		interval.birth = BIRTH_KERNEL;
+	else if (above && above->start == mark->end && above->attributes.growsdown && birth != BIRTH_UNKNOWN)
+		interval.birth = above->birth;
+	interval.commit = space_edit_commit(&interval.attributes);
+	if (interval.birth == BIRTH_UNKNOWN)
+		space->counts.repaired_bytes += mark->end - mark->start;
+	return space_edit_bear(space, &interval);
+}
+
+/* Both have something: [mark->start, mark->end) is one interval of the model, or a part of one. */
+static bool repair_different(struct space *space, const struct space_interval *mark, uint32_t birth)
+{
+	struct space_interval held = *space_find(space, mark->start);
+	struct space_attributes told = space_edit_advance(&mark->attributes, mark->start);
+	struct correction correction = {&mark->attributes};
+	uint32_t protection = told.protection;
+
+	held.attributes = space_edit_advance(&held.attributes, mark->start - held.start);
+	if (held.attributes.unknown || space_edit_agree(&held.attributes, &told))
+		return space_edit_change(space, mark->start, mark->end, complete, &correction);
+	held.attributes.protection = protection;
+	if (space_edit_agree(&held.attributes, &told)) {
+		space->counts.repaired_bytes += mark->end - mark->start;
+		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection) &&
+		       space_edit_change(space, mark->start, mark->end, complete, &correction);
+	}
+	/* Another mapping: that one went and this one came unseen. */
+	return space_edit_release(space, mark->start, mark->end, NULL) && repair_missing(space, mark, birth);
+}
+
+static bool repair(struct space *space, const struct space_interval *mark, uint32_t birth)
+{
+	struct space_interval part = *mark;
+
+	if (!intervals_cut(&space->unknown, mark->start, mark->end))
+		return false;
+	for (uint64_t position = mark->start; position < mark->end; position = part.end) {
+		const struct space_interval *next = space_next(space, position);
+		bool held = next && next->start <= position;
+		uint64_t stop = !next ? mark->end : held ? next->end : next->start;
+		bool done = true;
+
+		part.start = position;
+		part.end = stop < mark->end ? stop : mark->end;
+		if (mark->birth == MARK_NOTHING) {
+			if (held)
+				space->counts.repaired_bytes += part.end - part.start;
+			done = !held || space_edit_release(space, part.start, part.end, NULL);
+		} else if (held) {
+			done = repair_different(space, &part, birth);
+		} else {
+			done = repair_missing(space, &part, birth);
+		}
+		if (!done)
+			return false;
+	}
+	return true;
+}
+
+/* What was first found by `until_ns`. */
+static bool repair_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = 0; (node = intervals_next(marks, position));) {
+		const struct space_interval mark = node->interval;
+
+		position = mark.end;
+		if (node->time_ns > until_ns) {
+			if (node->time_ns < space->repair_ns)
+				space->repair_ns = node->time_ns;
+			continue;
+		}
+		intervals_remove(marks, mark.start);
+		if (!repair(space, &mark, wrong ? BIRTH_UNKNOWN : mark.commit))
+			return false;
+	}
+	return true;
+}
+
+static bool repair_found(struct space *space, uint64_t until_ns)
+{
+	space->repair_ns = UINT64_MAX;
+	return repair_marks(space, &space->found.differing, until_ns, true) &&
+	       repair_marks(space, &space->found.unsaid, until_ns, false);
+}
+
+bool space_repair_all(struct space *space)
+{
+	return repair_found(space, UINT64_MAX);
+}
+
+bool space_repair_late(struct space *space, uint64_t now_ns)
+{
+	if (space->last_snapshot || now_ns <= space->repair_ns || now_ns - space->repair_ns < REPAIR_NS)
+		return true;
+	space->repaired_ns = now_ns;
+	return repair_found(space, now_ns - REPAIR_NS);
+}
+
+bool space_repair_ended(struct space *space, uint64_t now_ns)
+{
+	return now_ns < END_NS || repair_found(space, now_ns - END_NS);
+}
+
+static void forget(struct findings *findings)
+{
+	intervals_deinit(&findings->differing);
+	intervals_deinit(&findings->unsaid);
+}
+
+void space_repair_begin(struct space *space)
+{
+	forget(&space->finding);
+}
+
+void space_repair_end(struct space *space)
+{
+	struct interval_node *node;
+
+	forget(&space->found);
+	space->found = space->finding;
+	space->finding = (struct findings){0};
+	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
+		space->check = space->snapshot.check;
+	space->repair_ns = UINT64_MAX;
+	for (uint64_t position = 0; (node = intervals_next(&space->found.differing, position));
+	     position = node->interval.end)
+		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
+	for (uint64_t position = 0; (node = intervals_next(&space->found.unsaid, position));
+	     position = node->interval.end)
+		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
+}
+
+void space_repair_forget(struct space *space)
+{
+	forget(&space->found);
+	forget(&space->finding);
+	space->repair_ns = UINT64_MAX;
+}
+
+bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->found.differing, position, end));) {
+		struct space_interval part = node->interval;
+		const struct space_interval *held;
+
+		if (part.start < start)
+			part.start = start;
+		if (part.end > end)
+			part.end = end;
+		position = part.end;
+		held = space_next(space, part.start);
+		if (part.birth == MARK_NOTHING || (held && held->start < part.end))
+			continue;
+		if (!intervals_cut(&space->found.differing, part.start, part.end) ||
+		    !repair(space, &part, BIRTH_UNKNOWN))
+			return false;
+		space->repaired_ns = space->now_ns;
+	}
+	return true;
+}

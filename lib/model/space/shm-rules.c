@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* System V shared memory. */
+#include <sys/shm.h>
+
+#include "model/space/syscall-rules.h"
+#include "model/space/space-state.h"
+#include "model/space/pending-unmaps.h"
+
+/* One attached segment, as the kernel told it: its size is not in the call. */
+bool space_shm_attach(struct space *space, const struct space_call *call)
+{
+	uint64_t start = (uint64_t)call->result;
+
+	if (space_calls_failed(call) || (start & (space->page_bytes - 1)))
+		return true;
+	for (size_t i = call->witness_count; i > 0; i--) {
+		const struct space_witness *witness = &call->witnesses[i - 1];
+		struct range range = {start, witness->end};
+		struct space_attributes attributes = {.shm = true, .attachment = space->attachments + 1};
+
+		if (witness->start > start || witness->end <= start || !space_calls_valid_witness(space, witness))
+			continue;
+		space_calls_take_witness(&attributes, witness, start);
+		attributes.segment_pages = (uint32_t)((range.end - range.start) / space->page_bytes);
+		space->attachments++;
+		if (call->arguments[2] & SHM_REMAP) {
+			if (!space_edit_release(space, range.start, range.end, call))
+				return false;
+		} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+			return false;
+		}
+		return space_calls_bear(space, call, &range, &attributes);
+	}
+	/* Nobody told how large it is. */
+	space->counts.ambiguous++;
+	return true;
+}
+
+/* Whether the piece lies where it would in a segment that begins at `base`. */
+static bool fits(const struct space_interval *piece, uint64_t base)
+{
+	const struct space_attributes *attributes = &piece->attributes;
+
+	return attributes->shm && attributes->inode != SPACE_INODE_UNKNOWN && piece->start >= base &&
+	       piece->start - base == attributes->file_offset;
+}
+
+/* Every shmat opens a file of its own. Of what was mapped before the recording only the segment is known. */
+static bool same_attachment(const struct space_attributes *left, const struct space_attributes *right)
+{
+	return left->inode == right->inode && left->device_major == right->device_major &&
+	       left->device_minor == right->device_minor &&
+	       (left->attachment == right->attachment || !left->attachment || !right->attachment);
+}
+
+/* To the end of the kernel's mapping: what mremap has grown is another's birth, but the same mapping. */
+static void extend(const struct space *space, struct space_interval *piece)
+{
+	struct space_interval last = *piece;
+	const struct space_interval *next;
+
+	while ((next = space_find(space, last.end)) && space_edit_continues(&last, next))
+		last = *next;
+	piece->end = last.end;
+}
+
+/* The start of the kernel's mapping. */
+static uint64_t lowest(const struct space *space, const struct space_interval *piece)
+{
+	struct space_interval first = *piece;
+	const struct space_interval *previous;
+
+	while ((previous = space_find(space, first.start - 1)) && space_edit_continues(previous, &first))
+		first = *previous;
+	return first.start;
+}
+
+/* Whether the two would be one mapping but for their parts. */
+static bool adjoin(const struct space_interval *left, const struct space_interval *right)
+{
+	struct space_interval joined;
+
+	if (!left || !right)
+		return false;
+	joined = *right;
+	joined.attributes.part = left->attributes.part;
+	return space_edit_continues(left, &joined);
+}
+
+static void set_part(void *context, struct space_interval *interval)
+{
+	interval->attributes.part = *(const uint32_t *)context;
+}
+
+static bool number_part(struct space *space, uint64_t start, uint64_t end, uint32_t number)
+{
+	return space_edit_change(space, start, end, set_part, &number);
+}
+
+/* What of one of the kernel's mappings is changed, and `change` done to its first and last interval. */
+struct cut {
+	struct range mapping, changed;
+	struct space_interval first, last;
+};
+
+/* A changed part of a mapping is merged with an equal neighbour, if this kernel does that, or becomes a separate
+ * mapping. */
+static bool part_mapping(struct space *space, const struct cut *cut)
+{
+	const struct space_interval *previous = space_find(space, cut->changed.start - 1);
+	const struct space_interval *next = space_find(space, cut->changed.end);
+	bool at_start = cut->changed.start == cut->mapping.start, at_end = cut->changed.end == cut->mapping.end;
+	uint32_t number;
+
+	if (at_start && at_end)
+		return true;
+	if (at_start && space->rules.shm_merging >= SHM_MERGES_INTO_PREVIOUS && adjoin(previous, &cut->first))
+		number = previous->attributes.part;
+	else if (at_end && space->rules.shm_merging >= SHM_MERGES_INTO_BOTH && adjoin(&cut->last, next))
+		number = next->attributes.part;
+	else
+		number = ++space->parts;
+	return number_part(space, cut->changed.start, cut->changed.end, number) &&
+	       (at_start || at_end || number_part(space, cut->changed.end, cut->mapping.end, ++space->parts));
+}
+
+/* The kernel never removes a mapping of a segment by joining it with another: who maps one is told of its end. */
+bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
+		    void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
+		struct space_interval piece = node->interval;
+		struct cut cut;
+
+		if (!piece.attributes.shm) {
+			position = piece.end;
+			continue;
+		}
+		cut.mapping.start = lowest(space, &piece);
+		extend(space, &piece);
+		cut.mapping.end = position = piece.end;
+		cut.changed.start = cut.mapping.start > start ? cut.mapping.start : start;
+		cut.changed.end = cut.mapping.end < end ? cut.mapping.end : end;
+		cut.first = *space_find(space, cut.changed.start);
+		cut.last = *space_find(space, cut.changed.end - 1);
+		cut.last.end = cut.changed.end;
+		piece = cut.first;
+		change(context, &cut.first);
+		change(context, &cut.last);
+		if (!space_edit_same(&piece.attributes, &cut.first.attributes) && !part_mapping(space, &cut))
+			return false;
+	}
+	return true;
+}
+
+void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part)
+{
+	const struct space_interval *previous = space_find(space, piece->start - 1),
+				    *next = space_find(space, piece->end);
+
+	if (space->rules.shm_merging == SHM_MERGES_INTO_BOTH) {
+		if (adjoin(previous, piece))
+			piece->attributes.part = previous->attributes.part;
+		else if (adjoin(piece, next))
+			piece->attributes.part = next->attributes.part;
+		return;
+	}
+	if (*part == SPACE_PART_NONE && space->rules.shm_merging == SHM_MERGES_INTO_PREVIOUS && adjoin(previous, piece))
+		*part = previous->attributes.part;
+	if (*part == SPACE_PART_NONE)
+		*part = ++space->parts;
+	piece->attributes.part = *part;
+}
+
+/* What is sealed stays, and the call succeeds all the same. */
+static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
+{
+	return piece->attributes.sealed || space_guards_release(space, call, piece->start, piece->end);
+}
+
+/*
+ * The kernel takes the first piece whose place in a segment fits the address, and then those of the same attachment
+ * that fit too, up to the first mapping, of whatever kind, that ends beyond the segment. (A piece may: mremap has grown
+ * it.)
+ */
+bool space_shm_detach(struct space *space, const struct space_call *call)
+{
+	uint64_t base = call->arguments[0], position = base, end;
+	struct space_interval first, piece;
+	struct interval_node *node;
+
+	if (call->result != 0)
+		return true;
+	while ((node = intervals_next(&space->mapped, position)) && !fits(&node->interval, base))
+		position = node->interval.end;
+	if (!node)
+		return true;
+	first = node->interval;
+	extend(space, &first);
+	end = first.attributes.segment_pages ? base + first.attributes.segment_pages * space->page_bytes : UINT64_MAX;
+	if (!detach_piece(space, call, &first))
+		return false;
+	for (position = first.end; (node = intervals_next(&space->mapped, position)); position = piece.end) {
+		piece = node->interval;
+		extend(space, &piece);
+		if (piece.end > end)
+			break;
+		if (fits(&piece, base) && same_attachment(&piece.attributes, &first.attributes) &&
+		    !detach_piece(space, call, &piece))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space/snapshot-races.h"
+
+#include <sys/mman.h>
+
+#include "model/space/pending-unmaps.h"
+#include "model/space/reconcile.h"
+#include "model/space/space-state.h"
+
+/* The kernel's own list of mappings, line by line: it defines what the model lacks, or checks it. */
+
+#define KERNEL_ADDRESSES (1ULL << 63)
+#define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
+#define IN_FLIGHT_MIN 64
+
+/* One stretch of a line: NULL attributes say that nothing is mapped there. */
+struct stretch {
+	uint64_t time_ns;
+	uint64_t start, end;
+	const struct space_attributes *attributes; /* of `start` */
+};
+
+/* All lines still to come were read after these calls had returned. */
+static void forget_returned(struct space *space)
+{
+	struct changed_range *items = space->in_flight.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < space->in_flight.count; i++) {
+		if (items[i].returned_ns > space->now_ns)
+			items[kept++] = items[i];
+	}
+	space->in_flight.count = kept;
+	space->in_flight_limit = IN_FLIGHT_MIN + 2 * kept;
+}
+
+static bool note_in_flight(struct space *space, uint64_t start, uint64_t end)
+{
+	struct changed_range changed = {{start, end}, space->returned_ns};
+
+	if (space->returned_ns <= space->now_ns || start >= end)
+		return true;
+	if (space->in_flight.count >= space->in_flight_limit)
+		forget_returned(space);
+	return vector_push(&space->in_flight, changed);
+}
+
+bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
+{
+	return !space->now_ns || (note_in_flight(space, start, end) && space_repair_excuse(space, start, end));
+}
+
+/* The end of the range from `position`, at most `end`, in which the answer is the same: whether a call in flight when
+ * the line was read, at `time_ns`, has changed the pages. Such a call has its lock by then and returns later. */
+static uint64_t find_in_flight(const struct space *space, uint64_t time_ns, uint64_t position, uint64_t end,
+			       bool *in_flight_ret)
+{
+	*in_flight_ret = false;
+	for (size_t i = 0; i < space->in_flight.count; i++) {
+		const struct changed_range *changed = &space->in_flight.items[i];
+
+		if (changed->returned_ns <= time_ns || changed->range.end <= position || changed->range.start >= end)
+			continue;
+		if (changed->range.start > position) {
+			end = changed->range.start;
+			continue;
+		}
+		*in_flight_ret = true;
+		return changed->range.end < end ? changed->range.end : end;
+	}
+	return end;
+}
+
+/* Attributes of the model's interval at `address`, which lies within it. */
+static struct space_attributes attributes_at(const struct space_interval *interval, uint64_t address)
+{
+	return space_edit_advance(&interval->attributes, address - interval->start);
+}
+
+static void complete_interval(void *context, struct space_interval *interval)
+{
+	const struct stretch *stretch = context;
+	struct space_attributes told = space_edit_advance(stretch->attributes, interval->start - stretch->start);
+	struct space_attributes *known = &interval->attributes;
+
+	if (known->unknown) {
+		interval->commit = space_edit_commit(&told);
+		*known = told;
+		return;
+	}
+	if (known->inode == SPACE_INODE_UNKNOWN) {
+		known->device_major = told.device_major;
+		known->device_minor = told.device_minor;
+		known->inode = told.inode;
+		known->file_offset = told.file_offset;
+	}
+	if (!known->path)
+		known->path = told.path;
+	known->stack |= told.stack;
+	known->heap |= told.heap;
+	known->shm |= told.shm;
+	known->ring |= told.ring;
+	known->zero |= told.zero;
+}
+
+/* Whether the model's interval needs nothing but details to be what the kernel says. */
+static bool agrees(const struct space_interval *interval, const struct stretch *stretch)
+{
+	struct space_attributes model, told;
+	uint64_t address = interval->start > stretch->start ? interval->start : stretch->start;
+
+	if (!stretch->attributes)
+		return false;
+	if (interval->attributes.unknown)
+		return true;
+	model = attributes_at(interval, address);
+	told = space_edit_advance(stretch->attributes, address - stretch->start);
+	return space_edit_agree(&model, &told);
+}
+
+static bool mark(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
+{
+	struct space_attributes told;
+
+	if (!stretch->attributes)
+		return space_repair_mark(space, start, end, NULL, stretch->time_ns, wrong);
+	told = space_edit_advance(stretch->attributes, start - stretch->start);
+	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
+}
+
+/* If a call was in flight, the line may be older than the model: it proves nothing, and nothing is repaired. */
+static bool differ(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
+{
+	for (uint64_t position = start, stop; position < end; position = stop) {
+		bool in_flight;
+
+		stop = find_in_flight(space, stretch->time_ns, position, end, &in_flight);
+		if (in_flight && wrong)
+			space->snapshot.check.undecided_bytes += stop - position;
+		else if (!in_flight && !mark(space, stretch, position, stop, wrong))
+			return false;
+	}
+	return true;
+}
+
+/* Put what the kernel has and the model has not: [start, end) is free. */
+static bool define_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+{
+	struct space_interval interval = {.start = start, .end = end, .birth = space->snapshot.birth};
+
+	if (!stretch->attributes)
+		return true;
+	interval.attributes = space_edit_advance(stretch->attributes, start - stretch->start);
+	interval.commit = space_edit_commit(&interval.attributes);
+	return space_edit_bear(space, &interval);
+}
+
+/* [start, end) is a part of the model's `held`. What a call has made, io_setup too, is not given up for one reading,
+ * which may have seen the effect of a call in flight. */
+static bool define_held(struct space *space, const struct stretch *stretch, const struct space_interval *held,
+			uint64_t start, uint64_t end)
+{
+	const struct space_interval before = *held;
+	struct stretch part = *stretch;
+
+	if (agrees(&before, stretch)) {
+		if (before.attributes.unknown && !space_doubt_add(space, DOUBT_UNKNOWN, start, end, NULL))
+			return false;
+		return space_edit_change(space, start, end, complete_interval, &part);
+	}
+	if (before.birth >= BIRTH_UNKNOWN || before.attributes.ring)
+		return differ(space, stretch, start, end, false);
+	return space_doubt_add(space, DOUBT_HELD, start, end, &before) && space_edit_release(space, start, end, NULL) &&
+	       define_missing(space, stretch, start, end);
+}
+
+/* Nothing is mapped in [start, end), as far as is known. */
+static bool define_free(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+{
+	for (uint64_t position = start, stop; position < end; position = stop) {
+		const struct interval_node *node = intervals_within(&space->unknown, position, end);
+		enum doubt_kind kind = DOUBT_NOTHING;
+
+		stop = node ? node->interval.start : end;
+		if (stop <= position) {
+			stop = node->interval.end < end ? node->interval.end : end;
+			kind = DOUBT_UNKNOWN;
+		}
+		if (kind == DOUBT_NOTHING && !stretch->attributes)
+			continue;
+		if (!space_doubt_add(space, kind, position, stop, NULL) ||
+		    !intervals_cut(&space->unknown, position, stop) || !define_missing(space, stretch, position, stop))
+			return false;
+	}
+	return true;
+}
+
+static bool define_stretch(struct space *space, const struct stretch *stretch)
+{
+	if (!space_doubt_renew(space, stretch->start, stretch->end))
+		return false;
+	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
+		const struct interval_node *node = intervals_within(&space->mapped, position, stretch->end);
+		bool done;
+
+		stop = node ? node->interval.start : stretch->end;
+		if (stop > position) {
+			done = define_free(space, stretch, position, stop);
+		} else {
+			stop = node->interval.end < stretch->end ? node->interval.end : stretch->end;
+			done = define_held(space, stretch, &node->interval, position, stop);
+		}
+		if (!done)
+			return false;
+	}
+	return true;
+}
+
+/* Keep the model's state of what a call in flight has changed. */
+static bool define_settled(struct space *space, const struct stretch *stretch)
+{
+	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
+		struct stretch part = {.time_ns = stretch->time_ns, .start = position};
+		struct space_attributes told;
+		bool in_flight;
+
+		stop = part.end = find_in_flight(space, stretch->time_ns, position, stretch->end, &in_flight);
+		if (stretch->attributes) {
+			told = space_edit_advance(stretch->attributes, position - stretch->start);
+			part.attributes = &told;
+		}
+		if (!in_flight && !define_stretch(space, &part))
+			return false;
+	}
+	return true;
+}
+
+/* A stack may have grown down to `start` from the model's interval at `end` unseen. */
+static bool stack_growth(const struct space *space, const struct stretch *stretch, uint64_t end)
+{
+	const struct space_interval *above = space_find(space, end);
+
+	return above && above->start == end && (above->attributes.growsdown || above->attributes.stack) &&
+	       agrees(above, stretch);
+}
+
+/* No snapshot shows what these pages are. */
+static void leave_undecided(struct space *space, uint64_t bytes)
+{
+	space->snapshot.check.undecided_bytes += bytes;
+	space->snapshot.check.unread_bytes += bytes;
+}
+
+/* [start, end) is free in the model. */
+static bool check_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+{
+	uint64_t position = start;
+	struct interval_node *node;
+
+	if (!stretch->attributes || start >= KERNEL_ADDRESSES)
+		return true;
+	if (stack_growth(space, stretch, end))
+		return differ(space, stretch, start, end, false);
+	while ((node = intervals_within(&space->unknown, position, end))) {
+		uint64_t from = node->interval.start > position ? node->interval.start : position;
+		uint64_t to = node->interval.end < end ? node->interval.end : end;
+
+		if (!differ(space, stretch, position, from, true) || !differ(space, stretch, from, to, false))
+			return false;
+		leave_undecided(space, to - from);
+		position = to;
+	}
+	return differ(space, stretch, position, end, true);
+}
+
+/* [start, end) is a part of the model's `interval`. */
+static bool check_held(struct space *space, const struct stretch *stretch, const struct space_interval *interval,
+		       uint64_t start, uint64_t end)
+{
+	if (interval->attributes.unknown && stretch->attributes)
+		leave_undecided(space, end - start);
+	else if (!agrees(interval, stretch))
+		return differ(space, stretch, start, end, true);
+	if (interval->attributes.unknown || interval->attributes.inode == SPACE_INODE_UNKNOWN)
+		return differ(space, stretch, start, end, false);
+	return true;
+}
+
+static bool check_stretch(struct space *space, const struct stretch *stretch)
+{
+	uint64_t position = stretch->start;
+
+	while (position < stretch->end) {
+		struct interval_node *node = intervals_next(&space->mapped, position);
+		uint64_t from = stretch->end, to;
+
+		if (node && node->interval.start < stretch->end)
+			from = node->interval.start > position ? node->interval.start : position;
+		if (!check_missing(space, stretch, position, from))
+			return false;
+		if (from == stretch->end)
+			return true;
+		to = node->interval.end < stretch->end ? node->interval.end : stretch->end;
+		if (!check_held(space, stretch, &node->interval, from, to))
+			return false;
+		position = to;
+	}
+	return true;
+}
+
+static bool apply_stretch(struct space *space, const struct stretch *stretch)
+{
+	if (stretch->start >= stretch->end)
+		return true;
+	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
+		return check_stretch(space, stretch);
+	return define_settled(space, stretch);
+}
+
+/* The read at work has ended, or been given up. */
+static void close_read(struct space *space, uint64_t time_ns)
+{
+	struct snapshot *snapshot = &space->snapshot;
+
+	if (snapshot->open && snapshot->mode == SPACE_SNAPSHOT_DEFINE)
+		space_doubt_close(space, snapshot->read_start, snapshot->position, time_ns);
+	snapshot->read_start = snapshot->position;
+}
+
+struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
+				       uint64_t time_ns)
+{
+	close_read(space, time_ns);
+	if (!space_repair_late(space, time_ns))
+		return &error_no_memory;
+	space_repair_begin(space);
+	space->snapshot = (struct snapshot){.open = true, .mode = mode, .birth = birth, .line_time_ns = time_ns};
+	return NULL;
+}
+
+void space_snapshot_is_last(struct space *space)
+{
+	space->last_snapshot = true;
+}
+
+/* The lowest line tells where it begins, the highest one where the break is: the heap may be in pieces. */
+static void learn_break(struct space *space, uint64_t end)
+{
+	if (space->break_known && !space->snapshot.told_break)
+		return;
+	space->losses_at_break = space_losses(space);
+	space->break_known = space->snapshot.told_break = true;
+	space->program_break = end;
+}
+
+struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
+				      const struct space_attributes *attributes)
+{
+	struct snapshot *snapshot = &space->snapshot;
+	struct stretch gap = {.time_ns = time_ns, .start = snapshot->position, .end = start};
+	struct stretch line = {.time_ns = time_ns, .end = end};
+	struct space_attributes told;
+
+	if (!snapshot->open || start >= end || end <= snapshot->position || ((start | end) & (space->page_bytes - 1)))
+		return NULL;
+	if (time_ns != snapshot->line_time_ns)
+		close_read(space, time_ns);
+	/* A mapping that was merged with the one before it, or came over that one's end, after that line was read is
+	 * told from its start. */
+	line.start = start < snapshot->position ? snapshot->position : start;
+	told = space_edit_advance(attributes, line.start - start);
+	told.protection &= PROTECTIONS;
+	line.attributes = &told;
+	snapshot->line_time_ns = time_ns;
+	snapshot->check.mappings++;
+	snapshot->check.compared_bytes += end - line.start;
+	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
+		return &error_no_memory;
+	snapshot->position = end;
+	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE && told.heap)
+		learn_break(space, end);
+	return NULL;
+}
+
+struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
+{
+	struct snapshot *snapshot = &space->snapshot;
+	struct stretch rest = {.time_ns = time_ns, .start = snapshot->position, .end = UINT64_MAX};
+
+	if (!snapshot->open)
+		return NULL;
+	if (!apply_stretch(space, &rest))
+		return &error_no_memory;
+	snapshot->position = UINT64_MAX;
+	close_read(space, time_ns);
+	if (snapshot->mode == SPACE_SNAPSHOT_DEFINE) {
+		space->described = true;
+	} else {
+		snapshot->check.done = true;
+		snapshot->check.time_ns = snapshot->line_time_ns;
+	}
+	space_repair_end(space);
+	snapshot->open = false;
+	return NULL;
+}
+
+struct space_check space_check_result(const struct space *space)
+{
+	return space->check;
+}
+
+#define LATE_NS 1000000000ULL /* a call in flight while its page was read returns within this time */
+#define READING UINT64_MAX    /* instead of a time: the read at work */
+
+/* In the nodes the birth is a doubt_kind, the commit the birth of what was held; attributes are those that address 0
+ * would have. The time is when the read had ended. */
+
+static bool insert(struct space *space, const struct space_interval *range)
+{
+	struct interval_node *before = intervals_before(&space->doubts, range->start);
+
+	if (before && range->birth == DOUBT_UNKNOWN && before->interval.birth == DOUBT_UNKNOWN &&
+	    before->interval.end == range->start && before->time_ns == READING) {
+		before->interval.end = range->end;
+		return true;
+	}
+	return intervals_insert(&space->doubts, range, READING);
+}
+
+bool space_doubt_renew(struct space *space, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+		struct space_interval part = node->interval;
+
+		if (part.start < start)
+			part.start = start;
+		if (part.end > end)
+			part.end = end;
+		position = part.end;
+		if (node->time_ns != READING &&
+		    (!intervals_cut(&space->doubts, part.start, part.end) || !insert(space, &part)))
+			return false;
+	}
+	return true;
+}
+
+bool space_doubt_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
+		     const struct space_interval *held)
+{
+	struct space_interval range = {.birth = kind};
+	struct interval_node *node;
+
+	if (held) {
+		range.attributes = space_edit_advance(&held->attributes, -held->start);
+		range.commit = held->birth;
+	}
+	if (!space_doubt_renew(space, start, end))
+		return false;
+	for (uint64_t position = start; position < end; position = node ? node->interval.end : end) {
+		node = intervals_within(&space->doubts, position, end);
+		range.start = position;
+		range.end = node ? node->interval.start : end;
+		if (range.start < range.end && !insert(space, &range))
+			return false;
+	}
+	return true;
+}
+
+void space_doubt_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));
+	     position = node->interval.end) {
+		if (node->time_ns == READING)
+			node->time_ns = time_ns;
+	}
+	space->doubts_ns = time_ns;
+}
+
+bool space_doubt_settle(struct space *space, uint64_t start, uint64_t end)
+{
+	return intervals_cut(&space->doubts, start, end);
+}
+
+/* What was held changes with what the model has now. Where nothing was, the call has found something all the same. */
+static struct space_interval changed(const struct space_interval *doubt,
+				     void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	struct space_interval part = *doubt, held = {.start = part.start, .end = part.end, .birth = part.commit};
+
+	if (part.birth != DOUBT_HELD) {
+		part.birth = DOUBT_UNKNOWN;
+		return part;
+	}
+	held.attributes = space_edit_advance(&part.attributes, part.start);
+	held.commit = space_edit_commit(&held.attributes);
+	change(context, &held);
+	part.attributes = space_edit_advance(&held.attributes, -part.start);
+	return part;
+}
+
+bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+		struct space_interval part = node->interval;
+		uint64_t time_ns = node->time_ns;
+
+		if (part.start < start)
+			part.start = start;
+		if (part.end > end)
+			part.end = end;
+		position = part.end;
+		if (part.birth == DOUBT_UNKNOWN)
+			continue;
+		part = changed(&part, change, context);
+		if (!intervals_cut(&space->doubts, part.start, part.end) ||
+		    !intervals_insert(&space->doubts, &part, time_ns))
+			return false;
+	}
+	return true;
+}
+
+static bool was_in_flight(const struct space *space, const struct space_call *call, uint64_t read_ns)
+{
+	const uint64_t *last_exit = map_get(&space->last_exits, (uint32_t)call->thread);
+
+	if (read_ns != READING && call->time_ns > read_ns && call->time_ns - read_ns > LATE_NS)
+		return false;
+	return !last_exit || *last_exit <= read_ns;
+}
+
+bool space_doubt_covers(const struct space *space, const struct space_call *call, uint64_t address)
+{
+	const struct interval_node *node = intervals_next(&space->doubts, address);
+
+	return node && node->interval.start <= address && was_in_flight(space, call, node->time_ns);
+}
+
+static void forget_attributes(void *context, struct space_interval *interval)
+{
+	(void)context;
+	interval->attributes = (struct space_attributes){.unknown = true};
+	interval->commit = COMMIT_NONE;
+}
+
+/* Mapped or not: it is not known as what. What a release in flight took is known. */
+static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	if (!space_edit_change(space, start, end, forget_attributes, NULL) ||
+	    !intervals_cut(&space->unknown, start, end))
+		return false;
+	for (uint64_t position = start; position < end; position = node ? node->interval.end : end) {
+		struct space_interval free_range = {.start = position};
+
+		node = intervals_within(&space->mapped, position, end);
+		free_range.end = node ? node->interval.start : end;
+		if (free_range.start < free_range.end &&
+		    !space_guards_wait_for(space, free_range.start, free_range.end) &&
+		    !intervals_insert(&space->unknown, &free_range, 0))
+			return false;
+	}
+	return true;
+}
+
+static bool put_back(struct space *space, const struct space_interval *range)
+{
+	struct space_interval held = *range;
+
+	if (range->birth == DOUBT_UNKNOWN)
+		return make_unknown(space, range->start, range->end);
+	if (!space_edit_release(space, range->start, range->end, NULL))
+		return false;
+	if (range->birth == DOUBT_NOTHING)
+		return true;
+	held.attributes = space_edit_advance(&range->attributes, range->start);
+	held.birth = range->commit;
+	held.commit = space_edit_commit(&held.attributes);
+	return space_edit_bear(space, &held);
+}
+
+bool space_doubt_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+		struct space_interval part = node->interval;
+
+		if (part.start < start)
+			part.start = start;
+		if (part.end > end)
+			part.end = end;
+		position = part.end;
+		if (was_in_flight(space, call, node->time_ns) &&
+		    (!intervals_cut(&space->doubts, part.start, part.end) || !put_back(space, &part)))
+			return false;
+	}
+	return true;
+}
+
+bool space_doubt_undo_in_copy(const struct space *space, struct space *copy)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = 0; (node = intervals_next(&space->doubts, position)); position = node->interval.end) {
+		struct space_interval part = node->interval;
+
+		if (node->time_ns != READING)
+			continue;
+		part.commit = BIRTH_BEFORE;
+		if (part.birth == DOUBT_HELD && part.attributes.dontfork)
+			part.birth = DOUBT_NOTHING;
+		if (!put_back(copy, &part))
+			return false;
+	}
+	return true;
+}
+
+void space_doubt_expire(struct space *space, uint64_t now_ns)
+{
+	if (space->doubts.count && !space->snapshot.open && now_ns > space->doubts_ns &&
+	    now_ns - space->doubts_ns > LATE_NS)
+		space_doubt_forget(space);
+}
+
+void space_doubt_forget(struct space *space)
+{
+	intervals_deinit(&space->doubts);
+}

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "model/space/pending-unmaps.h"
+#include "model/space/reconcile.h"
+#include "model/space/snapshot-races.h"
+#include "model/space/space-state.h"
+
+#define LARGE_INTERVALS 8192
+
+struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)
+{
+	const struct space_interval everything = {.end = UINT64_MAX};
+	struct space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return &error_no_memory;
+	if (options->observer)
+		space->observer = *options->observer;
+	space->page_bytes = options->page_bytes;
+	space->rules = options->rules ? *options->rules : kernel_rules_newest();
+	space->repair_ns = UINT64_MAX;
+	if (!intervals_insert(&space->unknown, &everything, 0)) {
+		free(space);
+		return &error_no_memory;
+	}
+	*space_ret = space;
+	return NULL;
+}
+
+static void release_everything(struct space *space)
+{
+	struct interval_node *node;
+
+	space_guards_deinit(space);
+	vector_deinit(&space->rings);
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
+		space_edit_tell_released(space, &node->interval, NULL);
+	intervals_deinit(&space->mapped);
+	intervals_deinit(&space->unknown);
+	space_doubt_forget(space);
+	space_repair_forget(space);
+	vector_deinit(&space->in_flight);
+}
+
+void space_destroy(struct space *space)
+{
+	if (!space)
+		return;
+	release_everything(space);
+	map_deinit(&space->last_exits);
+	vector_deinit(&space->released);
+	free(space);
+}
+
+void space_set_observer(struct space *space, const struct space_observer *observer)
+{
+	struct interval_node *node;
+
+	space->observer = observer ? *observer : (struct space_observer){0};
+	if (!space->observer.born)
+		return;
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
+		space->observer.born(space->observer.context, &node->interval);
+	}
+}
+
+static bool copy_space(const struct space *space, struct space *copy)
+{
+	struct interval_node *node;
+
+	copy->losses = space->losses;
+	copy->common_losses = space->common_losses;
+	copy->losses_at_exec = space->losses_at_exec;
+	copy->losses_at_break = space->losses_at_break;
+	copy->break_known = space->break_known;
+	copy->program_break = space->program_break;
+	copy->read_implies_exec = space->read_implies_exec;
+	copy->described = space->described;
+	copy->attachments = space->attachments;
+	copy->parts = space->parts;
+	intervals_deinit(&copy->unknown);
+	for (uint64_t position = 0; (node = intervals_next(&space->unknown, position)); position = node->interval.end) {
+		if (!intervals_insert(&copy->unknown, &node->interval, 0))
+			return false;
+	}
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
+		struct space_interval interval = node->interval;
+
+		if (interval.attributes.dontfork)
+			continue;
+		interval.birth = BIRTH_BEFORE;
+		interval.repaired = false;
+		interval.commit = space_edit_commit(&interval.attributes);
+		if (!space_edit_put(copy, &interval))
+			return false;
+	}
+	return space_doubt_undo_in_copy(space, copy);
+}
+
+struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
+{
+	const struct space_options options = {.page_bytes = space->page_bytes, .rules = &space->rules};
+	struct space *copy;
+	struct mmt_error *error = space_create(&options, &copy);
+
+	if (error)
+		return error;
+	if (!copy_space(space, copy)) {
+		space_destroy(copy);
+		return &error_no_memory;
+	}
+	*space_ret = copy;
+	return NULL;
+}
+
+void space_release(struct space *space)
+{
+	struct space_counts *counts = &space->counts;
+
+	release_everything(space);
+	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
+	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = 0;
+	space->code_generation++;
+}
+
+struct space_remains space_remains(const struct space *space)
+{
+	return (struct space_remains){.code_generation = space->code_generation, .described = space->described};
+}
+
+void space_go_on(struct space *space, const struct space_remains *remains)
+{
+	space_release(space);
+	space->code_generation = remains->code_generation;
+	space->described = remains->described;
+}
+
+void space_exec(struct space *space)
+{
+	space_release(space);
+	space->losses_at_exec = space_losses(space);
+	space->break_known = space->read_implies_exec = false;
+	space->described = true;
+	space->snapshot.open = false;
+	space->check.earlier_program = space->check.done;
+}
+
+void space_lost(struct space *space)
+{
+	space->losses++;
+}
+
+void space_count_losses(struct space *space, const uint64_t *losses)
+{
+	space->common_losses = losses;
+	space->losses_at_exec = space_losses(space);
+}
+
+bool space_is_described(const struct space *space)
+{
+	return space->described;
+}
+
+static void change_birth(void *context, struct space_interval *interval)
+{
+	interval->birth = *(const uint32_t *)context;
+}
+
+struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth)
+{
+	return space_edit_change(space, start, end, change_birth, &birth) ? NULL : &error_no_memory;
+}
+
+struct new_commits {
+	uint32_t (*rename)(void *context, uint32_t commit);
+	void *context;
+};
+
+static void change_commit(const struct new_commits *commits, struct space_interval *interval)
+{
+	if (interval->commit >= COMMIT_FIRST)
+		interval->commit = commits->rename(commits->context, interval->commit);
+}
+
+size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context)
+{
+	const struct new_commits commits = {rename, context};
+	size_t count = space->mapped.count;
+	struct interval_node *node;
+
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position));) {
+		position = node->interval.end;
+		change_commit(&commits, &node->interval);
+		space_edit_merge_at(space, node->interval.start);
+	}
+	for (size_t i = 0; i < space->guards.count; i++) {
+		const struct intervals *saved = &space->guards.items[i].saved;
+
+		count += saved->count;
+		for (uint64_t position = 0; (node = intervals_next(saved, position)); position = node->interval.end)
+			change_commit(&commits, &node->interval);
+	}
+	return count;
+}
+
+void space_finish(struct space *space)
+{
+	space_guards_give_up(space);
+	if (!space_repair_all(space))
+		space->snapshot.open = false;
+}
+
+void space_end(struct space *space, uint64_t time_ns)
+{
+	if (!space_repair_ended(space, time_ns))
+		space->snapshot.open = false;
+	space_repair_forget(space);
+}
+
+struct space_counts space_counts(const struct space *space)
+{
+	struct space_counts counts = space->counts;
+
+	counts.intervals = space->mapped.count;
+	return counts;
+}
+
+const struct space_interval *space_next(const struct space *space, uint64_t address)
+{
+	struct interval_node *node = intervals_next(&space->mapped, address);
+
+	return node ? &node->interval : NULL;
+}
+
+const struct space_interval *space_find(const struct space *space, uint64_t address)
+{
+	const struct space_interval *interval = space_next(space, address);
+
+	return interval && interval->start <= address ? interval : NULL;
+}
+
+uint64_t space_code_generation(const struct space *space)
+{
+	return space->code_generation;
+}
+
+bool space_is_large(const struct space *space)
+{
+	return space->mapped.count >= LARGE_INTERVALS;
+}
+
+void space_fetch_place(const struct space *space, uint64_t address)
+{
+	intervals_fetch_place(&space->mapped, address);
+}
+
+void space_fetch_interval(const struct space *space, uint64_t address)
+{
+	intervals_fetch(&space->mapped, address);
+}
+
+uint32_t space_find_ahead(const struct space *space, uint64_t address)
+{
+	const struct interval_node *node = intervals_next(&space->mapped, address);
+
+	return node ? node->interval.birth : (uint32_t)BIRTH_BEFORE;
+}
+
+static const char *find_disorder(const struct intervals *intervals, uint64_t page_bytes)
+{
+	struct interval_node *node;
+	uint64_t end = 0;
+	size_t count = 0;
+
+	for (uint64_t position = 0; (node = intervals_next(intervals, position)); position = end, count++) {
+		const struct space_interval *interval = &node->interval;
+
+		if (interval->start >= interval->end)
+			return "an interval is empty";
+		if (interval->start < end)
+			return "intervals overlap or are out of order";
+		if ((interval->start & (page_bytes - 1)) ||
+		    ((interval->end & (page_bytes - 1)) && interval->end != UINT64_MAX))
+			return "an interval is not page aligned";
+		end = interval->end;
+		if (end == UINT64_MAX) {
+			count++;
+			break;
+		}
+	}
+	return count == intervals->count ? NULL : "the number of intervals is wrong";
+}
+
+/* Count again, and look for neighbours that should be one. */
+static const char *find_wrong_count(const struct space *space)
+{
+	const struct space_interval *interval, *previous = NULL;
+	struct space_counts recount = space->counts;
+
+	recount.mapped_bytes = recount.committed_bytes = recount.reserved_bytes = 0;
+	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = 0;
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		uint64_t bytes = interval->end - interval->start;
+
+		if (interval->attributes.unknown)
+			recount.unknown_bytes += bytes;
+		if (interval->birth == BIRTH_KERNEL)
+			recount.kernel_bytes += bytes;
+		else if (interval->birth < BIRTH_FIRST)
+			recount.before_bytes += bytes;
+		else if (interval->attributes.protection)
+			recount.committed_bytes += bytes;
+		else
+			recount.reserved_bytes += bytes;
+		if (space_edit_accessible(&interval->attributes) != (interval->commit != COMMIT_NONE))
+			return "what is accessible has no commit, or what is not has one";
+		if (previous && space_edit_mergeable(previous, interval))
+			return "equal neighbours are not merged";
+		previous = interval;
+	}
+	recount.mapped_bytes = recount.committed_bytes + recount.reserved_bytes;
+	if (memcmp(&recount, &space->counts, sizeof(recount)))
+		return "the totals are not the sum of the parts";
+	return NULL;
+}
+
+/* What is mapped is known to be: no page may be in both maps. */
+static const char *find_contradiction(const struct space *space)
+{
+	const struct interval_node *unknown;
+
+	for (uint64_t position = 0; (unknown = intervals_next(&space->unknown, position));
+	     position = unknown->interval.end) {
+		const struct space_interval *mapped = space_next(space, unknown->interval.start);
+
+		if (mapped && mapped->start < unknown->interval.end)
+			return "a page is mapped and unknown";
+	}
+	return NULL;
+}
+
+bool space_valid(const struct space *space, const char **why_ret)
+{
+	const char *why = find_disorder(&space->mapped, space->page_bytes);
+
+	if (!why)
+		why = find_disorder(&space->unknown, space->page_bytes);
+	if (!why)
+		why = find_disorder(&space->found.differing, space->page_bytes);
+	if (!why)
+		why = find_disorder(&space->doubts, space->page_bytes);
+	if (!why)
+		why = find_wrong_count(space);
+	if (!why)
+		why = find_contradiction(space);
+	if (why)
+		*why_ret = why;
+	return !why;
+}
+
+static bool has_file(const struct space_attributes *attributes)
+{
+	return attributes->inode || attributes->device_major || attributes->device_minor;
+}
+
+struct space_attributes space_edit_advance(const struct space_attributes *attributes, uint64_t bytes)
+{
+	struct space_attributes result = *attributes;
+
+	if (has_file(attributes))
+		result.file_offset += bytes;
+	return result;
+}
+
+bool space_edit_agree(const struct space_attributes *left, const struct space_attributes *right)
+{
+	if (left->protection != right->protection || left->shared != right->shared)
+		return false;
+	if (left->inode == SPACE_INODE_UNKNOWN || right->inode == SPACE_INODE_UNKNOWN)
+		return true;
+	return left->inode == right->inode && left->device_major == right->device_major &&
+	       left->device_minor == right->device_minor &&
+	       (!has_file(left) || left->zero || right->zero || left->file_offset == right->file_offset);
+}
+
+bool space_edit_same(const struct space_attributes *left, const struct space_attributes *right)
+{
+	return left->protection == right->protection && left->shared == right->shared &&
+	       left->growsdown == right->growsdown && left->hugetlb == right->hugetlb && left->heap == right->heap &&
+	       left->shm == right->shm && left->dontfork == right->dontfork && left->noreserve == right->noreserve &&
+	       left->stack == right->stack && left->thread_stack == right->thread_stack &&
+	       left->unknown == right->unknown && left->zero == right->zero && left->ring == right->ring &&
+	       left->sealed == right->sealed && left->attachment == right->attachment && left->part == right->part &&
+	       left->segment_pages == right->segment_pages && left->device_major == right->device_major &&
+	       left->device_minor == right->device_minor && left->inode == right->inode &&
+	       left->file_offset == right->file_offset && left->path == right->path;
+}
+
+bool space_edit_continues(const struct space_interval *left, const struct space_interval *right)
+{
+	struct space_attributes continued = space_edit_advance(&left->attributes, left->end - left->start);
+
+	return left->end == right->start && space_edit_same(&continued, &right->attributes);
+}
+
+bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
+{
+	return left->birth == right->birth && left->repaired == right->repaired && left->commit == right->commit &&
+	       space_edit_continues(left, right);
+}
+
+static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)
+{
+	*counter = add ? *counter + bytes : *counter - bytes;
+}
+
+static void count_bytes(struct space *space, const struct space_interval *interval, uint64_t bytes, bool add)
+{
+	struct space_counts *counts = &space->counts;
+
+	if (interval->attributes.unknown)
+		add_bytes(&counts->unknown_bytes, bytes, add);
+	if (interval->birth < BIRTH_FIRST) {
+		add_bytes(interval->birth == BIRTH_KERNEL ? &counts->kernel_bytes : &counts->before_bytes, bytes, add);
+		return;
+	}
+	add_bytes(&counts->mapped_bytes, bytes, add);
+	add_bytes(space_edit_accessible(&interval->attributes) ? &counts->committed_bytes : &counts->reserved_bytes,
+		  bytes, add);
+}
+
+/* Comes or goes: stacks unwound before may unwind differently after. */
+static void note_code(struct space *space, const struct space_interval *interval)
+{
+	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
+		space->code_generation++;
+}
+
+static void count_interval(struct space *space, const struct space_interval *interval, bool add)
+{
+	note_code(space, interval);
+	count_bytes(space, interval, interval->end - interval->start, add);
+}
+
+void space_edit_merge_at(struct space *space, uint64_t address)
+{
+	struct interval_node *left, *right;
+	uint64_t end;
+
+	if (!intervals_meet(&space->mapped, address, &left, &right) ||
+	    !space_edit_mergeable(&left->interval, &right->interval))
+		return;
+	end = right->interval.end;
+	intervals_remove(&space->mapped, right->interval.start);
+	left->interval.end = end;
+}
+
+/* Make `address` a boundary between intervals. */
+static bool split_at(struct space *space, uint64_t address)
+{
+	struct interval_node *node = intervals_next(&space->mapped, address);
+	struct space_interval tail;
+
+	if (!node || node->interval.start >= address)
+		return true;
+	tail = node->interval;
+	tail.start = address;
+	tail.attributes = space_edit_advance(&tail.attributes, address - node->interval.start);
+	if (!intervals_insert(&space->mapped, &tail, 0))
+		return false;
+	node->interval.end = address;
+	return true;
+}
+
+bool space_edit_put(struct space *space, const struct space_interval *interval)
+{
+	bool met;
+
+	if (interval->start >= interval->end)
+		return true;
+	if (!intervals_insert_beside(&space->mapped, interval, &met))
+		return false;
+	count_interval(space, interval, true);
+	if (met) {
+		space_edit_merge_at(space, interval->end);
+		space_edit_merge_at(space, interval->start);
+	}
+	return true;
+}
+
+bool space_edit_bear(struct space *space, const struct space_interval *interval)
+{
+	struct space_interval named;
+
+	if (interval->start >= interval->end)
+		return true;
+	if (interval->repaired || interval->birth == BIRTH_UNKNOWN) {
+		named = *interval;
+		named.repaired = named.birth == BIRTH_UNKNOWN;
+		if (named.repaired && space->observer.found)
+			named.birth = space->observer.found(space->observer.context, &named);
+		interval = &named;
+	}
+	if (!space_edit_put(space, interval))
+		return false;
+	if (space->observer.born)
+		space->observer.born(space->observer.context, interval);
+	return true;
+}
+
+void space_edit_tell_released(struct space *space, const struct space_interval *interval, const struct space_call *by)
+{
+	if (space->observer.released)
+		space->observer.released(space->observer.context, interval, interval->end - interval->start, by);
+}
+
+bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken)
+{
+	struct interval_node *node;
+	uint64_t position = start;
+
+	while (position < end && (node = intervals_within(&space->mapped, position, end))) {
+		const struct space_interval *piece;
+
+		if (node->interval.start < start) {
+			if (!split_at(space, start))
+				return false;
+			continue;
+		}
+		if (node->interval.end > end && !split_at(space, end))
+			return false;
+		if (!vector_push(taken, node->interval))
+			return false;
+		piece = &taken->items[taken->count - 1];
+		count_interval(space, piece, false);
+		intervals_remove(&space->mapped, piece->start);
+		position = piece->end;
+	}
+	return true;
+}
+
+bool space_edit_release(struct space *space, uint64_t start, uint64_t end, const struct space_call *by)
+{
+	pieces taken = {0};
+	bool done = space_edit_take(space, start, end, &taken);
+
+	for (size_t i = 0; i < taken.count; i++)
+		space_edit_tell_released(space, &taken.items[i], by);
+	vector_deinit(&taken);
+	return done;
+}
+
+bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
+		       void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	uint64_t position = start;
+	struct interval_node *node;
+
+	if (start >= end)
+		return true;
+	if (!split_at(space, start) || !split_at(space, end))
+		return false;
+	while ((node = intervals_within(&space->mapped, position, end))) {
+		bool accessible = space_edit_accessible(&node->interval.attributes);
+
+		count_interval(space, &node->interval, false);
+		change(context, &node->interval);
+		count_interval(space, &node->interval, true);
+		if (accessible != space_edit_accessible(&node->interval.attributes) && space->observer.protected)
+			space->observer.protected(space->observer.context, &node->interval);
+		position = node->interval.end;
+		space_edit_merge_at(space, node->interval.start);
+	}
+	space_edit_merge_at(space, end);
+	return true;
+}
+
+bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end)
+{
+	return intervals_cut(&space->unknown, start, end) && space_doubt_settle(space, start, end) &&
+	       space_snapshot_touch(space, start, end);
+}

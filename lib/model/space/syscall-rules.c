@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/space/syscall-rules.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "model/space/pending-unmaps.h"
+#include "model/space/reconcile.h"
+#include "model/space/snapshot-races.h"
+#include "model/space/space-state.h"
+#include "model/space/space.h"
+
+/* What each call does to the address space. */
+
+#ifndef MAP_DROPPABLE
+#define MAP_DROPPABLE 0x08
+#endif
+
+#define HUGE_PAGE_SHIFT_DEFAULT 21
+#define HUGE_PAGE_SHIFT_POSITION 26
+#define HUGE_PAGE_SHIFT_MASK 0x3f
+#define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
+
+bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret)
+{
+	uint64_t mask = space->page_bytes - 1;
+
+	if ((start & mask) || !length || length + mask < length)
+		return false;
+	length = (length + mask) & ~mask;
+	if (start + length < start)
+		return false;
+	*range_ret = (struct range){start, start + length};
+	return true;
+}
+
+bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness)
+{
+	return witness->start < witness->end && !((witness->start | witness->end) & (space->page_bytes - 1));
+}
+
+const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
+						const struct range *range)
+{
+	for (size_t i = call->witness_count; i > 0; i--) {
+		const struct space_witness *witness = &call->witnesses[i - 1];
+
+		if (witness->start <= range->start && witness->end >= range->end &&
+		    space_calls_valid_witness(space, witness))
+			return witness;
+	}
+	return NULL;
+}
+
+void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start)
+{
+	struct space_attributes seen = space_edit_advance(&witness->attributes, start - witness->start);
+
+	attributes->protection = seen.protection & PROTECTIONS;
+	attributes->shared = seen.shared;
+	attributes->device_major = seen.device_major;
+	attributes->device_minor = seen.device_minor;
+	attributes->inode = seen.inode;
+	attributes->file_offset = seen.file_offset;
+	attributes->path = seen.path;
+	attributes->zero = seen.zero;
+	attributes->ring = seen.ring;
+}
+
+uint32_t space_calls_protection(const struct space *space, uint64_t protection)
+{
+	uint32_t result = (uint32_t)protection & PROTECTIONS;
+
+	return (result & PROT_READ) && space->read_implies_exec ? result | PROT_EXEC : result;
+}
+
+void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen)
+{
+	if ((asked & PROT_READ) && !(asked & PROT_EXEC) && (seen->protection & PROT_EXEC))
+		space->read_implies_exec = true;
+}
+
+bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
+		      const struct space_attributes *attributes)
+{
+	const struct space_interval interval = {.start = range->start,
+						.end = range->end,
+						.attributes = *attributes,
+						.birth = call->birth,
+						.commit = space_edit_commit(attributes)};
+
+	return space_edit_touch(space, range->start, range->end) && space_edit_bear(space, &interval);
+}
+
+static uint8_t huge_page_bits(uint64_t flags)
+{
+	unsigned int shift = flags >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
+
+	if (!(flags & MAP_HUGETLB))
+		return 0;
+	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
+}
+
+static void describe_mmap(struct space *space, const struct space_call *call, const struct range *range,
+			  struct space_attributes *attributes_ret)
+{
+	const struct space_witness *witness = space_calls_witness(space, call, range);
+	uint64_t flags = call->arguments[3];
+	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
+
+	*attributes_ret = (struct space_attributes){
+	    .protection = space_calls_protection(space, call->arguments[2]),
+	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
+	    .growsdown = flags & MAP_GROWSDOWN,
+	    .hugetlb = huge_page_bits(flags),
+	    .noreserve = flags & MAP_NORESERVE,
+	    .thread_stack = flags & MAP_STACK,
+	};
+	if (witness) {
+		space_calls_learn(space, call->arguments[2], &witness->attributes);
+		space_calls_take_witness(attributes_ret, witness, range->start);
+	} else if (!(flags & MAP_ANONYMOUS)) {
+		attributes_ret->inode = SPACE_INODE_UNKNOWN;
+		attributes_ret->file_offset = call->arguments[5];
+	} else if (attributes_ret->shared || attributes_ret->hugetlb) {
+		attributes_ret->inode = SPACE_INODE_UNKNOWN;
+	}
+}
+
+static uint64_t round_up(uint64_t bytes, unsigned int shift)
+{
+	uint64_t mask = (1ULL << shift) - 1;
+
+	return bytes + mask < bytes ? 0 : (bytes + mask) & ~mask;
+}
+
+static uint64_t mmap_length(const struct space_call *call)
+{
+	uint8_t bits = huge_page_bits(call->arguments[3]);
+
+	return bits ? round_up(call->arguments[1], bits) : call->arguments[1];
+}
+
+/*
+ * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the witness is the mapping itself: it
+ * reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation there. The
+ * bits of their size; 0: it is none.
+ */
+static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
+{
+	static const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
+	const struct space_witness *witness = space_calls_witness(space, call, range);
+	const struct space_interval *above;
+	struct space_attributes continued, held;
+
+	if (!witness || (call->arguments[3] & MAP_ANONYMOUS) || witness->start != range->start ||
+	    witness->end == range->end)
+		return 0;
+	above = space_find(space, range->end);
+	continued = space_edit_advance(&witness->attributes, range->end - range->start);
+	held = above ? space_edit_advance(&above->attributes, range->end - above->start) : continued;
+	if (above && space_edit_agree(&held, &continued))
+		return 0;
+	for (size_t i = 0; i < sizeof(shifts) / sizeof(*shifts); i++) {
+		if (witness->end - witness->start != round_up(range->end - range->start, shifts[i]) ||
+		    witness->start & ((1ULL << shifts[i]) - 1))
+			continue;
+		range->end = witness->end;
+		return shifts[i];
+	}
+	return 0;
+}
+
+/*
+ * A driver that refuses a file mapping does so after the kernel has made room for it: MAP_FIXED then leaves a hole.
+ * These are the errors of the checks before; EINVAL is also one of theirs, for arguments that can be told here.
+ */
+static bool refused_by_driver(const struct space *space, const struct space_call *call)
+{
+	static const int64_t earlier[] = {-EBADF,  -EACCES,  -ENODEV, -EOVERFLOW, -EPERM,
+					  -ENOMEM, -ETXTBSY, -EEXIST, -EINTR};
+	uint64_t flags = call->arguments[3], mask = space->page_bytes - 1;
+
+	for (size_t i = 0; i < sizeof(earlier) / sizeof(*earlier); i++) {
+		if (call->result == earlier[i])
+			return false;
+	}
+	return (flags & MAP_FIXED) && !(flags & (MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED_NOREPLACE)) &&
+	       (flags & (MAP_SHARED | MAP_PRIVATE)) && (int32_t)call->arguments[4] >= 0 &&
+	       !(call->arguments[0] & mask) && !(call->arguments[5] & mask);
+}
+
+static bool apply_mmap(struct space *space, const struct space_call *call)
+{
+	uint64_t flags = call->arguments[3];
+	struct space_attributes attributes;
+	struct range range;
+	uint8_t huge;
+
+	if (space_calls_failed(call)) {
+		if (!refused_by_driver(space, call) ||
+		    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+			return true;
+		return space_edit_touch(space, range.start, range.end) &&
+		       space_edit_release(space, range.start, range.end, call);
+	}
+	if (!space_calls_range(space, (uint64_t)call->result, mmap_length(call), &range))
+		return true;
+	huge = learn_huge_pages(space, call, &range);
+	describe_mmap(space, call, &range, &attributes);
+	if (huge)
+		attributes.hugetlb = huge;
+	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
+		if (!space_edit_release(space, range.start, range.end, call))
+			return false;
+	} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+		return false;
+	}
+	return space_calls_bear(space, call, &range, &attributes);
+}
+
+static bool apply_munmap(struct space *space, const struct space_call *call)
+{
+	struct range range;
+
+	if (call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	return space_guards_release(space, call, range.start, range.end);
+}
+
+/* Growth told by the kernel alone, when the old break is not known. */
+static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
+{
+	for (size_t i = 0; i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+		const struct interval_node *below = intervals_before(&space->mapped, top);
+		struct range range = {witness->start, top};
+
+		if (witness->end != top || !space_calls_valid_witness(space, witness))
+			continue;
+		if (below && below->interval.end > range.start)
+			range.start = below->interval.end;
+		if (range.start < range.end) {
+			struct space_attributes attributes = {.heap = true};
+
+			space_calls_take_witness(&attributes, witness, range.start);
+			return space_calls_bear(space, call, &range, &attributes);
+		}
+	}
+	return true;
+}
+
+static bool apply_brk(struct space *space, const struct space_call *call)
+{
+	uint64_t mask = space->page_bytes - 1;
+	uint64_t top = ((uint64_t)call->result + mask) & ~mask, old = space->program_break;
+	bool known = space->break_known;
+	struct range range = {old, top};
+	struct space_attributes attributes = {.protection = space_calls_protection(space, PROT_READ | PROT_WRITE),
+					      .heap = true};
+	const struct space_witness *witness;
+	struct space_call grower = *call;
+
+	if (space_calls_failed(call) || !top)
+		return true;
+	if (known && space_losses(space) != space->losses_at_break && top > old) {
+		grower.birth = BIRTH_UNKNOWN;
+		space->counts.repaired_bytes += top - old;
+	}
+	space->break_known = true;
+	space->losses_at_break = space_losses(space);
+	space->snapshot.told_break = false;
+	space->program_break = top;
+	if (!known)
+		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
+	if (top < old)
+		return space_guards_release(space, call, top, old);
+	if (top == old)
+		return true;
+	witness = space_calls_witness(space, call, &range);
+	if (witness)
+		space_calls_take_witness(&attributes, witness, range.start);
+	return space_guards_place(space, call, range.start, range.end, &attributes) &&
+	       space_calls_bear(space, &grower, &range, &attributes);
+}
+
+bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context)
+{
+	return space_shm_part(space, start, end, change, context) &&
+	       space_doubt_change(space, start, end, change, context) &&
+	       space_edit_change(space, start, end, change, context);
+}
+
+struct new_offset {
+	uint64_t start, file_offset;
+};
+
+static void change_offset(void *context, struct space_interval *interval)
+{
+	const struct new_offset *offset = context;
+
+	if (interval->attributes.inode)
+		interval->attributes.file_offset = offset->file_offset + (interval->start - offset->start);
+	interval->attributes.dontfork = false;
+}
+
+/* The kernel maps the same file anew over itself: what madvise() said of the old mapping is gone. */
+static bool apply_remap_file_pages(struct space *space, const struct space_call *call)
+{
+	uint64_t mask = space->page_bytes - 1;
+	struct new_offset offset = {call->arguments[0] & ~mask, call->arguments[3] * space->page_bytes};
+	struct range range;
+
+	if (call->result != 0 || !space_calls_range(space, offset.start, call->arguments[1] & ~mask, &range))
+		return true;
+	return space_snapshot_touch(space, range.start, range.end) &&
+	       space_calls_change(space, range.start, range.end, change_offset, &offset);
+}
+
+static void change_dontfork(void *context, struct space_interval *interval)
+{
+	interval->attributes.dontfork = *(const bool *)context;
+}
+
+/* Holes make it fail with ENOMEM, after it has been done to all that is mapped. */
+static bool apply_madvise(struct space *space, const struct space_call *call)
+{
+	bool dontfork = call->arguments[2] == MADV_DONTFORK;
+	struct range range;
+
+	if ((!dontfork && call->arguments[2] != MADV_DOFORK) || (call->result != 0 && call->result != -ENOMEM) ||
+	    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
+}
+
+static void seal(void *context, struct space_interval *interval)
+{
+	(void)context;
+	interval->attributes.sealed = true;
+}
+
+/* With a hole in the range nothing is sealed. */
+static bool apply_mseal(struct space *space, const struct space_call *call)
+{
+	struct range range;
+
+	return call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range) ||
+	       space_calls_change(space, range.start, range.end, seal, NULL);
+}
+
+static bool apply(struct space *space, const struct space_call *call)
+{
+	switch (call->kind) {
+	case SPACE_MMAP:
+		return apply_mmap(space, call);
+	case SPACE_MUNMAP:
+		return apply_munmap(space, call);
+	case SPACE_MREMAP:
+		return space_mremap_apply(space, call);
+	case SPACE_BRK:
+		return apply_brk(space, call);
+	case SPACE_MPROTECT:
+		return space_mprotect_apply(space, call);
+	case SPACE_SHMAT:
+		return space_shm_attach(space, call);
+	case SPACE_SHMDT:
+		return space_shm_detach(space, call);
+	case SPACE_REMAP_FILE_PAGES:
+		return apply_remap_file_pages(space, call);
+	case SPACE_IO_DESTROY:
+		return space_rings_destroy(space, call);
+	case SPACE_IO_SETUP:
+		return space_rings_setup(space, call);
+	case SPACE_MADVISE:
+		return apply_madvise(space, call);
+	case SPACE_MSEAL:
+		return apply_mseal(space, call);
+	}
+	return true;
+}
+
+static bool concerns(const struct space_call *call, const struct space_witness *witness)
+{
+	uint64_t start = call->arguments[0], end = start + call->arguments[1];
+
+	/* The kernel tells of nothing these do: it is a stack's growth before. */
+	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
+	    call->kind == SPACE_IO_SETUP || call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE ||
+	    call->kind == SPACE_MSEAL)
+		return false;
+	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
+		start = (uint64_t)call->result;
+		end = start + (call->kind == SPACE_MMAP ? call->arguments[1] : 1);
+	} else if (call->kind == SPACE_BRK) {
+		start = (uint64_t)call->result - 1;
+		end = start + 1;
+	}
+	return witness->start < end && witness->end > start;
+}
+
+/* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
+static void become_as_seen(void *context, struct space_interval *interval)
+{
+	const struct space_witness *witness = context;
+
+	if (interval->birth != BIRTH_KERNEL)
+		return;
+	interval->attributes = space_edit_advance(&witness->attributes, interval->start - witness->start);
+	interval->attributes.protection &= PROTECTIONS;
+	interval->commit = space_edit_commit(&interval->attributes);
+}
+
+/* Of what has no call the kernel makes stacks grow; the rest may be a lost call's. */
+static uint32_t birth_of_missing(struct space *space, const struct space_interval *missing)
+{
+	const struct space_interval *above = space_find(space, missing->end);
+
+	if (!space_is_lossy(space) || missing->attributes.stack ||
+	    (above && (above->attributes.growsdown || above->attributes.stack)))
+		return BIRTH_KERNEL;
+	space->counts.repaired_bytes += missing->end - missing->start;
+	return BIRTH_UNKNOWN;
+}
+
+static bool add_missing(struct space *space, const struct space_witness *witness)
+{
+	struct space_interval interval = {0};
+	struct space_witness seen = *witness;
+	uint64_t position = witness->start;
+
+	if (!space_edit_change(space, witness->start, witness->end, become_as_seen, &seen))
+		return false;
+	while (position < witness->end) {
+		const struct interval_node *next = intervals_next(&space->mapped, position);
+
+		interval.start = position;
+		interval.end = next && next->interval.start < witness->end ? next->interval.start : witness->end;
+		position = next ? next->interval.end : witness->end;
+		if (interval.start >= interval.end)
+			continue;
+		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
+		interval.attributes.protection &= PROTECTIONS;
+		interval.commit = space_edit_commit(&interval.attributes);
+		interval.birth = birth_of_missing(space, &interval);
+		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
+			return false;
+	}
+	return true;
+}
+
+struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
+{
+	if (space_calls_valid_witness(space, witness) && !add_missing(space, witness))
+		return &error_no_memory;
+	return NULL;
+}
+
+struct mmt_error *space_apply(struct space *space, const struct space_call *call)
+{
+	bool done = true;
+
+	space->now_ns = call->time_ns;
+	space->returned_ns = call->returned_ns;
+	if (!space_repair_late(space, call->time_ns))
+		return &error_no_memory;
+	space_guards_expire(space, call->time_ns);
+	space_doubt_expire(space, call->time_ns);
+	for (size_t i = 0; done && i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+
+		/* What the thread's stack did before the call. */
+		if (!witness->told && !concerns(call, witness) && space_calls_valid_witness(space, witness))
+			done = add_missing(space, witness);
+	}
+	done = done && apply(space, call) && space_guards_note(space, call);
+	space->now_ns = space->returned_ns = 0;
+	return done ? NULL : &error_no_memory;
+}
+
+#ifndef PROT_GROWSDOWN
+#define PROT_GROWSDOWN 0x01000000
+#endif
+
+struct new_protection {
+	uint32_t protection;
+	uint32_t commit;
+};
+
+static void change_protection(void *context, struct space_interval *interval)
+{
+	const struct new_protection *change = context;
+	bool accessible = space_edit_accessible(&interval->attributes);
+
+	interval->attributes.protection = change->protection;
+	if (!change->protection)
+		interval->commit = COMMIT_NONE;
+	else if (!accessible)
+		interval->commit = change->commit;
+}
+
+static bool protect(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+		    uint32_t protection)
+{
+	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->commit};
+
+	/* A caller that does not tell commits apart gives none. */
+	if (change.commit < COMMIT_WITH_BIRTH)
+		change.commit = COMMIT_WITH_BIRTH;
+
+	return start >= end || space_calls_change(space, start, end, change_protection, &change);
+}
+
+/* The end of what is mapped without a gap from `start`, at most `end`. */
+static uint64_t gap_after(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct space_interval *interval;
+	uint64_t position = start;
+
+	while (position < end && (interval = space_find(space, position)))
+		position = interval->end;
+	return position < end ? position : end;
+}
+
+/* PROT_GROWSDOWN reaches down to the start of the mapping. */
+static uint64_t lowest(const struct space *space, const struct space_call *call, uint64_t start)
+{
+	const struct space_interval *interval = space_find(space, start);
+	uint64_t low = start;
+
+	if (!(call->arguments[2] & PROT_GROWSDOWN))
+		return start;
+	if (interval && (interval->attributes.growsdown || interval->attributes.stack))
+		low = interval->start;
+	for (size_t i = 0; i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+
+		if (witness->start < low && witness->end > start && space_calls_valid_witness(space, witness))
+			low = witness->start;
+	}
+	return low;
+}
+
+bool space_mprotect_apply(struct space *space, const struct space_call *call)
+{
+	struct range range;
+	uint64_t changed_end;
+
+	if (!space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	range.start = lowest(space, call, range.start);
+	if (!space_repair_presumed(space, range.start, range.end))
+		return false;
+	changed_end = range.end;
+	/* A failed call has changed what precedes the mapping it failed at: a gap in the map, or else only the kernel
+	 * knows. */
+	if (space_calls_failed(call))
+		changed_end = call->result == -ENOMEM ? gap_after(space, range.start, range.end) : range.start;
+	if (changed_end == range.end && space_calls_failed(call))
+		changed_end = range.start;
+	if (!protect(space, call, range.start, changed_end, space_calls_protection(space, call->arguments[2])))
+		return false;
+	for (size_t i = 0; i < call->witness_count; i++) {
+		const struct space_witness *witness = &call->witnesses[i];
+		uint64_t start = witness->start > range.start ? witness->start : range.start;
+		uint64_t end = witness->end < range.end ? witness->end : range.end;
+
+		if (start >= end || !space_calls_valid_witness(space, witness))
+			continue;
+		space_calls_learn(space, call->arguments[2], &witness->attributes);
+		if (!protect(space, call, start, end, witness->attributes.protection))
+			return false;
+		if (end > changed_end)
+			changed_end = end;
+	}
+	return range.start >= changed_end || space_snapshot_touch(space, range.start, changed_end);
+}
+
+/*
+ * The rings of aio contexts. io_setup maps them, which an MMAP2 record shows at the moment it happens, and unmaps them
+ * again when it fails; io_destroy unmaps them long before it returns (it waits for all processors), so that meanwhile
+ * others may have got their place.
+ */
+
+static bool has_ring(const struct space *space, const struct space_witness *witness)
+{
+	const struct space_interval *held = space_find(space, witness->start);
+
+	return held && held->attributes.ring && held->attributes.inode == witness->attributes.inode;
+}
+
+static void remove_ring(struct space *space, struct ring *ring)
+{
+	space->rings.count--;
+	memmove(ring, ring + 1, (size_t)(space->rings.items + space->rings.count - ring) * sizeof(*ring));
+}
+
+static bool make_ring(struct space *space, const struct space_witness *witness, const struct space_call *setup)
+{
+	const struct ring ring = {.start = witness->start,
+				  .bytes = witness->end - witness->start,
+				  .inode = witness->attributes.inode,
+				  .made_ns = setup->time_ns,
+				  .maker = setup->thread};
+	struct space_interval interval = {.start = witness->start,
+					  .end = witness->end,
+					  .attributes = witness->attributes,
+					  .birth = BIRTH_KERNEL,
+					  .commit = space_edit_commit(&witness->attributes)};
+
+	if (space->rings.count == RINGS_MAXIMUM)
+		remove_ring(space, space->rings.items);
+	return vector_push(&space->rings, ring) &&
+	       space_guards_place(space, setup, witness->start, witness->end, &witness->attributes) &&
+	       space_edit_touch(space, witness->start, witness->end) && space_edit_bear(space, &interval);
+}
+
+struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
+				     uint64_t time_ns, bool *new_ret)
+{
+	const struct space_call setup = {.kind = SPACE_MMAP, .time_ns = time_ns, .thread = thread};
+	bool done;
+
+	*new_ret = space_calls_valid_witness(space, witness) && !has_ring(space, witness);
+	if (!*new_ret)
+		return NULL;
+	space->now_ns = time_ns;
+	done = make_ring(space, witness, &setup);
+	space->now_ns = 0;
+	return done ? NULL : &error_no_memory;
+}
+
+void space_rings_move(struct space *space, const struct space_interval *piece)
+{
+	for (size_t i = 0; i < space->rings.count; i++) {
+		if (piece->attributes.inode == space->rings.items[i].inode)
+			space->rings.items[i].start = piece->start;
+	}
+}
+
+/*
+ * The ring that `call` destroys. Several were at its address when others came there before the calls that destroy them
+ * returned: it is one that was there when the call began. Or the program has unmapped a ring itself and got another
+ * context at the same address: the kernel then goes by what it reads there.
+ */
+static struct ring *find_ring(struct space *space, const struct space_call *call)
+{
+	const struct space_interval *held = space_find(space, call->arguments[0]);
+	struct ring *found = NULL, *late = NULL;
+	bool doubtful = false;
+
+	for (size_t i = space->rings.count; i > 0; i--) {
+		struct ring *ring = &space->rings.items[i - 1];
+
+		if (ring->start != call->arguments[0])
+			continue;
+		late = ring;
+		if (space_guards_in_flight(space, ring->maker, ring->made_ns, call))
+			continue;
+		doubtful = found != NULL;
+		if (!found || (held && held->attributes.ring && held->attributes.inode == ring->inode))
+			found = ring;
+	}
+	if (doubtful && !(held && held->attributes.ring && held->attributes.inode == found->inode))
+		space->counts.ambiguous++;
+	return found ? found : late;
+}
+
+static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct space_interval *interval;
+
+	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
+	     position = interval->end) {
+		if (interval->attributes.sealed)
+			return true;
+	}
+	return false;
+}
+
+/* The kernel owns the mapping until io_setup() returns: from then on it belongs to that call. */
+static bool give_ring(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+{
+	struct interval_node *node;
+
+	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
+		struct space_interval piece = node->interval;
+
+		position = piece.end;
+		if (!piece.attributes.ring || piece.birth != BIRTH_KERNEL || piece.start < start || piece.end > end)
+			continue;
+		if (!space_edit_release(space, piece.start, piece.end, NULL))
+			return false;
+		piece.birth = call->birth;
+		if (!space_edit_bear(space, &piece))
+			return false;
+	}
+	return true;
+}
+
+/* One that fails has made a ring all the same, and unmapped it again: where the system has too many contexts. */
+bool space_rings_setup(struct space *space, const struct space_call *call)
+{
+	for (size_t i = space->rings.count; i > 0; i--) {
+		struct ring *ring = &space->rings.items[i - 1];
+		uint64_t start = ring->start, end = start + ring->bytes;
+
+		if (ring->settled || ring->maker != call->thread)
+			continue;
+		ring->settled = true;
+		if (!space_calls_failed(call))
+			return call->birth < BIRTH_FIRST || give_ring(space, call, start, end);
+		remove_ring(space, ring);
+		return space_guards_release(space, call, start, end);
+	}
+	return true;
+}
+
+/* The context's number is the address of its ring. One that was there before the recording is taken to be whole. */
+bool space_rings_destroy(struct space *space, const struct space_call *call)
+{
+	const struct space_interval *held = space_find(space, call->arguments[0]);
+	uint64_t start = call->arguments[0], end;
+	struct ring *ring;
+
+	if (call->result != 0)
+		return true;
+	ring = find_ring(space, call);
+	if (ring) {
+		end = start + ring->bytes;
+		remove_ring(space, ring);
+	} else if (held && held->start == start && held->attributes.ring) {
+		end = held->end;
+	} else {
+		return true;
+	}
+	return is_sealed(space, start, end) || space_guards_release(space, call, start, end);
+}

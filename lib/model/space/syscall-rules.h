@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the rules of the calls share. */
+#ifndef MODEL_SPACE_SYSCALL_RULES_H
+#define MODEL_SPACE_SYSCALL_RULES_H
+
+#include "model/space/space-state.h"
+
+/* Whole pages from `start`; false when the kernel would refuse such arguments. */
+bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
+
+/* Whole pages, not empty. */
+bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness);
+
+/* The call's last witness that covers the range; NULL: none. */
+const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
+						const struct range *range);
+
+/* Put a new mapping of the call into a free range. */
+bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
+		      const struct space_attributes *attributes);
+
+/* A call changes mappings and leaves them in place: as space_edit_change(). */
+bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
+			void (*change)(void *context, struct space_interval *interval), void *context);
+
+/* The protection the process gets when it asks for `protection`. */
+uint32_t space_calls_protection(const struct space *space, uint64_t protection);
+
+/* Learn from what a call asked for and what it got. */
+void space_calls_learn(struct space *space, uint64_t asked, const struct space_attributes *seen);
+
+static inline bool space_calls_failed(const struct space_call *call)
+{
+	return call->result < 0 && call->result >= -4095;
+}
+
+/* What the witness says of `start` upwards. */
+void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start);
+
+/* In files of their names. False: out of memory. */
+bool space_mremap_apply(struct space *space, const struct space_call *call);
+
+bool space_mprotect_apply(struct space *space, const struct space_call *call);
+
+bool space_shm_attach(struct space *space, const struct space_call *call);
+
+bool space_shm_detach(struct space *space, const struct space_call *call);
+
+/* Before `change` is done to what lies in [start, end): mark what the kernel will keep apart of attached segments. */
+bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
+		    void (*change)(void *context, struct space_interval *interval), void *context);
+
+/*
+ * Called before a moved piece is inserted: the piece joins the adjacent part of its attachment. *part: SPACE_PART_NONE
+ * at first. Kernels that do not merge with all neighbours move one mapping at a time, whose pieces share this number.
+ */
+#define SPACE_PART_NONE UINT32_MAX
+
+void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);
+
+bool space_rings_setup(struct space *space, const struct space_call *call);
+
+bool space_rings_destroy(struct space *space, const struct space_call *call);
+
+/* A piece of a ring has been moved to `piece`: the context goes by this address from now on. */
+void space_rings_move(struct space *space, const struct space_interval *piece);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/json/json-document.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "output/escape.h"
+
+#define DEPTH_MAX 16
+#define INDENT 2
+#define STRING_BYTES_MAX (64u << 20)
+
+struct document {
+	FILE *stream;
+	char closing[DEPTH_MAX]; /* what ends each that is open */
+	bool filled[DEPTH_MAX];	 /* whether it has any element */
+	size_t depth;		 /* how many are open */
+	bool failed;
+	struct buffer escaped;
+};
+
+static void open_nested(struct document *document, char opening, char closing)
+{
+	putc(opening, document->stream);
+	document->closing[document->depth] = closing;
+	document->filled[document->depth++] = false;
+}
+
+static void begin_line(const struct document *document)
+{
+	fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
+}
+
+struct mmt_error *document_create(FILE *stream, struct document **document_ret)
+{
+	struct document *document = calloc(1, sizeof(*document));
+
+	if (!document)
+		return &error_no_memory;
+	document->stream = stream;
+	buffer_init(&document->escaped, STRING_BYTES_MAX);
+	open_nested(document, '{', '}');
+	*document_ret = document;
+	return NULL;
+}
+
+void document_destroy(struct document *document)
+{
+	if (!document)
+		return;
+	buffer_deinit(&document->escaped);
+	free(document);
+}
+
+/* Everything up to the value; false: nothing may be written any more. */
+static bool begin_value(struct document *document, const char *key)
+{
+	if (document->failed)
+		return false;
+	if (document->filled[document->depth - 1])
+		putc(',', document->stream);
+	document->filled[document->depth - 1] = true;
+	begin_line(document);
+	if (key)
+		fprintf(document->stream, "\"%s\": ", key);
+	return true;
+}
+
+static void open_value(struct document *document, const char *key, char opening, char closing)
+{
+	document->failed |= document->depth == DEPTH_MAX;
+	if (begin_value(document, key))
+		open_nested(document, opening, closing);
+}
+
+void document_open_object(struct document *document, const char *key)
+{
+	open_value(document, key, '{', '}');
+}
+
+void document_open_array(struct document *document, const char *key)
+{
+	open_value(document, key, '[', ']');
+}
+
+static void close_nested(struct document *document)
+{
+	document->depth--;
+	if (document->filled[document->depth])
+		begin_line(document);
+	putc(document->closing[document->depth], document->stream);
+}
+
+/* The object at the top is left to document_finish(). */
+void document_close(struct document *document)
+{
+	if (document->depth > 1 && !document->failed)
+		close_nested(document);
+}
+
+void document_null(struct document *document, const char *key)
+{
+	if (begin_value(document, key))
+		fputs("null", document->stream);
+}
+
+void document_bool(struct document *document, const char *key, bool value)
+{
+	if (begin_value(document, key))
+		fputs(value ? "true" : "false", document->stream);
+}
+
+void document_signed(struct document *document, const char *key, int64_t value)
+{
+	if (begin_value(document, key))
+		fprintf(document->stream, "%" PRId64, value);
+}
+
+void document_unsigned(struct document *document, const char *key, uint64_t value)
+{
+	if (value > INT64_MAX)
+		document_null(document, key);
+	else
+		document_signed(document, key, (int64_t)value);
+}
+
+void document_address(struct document *document, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	document_string(document, key, text);
+}
+
+/* Nothing in it has to be written in another way. */
+static bool is_plain(const char *value)
+{
+	for (; *value; value++) {
+		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\')
+			return false;
+	}
+	return true;
+}
+
+/* NULL: out of memory, or beyond every length that is useful. */
+static json_t *make_string(struct document *document, const char *value)
+{
+	struct escape_piece piece;
+	struct mmt_error *error;
+
+	buffer_clear(&document->escaped);
+	while (escape_next(&value, ESCAPE_FOR_JSON, &piece))
+		buffer_put(&document->escaped, piece.text, piece.size);
+	buffer_put_u8(&document->escaped, 0);
+	error = buffer_finish(&document->escaped);
+	mmt_error_destroy(error);
+	return error ? NULL : json_string((const char *)document->escaped.data);
+}
+
+/* The library does not escape DEL because it is ASCII, but DEL is a control character for terminals. */
+static int write_without_del(const char *text, size_t size, void *stream)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] == '\x7f' ? fputs("\\u007f", stream) < 0 : putc(text[i], stream) == EOF)
+			return -1;
+	}
+	return 0;
+}
+
+static void put_string(struct document *document, const char *key, const char *value)
+{
+	json_t *string = make_string(document, value);
+
+	document->failed |= !string;
+	if (begin_value(document, key) &&
+	    json_dump_callback(string, write_without_del, document->stream, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+		document->failed = !ferror(document->stream);
+	json_decref(string);
+}
+
+void document_string(struct document *document, const char *key, const char *value)
+{
+	if (!value)
+		document_null(document, key);
+	else if (!is_plain(value))
+		put_string(document, key, value);
+	else if (begin_value(document, key))
+		fprintf(document->stream, "\"%s\"", value);
+}
+
+struct mmt_error *document_finish(struct document *document)
+{
+	if (document->failed)
+		return &error_no_memory;
+	while (document->depth)
+		close_nested(document);
+	putc('\n', document->stream);
+	return NULL;
+}
+
+const char *document_library_version(void)
+{
+	return jansson_version_str();
+}

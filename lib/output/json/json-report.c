@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/output.h>
+#include <mmtrace/report.h>
+
+#include "output/json/json-document.h"
+#include "output/selection.h"
+
+/* The words of the schema; mmt_stack_end_name() is for people. */
+static const char *stack_end_word(enum mmt_stack_end end)
+{
+	static const char *const words[MMT_STACK_END_KINDS] = {
+	    [MMT_STACK_END_ENTRY] = "entry",
+	    [MMT_STACK_END_DUMP_EXHAUSTED] = "dump_exhausted",
+	    [MMT_STACK_END_DEPTH_LIMIT] = "depth_limit",
+	    [MMT_STACK_END_NO_UNWIND_DATA] = "no_unwind_data",
+	    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
+	    [MMT_STACK_END_INVALID] = "invalid",
+	    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
+	    [MMT_STACK_END_OTHER_STACK] = "other_stack",
+	    [MMT_STACK_END_COROUTINE] = "coroutine",
+	};
+
+	return words[end];
+}
+
+static void put_completeness(struct document *document, const struct mmt_completeness *completeness)
+{
+	document_open_object(document, "completeness");
+	document_bool(document, "incomplete", completeness->incomplete);
+	document_unsigned(document, "unfinished_records", completeness->unfinished_records);
+	document_unsigned(document, "unfinished_ns", completeness->unfinished_ns);
+	document_bool(document, "damaged", completeness->damaged);
+	document_string(document, "damage", completeness->damage);
+	document_unsigned(document, "lost_events", completeness->lost_events);
+	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
+	document_unsigned(document, "lost_large_stack_dumps", completeness->lost_large_stack_dumps);
+	document_unsigned(document, "large_dumps_off_ns", completeness->large_dumps_off_ns);
+	document_unsigned(document, "missed_threads", completeness->missed_threads);
+	document_unsigned(document, "missed_cpus", completeness->missed_cpus);
+	document_unsigned(document, "left_processes", completeness->left_processes);
+	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
+	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
+	document_unsigned(document, "repaired_bytes", completeness->repaired_bytes);
+	document_bool(document, "repaired_by_loss", completeness->repaired_by_loss);
+	document_open_object(document, "stacks_by_end");
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
+		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
+	document_close(document);
+	document_unsigned(document, "complete_stacks", completeness->complete_stacks);
+	document_unsigned(document, "doubtful_stacks", completeness->doubtful_stacks);
+	document_unsigned(document, "truncated_stacks", completeness->truncated_stacks);
+	document_unsigned(document, "frames", completeness->frames);
+	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
+	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
+	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
+	document_open_array(document, "lacks");
+	for (size_t i = 0; i < completeness->lack_count; i++)
+		document_string(document, NULL, completeness->lacks[i]);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_process(struct document *document, const struct mmt_process *process)
+{
+	document_open_object(document, NULL);
+	document_signed(document, "pid", process->pid);
+	if (process->parent_pid)
+		document_signed(document, "parent_pid", process->parent_pid);
+	else
+		document_null(document, "parent_pid");
+	document_string(document, "name", process->name);
+	document_bool(document, "ended", process->ended);
+	if (process->runtime)
+		document_string(document, "runtime", process->runtime);
+	else
+		document_null(document, "runtime");
+	document_bool(document, "unnamed_code", process->unnamed_code);
+	document_unsigned(document, "threads", process->threads);
+	document_unsigned(document, "unfreed_bytes", process->unfreed_bytes);
+	document_unsigned(document, "committed_bytes", process->committed_bytes);
+	document_unsigned(document, "reserved_bytes", process->reserved_bytes);
+	document_unsigned(document, "resident_bytes", process->resident_bytes);
+	document_unsigned(document, "before_bytes", process->before_bytes);
+	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
+	document_unsigned(document, "repaired_bytes", process->repaired_bytes);
+	document_bool(document, "checked", process->checked);
+	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
+	document_unsigned(document, "check_age_ns", process->checked ? process->check_age_ns : MMT_UNKNOWN);
+	document_bool(document, "checked_before_exec", process->checked_before_exec);
+	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
+	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "undecided_bytes", process->checked ? process->undecided_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "unread_bytes", process->checked ? process->unread_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "compared_bytes", process->checked ? process->compared_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
+	document_close(document);
+}
+
+static void put_frame(struct document *document, const struct mmt_frame *frame)
+{
+	static const char *const kinds[] = {
+	    [MMT_FRAME_NATIVE] = "native",
+	    [MMT_FRAME_JIT] = "jit",
+	    [MMT_FRAME_UNKNOWN] = "unknown",
+	};
+
+	document_open_object(document, NULL);
+	document_string(document, "kind", kinds[frame->kind]);
+	document_string(document, "function", frame->function);
+	document_string(document, "raw_function", frame->raw_function);
+	document_string(document, "module", frame->module);
+	document_string(document, "module_path", frame->module_path);
+	document_string(document, "source_file", frame->source_file);
+	document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
+	document_bool(document, "inlined", frame->inlined);
+	document_bool(document, "doubtful", frame->doubtful);
+	document_address(document, "address", frame->address);
+	if (frame->kind == MMT_FRAME_NATIVE)
+		document_address(document, "module_offset", frame->module_offset);
+	else
+		document_null(document, "module_offset");
+	document_close(document);
+}
+
+static void put_pids(struct document *document, const int32_t *pids, size_t count)
+{
+	document_open_array(document, "pids");
+	for (size_t i = 0; i < count; i++)
+		document_signed(document, NULL, pids[i]);
+	document_close(document);
+}
+
+static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
+		      const struct mmt_frame *const *frames, size_t count)
+{
+	document_string(document, "stack_end", stack_end_word(end));
+	document_unsigned(document, "hidden_frame_count", hidden_count);
+	document_open_array(document, "frames");
+	for (size_t i = 0; i < count; i++)
+		put_frame(document, frames[i]);
+	document_close(document);
+}
+
+static const char *group_by_word(enum mmt_group_by by)
+{
+	static const char *const words[] = {
+	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
+	    [MMT_BY_FILE] = "file",	[MMT_BY_CLASS] = "class",	[MMT_BY_PROCESS] = "process",
+	    [MMT_BY_THREAD] = "thread",
+	};
+
+	return words[by];
+}
+
+static void put_classes(struct document *document, const struct mmt_group *group)
+{
+	document_open_object(document, "class_bytes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		document_unsigned(document, mmt_class_name((enum mmt_class)kind), group->class_bytes[kind]);
+	document_close(document);
+}
+
+static void put_group_figures(struct document *document, const struct mmt_group *group)
+{
+	bool any = group->unfreed_count > 0;
+
+	document_unsigned(document, "id", group->id);
+	document_string(document, "name", group->name);
+	document_string(document, "pattern", mmt_pattern_name(group->pattern));
+	document_bool(document, "lost", group->lost);
+	put_classes(document, group);
+	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
+	document_unsigned(document, "unfreed_count", group->unfreed_count);
+	document_unsigned(document, "born_bytes", group->born_bytes);
+	document_unsigned(document, "committed_bytes", group->committed_bytes);
+	document_unsigned(document, "committed_before_bytes", group->committed_before_bytes);
+	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
+	document_unsigned(document, "reserved_by", group->reserved_by ? group->reserved_by : MMT_UNKNOWN);
+	document_unsigned(document, "resident_bytes", group->resident_bytes);
+	document_unsigned(document, "peak_bytes", group->peak_bytes);
+	document_unsigned(document, "peak_ns", group->peak_bytes ? group->peak_ns : MMT_UNKNOWN);
+	document_unsigned(document, "allocated_bytes", group->allocated_bytes);
+	document_unsigned(document, "allocated_count", group->allocated_count);
+	document_unsigned(document, "freed_bytes", group->freed_bytes);
+	document_unsigned(document, "freed_count", group->freed_count);
+	document_unsigned(document, "smallest_bytes", any ? group->smallest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "largest_bytes", any ? group->largest_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "first_ns", any ? group->first_ns : MMT_UNKNOWN);
+	document_unsigned(document, "last_ns", any ? group->last_ns : MMT_UNKNOWN);
+	document_open_array(document, "trend");
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, group->trend[point]);
+	document_close(document);
+}
+
+/* Only when they were asked for. */
+static void put_group_steps(struct document *document, const struct mmt_group *group)
+{
+	if (!group->step_count)
+		return;
+	document_open_array(document, "step_bytes");
+	for (size_t i = 0; i < group->step_count; i++)
+		document_unsigned(document, NULL, group->step_bytes[i]);
+	document_close(document);
+}
+
+static void put_steps(struct document *document, const struct mmt_report *report)
+{
+	if (!report->step_count)
+		return;
+	document_unsigned(document, "every_ns", report->every_ns);
+	document_open_array(document, "steps");
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+
+		document_open_object(document, NULL);
+		document_unsigned(document, "to_ns", step->to_ns);
+		document_unsigned(document, "unfreed_bytes", step->unfreed_bytes);
+		document_unsigned(document, "committed_bytes", step->committed_bytes);
+		document_unsigned(document, "reserved_bytes", step->reserved_bytes);
+		document_unsigned(document, "resident_bytes", step->resident_bytes);
+		document_unsigned(document, "process_resident_bytes", step->process_resident_bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
+static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
+{
+	document_open_object(document, key);
+	document_signed(document, "pid", thread->pid);
+	document_signed(document, "tid", thread->tid);
+	document_string(document, "name", thread->name);
+	document_close(document);
+}
+
+static void json_report_group(struct document *document, const char *key, const struct mmt_group *group)
+{
+	document_open_object(document, key);
+	put_group_figures(document, group);
+	put_group_steps(document, group);
+	document_open_array(document, "threads");
+	for (size_t i = 0; i < group->thread_count; i++)
+		put_thread(document, NULL, &group->threads[i]);
+	document_close(document);
+	put_pids(document, group->pids, group->pid_count);
+	put_stack(document, group->stack_end, group->hidden_frame_count, group->frames, group->frame_count);
+	document_close(document);
+}
+
+static void put_failure(struct document *document, const struct mmt_failure *failure)
+{
+	document_open_object(document, NULL);
+	document_string(document, "call", mmt_event_count_name(failure->call));
+	document_signed(document, "error", failure->error);
+	document_unsigned(document, "count", failure->count);
+	document_unsigned(document, "asked_bytes", failure->asked_bytes);
+	document_unsigned(document, "first_ns", failure->first_ns);
+	document_unsigned(document, "last_ns", failure->last_ns);
+	put_pids(document, failure->pids, failure->pid_count);
+	put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames, failure->frame_count);
+	document_close(document);
+}
+
+static void put_thread_total(struct document *document, const struct mmt_thread_total *total)
+{
+	document_open_object(document, NULL);
+	put_thread(document, "thread", &total->thread);
+	document_unsigned(document, "allocated_bytes", total->allocated_bytes);
+	document_unsigned(document, "allocated_count", total->allocated_count);
+	document_unsigned(document, "freed_by_itself_bytes", total->freed_by_itself_bytes);
+	document_unsigned(document, "freed_by_others_bytes", total->freed_by_others_bytes);
+	document_unsigned(document, "unfreed_bytes", total->unfreed_bytes);
+	document_unsigned(document, "unfreed_count", total->unfreed_count);
+	document_unsigned(document, "released_bytes", total->released_bytes);
+	document_close(document);
+}
+
+static void put_side_figures(struct document *document, const struct mmt_report *report)
+{
+	document_open_array(document, "failures");
+	for (size_t i = 0; i < report->failure_count; i++)
+		put_failure(document, &report->failures[i]);
+	document_close(document);
+	document_open_array(document, "thread_totals");
+	for (size_t i = 0; i < report->thread_total_count; i++)
+		put_thread_total(document, &report->thread_totals[i]);
+	document_close(document);
+	document_open_array(document, "releases");
+	for (size_t i = 0; i < report->release_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "owner", report->releases[i].owner);
+		document_unsigned(document, "releaser", report->releases[i].releaser);
+		document_unsigned(document, "bytes", report->releases[i].bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
+static void put_totals(struct document *document, const struct mmt_report *report)
+{
+	document_unsigned(document, "unfreed_bytes", report->unfreed_bytes);
+	document_unsigned(document, "committed_bytes", report->committed_bytes);
+	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
+	document_unsigned(document, "resident_bytes", report->resident_bytes);
+	document_unsigned(document, "ended_bytes", report->ended_bytes);
+	document_unsigned(document, "before_bytes", report->before_bytes);
+	document_unsigned(document, "kernel_bytes", report->kernel_bytes);
+	document_unsigned(document, "younger_bytes", report->younger_bytes);
+	document_unsigned(document, "committed_before_bytes", report->committed_before_bytes);
+	document_unsigned(document, "peak_bytes", report->peak_bytes);
+	document_unsigned(document, "peak_ns", report->peak_bytes ? report->peak_ns : MMT_UNKNOWN);
+	document_unsigned(document, "allocated_bytes", report->allocated_bytes);
+	document_unsigned(document, "freed_bytes", report->freed_bytes);
+	document_unsigned(document, "group_count", report->group_count);
+}
+
+static void put_notes(struct document *document, const struct mmt_report *report)
+{
+	document_open_array(document, "marks");
+	for (size_t i = 0; i < report->mark_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "number", report->marks[i].number);
+		document_unsigned(document, "time_ns", report->marks[i].time_ns);
+		document_close(document);
+	}
+	document_close(document);
+	document_open_array(document, "resident_readings");
+	for (size_t i = 0; i < report->resident_reading_count; i++) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "time_ns", report->resident_readings[i].time_ns);
+		document_unsigned(document, "resident_bytes", report->resident_readings[i].resident_bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
+/* Everything but the groups, into the object that is open. */
+static void json_report_recording(struct document *document, const struct mmt_report *report)
+{
+	document_string(document, "input", report->input);
+	document_string(document, "command_line", report->command_line);
+	document_string(document, "host", report->host);
+	document_string(document, "kernel", report->kernel);
+	document_string(document, "recorded_by", report->recorded_by);
+	document_unsigned(document, "start_ns", report->start_ns);
+	document_unsigned(document, "end_ns", report->end_ns);
+	document_unsigned(document, "from_ns", report->from_ns);
+	document_unsigned(document, "to_ns", report->to_ns);
+	document_unsigned(document, "births_to_ns", report->births_to_ns);
+	document_bool(document, "windowed", report->windowed);
+	document_bool(document, "exact_order", report->exact_order);
+	document_bool(document, "stacks_recorded", report->stacks_recorded);
+	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
+	document_string(document, "by", group_by_word(report->by));
+	document_open_array(document, "hide");
+	for (size_t i = 0; i < report->hide_count; i++)
+		document_string(document, NULL, report->hide[i]);
+	document_close(document);
+	document_unsigned(document, "start_realtime_ns",
+			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
+	document_open_object(document, "events");
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		document_unsigned(document, mmt_event_count_name(kind), report->events[kind]);
+	document_close(document);
+	document_unsigned(document, "failed_calls", report->failed_calls);
+	put_completeness(document, &report->completeness);
+	put_notes(document, report);
+	document_open_array(document, "processes");
+	for (size_t i = 0; i < report->process_count; i++)
+		put_process(document, &report->processes[i]);
+	document_close(document);
+	document_unsigned(document, "left_out_process_count", report->left_out_process_count);
+	put_totals(document, report);
+}
+
+static void put_groups(struct document *document, const struct selection *selection)
+{
+	document_unsigned(document, "hidden_count", selection->hidden.count);
+	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
+	document_open_array(document, "groups");
+	for (size_t i = 0; i < selection->count; i++)
+		json_report_group(document, NULL, selection->groups[i]);
+	document_close(document);
+}
+
+struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
+					FILE *stream)
+{
+	struct selection selection = {0};
+	struct document *document = NULL;
+	struct mmt_error *error = selection_create(report, options, true, &selection);
+
+	if (!error)
+		error = document_create(stream, &document);
+	if (!error) {
+		document_string(document, "mmtrace", "report");
+		document_unsigned(document, "version", MMT_JSON_VERSION);
+		json_report_recording(document, report);
+		put_steps(document, report);
+		put_groups(document, &selection);
+		put_side_figures(document, report);
+		error = document_finish(document);
+	}
+	selection_deinit(&selection);
+	document_destroy(document);
+	return error;
+}
+
+/* Whole bytes; null when it is no rate. */
+static void put_rate(struct document *document, const char *key, double bytes_per_second)
+{
+	bool usable = bytes_per_second >= 0 && bytes_per_second < 0x1p63;
+
+	document_unsigned(document, key, usable ? (uint64_t)(bytes_per_second + 0.5) : MMT_UNKNOWN);
+}
+
+static void put_group(struct document *document, const char *key, const struct mmt_group *group)
+{
+	if (group)
+		json_report_group(document, key, group);
+	else
+		document_null(document, key);
+}
+
+static void put_entry(struct document *document, const struct mmt_diff_entry *entry)
+{
+	document_open_object(document, NULL);
+	document_string(document, "change", mmt_change_name(entry->change));
+	document_signed(document, "bytes", entry->bytes);
+	document_signed(document, "committed_bytes", entry->committed_bytes);
+	document_signed(document, "count", entry->count);
+	put_rate(document, "before_bytes_per_second", entry->before_bytes_per_second);
+	put_rate(document, "after_bytes_per_second", entry->after_bytes_per_second);
+	put_group(document, "before", entry->before);
+	put_group(document, "after", entry->after);
+	document_close(document);
+}
+
+static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)
+{
+	document_string(document, "mmtrace", "diff");
+	document_unsigned(document, "version", MMT_JSON_VERSION);
+	document_open_object(document, "before");
+	json_report_recording(document, diff->before);
+	document_close(document);
+	document_open_object(document, "after");
+	json_report_recording(document, diff->after);
+	document_close(document);
+	document_signed(document, "bytes", diff->bytes);
+	document_signed(document, "committed_bytes", diff->committed_bytes);
+	document_unsigned(document, "entry_count", diff->entry_count);
+	document_unsigned(document, "same_count", diff->same_count);
+	document_unsigned(document, "hidden_count", selection->hidden_count);
+	document_open_array(document, "entries");
+	for (size_t i = 0; i < selection->count; i++)
+		put_entry(document, selection->entries[i]);
+	document_close(document);
+}
+
+struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
+{
+	struct diff_selection selection = {0};
+	struct document *document = NULL;
+	struct mmt_error *error = selection_of_diff(diff, options, &selection);
+
+	if (!error)
+		error = document_create(stream, &document);
+	if (!error) {
+		put_diff(document, diff, &selection);
+		error = document_finish(document);
+	}
+	selection_of_diff_deinit(&selection);
+	document_destroy(document);
+	return error;
+}

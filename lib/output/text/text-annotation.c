@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/output.h>
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/errors.h"
+#include "base/map.h"
+#include "output/selection.h"
+#include "output/text/text.h"
+
+#define GROUPS_NAMED 8 /* of those that a frame is in */
+#define ADDRESS_INDENT 4
+
+/* As a report shows it. */
+static const char *shown_name(const struct mmt_frame *frame, char *room, size_t size)
+{
+	if (frame->function)
+		return frame->function;
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
+		snprintf(room, size, "%s+0x%" PRIx64, frame->module, frame->module_offset);
+	else
+		snprintf(room, size, "0x%" PRIx64, frame->address);
+	return room;
+}
+
+static bool is_meant(const struct mmt_frame *frame, const char *pattern)
+{
+	char room[4096];
+
+	return !fnmatch(pattern, shown_name(frame, room, sizeof(room)), 0) ||
+	       (frame->raw_function && !fnmatch(pattern, frame->raw_function, 0));
+}
+
+static bool has_frame(const struct mmt_group *group, uint32_t code)
+{
+	for (size_t i = 0; i < group->frame_count; i++) {
+		if (group->frames[i]->code == code)
+			return true;
+	}
+	return false;
+}
+
+/* The numbers of the stacks that have the frame. */
+static void put_groups(struct text *text, const struct selection *selection, uint32_t code)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < selection->count; i++) {
+		if (!has_frame(selection->groups[i], code) || ++count > GROUPS_NAMED)
+			continue;
+		text_format(text, TEXT_FAINT, "%s%" PRIu32, count == 1 ? "   in stack " : ", ",
+			    selection->groups[i]->id);
+	}
+	if (count > GROUPS_NAMED)
+		text_format(text, TEXT_FAINT, " and %zu more", count - GROUPS_NAMED);
+}
+
+static void put_place(struct text *text, const char *file, uint32_t line)
+{
+	text_put_name(text, TEXT_FAINT, file, 0);
+	text_format(text, TEXT_FAINT, ":%" PRIu32, line);
+}
+
+static void put_title(struct text *text, const struct selection *selection, const struct mmt_frame *frame)
+{
+	char room[4096];
+
+	text_put_name(text, TEXT_STRONG, shown_name(frame, room, sizeof(room)), 0);
+	if (frame->module) {
+		text_put(text, TEXT_PLAIN, "   ");
+		text_put_name(text, TEXT_PLAIN, frame->module, 0);
+	}
+	put_groups(text, selection, frame->code);
+	text_end_line(text);
+}
+
+static void put_instructions(struct text *text, const struct mmt_annotation *annotation)
+{
+	const char *file = NULL;
+	uint32_t line = 0;
+
+	if (annotation->is_copy) {
+		text_put(text, TEXT_FAINT, "as it was last seen");
+		text_end_line(text);
+	}
+	for (size_t i = 0; i < annotation->instruction_count; i++) {
+		const struct mmt_instruction *instruction = &annotation->instructions[i];
+
+		if (instruction->source_file &&
+		    (!file || strcmp(file, instruction->source_file) != 0 || line != instruction->source_line)) {
+			put_place(text, instruction->source_file, instruction->source_line);
+			text_end_line(text);
+		}
+		file = instruction->source_file ? instruction->source_file : file;
+		line = instruction->source_file ? instruction->source_line : line;
+		text_put(text, TEXT_STRONG, instruction->here ? "-->" : "");
+		text_pad_to(text, ADDRESS_INDENT);
+		text_format(text, instruction->here ? TEXT_STRONG : TEXT_PLAIN, "%12" PRIx64 ":  %s",
+			    instruction->address, instruction->text);
+		text_end_line(text);
+	}
+}
+
+static void put_no_instructions(struct text *text, const struct mmt_report *report, bool left_out)
+{
+	const char *reason = "its code is not at hand: no file that is the recorded one, no jitdump and no copy has it";
+
+	if (left_out)
+		reason = "its code was left out when the recording was packed (mmtrace pack --no-code)";
+	else if (report->to_ns < report->end_ns)
+		reason = "its code is not at hand: no file that is the recorded one and no jitdump has it, and copies "
+			 "may be of after what is reported";
+	text_put(text, TEXT_PLAIN, "    ");
+	text_put(text, TEXT_PLAIN, reason);
+	text_end_line(text);
+}
+
+static struct mmt_error *put_frame(struct text *text, struct mmt_report *report, const struct selection *selection,
+				   const struct mmt_frame *frame)
+{
+	struct mmt_annotation annotation;
+	struct mmt_error *error = mmt_report_annotate(report, frame, MMT_ANNOTATION_AROUND, &annotation);
+
+	if (error)
+		return error;
+	put_title(text, selection, frame);
+	if (annotation.instruction_count)
+		put_instructions(text, &annotation);
+	else
+		put_no_instructions(text, report, annotation.left_out);
+	return NULL;
+}
+
+/* Every frame meant, once. */
+static struct mmt_error *put_frames(struct text *text, struct mmt_report *report, const struct selection *selection,
+				    const char *pattern, size_t *count_ret)
+{
+	struct mmt_error *error = NULL;
+	struct map seen = {0};
+
+	for (size_t i = 0; !error && i < selection->count; i++) {
+		const struct mmt_group *group = selection->groups[i];
+
+		for (size_t j = 0; !error && j < group->frame_count; j++) {
+			const struct mmt_frame *frame = group->frames[j];
+
+			if (!is_meant(frame, pattern) || map_get(&seen, frame->code))
+				continue;
+			if (*count_ret)
+				text_end_line(text);
+			error = map_put(&seen, frame->code, 1) ? put_frame(text, report, selection, frame)
+							       : &error_no_memory;
+			++*count_ret;
+		}
+	}
+	map_deinit(&seen);
+	return error;
+}
+
+struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const char *pattern,
+					      const struct mmt_text_options *options, FILE *stream)
+{
+	struct selection selection;
+	struct mmt_error *error = selection_create(report, options, true, &selection);
+	size_t count = 0;
+	struct text text;
+
+	if (error)
+		return error;
+	text_begin(&text, stream, options);
+	error = put_frames(&text, report, &selection, pattern, &count);
+	text_end(&text);
+	selection_deinit(&selection);
+	if (!error && !count)
+		return error_create(MMT_ERROR_INVALID, "no frame of the stacks shown is called '%s'", pattern);
+	return error;
+}

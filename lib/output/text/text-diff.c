@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/output.h>
+
+#include <inttypes.h>
+
+#include "output/selection.h"
+#include "output/text/text-stack.h"
+#include "output/text/text-header.h"
+
+#define ROW_INDENT 4
+#define STACK_INDENT 6
+
+static const char *format_rate(double bytes_per_second, char text[MMT_SIZE_TEXT])
+{
+	bool usable = bytes_per_second >= 0 && bytes_per_second < 0x1p63;
+
+	return mmt_format_bytes(usable ? (uint64_t)(bytes_per_second + 0.5) : 0, text);
+}
+
+static double report_rate(const struct mmt_report *report)
+{
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+
+	return duration_ns ? (double)report->unfreed_bytes * 1e9 / (double)duration_ns : 0;
+}
+
+static size_t count_unfreed(const struct mmt_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->group_count; i++)
+		count += report->groups[i].unfreed_bytes > 0;
+	return count;
+}
+
+static void put_side(struct text *text, const char *label, const struct mmt_report *report)
+{
+	char size[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+	size_t stacks = count_unfreed(report);
+
+	text_put(text, TEXT_PLAIN, label);
+	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(report->unfreed_bytes, size));
+	text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
+	text_part(text, TEXT_PLAIN, "%s %s", mmt_format_count(stacks, count), text_plural(stacks, "stack", "stacks"));
+	text_end_line(text);
+}
+
+static void put_sums(struct text *text, const struct mmt_diff *diff)
+{
+	size_t counts[MMT_CHANGE_SAME + 1] = {0};
+	char change[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < diff->entry_count; i++)
+		counts[diff->entries[i].change]++;
+	counts[MMT_CHANGE_SAME] += diff->same_count;
+	text->indent = 0;
+	put_side(text, "unfreed before  ", diff->before);
+	put_side(text, "unfreed after   ", diff->after);
+	text_put(text, TEXT_PLAIN, "change          ");
+	text_format(text, diff->bytes > 0 ? TEXT_BAD : TEXT_GOOD, "%11s", mmt_format_change(diff->bytes, change));
+	if (diff->committed_bytes != diff->bytes)
+		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(diff->committed_bytes, change));
+	text_part(text, TEXT_PLAIN, "stacks:");
+	for (int kind = MMT_CHANGE_NEW; kind <= MMT_CHANGE_SAME; kind++)
+		text_format(text, TEXT_PLAIN, "%s %zu %s", kind ? "," : "", counts[kind], mmt_change_name(kind));
+	text_end_line(text);
+}
+
+static void put_from_to(struct text *text, const char *before, const char *after, const char *unit)
+{
+	text_part(text, TEXT_PLAIN, "%s to %s%s", before, after, unit);
+}
+
+static void put_figures(struct text *text, const struct mmt_diff_entry *entry)
+{
+	uint64_t bytes_before = entry->before ? entry->before->unfreed_bytes : 0;
+	uint64_t bytes_after = entry->after ? entry->after->unfreed_bytes : 0;
+	uint64_t count_before = entry->before ? entry->before->unfreed_count : 0;
+	uint64_t count_after = entry->after ? entry->after->unfreed_count : 0;
+	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
+
+	text->indent = ROW_INDENT;
+	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
+		    "%11s", mmt_format_change(entry->bytes, before));
+	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
+	put_from_to(text, mmt_format_bytes(bytes_before, before), mmt_format_bytes(bytes_after, after), "");
+	put_from_to(text, mmt_format_count(count_before, before), mmt_format_count(count_after, after), " mappings");
+	if (entry->committed_bytes != entry->bytes)
+		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(entry->committed_bytes, before));
+	put_from_to(text, format_rate(entry->before_bytes_per_second, before),
+		    format_rate(entry->after_bytes_per_second, after), " per second");
+	text_end_line(text);
+}
+
+struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
+{
+	struct text_explanations explanations = {0};
+	struct diff_selection selection;
+	char count[MMT_SIZE_TEXT];
+	struct mmt_error *error;
+	struct text text;
+
+	error = selection_of_diff(diff, options, &selection);
+	if (error)
+		return error;
+	text_begin(&text, stream, options);
+	text_warnings(&text, diff->before);
+	text_header(&text, diff->before, true);
+	text_warnings(&text, diff->after);
+	text_header(&text, diff->after, true);
+	text_end_line(&text);
+	put_sums(&text, diff);
+	for (size_t i = 0; i < selection.count; i++) {
+		const struct mmt_diff_entry *entry = selection.entries[i];
+
+		text_end_line(&text);
+		put_figures(&text, entry);
+		text_stack(&text, entry->after ? entry->after : entry->before, STACK_INDENT, &explanations.marks);
+	}
+	if (selection.hidden_count) {
+		text_end_line(&text);
+		text_format(&text, TEXT_PLAIN, "%s more changed %s", mmt_format_count(selection.hidden_count, count),
+			    text_plural(selection.hidden_count, "stack", "stacks"));
+		text_put(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
+		text_end_line(&text);
+	}
+	if (!diff->entry_count) {
+		text_end_line(&text);
+		text_put(&text, TEXT_PLAIN, "No stack changed.");
+		text_end_line(&text);
+	}
+	text_explanations_add(&explanations, diff->before);
+	text_explanations_add(&explanations, diff->after);
+	text_explanations(&text, &explanations);
+	text_end(&text);
+	selection_of_diff_deinit(&selection);
+	return NULL;
+}

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text-header.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "output/text/text-sections.h"
+
+#define PROCESSES_NAMED 4
+#define NOTE_INDENT 8 /* below its first word */
+
+static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
+{
+	char count[MMT_SIZE_TEXT];
+
+	if (!missed)
+		return;
+	text_put(text, TEXT_BAD, "MISSED");
+	text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
+		    mmt_format_count(missed, count), text_plural(missed, one, several));
+	text_end_line(text);
+}
+
+static void put_warning(struct text *text, const char *word, const char *rest)
+{
+	text_put(text, TEXT_BAD, word);
+	text_put(text, TEXT_PLAIN, rest);
+	text_end_line(text);
+}
+
+/* Why is in the line before. */
+static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
+{
+	char count[MMT_SIZE_TEXT], duration[MMT_SIZE_TEXT];
+
+	if (!completeness->unfinished_records)
+		return;
+	text_format(text, TEXT_PLAIN, "%s %s of the %s after that %s left out: others of that time are missing.",
+		    mmt_format_count(completeness->unfinished_records, count),
+		    text_plural(completeness->unfinished_records, "record", "records"),
+		    mmt_format_duration(completeness->unfinished_ns, duration),
+		    text_plural(completeness->unfinished_records, "is", "are"));
+	text_end_line(text);
+}
+
+void text_warnings(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	char count[MMT_SIZE_TEXT];
+
+	if (completeness->incomplete)
+		put_warning(text, "INCOMPLETE",
+			    ": the recorder did not finish. This is the state when its last data was written.");
+	if (completeness->damaged) {
+		text_put(text, TEXT_BAD, "DAMAGED");
+		text_put(text, TEXT_PLAIN, ": ");
+		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "bytes cannot be read",
+			      0);
+		text_put(text, TEXT_PLAIN, "; what follows uses what could be read");
+		text_end_line(text);
+	}
+	put_unfinished(text, completeness);
+	if (completeness->lost_events) {
+		text_put(text, TEXT_BAD, "LOST");
+		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
+			    mmt_format_count(completeness->lost_events, count),
+			    text_plural(completeness->lost_events, "event", "events"));
+		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
+		text_end_line(text);
+	}
+	put_missed(text, completeness->missed_threads, "thread is not in the recording",
+		   "threads are not in the recording");
+	put_missed(
+	    text, completeness->missed_cpus,
+	    "CPU came online while recording, and what was done there at first, or all of it, is not in the recording",
+	    "CPUs came online while recording, and what was done there at first, or all of it, is not in the "
+	    "recording");
+	put_missed(text, completeness->left_processes,
+		   "process left the control group, and what it did then is not in the recording",
+		   "processes left the control group, and what they did then is not in the recording");
+}
+
+static void put_processes(struct text *text, const struct mmt_report *report)
+{
+	char count[MMT_SIZE_TEXT];
+	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
+
+	if (report->process_count > 1)
+		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
+	for (size_t i = 0; i < named; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, ", ");
+		text_put_process(text, &report->processes[i]);
+	}
+	if (named < report->process_count)
+		text_put(text, TEXT_PLAIN, " ...");
+	if (report->process_count)
+		text_put(text, TEXT_PLAIN, ", ");
+}
+
+static void put_target(struct text *text, const struct mmt_report *report)
+{
+	time_t began = (time_t)(report->start_realtime_ns / 1000000000);
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+	char duration[MMT_SIZE_TEXT], date[64];
+	struct tm local;
+
+	text_put_name(text, TEXT_STRONG, report->input, 0);
+	text_put(text, TEXT_PLAIN, ": ");
+	put_processes(text, report);
+	text_put(text, TEXT_PLAIN, mmt_format_duration(duration_ns, duration));
+	if (report->start_realtime_ns && localtime_r(&began, &local) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
+		text_format(text, TEXT_PLAIN, " from %s", date);
+	if (*report->recorded_by && strncmp(report->recorded_by, "mmtrace", strlen("mmtrace")) != 0) {
+		text_put(text, TEXT_PLAIN, ", recorded by ");
+		text_put_name(text, TEXT_PLAIN, report->recorded_by, 0);
+	}
+	text_end_line(text);
+}
+
+static void put_events(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	const char *separator = ": ";
+	char count[MMT_SIZE_TEXT];
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += report->events[kind];
+	text_format(text, TEXT_PLAIN, "  %s %s", mmt_format_count(sum, count), text_plural(sum, "event", "events"));
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
+		if (!report->events[kind])
+			continue;
+		text_format(text, TEXT_PLAIN, "%s%s %s", separator, mmt_format_count(report->events[kind], count),
+			    mmt_event_count_name(kind));
+		separator = ", ";
+	}
+	if (report->failed_calls)
+		text_format(text, TEXT_PLAIN, "; %s failed", mmt_format_count(report->failed_calls, count));
+	text_put(text, TEXT_PLAIN, "; ");
+	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
+		    mmt_format_count(completeness->lost_events, count));
+	if (completeness->out_of_order_events)
+		text_format(text, TEXT_BAD, "; %s behind younger ones: the clock jumped, or records came late",
+			    mmt_format_count(completeness->out_of_order_events, count));
+	if (completeness->ambiguous_events)
+		text_format(text, TEXT_PLAIN, "; order of %s unsure",
+			    mmt_format_count(completeness->ambiguous_events, count));
+	text_end_line(text);
+}
+
+/* "; 98 truncated (90: stack dump exhausted; 8: depth limit reached)" */
+static void put_truncated(struct text *text, const struct mmt_completeness *completeness)
+{
+	const char *separator = " (";
+	char count[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "; %s truncated", mmt_format_count(completeness->truncated_stacks, count));
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++) {
+		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete((enum mmt_stack_end)end))
+			continue;
+		text_put(text, TEXT_PLAIN, separator);
+		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
+			text_format(text, TEXT_PLAIN,
+				    "%s: ", mmt_format_count(completeness->stacks_by_end[end], count));
+		text_put(text, TEXT_PLAIN, mmt_stack_end_name((enum mmt_stack_end)end));
+		separator = "; ";
+	}
+	text_put(text, TEXT_PLAIN, ")");
+}
+
+/* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
+static void put_unnamed(struct text *text, const struct mmt_completeness *completeness)
+{
+	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
+	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
+		    mmt_format_count(completeness->frames_without_name, count),
+		    mmt_format_count(completeness->frames, of));
+	if (jit)
+		text_format(text, TEXT_PLAIN, " (%s in JIT code%s", mmt_format_count(jit, count), runtime ? "" : ")");
+	if (runtime)
+		text_format(text, TEXT_PLAIN, "%s%s in runtime libraries)", jit ? ", " : " (",
+			    mmt_format_count(runtime, count));
+}
+
+static void put_stacks(struct text *text, const struct mmt_completeness *completeness)
+{
+	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
+	uint64_t sum = complete + doubtful + completeness->truncated_stacks;
+	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	if (!sum)
+		return;
+	if (complete == sum)
+		text_format(text, TEXT_PLAIN, sum == 1 ? "  %s call stack, complete" : "  all %s call stacks complete",
+			    mmt_format_count(sum, count));
+	else
+		text_format(text, TEXT_PLAIN, "  %s of %s call %s complete", mmt_format_count(complete, count),
+			    mmt_format_count(sum, of), text_plural(sum, "stack", "stacks"));
+	if (doubtful)
+		text_format(text, TEXT_PLAIN, "; %s complete with doubtful frames", mmt_format_count(doubtful, count));
+	if (completeness->truncated_stacks)
+		put_truncated(text, completeness);
+	if (completeness->lost_stack_dumps)
+		text_format(text, TEXT_PLAIN, "; %s stack %s lost",
+			    mmt_format_count(completeness->lost_stack_dumps, count),
+			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
+	if (completeness->lost_large_stack_dumps)
+		text_format(text, TEXT_PLAIN, "; %s large %s lost",
+			    mmt_format_count(completeness->lost_large_stack_dumps, count),
+			    text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
+	if (completeness->large_dumps_off_ns)
+		text_format(text, TEXT_PLAIN, "; large dumps off for %s",
+			    mmt_format_duration(completeness->large_dumps_off_ns, count));
+	if (completeness->frames_without_name)
+		put_unnamed(text, completeness);
+	text_end_line(text);
+}
+
+static void put_repair(struct text *text, const struct mmt_completeness *completeness)
+{
+	char bytes[MMT_SIZE_TEXT];
+
+	if (!completeness->repaired_bytes)
+		return;
+	text_format(text, TEXT_BAD, "  repaired from the kernel's maps: %s",
+		    mmt_format_bytes(completeness->repaired_bytes, bytes));
+	text_put(text, TEXT_PLAIN,
+		 completeness->repaired_by_loss ? ", because events were lost" : ", although no event was lost");
+	text_end_line(text);
+}
+
+void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
+{
+	put_target(text, report);
+	put_events(text, report);
+	put_stacks(text, &report->completeness);
+	text_marks(text, report);
+	text_window(text, report);
+	text_choice(text, report);
+	put_repair(text, &report->completeness);
+	if (one_line_of_checks)
+		text_checks_line(text, report);
+	else
+		text_checks(text, report);
+	for (size_t i = 0; i < report->completeness.lack_count; i++) {
+		text_put(text, TEXT_STRONG, "  note: ");
+		text_put_sentence(text, TEXT_PLAIN, report->completeness.lacks[i], NOTE_INDENT);
+		text_end_line(text);
+	}
+}
+
+#define WRONG_NAMED 3
+
+static void add_process(struct check_sum *sum, const struct mmt_process *process)
+{
+	sum->processes++;
+	sum->mappings += process->checked ? process->checked_mappings : 0;
+	sum->wrong_bytes += process->checked ? process->wrong_bytes : 0;
+	sum->undecided_bytes += process->undecided_bytes;
+	sum->unread_bytes += process->unread_bytes;
+	sum->unknown_bytes += process->unknown_bytes;
+}
+
+static bool is_wrong(const struct mmt_process *process)
+{
+	return process->checked && process->wrong_bytes;
+}
+
+/* Or else what was read on the way is the last there is. */
+static bool is_final(const struct mmt_report *report, const struct mmt_process *process)
+{
+	return !process->ended && !process->checked_before_exec && !report->completeness.incomplete;
+}
+
+struct checks checks_sum(const struct mmt_report *report)
+{
+	struct checks checks = {0};
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (process->checked) {
+			add_process(&checks.checked, process);
+			if (process->wrong_bytes)
+				add_process(&checks.wrong, process);
+			else
+				add_process(is_final(report, process) ? &checks.equal : &checks.earlier, process);
+		} else {
+			add_process(process->ended ? &checks.ended : &checks.missing, process);
+		}
+	}
+	return checks;
+}
+
+/* The one behind `previous` in the order of wrong bytes, then of place; NULL: no more. */
+static const struct mmt_process *find_next_wrong(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (!is_wrong(process))
+			continue;
+		if (previous && (process->wrong_bytes > previous->wrong_bytes ||
+				 (process->wrong_bytes == previous->wrong_bytes && process <= previous)))
+			continue;
+		if (!next || process->wrong_bytes > next->wrong_bytes)
+			next = process;
+	}
+	return next;
+}
+
+static void put_label(struct text *text, const struct mmt_report *report)
+{
+	text_put(text, TEXT_PLAIN, "  checked against the kernel's final ");
+	text_put(text, TEXT_PLAIN, text_plural(report->process_count, "map: ", "maps: "));
+}
+
+static void put_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
+{
+	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
+	char since[MMT_SIZE_TEXT], age[MMT_SIZE_TEXT];
+
+	if (is_final(report, process)) {
+		put_label(text, report);
+		return;
+	}
+	text_format(text, TEXT_PLAIN, "  checked against the kernel's map %s after the start",
+		    mmt_format_duration(since_ns, since));
+	if (process->checked_before_exec || process->ended)
+		text_format(text, TEXT_PLAIN, ", %s before it %s: ", mmt_format_duration(process->check_age_ns, age),
+			    process->checked_before_exec ? "executed another program" : "ended");
+	else
+		text_put(text, TEXT_PLAIN, ", the last one: ");
+}
+
+static uint64_t find_oldest(const struct mmt_report *report)
+{
+	uint64_t oldest_ns = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (process->checked && !is_wrong(process) && !is_final(report, process) &&
+		    process->check_age_ns > oldest_ns)
+			oldest_ns = process->check_age_ns;
+	}
+	return oldest_ns;
+}
+
+static void put_label_of_earlier(struct text *text, const struct mmt_report *report)
+{
+	char age[MMT_SIZE_TEXT];
+
+	if (report->process_count == 1) {
+		put_label_of(text, report, &report->processes[0]);
+		return;
+	}
+	if (report->completeness.incomplete)
+		text_put(text, TEXT_PLAIN, "  checked against the kernel's last maps: ");
+	else
+		text_format(text, TEXT_PLAIN, "  checked against the kernel's maps up to %s before they ended: ",
+			    mmt_format_duration(find_oldest(report), age));
+}
+
+static void put_process_count(struct text *text, uint64_t processes, const char *end)
+{
+	char count[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "%s %s%s", mmt_format_count(processes, count),
+		    text_plural(processes, "process", "processes"), end);
+}
+
+static void put_mappings(struct text *text, uint64_t mappings)
+{
+	char count[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "%s %s, ", mmt_format_count(mappings, count),
+		    text_plural(mappings, "mapping", "mappings"));
+}
+
+static void put_off(struct text *text, uint64_t wrong_bytes)
+{
+	char bytes[MMT_SIZE_TEXT];
+
+	if (wrong_bytes)
+		text_format(text, TEXT_BAD, "%s off", mmt_format_bytes(wrong_bytes, bytes));
+	else
+		text_put(text, TEXT_GOOD, "0 bytes off");
+}
+
+/* In which snapshot the undecided bytes changed: the last one, or the first. */
+static void put_unsure(struct text *text, const struct check_sum *sum)
+{
+	uint64_t in_flight_bytes = sum->undecided_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
+	char bytes[MMT_SIZE_TEXT];
+
+	if (in_flight_bytes)
+		text_format(text, TEXT_PLAIN, ", %s undecided (calls in flight)",
+			    mmt_format_bytes(in_flight_bytes, bytes));
+	if (sum->unread_bytes)
+		text_format(text, TEXT_PLAIN, ", %s undecided (moved while the first maps were read)",
+			    mmt_format_bytes(sum->unread_bytes, bytes));
+	if (unknown_bytes)
+		text_format(text, TEXT_PLAIN, ", %s never seen in a map", mmt_format_bytes(unknown_bytes, bytes));
+}
+
+static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
+{
+	const struct mmt_process *process = NULL;
+	uint64_t rest_bytes = wrong->wrong_bytes;
+
+	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
+		struct check_sum sum = {0};
+
+		add_process(&sum, process);
+		put_label_of(text, report, process);
+		put_mappings(text, process->checked_mappings);
+		put_off(text, process->wrong_bytes);
+		put_unsure(text, &sum);
+		if (report->process_count > 1) {
+			text_put(text, TEXT_PLAIN, ": ");
+			text_put_process(text, process);
+		}
+		text_end_line(text);
+		rest_bytes -= process->wrong_bytes;
+	}
+	if (wrong->processes <= WRONG_NAMED)
+		return;
+	put_label(text, report);
+	put_process_count(text, wrong->processes - WRONG_NAMED, " more, ");
+	put_off(text, rest_bytes);
+	text_end_line(text);
+}
+
+static void put_sum(struct text *text, const struct mmt_report *report, const struct check_sum *sum)
+{
+	if (report->process_count > 1)
+		put_process_count(text, sum->processes, ", ");
+	put_mappings(text, sum->mappings);
+	put_off(text, sum->wrong_bytes);
+	put_unsure(text, sum);
+}
+
+/* One line for all that were not checked, or none. */
+static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
+{
+	const char *why = report->completeness.incomplete ? "the recorder did not finish"
+							  : "the recording holds no map of the kernel to compare with";
+	const struct check_sum unknown = {.unknown_bytes = checks->ended.unknown_bytes + checks->missing.unknown_bytes};
+
+	if (!checks->ended.processes && !checks->missing.processes)
+		return;
+	if (report->windowed && report->to_ns < report->end_ns) {
+		text_put(text, TEXT_PLAIN,
+			 "  not checked: the kernel's final map is of the recording's end, not of --to");
+		text_end_line(text);
+		return;
+	}
+	if (report->process_count == 1) {
+		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final map: ");
+		text_put(text, TEXT_PLAIN,
+			 checks->ended.processes ? "it ended before its map could be read again" : why);
+	} else {
+		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final maps: ");
+		if (checks->ended.processes)
+			put_process_count(
+			    text, checks->ended.processes,
+			    text_plural(checks->ended.processes, " that ended by itself", " that ended by themselves"));
+		if (checks->ended.processes && checks->missing.processes)
+			text_put(text, TEXT_PLAIN, "; ");
+		if (checks->missing.processes) {
+			put_process_count(text, checks->missing.processes, ", as ");
+			text_put(text, TEXT_PLAIN, why);
+		}
+	}
+	put_unsure(text, &unknown);
+	text_end_line(text);
+}
+
+void text_checks(struct text *text, const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+
+	put_wrong(text, report, &checks.wrong);
+	if (checks.equal.processes) {
+		put_label(text, report);
+		put_sum(text, report, &checks.equal);
+		text_end_line(text);
+	}
+	if (checks.earlier.processes) {
+		put_label_of_earlier(text, report);
+		put_sum(text, report, &checks.earlier);
+		text_end_line(text);
+	}
+	put_unchecked(text, report, &checks);
+}
+
+void text_checks_line(struct text *text, const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+	uint64_t unchecked = checks.ended.processes + checks.missing.processes;
+
+	if (!checks.checked.processes) {
+		put_unchecked(text, report, &checks);
+		return;
+	}
+	if (checks.earlier.processes == checks.checked.processes)
+		put_label_of_earlier(text, report);
+	else
+		put_label(text, report);
+	put_sum(text, report, &checks.checked);
+	if (unchecked) {
+		text_put(text, TEXT_PLAIN, "; ");
+		put_process_count(text, unchecked, " not checked");
+	}
+	text_end_line(text);
+}

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <inttypes.h>
+#include <string.h>
+
+#include <mmtrace/output.h>
+
+#include "output/selection.h"
+#include "output/text/text-header.h"
+#include "output/text/text-sections.h"
+#include "output/text/text-stack.h"
+#include "output/text/text.h"
+
+/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
+static void text_group_sizes(struct text *text, const struct mmt_group *group);
+
+/* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
+static void text_group_given_back(struct text *text, const struct mmt_group *group);
+
+/* Unfreed bytes over time as a row of bars or digits. */
+static void text_group_trend(struct text *text, const struct mmt_group *group);
+
+/* Values over time, their number as in a group's trend. */
+static void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS]);
+
+/* "thread main (12)", "threads a (1), b (2) and 3 more". */
+static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group);
+
+/* Nothing when no steps were asked for. */
+static void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
+
+static void text_nothing_unfreed(struct text *text, const struct mmt_report *report);
+
+#define ROW_INDENT 4
+#define STACK_INDENT 6
+#define LABEL_COLUMNS 26
+
+static void put_sum(struct text *text, const char *label, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	text_put(text, TEXT_PLAIN, label);
+	text_pad_to(text, LABEL_COLUMNS);
+	text_format(text, TEXT_STRONG, "%11s", mmt_format_bytes(bytes, size));
+}
+
+static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	if (bytes == MMT_UNKNOWN)
+		text_part(text, TEXT_PLAIN, "%s unknown", label);
+	else
+		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
+}
+
+/* How it went: the last, the first and the largest of what was read, and all of it as bars. */
+static void put_resident(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	size_t count = report->resident_reading_count;
+	uint64_t points[MMT_TREND_POINTS] = {0}, largest = 0, span_ns;
+
+	if (count < 2)
+		return;
+	span_ns = readings[count - 1].time_ns - readings[0].time_ns;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t since_ns = readings[i].time_ns - readings[0].time_ns;
+		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
+
+		if (readings[i].resident_bytes > points[point])
+			points[point] = readings[i].resident_bytes;
+		if (readings[i].resident_bytes > largest)
+			largest = readings[i].resident_bytes;
+	}
+	/* Between two readings it is what it was. */
+	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
+		points[i] = points[i] ? points[i] : points[i - 1];
+	put_sum(text, "in memory at last", readings[count - 1].resident_bytes);
+	put_part_bytes(text, "at first", readings[0].resident_bytes);
+	put_part_bytes(text, "at most", largest);
+	text_trend(text, points);
+	text_end_line(text);
+}
+
+static void put_sums(struct text *text, const struct mmt_report *report)
+{
+	text->indent = 0;
+	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
+	put_part_bytes(text, "committed", report->committed_bytes);
+	put_part_bytes(text, "reserved", report->reserved_bytes);
+	put_part_bytes(text, "resident", report->resident_bytes);
+	text_end_line(text);
+	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
+	put_part_bytes(text, "freed again", report->freed_bytes);
+	text_end_line(text);
+	put_sum(text, "mapped before it began", report->before_bytes);
+	text_end_line(text);
+	if (report->kernel_bytes) {
+		put_sum(text, "mapped by the kernel", report->kernel_bytes);
+		text_part(text, TEXT_PLAIN, "programs, stacks that grew");
+		text_end_line(text);
+	}
+	put_resident(text, report);
+	if (report->younger_bytes) {
+		put_sum(text, "too young to count", report->younger_bytes);
+		text_end_line(text);
+	}
+	if (report->ended_bytes) {
+		put_sum(text, "in processes that ended", report->ended_bytes);
+		text_end_line(text);
+	}
+}
+
+static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	if (group->unfreed_bytes && report->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%",
+			  100.0 * (double)group->unfreed_bytes / (double)report->unfreed_bytes);
+}
+
+static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			enum mmt_sort sort)
+{
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
+
+	text->indent = ROW_INDENT;
+	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(group->unfreed_bytes, size));
+	put_share(text, report, group);
+	text_group_sizes(text, group);
+	text_group_given_back(text, group);
+	if (group->allocated_count)
+		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
+			  mmt_format_count(group->allocated_count, of));
+	if (group->committed_bytes != group->unfreed_bytes)
+		put_part_bytes(text, "committed", group->committed_bytes);
+	if (group->reserved_by)
+		text_part(text, TEXT_PLAIN, "in memory that #%" PRIu32 " reserved", group->reserved_by);
+	if (group->committed_before_bytes)
+		put_part_bytes(text, "committed in memory mapped before", group->committed_before_bytes);
+	if (group->reserved_bytes)
+		put_part_bytes(text, "reserved", group->reserved_bytes);
+	if (group->resident_bytes != MMT_UNKNOWN)
+		put_part_bytes(text, "resident", group->resident_bytes);
+	if (sort == MMT_SORT_ALLOCATED)
+		put_part_bytes(text, "mapped", group->allocated_bytes);
+	if (sort == MMT_SORT_FREED)
+		put_part_bytes(text, "freed", group->freed_bytes);
+	if (sort == MMT_SORT_PEAK)
+		put_part_bytes(text, "peak", group->peak_bytes);
+	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, size));
+	text_group_trend(text, group);
+	text_group_threads(text, report, group);
+	text_end_line(text);
+}
+
+static void put_line(struct text *text, const char *line)
+{
+	text_pad_to(text, STACK_INDENT);
+	text_put_sentence(text, TEXT_FAINT, line, STACK_INDENT);
+	text_end_line(text);
+}
+
+/* What the row stands for, and what is known of its kind. */
+static void put_identity(struct text *text, const struct mmt_group *group, struct text_stack_marks *marks)
+{
+	const char *explanation = mmt_pattern_explanation(group->pattern);
+
+	if (explanation)
+		put_line(text, explanation);
+	if (group->name) {
+		text_pad_to(text, STACK_INDENT);
+		text_put_name(text, TEXT_PLAIN, group->name, 0);
+		text_end_line(text);
+	} else if (group->lost) {
+		put_line(text, "mapped by calls that were lost: known from the kernel's maps alone");
+	} else {
+		text_stack(text, group, STACK_INDENT, marks);
+	}
+}
+
+static void put_hidden(struct text *text, const struct selection *selection, enum mmt_sort sort)
+{
+	const struct hidden_groups *hidden = &selection->hidden;
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+
+	if (sort == MMT_SORT_ALLOCATED || sort == MMT_SORT_FREED)
+		hidden = sort == MMT_SORT_FREED ? &selection->hidden_by_freed : &selection->hidden_by_allocated;
+	if (!hidden->count)
+		return;
+	text_end_line(text);
+	text_format(text, TEXT_PLAIN, "%s more %s %s %s", mmt_format_count(hidden->count, count),
+		    text_plural(hidden->count, "stack", "stacks"),
+		    sort == MMT_SORT_FREED	 ? "that freed"
+		    : sort == MMT_SORT_ALLOCATED ? "that mapped"
+						 : "with",
+		    mmt_format_bytes(hidden->bytes, size));
+	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
+	text_end_line(text);
+}
+
+struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,
+					FILE *stream)
+{
+	bool freed_too =
+	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
+	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
+	struct selection selection;
+	struct mmt_error *error;
+	struct text text;
+
+	error = selection_create(report, options, freed_too, &selection);
+	if (error)
+		return error;
+	text_begin(&text, stream, options);
+	text_warnings(&text, report);
+	text_header(&text, report, false);
+	text_end_line(&text);
+	put_sums(&text, report);
+	text_classes(&text, report);
+	text_processes(&text, report);
+	text_steps(&text, report, &selection);
+	if (report->by == MMT_BY_THREAD)
+		text_threads(&text, report);
+	for (size_t i = 0; i < selection.count; i++) {
+		text_end_line(&text);
+		put_figures(&text, report, selection.groups[i], options->sort);
+		put_identity(&text, selection.groups[i], &explanations.marks);
+	}
+	if (!report->unfreed_bytes)
+		text_nothing_unfreed(&text, report);
+	put_hidden(&text, &selection, options->sort);
+	text_failures(&text, report, &explanations.marks);
+	text_explanations_add(&explanations, report);
+	text_explanations(&text, &explanations);
+	text_end(&text);
+	selection_deinit(&selection);
+	return NULL;
+}
+
+#define THREADS_NAMED 3
+#define TREND_COLUMNS 16
+
+static void text_group_sizes(struct text *text, const struct mmt_group *group)
+{
+	char count[MMT_SIZE_TEXT], smallest[MMT_SIZE_TEXT], largest[MMT_SIZE_TEXT];
+
+	mmt_format_count(group->unfreed_count, count);
+	mmt_format_bytes(group->smallest_bytes, smallest);
+	mmt_format_bytes(group->largest_bytes, largest);
+	if (!group->unfreed_count)
+		return;
+	if (group->smallest_bytes == group->largest_bytes)
+		text_part(text, TEXT_PLAIN, "%s x %s", count, smallest);
+	else
+		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
+}
+
+static void text_group_given_back(struct text *text, const struct mmt_group *group)
+{
+	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
+
+	if (group->born_bytes > group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%s of %s given back",
+			  mmt_format_bytes(group->born_bytes - group->unfreed_bytes, given_back),
+			  mmt_format_bytes(group->born_bytes, born));
+}
+
+/* The highest value of a column's share of the points, so that no peak is hidden. */
+static uint64_t trend_column(const uint64_t *points, unsigned column)
+{
+	unsigned first = column * MMT_TREND_POINTS / TREND_COLUMNS,
+		 last = (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS;
+	uint64_t highest = 0;
+
+	for (unsigned point = first; point < last; point++)
+		if (points[point] > highest)
+			highest = points[point];
+	return highest;
+}
+
+/* 0 to `levels` - 1; only nothing at all is level 0. */
+static unsigned trend_level(uint64_t value, uint64_t highest, unsigned levels)
+{
+	unsigned level;
+
+	if (!value)
+		return 0;
+	level = 1 + (unsigned)((long double)value / (long double)highest * (long double)(levels - 1));
+	return level < levels ? level : levels - 1;
+}
+
+static void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS])
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	uint64_t highest = 0;
+
+	for (unsigned column = 0; column < TREND_COLUMNS; column++)
+		if (trend_column(points, column) > highest)
+			highest = trend_column(points, column);
+	if (!highest)
+		return;
+	text_begin_part(text, TREND_COLUMNS);
+	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
+		uint64_t value = trend_column(points, column);
+
+		if (text->options->ascii)
+			text_format(text, TEXT_PLAIN, "%u", trend_level(value, highest, 10));
+		else
+			text_put_wide(text, bars[trend_level(value, highest, 8)]);
+	}
+}
+
+static void text_group_trend(struct text *text, const struct mmt_group *group)
+{
+	text_trend(text, group->trend);
+}
+
+static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)
+{
+	char number[16];
+
+	return text_name_columns(text, thread->name ? thread->name : "") +
+	       (unsigned)snprintf(number, sizeof(number), " (%" PRId32 ")", thread->tid);
+}
+
+static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	size_t named = group->thread_count < THREADS_NAMED ? group->thread_count : THREADS_NAMED;
+	size_t more = group->thread_count - named;
+	unsigned columns = (unsigned)strlen("threads ") + (more ? 16 : 0);
+
+	if (report->process_count > 1 && group->pid_count == 1)
+		text_part(text, TEXT_PLAIN, "pid %" PRId32, group->pids[0]);
+	else if (group->pid_count > 1)
+		text_part(text, TEXT_PLAIN, "%zu processes", group->pid_count);
+	if (!named)
+		return;
+	for (size_t i = 0; i < named; i++)
+		columns += thread_columns(text, &group->threads[i]) + 2;
+	text_begin_part(text, columns);
+	text_put(text, TEXT_PLAIN, group->thread_count > 1 ? "threads " : "thread ");
+	for (size_t i = 0; i < named; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, i + 1 == named && !more ? " and " : ", ");
+		text_put_name(text, TEXT_PLAIN, group->threads[i].name ? group->threads[i].name : "", 0);
+		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", group->threads[i].tid);
+	}
+	if (more)
+		text_format(text, TEXT_PLAIN, " and %zu more", more);
+}
+
+#define COLUMN 12
+#define GROUPS_MAX 5 /* in columns of their own */
+
+static void put_cell(struct text *text, uint64_t bytes)
+{
+	char size[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_PLAIN, "%*s", COLUMN, bytes == MMT_UNKNOWN ? "-" : mmt_format_bytes(bytes, size));
+}
+
+/* As many as the terminal has room for. */
+static size_t count_groups(const struct text *text, const struct selection *selection, size_t columns)
+{
+	size_t count = 0;
+
+	while (count < selection->count && count < GROUPS_MAX && selection->groups[count]->step_count) {
+		if (text->options->width && (columns + count + 1) * COLUMN > text->options->width)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* What the recording says of resident memory: of the committed bytes at its end, and of the processes on the way. */
+struct residents {
+	bool of_committed, of_processes;
+};
+
+static struct residents find_residents(const struct mmt_report *report)
+{
+	struct residents residents = {.of_committed = report->resident_bytes != MMT_UNKNOWN};
+
+	for (size_t i = 0; i < report->step_count; i++)
+		residents.of_processes |= report->steps[i].process_resident_bytes != MMT_UNKNOWN;
+	return residents;
+}
+
+static void put_heads(struct text *text, const struct selection *selection, size_t group_count,
+		      struct residents residents)
+{
+	text_format(text, TEXT_FAINT, "%*s%*s%*s%*s", COLUMN, "after", COLUMN, "unfreed", COLUMN, "committed", COLUMN,
+		    "reserved");
+	if (residents.of_committed)
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, "resident");
+	if (residents.of_processes)
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, "in memory");
+	for (size_t i = 0; i < group_count; i++) {
+		char head[16];
+
+		snprintf(head, sizeof(head), "#%" PRIu32, selection->groups[i]->id);
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, head);
+	}
+	text_end_line(text);
+}
+
+/* The end follows a full step so closely that both show the same time: the row of the end stands for both. */
+static bool is_same_row_as_end(const struct mmt_report *report, size_t index)
+{
+	char after[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT];
+
+	if (index + 2 != report->step_count || report->steps[index].to_ns < report->from_ns)
+		return false;
+	mmt_format_duration(report->steps[index].to_ns - report->from_ns, after);
+	mmt_format_duration(report->steps[index + 1].to_ns - report->from_ns, end);
+	return strcmp(after, end) == 0;
+}
+
+static void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
+{
+	struct residents residents = find_residents(report);
+	size_t columns = 4 + (size_t)residents.of_committed + residents.of_processes;
+	size_t group_count = count_groups(text, selection, columns);
+	char after[MMT_SIZE_TEXT];
+
+	if (!report->step_count)
+		return;
+	text->indent = 0;
+	text_end_line(text);
+	put_heads(text, selection, group_count, residents);
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+		uint64_t elapsed = step->to_ns > report->from_ns ? step->to_ns - report->from_ns : 0;
+
+		if (is_same_row_as_end(report, i))
+			continue;
+		text_format(text, TEXT_PLAIN, "%*s", COLUMN, mmt_format_duration(elapsed, after));
+		put_cell(text, step->unfreed_bytes);
+		put_cell(text, step->committed_bytes);
+		put_cell(text, step->reserved_bytes);
+		if (residents.of_committed)
+			put_cell(text, step->resident_bytes);
+		if (residents.of_processes)
+			put_cell(text, step->process_resident_bytes);
+		for (size_t j = 0; j < group_count; j++)
+			put_cell(text, selection->groups[j]->step_bytes[i]);
+		text_end_line(text);
+	}
+	if (!report->completeness.lost_events)
+		return;
+	text_put(text, TEXT_FAINT,
+		 "events were lost: steps are without what only the end settles, so --at may say something else");
+	text_end_line(text);
+}
+
+/* Nothing stands against it, or what does, a line each below a first one. */
+struct doubts {
+	struct text *text;
+	bool any;
+};
+
+static void put_doubt(struct doubts *doubts, const char *before, const char *figure, const char *after)
+{
+	if (!doubts->any) {
+		text_put(doubts->text, TEXT_STRONG,
+			 "Nothing mapped in this recording is known to be still mapped. That is not certain:");
+		text_end_line(doubts->text);
+	}
+	doubts->any = true;
+	text_put(doubts->text, TEXT_PLAIN, "  ");
+	text_put(doubts->text, TEXT_PLAIN, before);
+	text_put(doubts->text, TEXT_PLAIN, figure);
+	text_put(doubts->text, TEXT_PLAIN, after);
+	text_end_line(doubts->text);
+}
+
+static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	char figure[MMT_SIZE_TEXT];
+
+	if (completeness->incomplete || completeness->damaged)
+		put_doubt(doubts, "the recording is not whole, see the lines in capitals", "", "");
+	if (completeness->lost_events)
+		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
+			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
+	if (completeness->missed_threads)
+		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
+			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
+	if (completeness->missed_cpus)
+		put_doubt(
+		    doubts, "", mmt_format_count(completeness->missed_cpus, figure),
+		    text_plural(completeness->missed_cpus, " CPU came online unseen", " CPUs came online unseen"));
+	if (completeness->left_processes)
+		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
+			  text_plural(completeness->left_processes, " process left the control group",
+				      " processes left the control group"));
+	if (completeness->out_of_order_events)
+		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
+			  text_plural(completeness->out_of_order_events, " event stands behind younger ones",
+				      " events stand behind younger ones"));
+	if (completeness->ambiguous_events)
+		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
+			  text_plural(completeness->ambiguous_events, " event is unsure", " events is unsure"));
+	if (report->windowed)
+		put_doubt(doubts, "this is about the window asked for, not the whole recording", "", "");
+	if (report->classes)
+		put_doubt(doubts, "this is about the classes asked for, not all memory", "", "");
+	if (completeness->lack_count)
+		put_doubt(doubts, "the recording lacks what the notes above say", "", "");
+}
+
+static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+	char figure[MMT_SIZE_TEXT];
+
+	if (checks.checked.wrong_bytes)
+		put_doubt(doubts, "the result differs from the kernel's final maps by ",
+			  mmt_format_bytes(checks.checked.wrong_bytes, figure), "");
+	if (checks.checked.undecided_bytes)
+		put_doubt(doubts, "", mmt_format_bytes(checks.checked.undecided_bytes, figure),
+			  " are undecided: calls were in flight when the kernel's maps were read");
+	if (!checks.checked.processes)
+		put_doubt(doubts, "nothing was checked against the kernel's final maps", "", "");
+	if (report->left_out_process_count)
+		put_doubt(doubts, "this is about the processes asked for: ",
+			  mmt_format_count(report->left_out_process_count, figure),
+			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
+	if (report->ended_bytes)
+		put_doubt(doubts, "processes that ended by themselves held ",
+			  mmt_format_bytes(report->ended_bytes, figure), " until then");
+}
+
+static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
+{
+	struct doubts doubts = {.text = text};
+
+	text_end_line(text);
+	put_doubts_of_recording(&doubts, report);
+	put_doubts_of_processes(&doubts, report);
+	if (doubts.any)
+		return;
+	text_put(text, TEXT_GOOD, "Nothing that was mapped in this recording is still mapped: no leak of mappings.");
+	text_end_line(text);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text-sections.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MARKS_SHOWN 6
+#define FAILURES_SHOWN 3
+#define PROCESSES_SHOWN 8
+#define THREADS_SHOWN 20
+#define RELEASES_SHOWN 10
+#define THREAD_COLUMNS 24
+#define STACK_INDENT 6
+
+static const char *format_since(const struct mmt_report *report, uint64_t ns, char text[MMT_SIZE_TEXT])
+{
+	return mmt_format_duration(ns > report->start_ns ? ns - report->start_ns : 0, text);
+}
+
+static void put_classes(struct text *text, const struct mmt_report *report)
+{
+	const char *separator = "  only memory of class ";
+
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		if (!(report->classes >> kind & 1))
+			continue;
+		text_put(text, TEXT_STRONG, separator);
+		text_put(text, TEXT_STRONG, mmt_class_name((enum mmt_class)kind));
+		separator = ", ";
+	}
+	text_end_line(text);
+}
+
+void text_choice(struct text *text, const struct mmt_report *report)
+{
+	char count[MMT_SIZE_TEXT];
+
+	if (report->classes)
+		put_classes(text, report);
+	if (!report->left_out_process_count)
+		return;
+	text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
+		    text_plural(report->process_count, "process", "processes"),
+		    mmt_format_count(report->left_out_process_count, count));
+	text_end_line(text);
+}
+
+void text_window(struct text *text, const struct mmt_report *report)
+{
+	char from[MMT_SIZE_TEXT], births_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];
+
+	if (!report->windowed)
+		return;
+	text_format(text, TEXT_STRONG, "  window: mapped from %s to %s, and still there at %s",
+		    format_since(report, report->from_ns, from), format_since(report, report->births_to_ns, births_to),
+		    format_since(report, report->to_ns, to));
+	text_put(text, TEXT_PLAIN, " after the start");
+	text_end_line(text);
+}
+
+void text_marks(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->mark_count < MARKS_SHOWN ? report->mark_count : MARKS_SHOWN;
+	char time[MMT_SIZE_TEXT];
+
+	if (!report->mark_count)
+		return;
+	text_put(text, TEXT_PLAIN, "  marks:");
+	for (size_t i = 0; i < shown; i++)
+		text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s", i ? "," : "", report->marks[i].number,
+			    format_since(report, report->marks[i].time_ns, time));
+	if (shown < report->mark_count)
+		text_format(text, TEXT_PLAIN, " and %zu more", report->mark_count - shown);
+	text_end_line(text);
+}
+
+void text_classes(struct text *text, const struct mmt_report *report)
+{
+	uint64_t sums[MMT_CLASS_KINDS] = {0};
+	unsigned kinds = 0;
+	char size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < report->group_count; i++)
+		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+			sums[kind] += report->groups[i].class_bytes[kind];
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		kinds += sums[kind] > 0;
+	if (kinds < 2)
+		return;
+	text_put(text, TEXT_PLAIN, "by class:");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		if (sums[kind])
+			text_part(text, TEXT_PLAIN, "%s %s", mmt_class_name((enum mmt_class)kind),
+				  mmt_format_bytes(sums[kind], size));
+	text_end_line(text);
+}
+
+/* The one behind `previous` in the order of unfreed bytes, then of place; NULL: no more. */
+static const struct mmt_process *find_next_process(const struct mmt_report *report, const struct mmt_process *previous)
+{
+	const struct mmt_process *next = NULL;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (previous && (process->unfreed_bytes > previous->unfreed_bytes ||
+				 (process->unfreed_bytes == previous->unfreed_bytes && process <= previous)))
+			continue;
+		if (!next || process->unfreed_bytes > next->unfreed_bytes)
+			next = process;
+	}
+	return next;
+}
+
+static void put_process(struct text *text, const struct mmt_process *process)
+{
+	char unfreed[MMT_SIZE_TEXT], before[MMT_SIZE_TEXT], inherited[MMT_SIZE_TEXT];
+	bool child = process->parent_pid != 0;
+
+	text_put(text, TEXT_PLAIN, "  ");
+	text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
+	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", mmt_format_bytes(process->unfreed_bytes, unfreed),
+		    child ? "-" : mmt_format_bytes(process->before_bytes, before),
+		    child ? mmt_format_bytes(process->before_bytes, inherited) : "-");
+	if (child)
+		text_format(text, TEXT_PLAIN, "  child of %" PRId32, process->parent_pid);
+	if (process->ended)
+		text_put(text, TEXT_PLAIN, child ? ", ended" : "  ended");
+	text_end_line(text);
+}
+
+void text_processes(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_process *process = NULL;
+	uint64_t rest_bytes = 0;
+	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
+
+	if (report->process_count < 2)
+		return;
+	text_end_line(text);
+	text_put(text, TEXT_STRONG, "  process");
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
+	text_end_line(text);
+	for (size_t i = 0; i < report->process_count; i++)
+		rest_bytes += report->processes[i].unfreed_bytes;
+	for (int i = 0; i < PROCESSES_SHOWN && (process = find_next_process(report, process)) != NULL; i++) {
+		put_process(text, process);
+		rest_bytes -= process->unfreed_bytes;
+	}
+	if (report->process_count <= PROCESSES_SHOWN)
+		return;
+	text_format(text, TEXT_PLAIN, "  and %s more with %s (--json has all)",
+		    mmt_format_count(report->process_count - PROCESSES_SHOWN, count),
+		    mmt_format_bytes(rest_bytes, size));
+	text_end_line(text);
+}
+
+static void put_thread(struct text *text, const struct mmt_thread *thread)
+{
+	text_put_name(text, TEXT_PLAIN, thread->name ? thread->name : "", 0);
+	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", thread->tid);
+}
+
+static void put_total(struct text *text, const struct mmt_thread_total *total)
+{
+	char unfreed[MMT_SIZE_TEXT], mapped[MMT_SIZE_TEXT], itself[MMT_SIZE_TEXT], others[MMT_SIZE_TEXT],
+	    released[MMT_SIZE_TEXT];
+
+	text_put(text, TEXT_PLAIN, "  ");
+	put_thread(text, &total->thread);
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(
+	    text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", mmt_format_bytes(total->unfreed_bytes, unfreed),
+	    mmt_format_bytes(total->allocated_bytes, mapped), mmt_format_bytes(total->freed_by_itself_bytes, itself),
+	    mmt_format_bytes(total->freed_by_others_bytes, others), mmt_format_bytes(total->released_bytes, released));
+	text_end_line(text);
+}
+
+static void put_releases(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
+	char size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct mmt_release *release = &report->releases[i];
+
+		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", mmt_format_bytes(release->bytes, size));
+		put_thread(text, &report->thread_totals[release->owner].thread);
+		text_put(text, TEXT_PLAIN, ", released by ");
+		if (release->owner == release->releaser)
+			text_put(text, TEXT_PLAIN, "itself");
+		else
+			put_thread(text, &report->thread_totals[release->releaser].thread);
+		text_end_line(text);
+	}
+	if (shown < report->release_count) {
+		text_format(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - shown);
+		text_end_line(text);
+	}
+}
+
+void text_threads(struct text *text, const struct mmt_report *report)
+{
+	size_t shown = report->thread_total_count < THREADS_SHOWN ? report->thread_total_count : THREADS_SHOWN;
+
+	text_end_line(text);
+	text_put(text, TEXT_STRONG, "  thread");
+	text_pad_to(text, THREAD_COLUMNS);
+	text_format(text, TEXT_STRONG, "  %10s  %10s  %15s  %15s  %10s", "unfreed", "mapped", "freed by itself",
+		    "freed by others", "released");
+	text_end_line(text);
+	for (size_t i = 0; i < shown; i++)
+		put_total(text, &report->thread_totals[i]);
+	if (shown < report->thread_total_count) {
+		text_format(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
+		text_end_line(text);
+	}
+	if (!report->release_count)
+		return;
+	text_end_line(text);
+	put_releases(text, report);
+}
+
+/* "ENOMEM" where it has a name. */
+static void put_error(struct text *text, int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name)
+		text_put(text, TEXT_PLAIN, name);
+	else
+		text_format(text, TEXT_PLAIN, "error %d", error);
+}
+
+void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
+{
+	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;
+	char count[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct mmt_failure *failure = &report->failures[i];
+		struct mmt_group stack = {.frames = failure->frames,
+					  .frame_count = failure->frame_count,
+					  .hidden_frame_count = failure->hidden_frame_count,
+					  .stack_end = failure->stack_end};
+
+		text_end_line(text);
+		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", mmt_format_count(failure->count, count),
+			    mmt_event_count_name(failure->call));
+		put_error(text, failure->error);
+		if (failure->asked_bytes)
+			text_format(text, TEXT_PLAIN, ", asked for %s", mmt_format_bytes(failure->asked_bytes, size));
+		text_end_line(text);
+		text_stack(text, &stack, STACK_INDENT, marks);
+	}
+	if (shown < report->failure_count) {
+		text_end_line(text);
+		text_format(text, TEXT_PLAIN, "and %zu more %s of failed calls (--json has all)",
+			    report->failure_count - shown, text_plural(report->failure_count - shown, "kind", "kinds"));
+		text_end_line(text);
+	}
+}

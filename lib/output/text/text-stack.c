@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text-stack.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <mmtrace/record.h>
+
+#define FOLD_MIN 4	    /* frames: a shorter run is shown */
+#define FUNCTION_COLUMNS 48 /* longer names push their own module aside, not everyone's */
+#define MODULE_COLUMNS 32
+#define FUNCTION_COLUMNS_MIN 24 /* a narrow terminal cuts names no further */
+#define OUTERMOST_KEPT 2	/* frames shown behind a cut */
+
+/* The frames [first, last) are replaced by one line. */
+struct gap {
+	size_t first, last;
+};
+
+struct layout {
+	unsigned indent, function_columns, module_columns;
+	bool folds;
+	struct gap outer;	    /* runtime frames that are folded although they have names */
+	size_t cut_first, cut_last; /* lines left out */
+};
+
+/*
+ * The longest run of runtime frames outside all JIT code: they only show how the runtime started it. Runtime frames
+ * that map memory themselves, or are between two JIT frames, are not folded, because the reader looks for them.
+ */
+static struct gap find_outer_run(const struct mmt_group *group)
+{
+	struct gap longest = {0}, run = {0};
+	size_t jit_end = 0;
+
+	for (size_t i = 0; i < group->frame_count; i++)
+		if (group->frames[i]->kind == MMT_FRAME_JIT)
+			jit_end = i + 1;
+	if (!jit_end)
+		return longest;
+	for (size_t i = jit_end; i < group->frame_count; i++) {
+		if (!mmt_frame_is_runtime(group->frames[i])) {
+			run.first = run.last = i + 1;
+			continue;
+		}
+		if (run.last != i || run.first == run.last)
+			run.first = i;
+		run.last = i + 1;
+		if (run.last - run.first > longest.last - longest.first)
+			longest = run;
+	}
+	return longest.last - longest.first >= FOLD_MIN ? longest : (struct gap){0};
+}
+
+/* How many frames, from this one on, are folded into one line; 0: this frame is shown. Runtime frames without a name
+ * are always folded. */
+static size_t folded_from(const struct mmt_group *group, const struct layout *layout, size_t first)
+{
+	size_t last = first;
+
+	if (!layout->folds)
+		return 0;
+	if (first == layout->outer.first && layout->outer.last > first)
+		return layout->outer.last - first;
+	while (last < group->frame_count && last != layout->outer.first && !group->frames[last]->function &&
+	       mmt_frame_is_runtime(group->frames[last]))
+		last++;
+	return last - first >= FOLD_MIN ? last - first : 0;
+}
+
+static size_t count_lines(const struct mmt_group *group, const struct layout *layout)
+{
+	size_t lines = 0, folded;
+
+	for (size_t i = 0; i < group->frame_count; i += folded ? folded : 1, lines++)
+		folded = folded_from(group, layout, i);
+	return lines;
+}
+
+/* Lines beyond the number wanted: the middle goes, so that both the caller of mmap and the thread's entry stay. */
+static void cut_lines(const struct mmt_group *group, size_t limit, struct layout *layout)
+{
+	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
+	size_t lines = count_lines(group, layout);
+
+	if (lines <= limit)
+		return;
+	layout->cut_first = limit - outer;
+	layout->cut_last = lines - outer;
+}
+
+/* The function's name, or in `room` what stands for it. */
+static const char *frame_name(const struct mmt_frame *frame, char room[64])
+{
+	if (frame->function)
+		return frame->function;
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
+		snprintf(room, 64, "+0x%" PRIx64, frame->module_offset);
+	else
+		snprintf(room, 64, "0x%" PRIx64, frame->address);
+	return room;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static unsigned name_columns(const struct text *text, const struct mmt_frame *frame)
+{
+	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
+	char room[64];
+
+	return text_name_columns(text, frame_name(frame, room)) +
+	       (prefixed ? text_name_columns(text, frame->module) : 0) + (frame->doubtful ? 2 : 0);
+}
+
+static struct layout make_layout(const struct text *text, const struct mmt_group *group, unsigned indent)
+{
+	struct layout layout = {.indent = indent};
+	unsigned room = text->options->width;
+
+	if (text->options->stack_frames) {
+		layout.folds = true;
+		layout.outer = find_outer_run(group);
+		cut_lines(group, text->options->stack_frames, &layout);
+	}
+	for (size_t i = 0, folded; i < group->frame_count; i += folded ? folded : 1) {
+		const struct mmt_frame *frame = group->frames[i];
+		unsigned name = name_columns(text, frame);
+		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
+
+		folded = folded_from(group, &layout, i);
+		if (folded)
+			continue;
+		if (name > layout.function_columns && name <= FUNCTION_COLUMNS)
+			layout.function_columns = name;
+		if (module > layout.module_columns && module <= MODULE_COLUMNS)
+			layout.module_columns = module;
+	}
+	if (room && layout.function_columns + indent > room)
+		layout.function_columns = room > indent + FUNCTION_COLUMNS_MIN ? room - indent : FUNCTION_COLUMNS_MIN;
+	return layout;
+}
+
+/* Columns that the name may have so that its module still fits on the terminal's line; 0: all. */
+static unsigned name_room(const struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+{
+	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
+	unsigned width = text->options->width, used = layout->indent + module + (frame->doubtful ? 2 : 0);
+
+	if (!width)
+		return 0;
+	return width > used + FUNCTION_COLUMNS_MIN ? width - used : FUNCTION_COLUMNS_MIN;
+}
+
+static void put_frame(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+{
+	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
+	unsigned columns = layout->indent + layout->function_columns;
+	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
+	char room[64];
+
+	text_pad_to(text, layout->indent);
+	if (frame->doubtful)
+		text_put(text, TEXT_BAD, "? ");
+	if (prefixed)
+		text_put_name(text, TEXT_FAINT, frame->module, 0);
+	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_room(text, frame, layout));
+	if (frame->module && !prefixed) {
+		text_pad_to(text, columns);
+		text_put(text, TEXT_PLAIN, "   ");
+		text_put_name(text, TEXT_FAINT, frame->module, 0);
+	}
+	if (frame->source_file || frame->inlined)
+		text_pad_to(text, columns + 3 + layout->module_columns);
+	if (frame->source_file) {
+		text_put(text, TEXT_PLAIN, "   ");
+		text_put_name(text, TEXT_PLAIN, base_name(frame->source_file), 0);
+		if (frame->source_line)
+			text_format(text, TEXT_PLAIN, ":%" PRIu32, frame->source_line);
+	}
+	if (frame->inlined)
+		text_put(text, TEXT_FAINT, frame->source_file ? " (inlined)" : "   (inlined)");
+	text_end_line(text);
+}
+
+static void put_gap(struct text *text, size_t count, const char *what, unsigned indent)
+{
+	text_pad_to(text, indent);
+	text_format(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
+	text_end_line(text);
+}
+
+static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *marks)
+{
+	marks->doubtful |= frame->doubtful;
+	marks->unnamed |= !frame->function;
+}
+
+static void put_end(struct text *text, const struct mmt_group *group, unsigned indent)
+{
+	const char *why = mmt_stack_end_name(group->stack_end);
+
+	text_pad_to(text, indent);
+	if (mmt_stack_end_is_complete(group->stack_end))
+		text_format(text, TEXT_FAINT, "(%s)", why);
+	else
+		text_format(text, TEXT_BAD,
+			    group->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
+	text_end_line(text);
+}
+
+void text_stack(struct text *text, const struct mmt_group *group, unsigned indent, struct text_stack_marks *marks)
+{
+	struct layout layout = make_layout(text, group, indent);
+	size_t line = 0, cut = 0, step;
+
+	for (size_t i = 0; i < group->frame_count; i += step, line++) {
+		size_t folded = folded_from(group, &layout, i);
+
+		step = folded ? folded : 1;
+		if (line >= layout.cut_first && line < layout.cut_last) {
+			cut += step;
+			if (line + 1 == layout.cut_last)
+				put_gap(text, cut, "more ", indent);
+		} else if (folded) {
+			put_gap(text, step, "runtime ", indent);
+			marks->folded = true;
+		} else {
+			put_frame(text, group->frames[i], &layout);
+			mark_frame(group->frames[i], marks);
+		}
+	}
+	marks->hidden |= group->hidden_frame_count > 0;
+	if (group->hidden_frame_count && !group->frame_count) {
+		text_pad_to(text, indent);
+		text_put(text, TEXT_FAINT, "(every frame is hidden)");
+		text_end_line(text);
+		return;
+	}
+	marks->cut |= cut > 0;
+	marks->ends[group->stack_end] = true;
+	if (group->stack_end != MMT_STACK_END_ENTRY)
+		put_end(text, group, indent);
+}
+
+#define INDENT 2 /* of their further lines */
+
+static void put_line(struct text *text, const char *line)
+{
+	text_put_sentence(text, TEXT_FAINT, line, INDENT);
+	text_end_line(text);
+}
+
+void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)
+{
+	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
+	explanations->exhausted_stacks += report->completeness.stacks_by_end[MMT_STACK_END_DUMP_EXHAUSTED];
+	explanations->notes |= report->completeness.lack_count > 0;
+	explanations->stacks_not_asked_for |= !report->stacks_recorded;
+	explanations->no_dumps |= !report->stack_dump_bytes;
+	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;
+	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
+}
+
+static bool any_truncated(const struct text_stack_marks *marks)
+{
+	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
+		if (marks->ends[end] && !mmt_stack_end_is_complete((enum mmt_stack_end)end))
+			return true;
+	return false;
+}
+
+/* Where a dump was lost, few bytes, the kernel's own walk or nothing is left: it need not have been deeper. */
+static void put_lost_dumps(struct text *text, const struct text_stack_marks *marks)
+{
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN] ||
+	    marks->ends[MMT_STACK_END_DUMP_EXHAUSTED])
+		put_line(text, "callers missing, stack dumps lost: record with a larger --ring-size (-m).");
+}
+
+static void put_not_recorded(struct text *text, const struct text_explanations *explanations)
+{
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (marks->ends[MMT_STACK_END_NOT_RECORDED] && explanations->stacks_not_asked_for)
+		put_line(text, "no stack: record with a call graph (--call-graph auto).");
+	if (!marks->ends[MMT_STACK_END_CALLCHAIN])
+		return;
+	if (explanations->no_dumps)
+		put_line(text, "callers missing, frame-pointer chain: code without frame pointers; record with "
+			       "--call-graph dwarf.");
+	else if (explanations->small_dumps)
+		put_line(text,
+			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
+			 "stack dump reaches; record with --call-graph dwarf,65280.");
+	else
+		put_line(text,
+			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
+			 "largest stack dump reaches; build it with -fno-omit-frame-pointer.");
+}
+
+/* With frame pointers, the kernel's callchain continues where the dump ends. */
+static void put_exhausted(struct text *text, const struct text_explanations *explanations)
+{
+	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)
+		put_line(text, "callers missing, dump exhausted: the stack is larger than the largest dump; build the "
+			       "outer functions with -fno-omit-frame-pointer.");
+	else
+		put_line(text,
+			 "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.");
+}
+
+static void put_ends(struct text *text, const struct text_explanations *explanations)
+{
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED] &&
+	    explanations->exhausted_stacks > explanations->lost_stack_dumps)
+		put_exhausted(text, explanations);
+	if (marks->ends[MMT_STACK_END_DEPTH_LIMIT])
+		put_line(text, "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before "
+			       "recording.");
+	if (explanations->lost_stack_dumps)
+		put_lost_dumps(text, marks);
+	else
+		put_not_recorded(text, explanations);
+	if (marks->ends[MMT_STACK_END_OTHER_STACK])
+		put_line(text,
+			 "callers missing, another stack: a signal handler on an alternate stack, or a runtime that "
+			 "changed stacks; the other one is not recorded.");
+	if (marks->ends[MMT_STACK_END_NO_UNWIND_DATA] || marks->ends[MMT_STACK_END_INVALID])
+		put_line(text,
+			 explanations->notes
+			     ? "callers missing, no unwind data: code without unwind tables, or a program file that "
+			       "is missing or of another build; see the notes above."
+			     : "callers missing, no unwind data: code without unwind tables, or a program file that "
+			       "is missing or of another build.");
+}
+
+void text_explanations(struct text *text, const struct text_explanations *explanations)
+{
+	const struct text_stack_marks *marks = &explanations->marks;
+
+	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->cut &&
+	    !marks->hidden && !any_truncated(marks))
+		return;
+	text_end_line(text);
+	if (explanations->reserved)
+		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
+	if (marks->doubtful)
+		put_line(text,
+			 "?: a guess: no call precedes this return address, or callers before it may be missing.");
+	if (marks->unnamed)
+		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
+			       "gives names.");
+	if (marks->folded || marks->cut)
+		put_line(text, "...: frames left out; --stacks all shows every frame.");
+	if (marks->hidden)
+		put_line(text, "frames that --hide names are left out.");
+	put_ends(text, explanations);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define TEXT_PART_MAX 512
+
+static const char *const style_codes[] = {
+    [TEXT_PLAIN] = "",	      [TEXT_STRONG] = "\x1b[1m", [TEXT_FAINT] = "\x1b[2m",
+    [TEXT_GOOD] = "\x1b[32m", [TEXT_BAD] = "\x1b[1;31m",
+};
+
+void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options)
+{
+	*text = (struct text){
+	    .stream = stream,
+	    .options = options,
+	    .escape = options->ascii ? ESCAPE_FOR_ASCII : ESCAPE_FOR_TERMINAL,
+	};
+	/* wcwidth() asks the thread's locale; without this one each character counts as one column. */
+	text->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	if (text->utf8)
+		text->previous = uselocale(text->utf8);
+}
+
+void text_end(struct text *text)
+{
+	if (!text->utf8)
+		return;
+	uselocale(text->previous);
+	freelocale(text->utf8);
+	text->utf8 = (locale_t)0;
+}
+
+static void begin_style(struct text *text, enum text_style style)
+{
+	if (text->options->colour)
+		fputs(style_codes[style], text->stream);
+}
+
+static void end_style(struct text *text, enum text_style style)
+{
+	if (text->options->colour && style != TEXT_PLAIN)
+		fputs("\x1b[0m", text->stream);
+}
+
+void text_put(struct text *text, enum text_style style, const char *plain)
+{
+	begin_style(text, style);
+	fputs(plain, text->stream);
+	end_style(text, style);
+	text->column += (unsigned)strlen(plain);
+}
+
+void text_format(struct text *text, enum text_style style, const char *format, ...)
+{
+	char line[TEXT_PART_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	text_put(text, style, line);
+}
+
+void text_put_wide(struct text *text, const char *characters)
+{
+	fputs(characters, text->stream);
+	for (; *characters; characters++)
+		text->column += ((unsigned char)*characters & 0xc0) != 0x80;
+}
+
+unsigned text_name_columns(const struct text *text, const char *name)
+{
+	struct escape_piece piece;
+	unsigned columns = 0;
+
+	while (escape_next(&name, text->escape, &piece))
+		columns += piece.columns;
+	return columns;
+}
+
+void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max)
+{
+	bool cut = columns_max > 3 && text_name_columns(text, name) > columns_max;
+	unsigned room = cut ? columns_max - 3 : 0;
+	struct escape_piece piece;
+
+	begin_style(text, style);
+	while (escape_next(&name, text->escape, &piece)) {
+		if (cut && piece.columns > room)
+			break;
+		room -= cut ? piece.columns : 0;
+		fwrite(piece.text, 1, piece.size, text->stream);
+		text->column += piece.columns;
+	}
+	if (cut) {
+		fputs("...", text->stream);
+		text->column += 3;
+	}
+	end_style(text, style);
+}
+
+/* A space or a new line, whichever suits what follows. The style ends with the line: pagers expect that. */
+static void separate_words(struct text *text, enum text_style style, unsigned columns, unsigned indent)
+{
+	unsigned width = text->options->width;
+
+	if (!width || text->column <= indent || text->column + 1 + columns <= width) {
+		putc(' ', text->stream);
+		text->column++;
+		return;
+	}
+	end_style(text, style);
+	text_end_line(text);
+	text_pad_to(text, indent);
+	begin_style(text, style);
+}
+
+void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent)
+{
+	const char *end;
+
+	begin_style(text, style);
+	for (const char *word = sentence; *word; word = end + (*end == ' ')) {
+		struct escape_piece piece;
+		unsigned columns = 0;
+
+		end = strchrnul(word, ' ');
+		for (const char *at = word; at < end && escape_next(&at, text->escape, &piece);)
+			columns += piece.columns;
+		if (word != sentence)
+			separate_words(text, style, columns, indent);
+		while (word < end && escape_next(&word, text->escape, &piece))
+			fwrite(piece.text, 1, piece.size, text->stream);
+		text->column += columns;
+	}
+	end_style(text, style);
+}
+
+void text_put_process(struct text *text, const struct mmt_process *process)
+{
+	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
+	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
+}
+
+void text_pad_to(struct text *text, unsigned column)
+{
+	while (text->column < column) {
+		putc(' ', text->stream);
+		text->column++;
+	}
+}
+
+void text_end_line(struct text *text)
+{
+	putc('\n', text->stream);
+	text->column = 0;
+}
+
+void text_begin_part(struct text *text, unsigned columns)
+{
+	if (text->options->width && text->column > text->indent && text->column + 3 + columns > text->options->width) {
+		text_end_line(text);
+		text_pad_to(text, text->indent);
+	} else if (text->column > text->indent) {
+		text_put(text, TEXT_PLAIN, "   ");
+	} else {
+		text_pad_to(text, text->indent);
+	}
+}
+
+void text_part(struct text *text, enum text_style style, const char *format, ...)
+{
+	char line[TEXT_PART_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	text_begin_part(text, (unsigned)strlen(line));
+	text_put(text, style, line);
+}
+
+const char *text_plural(uint64_t count, const char *singular, const char *plural)
+{
+	return count == 1 ? singular : plural;
+}

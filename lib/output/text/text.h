@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lines of text on a stream: columns counted as a terminal shows them, colour, escaped names, wrapped rows of parts. */
+#ifndef OUTPUT_TEXT_TEXT_H
+#define OUTPUT_TEXT_TEXT_H
+
+#include <locale.h>
+#include <stdio.h>
+
+#include <mmtrace/output.h>
+
+#include "output/escape.h"
+
+enum text_style {
+	TEXT_PLAIN,
+	TEXT_STRONG,
+	TEXT_FAINT,
+	TEXT_GOOD,
+	TEXT_BAD,
+};
+
+struct text {
+	FILE *stream;
+	const struct mmt_text_options *options;
+	enum escape_mode escape;
+	unsigned column;	 /* of the current line */
+	unsigned indent;	 /* of the lines that continue a row */
+	locale_t utf8, previous; /* for column widths, in this thread only */
+};
+
+void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);
+/* Gives the thread its locale back. */
+void text_end(struct text *text);
+
+/* Trusted ASCII text. */
+void text_put(struct text *text, enum text_style style, const char *plain);
+void text_format(struct text *text, enum text_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Trusted text that may hold characters beyond ASCII, all one column wide. */
+void text_put_wide(struct text *text, const char *characters);
+
+/* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
+void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
+/* A sentence, perhaps with names from a recording; its further lines, when it has no room in one, have this indent. */
+void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
+/* "name (pid 12)" */
+void text_put_process(struct text *text, const struct mmt_process *process);
+unsigned text_name_columns(const struct text *text, const char *name);
+
+void text_pad_to(struct text *text, unsigned column);
+void text_end_line(struct text *text);
+
+/*
+ * Begin the next part of a row, `columns` wide: three spaces after the part before, or on a new line, indented, when it
+ * would not fit.
+ */
+void text_begin_part(struct text *text, unsigned columns);
+/* A part of trusted ASCII text. */
+void text_part(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The word that goes with a count. */
+const char *text_plural(uint64_t count, const char *singular, const char *plural);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One decoded thing that happened, in host terms. Pointers are borrowed from the reader until its next event. */
+#ifndef TRACE_FORMAT_EVENT_H
+#define TRACE_FORMAT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/registers.h"
+
+enum event_kind {
+	EVENT_CALL,	  /* a memory syscall returned */
+	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
+	EVENT_STACK_DUMP, /* the deep stack of a call, from a ring of its own; belongs to the EVENT_CALL of the same
+			     thread with equal registers, which may come before or after it. There may be two, of
+			     which the larger one replaces the other. */
+	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */
+	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, made up at start */
+	EVENT_COMM,
+	EVENT_FORK,	      /* a thread or a process */
+	EVENT_EXIT,	      /* a thread */
+	EVENT_LOCK,	      /* a thread has taken an mmap_lock for writing: when its call takes effect */
+	EVENT_LOST,	      /* truth events were lost, on this CPU */
+	EVENT_LOST_DUMPS,     /* stack dumps were lost, on this CPU */
+	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
+	EVENT_SNAPSHOT_LINE,
+	EVENT_SNAPSHOT_END,
+	EVENT_MARK,	   /* made by the user */
+	EVENT_RESIDENT,	   /* resident size of a process */
+	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
+	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
+};
+
+/* The memory system calls. The table in trace/calls.c has their tracepoints and which of them create mappings. */
+enum call {
+	CALL_MMAP,
+	CALL_MUNMAP,
+	CALL_MREMAP,
+	CALL_BRK,
+	CALL_MPROTECT,
+	CALL_PKEY_MPROTECT,
+	CALL_SHMAT,
+	CALL_SHMDT,
+	CALL_REMAP_FILE_PAGES,
+	CALL_IO_SETUP,
+	CALL_IO_DESTROY,
+	CALL_MADVISE, /* MADV_DONTFORK and MADV_DOFORK alone, taken at the entry: complete without an exit */
+	CALL_MSEAL,
+	CALL_KINDS,
+};
+
+/* Why a snapshot was taken. */
+enum snapshot_kind {
+	SNAPSHOT_START, /* just after the events were switched on */
+	SNAPSHOT_FIRST, /* a child's first, after fork */
+	SNAPSHOT_EXEC,	/* after exec */
+	SNAPSHOT_INTERVAL,
+	SNAPSHOT_STOP, /* the check of the final state */
+	SNAPSHOT_KINDS,
+};
+
+struct event_stack {
+	uint64_t time_ns;	   /* when it was taken */
+	uint32_t resolved;	   /* packed recordings: number of the stack in their table, plus 1; 0: it has none */
+	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
+				      addresses; NULL: none */
+	size_t callchain_count;
+	uint64_t callchain_number;	  /* of this reader: equal ones are equal callchains; 0: not known */
+	bool callchain_full;		  /* as long as the kernel allows: the outer end may be cut */
+	struct register_values registers; /* known == 0: none */
+	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */
+	size_t byte_count;		  /* really copied (dyn_size) */
+	size_t bytes_wanted; /* asked for: when byte_count is less, the stack's end or an absent page came first */
+};
+
+struct event_mapping {
+	uint64_t start;
+	uint64_t length;
+	uint64_t file_offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	uint32_t protection;	     /* PROT_* */
+	uint32_t flags;		     /* MAP_SHARED or MAP_PRIVATE, and what else the record has */
+	bool executable_only_record; /* from a file without data mappings */
+	const char *path;	     /* "//anon" as perf names anonymous memory; "" in old records */
+};
+
+struct event {
+	enum event_kind kind;
+	uint64_t time_ns;
+	int32_t pid, tid;     /* of the thread in which it happened; -1: not known */
+	int32_t cpu;	      /* -1: not known */
+	uint32_t attribute;   /* index of the recording's event attribute; UINT32_MAX: not known */
+	uint64_t sequence;    /* counts the recording's events from 1, in time order */
+	const void *record;   /* as it is in the file, decompressed; of record_size bytes */
+	uint64_t file_offset; /* of the record, or of the compressed record that holds it; for messages */
+	uint32_t record_type, record_size;
+
+	union {
+		struct {
+			enum call call;
+			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
+					     */
+			uint64_t arguments[6];
+			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
+			uint64_t
+			    returned_ns; /* return time if time_ns is the time of its lock; 0: it returned at time_ns */
+			struct event_stack stack;
+		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
+		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
+		struct {
+			const char *name;
+			bool exec;
+		} comm;
+		struct {
+			int32_t pid, tid, parent_pid, parent_tid;
+		} task; /* EVENT_FORK, EVENT_EXIT */
+		struct {
+			int32_t tid;
+			uint64_t clone_flags;
+		} new_task;
+		struct {
+			uint64_t space; /* the kernel's address of the mm, the same for all threads of a process */
+		} lock;
+		struct {
+			uint64_t number;
+		} mark; /* EVENT_MARK */
+		struct {
+			uint64_t bytes;
+			uint64_t reading; /* the same for all processes at one time */
+		} resident;		  /* EVENT_RESIDENT */
+		struct {
+			bool on;
+		} large_dumps; /* EVENT_LARGE_DUMPS */
+		struct {
+			uint64_t count;
+		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */
+	};
+	enum snapshot_kind snapshot; /* EVENT_SNAPSHOT_* */
+};
+
+#endif

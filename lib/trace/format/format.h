@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Numbers of the perf.data file format (documented in the kernel tree,
+ * tools/perf/Documentation/perf.data-file-format.txt) and of what mmtrace adds to it; mmtrace-file(5) describes every
+ * byte and limit named here.
+ */
+#ifndef TRACE_FORMAT_FORMAT_H
+#define TRACE_FORMAT_FORMAT_H
+
+#include <stdint.h>
+
+#define FORMAT_MAGIC 0x32454c4946524550ULL	   /* "PERFILE2" */
+#define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* of the other byte order */
+#define FORMAT_HEADER_SIZE 104
+
+enum format_feature {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
+	FEATURE_NRCPUS = 7,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_SAMPLE_TIME = 21,
+	FEATURE_CLOCKID = 23,
+	FEATURE_COMPRESSED = 27,
+	FEATURE_CLOCK_DATA = 29,
+	/* Ours: perf ignores bits it does not know (but not record types). Each section begins with a u32 version. */
+	FEATURE_MMTRACE_INFO = 224,
+	FEATURE_MMTRACE_LOSS = 225,
+	FEATURE_MMTRACE_PERF_MAPS = 226,
+	FEATURE_MMTRACE_RESIDENCY = 227,
+	FEATURE_MMTRACE_IMAGES = 228,
+	FEATURE_MMTRACE_JITDUMPS = 229,
+	FEATURE_MMTRACE_STACKS = 230,
+	FEATURE_MMTRACE_CODE = 231,
+	FEATURE_BITS = 256,
+};
+
+enum format_record {
+	RECORD_HEADER_ATTR = 64,
+	RECORD_HEADER_EVENT_TYPE = 65,
+	RECORD_HEADER_TRACING_DATA = 66,
+	RECORD_HEADER_BUILD_ID = 67,
+	RECORD_FINISHED_ROUND = 68,
+	RECORD_ID_INDEX = 69,
+	RECORD_AUXTRACE_INFO = 70,
+	RECORD_AUXTRACE = 71,
+	RECORD_THREAD_MAP = 73,
+	RECORD_CPU_MAP = 74,
+	RECORD_EVENT_UPDATE = 78,
+	RECORD_TIME_CONV = 79,
+	RECORD_HEADER_FEATURE = 80,
+	RECORD_COMPRESSED = 81,
+	RECORD_FINISHED_INIT = 82,
+	RECORD_COMPRESSED2 = 83,
+};
+
+/*
+ * Between the attributes and the data of our files stands the preamble: the sections that are known when recording
+ * starts, so that the file of a killed recorder still says what its events are. perf ignores the gap. Layout: u64
+ * magic, u32 version, u32 count, count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The
+ * feature table at the end points into it.
+ */
+#define PREAMBLE_MAGIC 0x304552505254544dULL /* "MTTRPRE0" */
+#define PREAMBLE_VERSION 1
+
+/*
+ * Snapshots of /proc/PID/maps ride in the data as MMAP2 records (COMM records begin and end one) of an event that never
+ * fires: perf uses them like those it makes up itself, and they survive a killed recorder. Their identifiers are not
+ * the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
+ */
+#define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
+enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END, SNAPSHOT_PARTS };
+#define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
+#define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
+
+/*
+ * What names a killed recorder's stacks rides in the data, too, in pieces: PERF_RECORD_TEXT_POKE records for user
+ * space, which perf passes over. u64 zero, u16 zero, u16 size, then that many bytes: u32 enum name_piece, i32 pid, i32
+ * namespace pid, u32 zero, u64 time of the look before, u64 time, u64 offset in the file, and the bytes there.
+ */
+#define RECORD_TEXT_POKE 20
+#define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
+#define NAME_PIECE_FIXED_BYTES 40
+enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS };
+
+/*
+ * In a pipe the sections that perf does not read there ride among the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
+ * records, of which perf makes no use since long and passes over the content (private bits in HEADER_FEATURE records
+ * are fatal to it). u64 magic, u32 feature, u32 zero, u64 size of the section, u64 offset of this piece in it, u32
+ * bytes of this piece, u32 zero, then these. The pieces of one section follow each other.
+ */
+#define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
+#define SECTION_PIECE_BYTES 48			  /* with the record's header */
+
+/*
+ * What the recorder itself has to say rides in the data in the same kind of record: behind u64 zero, u16 zero and u16
+ * size u32 enum note_kind, u64 value, u64 number. Of a mark: its number and 0. Of the resident size of the record's
+ * process: bytes, and the number of the reading, which the sizes of all processes at that time share. Of large stack
+ * dumps: 1 for on or 0 for off, and how often they have been switched so far.
+ */
+#define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
+#define NOTE_BYTES 20
+enum note_kind { NOTE_MARK, NOTE_RESIDENT, NOTE_LARGE_DUMPS };
+
+/* Hard limits on what a reader believes. */
+#define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */
+#define LIMIT_ATTRIBUTES 4096
+#define LIMIT_IDS (1u << 24)
+#define LIMIT_SECTION_BYTES (1u << 30)
+#define LIMIT_UNPACKED_BYTES (1u << 30) /* of all sections together, decompressed */
+#define LIMIT_FRAME_BYTES (64u << 20)	/* one compressed record, decompressed */
+#define LIMIT_CALLCHAIN 8192
+#define LIMIT_STACK_BYTES 65536
+#define LIMIT_PATH_BYTES 4096
+#define LIMIT_PROCESSES (1u << 22)
+#define LIMIT_PERF_MAP_BYTES (1u << 30)
+#define LIMIT_JITDUMP_BYTES (1u << 30)
+#define LIMIT_CODE_BYTES (256u << 20)
+#define LIMIT_CODE_CHANGES 16384 /* of one program */
+#define LIMIT_MARKS 65536
+#define LIMIT_NAME_PIECES (1u << 24)
+#define LIMIT_IMAGES (1u << 20)
+#define LIMIT_IMAGE_BYTES (1u << 30) /* of all together, decompressed */
+#define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
+
+#define PERF_MAPS_BYTES_MAX (256u << 20)   /* what our recorder takes of all perf maps together */
+#define IMAGES_BYTES_MAX (256u << 20)	   /* ... and of program files */
+#define JITDUMPS_BYTES_MAX (256u << 20)	   /* and of all jitdumps */
+#define CODE_BYTES_MAX (64u << 20)	   /* and of generated code */
+#define NAME_PIECES_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
+#define FRAME_BYTES (8u << 20)		   /* what our writer puts into one compressed record at most */
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/format/sample-layout.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "trace/format/format.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+
+/* The place of the next field of 8 bytes, if the samples have it. */
+static uint16_t place(uint64_t sample_type, uint64_t field, uint16_t *offset)
+{
+	uint16_t here = *offset;
+
+	if (!(sample_type & field))
+		return LAYOUT_ABSENT;
+	*offset = (uint16_t)(here + sizeof(uint64_t));
+	return here;
+}
+
+static struct layout describe(const struct perf_event_attr *attr, size_t id_count)
+{
+	uint64_t type = attr->sample_type;
+	struct layout layout = {.sample_type = type};
+	uint16_t offset = HEADER_BYTES, id;
+
+	layout.sample_id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
+	place(type, PERF_SAMPLE_IP, &offset);
+	layout.sample_task = place(type, PERF_SAMPLE_TID, &offset);
+	layout.sample_time = place(type, PERF_SAMPLE_TIME, &offset);
+	place(type, PERF_SAMPLE_ADDR, &offset);
+	id = place(type, PERF_SAMPLE_ID, &offset);
+	place(type, PERF_SAMPLE_STREAM_ID, &offset);
+	layout.sample_cpu = place(type, PERF_SAMPLE_CPU, &offset);
+	if (layout.sample_id == LAYOUT_ABSENT)
+		layout.sample_id = id;
+
+	offset = 0;
+	layout.trailer_task = place(type, PERF_SAMPLE_TID, &offset);
+	layout.trailer_time = place(type, PERF_SAMPLE_TIME, &offset);
+	layout.trailer_id = place(type, PERF_SAMPLE_ID, &offset);
+	place(type, PERF_SAMPLE_STREAM_ID, &offset);
+	layout.trailer_cpu = place(type, PERF_SAMPLE_CPU, &offset);
+	id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
+	if (id != LAYOUT_ABSENT)
+		layout.trailer_id = id;
+	layout.trailer_size = attr->sample_id_all ? offset : 0;
+
+	layout.may_come_twice = attr->inherit && id_count > 1 && layout.sample_cpu != LAYOUT_ABSENT &&
+				layout.sample_task != LAYOUT_ABSENT && layout.sample_id != LAYOUT_ABSENT;
+	return layout;
+}
+
+struct mmt_error *layouts_create(const struct recording_file *file, struct layouts *layouts_ret)
+{
+	struct layouts layouts = {0};
+
+	layouts.items = calloc(file->attributes.count, sizeof(*layouts.items));
+	if (!layouts.items)
+		return &error_no_memory;
+	layouts.count = file->attributes.count;
+	for (size_t i = 0; i < layouts.count; i++) {
+		const struct file_attribute *attribute = &file->attributes.items[i];
+
+		layouts.items[i] = describe(&attribute->attr, attribute->ids.count);
+		for (size_t j = 0; j < attribute->ids.count; j++) {
+			bool made_up = attribute->ids.items[j] >= SNAPSHOT_ID_FIRST;
+			uint64_t stream = made_up ? UINT32_MAX : layouts.stream_count++;
+
+			if (map_put(&layouts.by_id, attribute->ids.items[j], stream << 32 | i))
+				continue;
+			layouts_deinit(&layouts);
+			return &error_no_memory;
+		}
+	}
+	*layouts_ret = layouts;
+	return NULL;
+}
+
+void layouts_deinit(struct layouts *layouts)
+{
+	free(layouts->items);
+	map_deinit(&layouts->by_id);
+	*layouts = (struct layouts){0};
+}
+
+/*
+ * The id comes before the attribute is known: all attributes of a file have it in the same place, by IDENTIFIER or by
+ * equal sample types. The first one tells. 0: none; false: the record is too short for it.
+ */
+static inline bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+			   uint64_t *id_ret)
+{
+	const struct layout *first = &layouts->items[0];
+	bool sample = header->type == PERF_RECORD_SAMPLE;
+	size_t offset = sample ? first->sample_id : first->trailer_id;
+
+	*id_ret = 0;
+	if (offset == LAYOUT_ABSENT || (!sample && first->trailer_size == 0))
+		return true;
+	if (!sample) {
+		if (header->size < HEADER_BYTES + first->trailer_size)
+			return false;
+		/* IDENTIFIER is last whatever else the trailer has. */
+		offset += header->size - first->trailer_size;
+	}
+	if (offset + sizeof(uint64_t) > header->size)
+		return false;
+	*id_ret = layout_word(record, offset);
+	return true;
+}
+
+/* Of an id that is not 0: index of its attribute, and of the stream in the upper half. */
+static uint64_t find_source(const struct layouts *layouts, uint64_t id)
+{
+	const uint64_t *source = map_get(&layouts->by_id, id);
+	uint32_t attribute = layouts->count == 1 ? 0 : UINT32_MAX;
+
+	return source ? *source : (uint64_t)UINT32_MAX << 32 | attribute;
+}
+
+static bool has_field(uint16_t place, size_t size)
+{
+	return place == LAYOUT_ABSENT || place + sizeof(uint64_t) <= size;
+}
+
+static bool has_fields(const struct layout *layout, const struct perf_event_header *header)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		return has_field(layout->sample_task, header->size) && has_field(layout->sample_time, header->size) &&
+		       has_field(layout->sample_cpu, header->size);
+	return layout->trailer_size == 0 || header->size >= HEADER_BYTES + layout->trailer_size;
+}
+
+static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16_t time_place, uint16_t cpu_place,
+			       struct record_identity *identity)
+{
+	if (task_place != LAYOUT_ABSENT) {
+		uint64_t task = layout_word(start, task_place);
+
+		identity->pid = (int32_t)(uint32_t)task;
+		identity->tid = (int32_t)(task >> 32);
+	}
+	if (time_place != LAYOUT_ABSENT)
+		identity->time_ns = layout_word(start, time_place);
+	if (cpu_place != LAYOUT_ABSENT)
+		identity->cpu = (int32_t)(uint32_t)layout_word(start, cpu_place);
+}
+
+static inline void read_known(const struct layout *layout, const struct perf_event_header *header,
+			      const uint8_t *record, struct record_identity *identity)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity);
+	else if (layout->trailer_size)
+		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
+			    layout->trailer_cpu, identity);
+}
+
+static uint64_t read_time(const struct layout *layout, const struct perf_event_header *header, const uint8_t *record)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		return layout->sample_time == LAYOUT_ABSENT ? 0 : layout_word(record, layout->sample_time);
+	if (!layout->trailer_size || layout->trailer_time == LAYOUT_ABSENT)
+		return 0;
+	return layout_word(record + header->size - layout->trailer_size, layout->trailer_time);
+}
+
+static uint16_t end_of(uint16_t place)
+{
+	return place == LAYOUT_ABSENT ? 0 : (uint16_t)(place + sizeof(uint64_t));
+}
+
+/* Samples without a time are too few to be kept in mind. */
+static void note_source(const struct layout *layout, uint64_t id, const struct record_place *place,
+			struct layouts_recent *recent)
+{
+	struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
+	uint16_t task = end_of(layout->sample_task), time = end_of(layout->sample_time),
+		 cpu = end_of(layout->sample_cpu);
+
+	if (!time)
+		return;
+	*source = (struct layouts_source){
+	    .id = id, .attribute = place->attribute, .stream = place->stream, .time = layout->sample_time};
+	source->size_least = task > time ? task : time;
+	source->size_least = cpu > source->size_least ? cpu : source->size_least;
+}
+
+static bool find_place(const struct layouts *layouts, struct layouts_recent *recent,
+		       const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
+{
+	const struct layout *layout;
+	uint64_t id, source;
+
+	*place_ret = (struct record_place){.attribute = UINT32_MAX, .stream = UINT32_MAX};
+	if (header->type >= RECORD_HEADER_ATTR)
+		return true;
+	if (!read_id(layouts, header, record, &id))
+		return false;
+	source = id ? find_source(layouts, id) : (uint64_t)UINT32_MAX << 32;
+	place_ret->attribute = (uint32_t)source;
+	place_ret->stream = (uint32_t)(source >> 32);
+	if (place_ret->attribute == UINT32_MAX)
+		return true;
+	layout = &layouts->items[place_ret->attribute];
+	if (!has_fields(layout, header))
+		return false;
+	place_ret->time_ns = read_time(layout, header, record);
+	if (recent && id && header->type == PERF_RECORD_SAMPLE)
+		note_source(layout, id, place_ret, recent);
+	return true;
+}
+
+bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
+			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
+{
+	size_t id_place = layouts->items[0].sample_id;
+
+	if (header->type == PERF_RECORD_SAMPLE && id_place + sizeof(uint64_t) <= header->size) {
+		uint64_t id = layout_word(record, id_place);
+		const struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
+
+		if (id && source->id == id && header->size >= source->size_least) {
+			place_ret->attribute = source->attribute;
+			place_ret->stream = source->stream;
+			place_ret->time_ns = layout_word(record, source->time);
+			return true;
+		}
+	}
+	return find_place(layouts, recent, header, record, place_ret);
+}
+
+bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		      struct record_identity *identity_ret)
+{
+	struct record_place place;
+
+	if (!find_place(layouts, NULL, header, record, &place))
+		return false;
+	layouts_read(layouts, header, record, place.attribute, identity_ret);
+	identity_ret->stream = place.stream;
+	return true;
+}
+
+void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+		  uint32_t attribute, struct record_identity *identity_ret)
+{
+	*identity_ret =
+	    (struct record_identity){.attribute = attribute, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
+	if (header->type >= RECORD_HEADER_ATTR)
+		return;
+	(void)read_id(layouts, header, record, &identity_ret->id);
+	if (attribute != UINT32_MAX)
+		read_known(&layouts->items[attribute], header, record, identity_ret);
+}
+
+size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
+			 const struct record_identity *identity)
+{
+	size_t trailer = 0;
+
+	if (header->type < RECORD_HEADER_ATTR && header->type != PERF_RECORD_SAMPLE &&
+	    identity->attribute != UINT32_MAX)
+		trailer = layouts->items[identity->attribute].trailer_size;
+	return header->size - trailer;
+}

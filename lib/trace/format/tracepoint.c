@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/format/tracepoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/format/format.h"
+
+/* Marks of perf's TRACING_DATA, which trace-cmd made first. */
+#define MAGIC "\027\010\104tracing"
+#define MAGIC_BYTES 10
+#define VERSION "0.6"
+#define LITTLE_ENDIAN_MARK 0
+#define LONG_BYTES 8
+#define LIMIT_SYSTEMS 65536
+#define LIMIT_TRACEPOINTS 65536
+#define LIMIT_FIELD_BYTES 65535
+#define FIELD_MARK "\tfield:"
+#define FIELD_LINE_BYTES 512 /* more than twice the longest line of the kernel */
+
+void tracepoints_deinit(struct tracepoints *tracepoints)
+{
+	for (size_t i = 0; i < tracepoints->items.count; i++) {
+		struct tracepoint *item = &tracepoints->items.items[i];
+
+		free(item->system);
+		free(item->name);
+		free(item->format);
+	}
+	vector_deinit(&tracepoints->items);
+	free(tracepoints->header_page);
+	free(tracepoints->header_event);
+	*tracepoints = (struct tracepoints){0};
+}
+
+static void put_text(struct buffer *buffer, const char *text)
+{
+	size_t size = text ? strlen(text) : 0;
+
+	buffer_put_u64(buffer, size);
+	buffer_put(buffer, text, size);
+}
+
+/* Each system once, with all of its formats. */
+static void put_systems(const struct tracepoints *tracepoints, struct buffer *buffer)
+{
+	size_t count = tracepoints->items.count, counted_offset = buffer->size;
+	uint32_t systems = 0;
+
+	buffer_put_u32(buffer, 0);
+	for (size_t i = 0; i < count; i++) {
+		const char *system = tracepoints->items.items[i].system;
+		size_t first = 0, members_offset;
+		uint32_t members = 0;
+
+		while (strcmp(tracepoints->items.items[first].system, system) != 0)
+			first++;
+		if (first < i)
+			continue;
+		buffer_put_string(buffer, system);
+		members_offset = buffer->size;
+		buffer_put_u32(buffer, 0);
+		for (size_t j = i; j < count; j++) {
+			if (strcmp(tracepoints->items.items[j].system, system) != 0)
+				continue;
+			put_text(buffer, tracepoints->items.items[j].format);
+			members++;
+		}
+		buffer_patch_u32(buffer, members_offset, members);
+		systems++;
+	}
+	buffer_patch_u32(buffer, counted_offset, systems);
+}
+
+void tracepoints_encode(const struct tracepoints *tracepoints, uint32_t page_bytes, struct buffer *buffer)
+{
+	buffer_put(buffer, MAGIC, MAGIC_BYTES);
+	buffer_put_string(buffer, VERSION);
+	buffer_put_u8(buffer, LITTLE_ENDIAN_MARK);
+	buffer_put_u8(buffer, LONG_BYTES);
+	buffer_put_u32(buffer, page_bytes);
+	buffer_put_string(buffer, "header_page");
+	put_text(buffer, tracepoints->header_page);
+	buffer_put_string(buffer, "header_event");
+	put_text(buffer, tracepoints->header_event);
+	buffer_put_u32(buffer, 0); /* formats of ftrace's own events */
+	put_systems(tracepoints, buffer);
+	buffer_put_u32(buffer, 0); /* kallsyms */
+	buffer_put_u32(buffer, 0); /* printk formats */
+	buffer_put_u64(buffer, 0); /* saved command lines */
+}
+
+static char *copy_text(struct bytes *bytes, uint64_t size)
+{
+	struct bytes text = bytes_sub(bytes, bytes_count(bytes, size, 1, LIMIT_SECTION_BYTES));
+
+	return strndup((const char *)text.start, bytes_left(&text));
+}
+
+/* "name: sys_exit_mmap" and "ID: 101" of a format text. */
+static struct mmt_error *read_name_and_id(struct bytes *bytes, struct tracepoint *item)
+{
+	const char *name = strstr(item->format, "name: ");
+	const char *id = strstr(item->format, "ID: ");
+
+	if (!name || !id) {
+		bytes_fail(bytes, "format text without name and ID");
+		return NULL;
+	}
+	name += strlen("name: ");
+	item->name = strndup(name, strcspn(name, "\n"));
+	item->id = (uint32_t)strtoul(id + strlen("ID: "), NULL, 10);
+	return item->name ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *tracepoints)
+{
+	const char *system = bytes_string(bytes);
+	uint64_t count = bytes_u32(bytes);
+	struct mmt_error *error = NULL;
+
+	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_TRACEPOINTS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
+		struct tracepoint *item = vector_append(&tracepoints->items);
+
+		if (!item)
+			return &error_no_memory;
+		item->system = strdup(system);
+		item->format = copy_text(bytes, bytes_u64(bytes));
+		if (!item->system || !item->format)
+			return &error_no_memory;
+		if (bytes_ok(bytes))
+			error = read_name_and_id(bytes, item);
+	}
+	return error;
+}
+
+static void expect(struct bytes *bytes, const char *word, const char *failure)
+{
+	if (strcmp(bytes_string(bytes), word) != 0)
+		bytes_fail(bytes, failure);
+}
+
+static void decode_start(struct bytes *bytes)
+{
+	const void *magic = bytes_take(bytes, MAGIC_BYTES);
+
+	if (magic && memcmp(magic, MAGIC, MAGIC_BYTES) != 0)
+		bytes_fail(bytes, "wrong magic");
+	bytes_string(bytes); /* version */
+	if (bytes_u8(bytes) != LITTLE_ENDIAN_MARK)
+		bytes_fail(bytes, "other byte order");
+	if (bytes_u8(bytes) != LONG_BYTES)
+		bytes_fail(bytes, "kernel that is not of 64 bits");
+	bytes_u32(bytes); /* page size */
+}
+
+static struct mmt_error *decode_body(struct bytes *bytes, struct tracepoints *tracepoints)
+{
+	struct mmt_error *error = NULL;
+	uint64_t count;
+
+	expect(bytes, "header_page", "no header_page");
+	tracepoints->header_page = copy_text(bytes, bytes_u64(bytes));
+	expect(bytes, "header_event", "no header_event");
+	tracepoints->header_event = copy_text(bytes, bytes_u64(bytes));
+	if (!tracepoints->header_page || !tracepoints->header_event)
+		return &error_no_memory;
+	count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_TRACEPOINTS);
+	for (uint64_t i = 0; i < count; i++)
+		bytes_sub(bytes, bytes_u64(bytes));
+	count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, 1 + sizeof(uint32_t), LIMIT_SYSTEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++)
+		error = decode_system(bytes, tracepoints);
+	return error;
+}
+
+struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tracepoints_ret)
+{
+	struct tracepoints tracepoints = {0};
+	struct mmt_error *error;
+
+	decode_start(bytes);
+	error = decode_body(bytes, &tracepoints);
+	if (!error)
+		error = bytes_finish(bytes, "tracepoint formats");
+	if (error)
+		tracepoints_deinit(&tracepoints);
+	else
+		*tracepoints_ret = tracepoints;
+	return error;
+}
+
+const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints, uint32_t id)
+{
+	for (size_t i = 0; i < tracepoints->items.count; i++) {
+		if (tracepoints->items.items[i].id == id)
+			return &tracepoints->items.items[i];
+	}
+	return NULL;
+}
+
+/*
+ * "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;": the kernel writes no other form. Read here and not
+ * with libtraceevent, which crashes on damaged texts. `line` has no newline; `name_size_ret` counts from `name_ret`.
+ */
+static bool read_field_line(const char *line, size_t size, const char **name_ret, size_t *name_size_ret,
+			    struct tracepoint_field *field_ret)
+{
+	char copy[FIELD_LINE_BYTES];
+	unsigned offset, bytes, is_signed;
+	const char *end, *name;
+
+	if (size >= sizeof(copy))
+		return false;
+	memcpy(copy, line, size);
+	copy[size] = '\0';
+	if (strncmp(copy, FIELD_MARK, strlen(FIELD_MARK)) != 0)
+		return false;
+	end = strchr(copy, ';');
+	if (!end || sscanf(end, ";\toffset:%5u;\tsize:%5u;\tsigned:%1u;", &offset, &bytes, &is_signed) != 3)
+		return false;
+	if (bytes == 0 || bytes > LIMIT_FIELD_BYTES || offset > LIMIT_FIELD_BYTES)
+		return false;
+	for (const char *bracket = end; bracket > copy; bracket--) {
+		if (*bracket == '[')
+			end = bracket; /* an array: its name ends before the number of elements */
+	}
+	for (name = end; name > copy && name[-1] != ' ' && name[-1] != '*';)
+		name--;
+	*name_ret = line + (name - copy);
+	*name_size_ret = (size_t)(end - name);
+	*field_ret = (struct tracepoint_field){.offset = offset, .size = bytes, .is_signed = is_signed};
+	return *name_size_ret > 0;
+}
+
+/* The next field behind *position_ret, which moves on; false: none is left. */
+static bool next_field(const char **position, const char **name_ret, size_t *name_size_ret,
+		       struct tracepoint_field *field_ret)
+{
+	while (**position) {
+		const char *line = *position;
+		size_t size = strcspn(line, "\n");
+
+		*position = line + size + (line[size] == '\n');
+		if (read_field_line(line, size, name_ret, name_size_ret, field_ret))
+			return true;
+	}
+	return false;
+}
+
+static bool is_name(const char *name, size_t size, const char *wanted)
+{
+	return strlen(wanted) == size && memcmp(name, wanted, size) == 0;
+}
+
+bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret)
+{
+	const char *position = tracepoint->format, *name;
+	struct tracepoint_field found;
+	size_t size;
+
+	while (next_field(&position, &name, &size, &found)) {
+		if (!is_name(name, size, field))
+			continue;
+		*field_ret = found;
+		return true;
+	}
+	return false;
+}
+
+size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6])
+{
+	const char *position = tracepoint->format, *name;
+	struct tracepoint_field found;
+	bool behind = false;
+	size_t size, count = 0;
+
+	while (count < 6 && next_field(&position, &name, &size, &found)) {
+		if (behind)
+			fields_ret[count++] = found;
+		else
+			behind = is_name(name, size, "__syscall_nr");
+	}
+	return count;
+}

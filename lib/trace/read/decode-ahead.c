@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/decode-ahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/map.h"
+#include "trace/format/format.h"
+#include "trace/format/syscalls.h"
+#include "trace/read/reorder.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define FETCH_AHEAD_RECORDS 4
+#define NEEDED_FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
+#define UNUSUAL_FIELDS (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
+
+bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struct perf_event_attr *attr,
+			   const struct decode_fields *fields)
+{
+	return attribute->is_call && !attribute->is_enter && !call_describe(attribute->call)->at_entry &&
+	       fields->complete && fields->result.size == sizeof(uint64_t) && fields->arguments_known &&
+	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
+}
+
+/* Only one that can stay where it is. Those that have a number could. */
+static bool take_callchain(const struct decoder *decoder, struct callchain_numbers *numbers, const uint8_t *data,
+			   uint64_t count, struct ahead_call *call)
+{
+	uint64_t hash = 0;
+
+	if (!count)
+		return true;
+	if (!decode_begins_plainly(data, count))
+		return false;
+	call->callchain = decode_plain_callchain(data, count, &call->callchain_count);
+	call->callchain_number = callchain_numbers_find(numbers, call->callchain, call->callchain_count, &hash);
+	if (!call->callchain_number) {
+		if (!decode_is_plain_callchain(data, count))
+			return false;
+		call->callchain_number = callchain_numbers_add(numbers, call->callchain, call->callchain_count, hash);
+	}
+	call->callchain_full = decode_is_full_callchain(decoder, call->callchain_count);
+	return true;
+}
+
+static void take_stack(struct bytes *bytes, struct ahead_call *call)
+{
+	struct copied_stack stack = decode_copied_stack(bytes);
+
+	call->bytes = stack.bytes;
+	call->byte_count = stack.byte_count;
+	call->bytes_wanted = stack.bytes_wanted;
+}
+
+/* The record was accepted as a sample of its attribute, which has these. */
+static bool take_identity(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
+{
+	const struct layout *layout = &decoder->layouts->items[item->attribute];
+	uint64_t task = layout_word(item->record, layout->sample_task);
+
+	call->pid = (int32_t)(uint32_t)task;
+	call->tid = (int32_t)(task >> 32);
+	call->cpu = -1;
+	if (layout->sample_cpu != LAYOUT_ABSENT)
+		call->cpu = (int32_t)(uint32_t)layout_word(item->record, layout->sample_cpu);
+	if (decoder->layouts->items[0].sample_id != LAYOUT_ABSENT)
+		call->id = layout_word(item->record, decoder->layouts->items[0].sample_id);
+	return item->time_ns && layout_word(item->record, layout->sample_time) == item->time_ns;
+}
+
+/* Of a call that takes effect when it returns. */
+static bool take_result(struct bytes *bytes, const struct decode_fields *fields, struct ahead_call *call)
+{
+	uint32_t size = bytes_u32(bytes);
+	const uint8_t *raw = bytes_take(bytes, size);
+
+	if (!raw || fields->result.offset + sizeof(uint64_t) > size)
+		return false;
+	call->result = (int64_t)decode_word(raw + fields->result.offset, 0);
+	return true;
+}
+
+/* False: not of the usual shape, or wrong. */
+static bool decode_body(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
+			struct ahead_call *call)
+{
+	const struct decode_fields *fields = &decoder->fields[item->attribute];
+	uint64_t type = decoder->layouts->items[item->attribute].sample_type, chain_count = 0;
+	struct bytes bytes = bytes_over(item->record, item->size);
+	const uint8_t *chain = NULL;
+
+	bytes_skip(&bytes, HEADER_BYTES + fields->before_body);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		chain_count = bytes_count(&bytes, bytes_u64(&bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+		chain = bytes_take(&bytes, chain_count * sizeof(uint64_t));
+	}
+	if (!take_result(&bytes, fields, call) || bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	call->registers = bytes_take(&bytes, fields->register_count * sizeof(uint64_t));
+	if (!call->registers)
+		return false;
+	for (size_t i = 0; i < fields->arguments_known; i++)
+		call->arguments[i] = decode_word(call->registers, fields->argument_places[i]);
+	if (type & PERF_SAMPLE_STACK_USER)
+		take_stack(&bytes, call);
+	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
+		call->resolved = (uint32_t)bytes_u64(&bytes);
+	if (!bytes_ok(&bytes))
+		return false;
+	/* They are for unwinding a copied stack, and for telling whether a dump is of this call. */
+	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
+		call->registers = NULL;
+	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
+		return take_callchain(decoder, numbers, chain, chain_count, call);
+	/* Without a callchain only bytes tell more than registers do. */
+	if (!call->bytes)
+		call->registers = NULL;
+	return true;
+}
+
+static void decode_item(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *item,
+			struct ahead_call *call)
+{
+	struct perf_event_header header;
+
+	call->ready = false;
+	memcpy(&header, item->record, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE || item->attribute == UINT32_MAX ||
+	    !decoder->fields[item->attribute].usual)
+		return;
+	*call = (struct ahead_call){0};
+	call->ready = take_identity(decoder, item, call) && decode_body(decoder, numbers, item, call);
+}
+
+void decode_ahead(const struct decoder *decoder, struct callchain_numbers *numbers, const struct order_item *items,
+		  size_t count, struct ahead_call *calls_ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i + FETCH_AHEAD_RECORDS < count)
+			fetch_record(items[i + FETCH_AHEAD_RECORDS].record, items[i + FETCH_AHEAD_RECORDS].size);
+		decode_item(decoder, numbers, &items[i], &calls_ret[i]);
+	}
+}
+
+static void expand_stack(const struct decode_fields *fields, const struct ahead_call *call, uint64_t time_ns,
+			 struct event_stack *stack)
+{
+	stack->time_ns = time_ns;
+	stack->resolved = call->resolved;
+	stack->callchain = call->callchain;
+	stack->callchain_count = call->callchain_count;
+	stack->callchain_number = call->callchain_number;
+	stack->callchain_full = call->callchain_full;
+	stack->bytes = call->bytes;
+	stack->byte_count = call->byte_count;
+	stack->bytes_wanted = call->bytes_wanted;
+	stack->registers.known = 0;
+	if (!call->registers)
+		return;
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] >= 0)
+			stack->registers.values[fields->registers[i]] = decode_word(call->registers, i);
+	}
+	stack->registers.known = fields->registers_known;
+}
+
+void decode_ahead_expand(const struct decoder *decoder, const struct order_item *item, const struct ahead_call *call,
+			 struct event *event_ret)
+{
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[item->attribute];
+	struct event *event = event_ret;
+
+	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
+	event->time_ns = item->time_ns;
+	event->pid = call->pid;
+	event->tid = call->tid;
+	event->cpu = call->cpu;
+	event->attribute = item->attribute;
+	event->record_type = PERF_RECORD_SAMPLE;
+	event->record_size = item->size;
+	event->snapshot = 0;
+	event->call.call = attribute->call;
+	event->call.has_arguments = true;
+	event->call.result = call->result;
+	memcpy(event->call.arguments, call->arguments, sizeof(event->call.arguments));
+	expand_stack(&decoder->fields[item->attribute], call, item->time_ns, &event->call.stack);
+}
+
+#define PLACES 16384  /* a power of two */
+#define TRIES 4	      /* places where one may stand */
+#define COUNT_MAX 256 /* so that there is a limit to what all of them take: 32 MiB */
+
+struct place {
+	uint64_t hash, number; /* number 0: free */
+	uint64_t *callchain;
+	uint32_t count;
+};
+
+struct callchain_numbers {
+	uint64_t last;
+	struct id_table hashing; /* for its seed alone */
+	struct place places[PLACES];
+};
+
+struct mmt_error *callchain_numbers_create(struct callchain_numbers **numbers_ret)
+{
+	*numbers_ret = calloc(1, sizeof(**numbers_ret));
+	return *numbers_ret ? NULL : &error_no_memory;
+}
+
+void callchain_numbers_destroy(struct callchain_numbers *numbers)
+{
+	if (!numbers)
+		return;
+	for (size_t i = 0; i < PLACES; i++)
+		free(numbers->places[i].callchain);
+	free(numbers);
+}
+
+static uint64_t enter(struct callchain_numbers *numbers, struct place *place, uint64_t hash, const uint64_t *callchain,
+		      size_t count)
+{
+	uint64_t *copy = realloc(place->callchain, count * sizeof(*copy));
+
+	if (!copy)
+		return 0;
+	memcpy(copy, callchain, count * sizeof(*copy));
+	*place = (struct place){.hash = hash, .number = ++numbers->last, .callchain = copy, .count = (uint32_t)count};
+	return place->number;
+}
+
+uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+				uint64_t *hash_ret)
+{
+	uint64_t hash;
+
+	if (!count || count > COUNT_MAX)
+		return 0;
+	*hash_ret = hash = id_table_hash(&numbers->hashing, callchain, count * sizeof(*callchain));
+	for (size_t i = 0; i < TRIES; i++) {
+		const struct place *place = &numbers->places[(hash + i) & (PLACES - 1)];
+
+		if (!place->number)
+			return 0;
+		if (place->hash == hash && place->count == count &&
+		    !memcmp(place->callchain, callchain, count * sizeof(*callchain)))
+			return place->number;
+	}
+	return 0;
+}
+
+uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t *callchain, size_t count,
+			       uint64_t hash)
+{
+	/* The others stay for a while: which one goes follows from the newcomer. */
+	struct place *place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
+
+	if (!count || count > COUNT_MAX)
+		return 0;
+	for (size_t i = TRIES; i-- > 0;) {
+		struct place *free_one = &numbers->places[(hash + i) & (PLACES - 1)];
+
+		if (!free_one->number)
+			place = free_one;
+	}
+	return enter(numbers, place, hash, callchain, count);
+}

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trace/format/syscalls.h"
+#include "trace/read/decode-ahead.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
+#define BUILD_ID_BYTES 24 /* in place of device and inode */
+
+/* What the role of the attribute needs must be in its format text. */
+static void find_fields(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+			const struct reader_attribute *attribute, struct decode_fields *fields)
+{
+	const struct tracepoint *tracepoint = NULL;
+	bool raw = attr->sample_type & PERF_SAMPLE_RAW;
+
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
+	if (!tracepoint || !raw)
+		return;
+	if (attribute->is_call && attribute->is_enter) {
+		fields->argument_count = tracepoint_arguments(tracepoint, fields->arguments);
+		fields->complete = fields->argument_count >= call_describe(attribute->call)->arguments;
+	} else if (attribute->is_call) {
+		fields->complete = tracepoint_field(tracepoint, "ret", &fields->result);
+	} else if (attribute->role == ROLE_NEW_TASK) {
+		fields->complete = tracepoint_field(tracepoint, "pid", &fields->task) &&
+				   tracepoint_field(tracepoint, "clone_flags", &fields->clone_flags);
+	} else if (attribute->role == ROLE_LOCK) {
+		fields->complete = tracepoint_field(tracepoint, "mm", &fields->space) &&
+				   tracepoint_field(tracepoint, "write", &fields->write) &&
+				   tracepoint_field(tracepoint, "success", &fields->success);
+	}
+}
+
+static void find_body(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+		      struct decode_fields *fields)
+{
+	static const uint64_t before_body[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	 PERF_SAMPLE_TID,
+					       PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+					       PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,	 PERF_SAMPLE_PERIOD};
+	const struct architecture *architecture = metadata->architecture;
+
+	for (size_t i = 0; i < sizeof(before_body) / sizeof(before_body[0]); i++) {
+		if (attr->sample_type & before_body[i])
+			fields->before_body += sizeof(uint64_t);
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		int8_t number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
+
+		if (!(attr->sample_regs_user >> i & 1))
+			continue;
+		if (number < 0 || number >= REGISTER_NUMBERS)
+			number = -1;
+		else
+			fields->registers_known |= 1ULL << number;
+		fields->registers[fields->register_count++] = number;
+	}
+}
+
+static int find_register(const struct decode_fields *fields, uint8_t number)
+{
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] == number)
+			return (int)i;
+	}
+	return -1;
+}
+
+static void find_arguments(const struct architecture *architecture, enum call call, struct decode_fields *fields)
+{
+	size_t count = architecture->first_argument_lost ? 0 : call_describe(call)->arguments;
+
+	for (size_t i = 0; i < count; i++) {
+		int place = find_register(fields, architecture->argument_registers[i]);
+
+		if (place < 0)
+			return;
+		fields->argument_places[i] = (uint8_t)place;
+	}
+	fields->arguments_known = count;
+}
+
+static void find_shape(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
+		       const struct reader_attribute *attribute, struct decode_fields *fields)
+{
+	if (!attribute->is_call)
+		return;
+	find_arguments(metadata->architecture, attribute->call, fields);
+	/* Nobody asks who released something, only who failed to. */
+	fields->uses_stack =
+	    call_describe(attribute->call)->creates || attribute->is_enter || role_is_dump(attribute->role);
+	fields->usual = decode_ahead_is_usual(attribute, attr, fields);
+}
+
+struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
+				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
+{
+	struct decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (!decoder)
+		return &error_no_memory;
+	decoder->file = file;
+	decoder->layouts = layouts;
+	decoder->metadata = metadata;
+	decoder->fields = calloc(layouts->count, sizeof(*decoder->fields));
+	decoder->callchain = malloc(LIMIT_CALLCHAIN * sizeof(*decoder->callchain));
+	if (!decoder->fields || !decoder->callchain) {
+		decoder_destroy(decoder);
+		return &error_no_memory;
+	}
+	decoder->no_data_mappings = true;
+	for (size_t i = 0; i < layouts->count; i++) {
+		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
+
+		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		find_body(metadata, attr, &decoder->fields[i]);
+		find_shape(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		decoder->has_dumps |= role_is_dump(metadata->attributes[i].role);
+		if (attr->mmap_data)
+			decoder->no_data_mappings = false;
+	}
+	*decoder_ret = decoder;
+	return NULL;
+}
+
+void decoder_destroy(struct decoder *decoder)
+{
+	if (!decoder)
+		return;
+	free(decoder->fields);
+	free(decoder->callchain);
+	free(decoder);
+}
+
+static const char *read_path(struct bytes *bytes)
+{
+	const char *path = bytes_string(bytes);
+
+	if (strlen(path) >= LIMIT_PATH_BYTES)
+		bytes_fail(bytes, "path too long");
+	return bytes_ok(bytes) ? path : "";
+}
+
+static void read_task(struct bytes *bytes, struct event *event)
+{
+	event->pid = (int32_t)bytes_u32(bytes);
+	event->tid = (int32_t)bytes_u32(bytes);
+}
+
+static void read_range(struct bytes *bytes, struct event_mapping *mapping)
+{
+	mapping->start = bytes_u64(bytes);
+	mapping->length = bytes_u64(bytes);
+	mapping->file_offset = bytes_u64(bytes);
+	if (mapping->length > UINT64_MAX - mapping->start)
+		bytes_fail(bytes, "mapping beyond the end of the address space");
+}
+
+/* Mappings of the kernel itself, which perf makes up for its own use. */
+static bool is_kernel_mapping(const struct perf_event_header *header)
+{
+	return (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+}
+
+static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
+			struct event *event)
+{
+	struct event_mapping *mapping = &event->mapping;
+
+	event->kind = is_kernel_mapping(header) ? EVENT_OTHER : EVENT_MAPPING;
+	read_task(bytes, event);
+	read_range(bytes, mapping);
+	if (header->type == PERF_RECORD_MMAP) {
+		mapping->protection = PROT_READ | (header->misc & PERF_RECORD_MISC_MMAP_DATA ? 0 : PROT_EXEC);
+		mapping->flags = MAP_PRIVATE;
+	} else {
+		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+			bytes_skip(bytes, BUILD_ID_BYTES);
+		} else {
+			mapping->device_major = bytes_u32(bytes);
+			mapping->device_minor = bytes_u32(bytes);
+			mapping->inode = bytes_u64(bytes);
+			bytes_u64(bytes); /* generation */
+		}
+		mapping->protection = bytes_u32(bytes);
+		mapping->flags = bytes_u32(bytes);
+	}
+	mapping->executable_only_record = decoder->no_data_mappings;
+	mapping->path = read_path(bytes);
+}
+
+static void decode_comm(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
+{
+	event->kind = EVENT_COMM;
+	read_task(bytes, event);
+	event->comm.name = bytes_string(bytes);
+	event->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
+}
+
+static void decode_task(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
+{
+	bool fork = header->type == PERF_RECORD_FORK;
+	uint64_t time_ns;
+
+	event->kind = fork ? EVENT_FORK : EVENT_EXIT;
+	event->task.pid = (int32_t)bytes_u32(bytes);
+	event->task.parent_pid = (int32_t)bytes_u32(bytes);
+	event->task.tid = (int32_t)bytes_u32(bytes);
+	event->task.parent_tid = (int32_t)bytes_u32(bytes);
+	time_ns = bytes_u64(bytes);
+	if (event->time_ns == 0)
+		event->time_ns = time_ns;
+	event->pid = fork ? event->task.parent_pid : event->task.pid;
+	event->tid = fork ? event->task.parent_tid : event->task.tid;
+}
+
+/* Losses of the ring of stack dumps cost depth, not truth. */
+static void decode_lost(const struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
+			struct event *event)
+{
+	bool dump =
+	    event->attribute != UINT32_MAX && role_is_dump(decoder->metadata->attributes[event->attribute].role);
+
+	event->kind = dump ? EVENT_LOST_DUMPS : EVENT_LOST;
+	if (header->type == PERF_RECORD_LOST)
+		bytes_u64(bytes); /* id */
+	event->lost.count = bytes_u64(bytes);
+}
+
+/* What our recorder has to say itself. */
+static void decode_note(struct bytes *bytes, struct event *event)
+{
+	uint64_t value;
+	uint32_t kind;
+
+	bytes_skip(bytes, NOTE_OFFSET);
+	kind = bytes_u32(bytes);
+	value = bytes_u64(bytes);
+	if (kind == NOTE_MARK) {
+		event->kind = EVENT_MARK;
+		event->mark.number = value;
+	} else if (kind == NOTE_RESIDENT) {
+		event->kind = EVENT_RESIDENT;
+		event->resident.bytes = value;
+		event->resident.reading = bytes_u64(bytes);
+	} else if (kind == NOTE_LARGE_DUMPS) {
+		event->kind = EVENT_LARGE_DUMPS;
+		event->large_dumps.on = value;
+	}
+}
+
+/* A reading of /proc/PID/maps that our recorder put in. */
+static void make_snapshot(const struct record_identity *identity, struct event *event)
+{
+	static const enum event_kind kinds[SNAPSHOT_PARTS] = {EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_LINE,
+							      EVENT_SNAPSHOT_END};
+	uint64_t number = identity->id - SNAPSHOT_ID_FIRST;
+	enum event_kind kind;
+
+	if (identity->id < SNAPSHOT_ID_FIRST || number >= (uint64_t)SNAPSHOT_KINDS * SNAPSHOT_PARTS)
+		return;
+	kind = kinds[number % SNAPSHOT_PARTS];
+	if (event->kind != (kind == EVENT_SNAPSHOT_LINE ? EVENT_MAPPING : EVENT_COMM))
+		return;
+	event->kind = kind;
+	event->snapshot = (enum snapshot_kind)(number / SNAPSHOT_PARTS);
+	if (kind == EVENT_SNAPSHOT_LINE)
+		event->mapping.executable_only_record = false;
+}
+
+/* Empty; of the registers, none of which is known, the values are left as they are. */
+static void empty_call(struct event *event)
+{
+	struct event_stack *stack = &event->call.stack;
+
+	event->call.call = 0;
+	event->call.has_arguments = false;
+	memset(event->call.arguments, 0, sizeof(event->call.arguments));
+	event->call.result = 0;
+	stack->time_ns = 0;
+	stack->resolved = 0;
+	stack->callchain = NULL;
+	stack->callchain_count = 0;
+	stack->callchain_number = 0;
+	stack->callchain_full = false;
+	stack->registers.known = 0;
+	stack->bytes = NULL;
+	stack->byte_count = stack->bytes_wanted = 0;
+}
+
+static void start_event(const struct perf_event_header *header, const struct record_identity *identity,
+			struct event *event)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		empty_call(event);
+	else
+		memset(event, 0, sizeof(*event));
+	event->kind = EVENT_OTHER;
+	event->time_ns = identity->time_ns;
+	event->pid = identity->pid;
+	event->tid = identity->tid;
+	event->cpu = identity->cpu;
+	event->attribute = identity->attribute;
+	event->sequence = event->file_offset = 0;
+	event->record = NULL;
+	event->record_type = header->type;
+	event->record_size = header->size;
+	event->snapshot = 0;
+}
+
+bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
+		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret)
+{
+	struct bytes *bytes = bytes_ret;
+	struct event *event = event_ret;
+
+	start_event(header, identity, event);
+	*bytes = bytes_over(record, layouts_body_size(decoder->layouts, header, identity));
+	bytes_skip(bytes, HEADER_BYTES);
+	switch (header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		decode_mmap(decoder, header, bytes, event);
+		break;
+	case RECORD_TEXT_POKE:
+		if (decoder->metadata->ours && identity->id == NOTE_ID)
+			decode_note(bytes, event);
+		break;
+	case PERF_RECORD_COMM:
+		decode_comm(header, bytes, event);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		decode_task(header, bytes, event);
+		break;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		decode_lost(decoder, header, bytes, event);
+		break;
+	case PERF_RECORD_SAMPLE:
+		if (identity->attribute != UINT32_MAX)
+			decode_sample(decoder, identity, bytes, event);
+		break;
+	default:
+		break;
+	}
+	if (decoder->metadata->ours)
+		make_snapshot(identity, event);
+	return bytes_ok(bytes);
+}
+
+/* The body of a sample, field by field in the order that the kernel writes (linux/perf_event.h, PERF_RECORD_SAMPLE). */
+
+#define BRANCH_ENTRY_BYTES 24
+#define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
+#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
+
+static void skip_read(struct bytes *bytes, uint64_t format)
+{
+	size_t times =
+	    (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1 : 0) + (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1 : 0);
+	size_t member = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & READ_LOST ? 1 : 0);
+	uint64_t members = 1;
+
+	if (format & PERF_FORMAT_GROUP)
+		members = bytes_u64(bytes);
+	bytes_skip(bytes, times * sizeof(uint64_t));
+	members = bytes_count(bytes, members, member * sizeof(uint64_t), UINT16_MAX);
+	bytes_skip(bytes, members * member * sizeof(uint64_t));
+}
+
+bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
+{
+	uint64_t largest = 0;
+
+	if (!decode_begins_plainly(data, count))
+		return false;
+	for (uint64_t i = 1; i < count; i++) {
+		uint64_t address = decode_word(data, i);
+
+		largest = address > largest ? address : largest;
+	}
+	return largest < (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* User addresses only. Markers say whose addresses follow. */
+static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct event_stack *stack)
+{
+	uint64_t count = bytes_u64(bytes), entries = 0;
+	uint32_t plain_count;
+	const uint8_t *data;
+	bool user = false;
+
+	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
+	data = bytes_take(bytes, count * sizeof(uint64_t));
+	if (data && decode_is_plain_callchain(data, count)) {
+		stack->callchain = decode_plain_callchain(data, count, &plain_count);
+		stack->callchain_count = entries = plain_count;
+		count = 0;
+	}
+	for (uint64_t i = 0; data && i < count; i++) {
+		uint64_t address = decode_word(data, i);
+
+		if (address >= (uint64_t)PERF_CONTEXT_MAX) {
+			user = address == (uint64_t)PERF_CONTEXT_USER;
+			continue;
+		}
+		entries++;
+		if (user)
+			decoder->callchain[stack->callchain_count++] = address;
+	}
+	if (stack->callchain_count && !stack->callchain)
+		stack->callchain = decoder->callchain;
+	stack->callchain_full = decode_is_full_callchain(decoder, entries);
+}
+
+static struct bytes read_raw(struct bytes *bytes)
+{
+	return bytes_sub(bytes, bytes_u32(bytes));
+}
+
+static void skip_branches(struct bytes *bytes, uint64_t branch_type)
+{
+	uint64_t count = bytes_u64(bytes);
+	size_t entry = BRANCH_ENTRY_BYTES + (branch_type & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
+
+	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		bytes_u64(bytes);
+	count = bytes_count(bytes, count, entry, UINT16_MAX);
+	bytes_skip(bytes, count * entry);
+}
+
+static void read_registers(const struct decode_fields *fields, struct bytes *bytes, struct register_values *registers)
+{
+	uint64_t abi = bytes_u64(bytes);
+	const uint8_t *values;
+
+	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return;
+	values = bytes_take(bytes, fields->register_count * sizeof(uint64_t));
+	if (!values || abi != PERF_SAMPLE_REGS_ABI_64)
+		return;
+	for (size_t i = 0; i < fields->register_count; i++) {
+		if (fields->registers[i] >= 0)
+			registers->values[fields->registers[i]] = decode_word(values, i);
+	}
+	registers->known = fields->registers_known;
+}
+
+/* The kernel writes the size asked for, cut to what fits into the record, and behind the bytes how many of them it
+ * could copy. */
+struct copied_stack decode_copied_stack(struct bytes *bytes)
+{
+	uint64_t size = bytes_u64(bytes), copied;
+	const uint8_t *data;
+
+	if (!size)
+		return (struct copied_stack){0};
+	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
+	data = bytes_take(bytes, size);
+	copied = bytes_u64(bytes);
+	if (copied > size) {
+		bytes_fail(bytes, "more stack copied than there is");
+		return (struct copied_stack){0};
+	}
+	return (struct copied_stack){
+	    .bytes = copied ? data : NULL, .byte_count = (uint32_t)copied, .bytes_wanted = (uint32_t)size};
+}
+
+static void read_stack(struct bytes *bytes, struct event_stack *stack)
+{
+	struct copied_stack copied = decode_copied_stack(bytes);
+
+	stack->bytes = copied.bytes;
+	stack->byte_count = copied.byte_count;
+	stack->bytes_wanted = copied.bytes_wanted;
+}
+
+static uint64_t read_field(struct bytes raw, const struct tracepoint_field *field)
+{
+	bytes_skip(&raw, field->offset);
+	switch (field->size) {
+	case 1:
+		return field->is_signed ? (uint64_t)(int8_t)bytes_u8(&raw) : bytes_u8(&raw);
+	case 2:
+		return field->is_signed ? (uint64_t)(int16_t)bytes_u16(&raw) : bytes_u16(&raw);
+	case 4:
+		return field->is_signed ? (uint64_t)(int32_t)bytes_u32(&raw) : bytes_u32(&raw);
+	default:
+		return bytes_u64(&raw);
+	}
+}
+
+static bool holds_field(const struct bytes *raw, const struct tracepoint_field *field)
+{
+	return field->offset + field->size <= bytes_left(raw);
+}
+
+static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
+{
+	const struct register_values *registers = &event->call.stack.registers;
+	size_t count = call_describe(event->call.call)->arguments;
+
+	if (architecture->first_argument_lost)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!(registers->known >> architecture->argument_registers[i] & 1))
+			return;
+	}
+	for (size_t i = 0; i < count; i++)
+		event->call.arguments[i] = registers->values[architecture->argument_registers[i]];
+	event->call.has_arguments = true;
+}
+
+/* Of plain perf's files, whose entries were not filtered, most are of no interest. */
+static void complete_at_entry(struct event *event)
+{
+	int advice = (int)event->call.arguments[2];
+
+	if (event->call.call == CALL_MADVISE && advice != MADV_DONTFORK && advice != MADV_DOFORK)
+		event->kind = EVENT_OTHER;
+	else
+		event->kind = EVENT_CALL;
+}
+
+static void fill_call(const struct decoder *decoder, const struct decode_fields *fields, struct bytes *raw,
+		      struct bytes *bytes, struct event *event)
+{
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+
+	event->call.call = attribute->call;
+	if (attribute->is_enter) {
+		event->kind = EVENT_CALL_ENTER;
+		for (size_t i = 0; i < fields->argument_count; i++) {
+			if (!holds_field(raw, &fields->arguments[i])) {
+				bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+				return;
+			}
+			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
+		}
+		event->call.has_arguments = true;
+		if (call_describe(attribute->call)->at_entry)
+			complete_at_entry(event);
+		return;
+	}
+	if (call_describe(attribute->call)->at_entry) {
+		event->kind = EVENT_OTHER; /* its entry has told all */
+		return;
+	}
+	take_arguments_from_registers(decoder->metadata->architecture, event);
+	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
+	if (!holds_field(raw, &fields->result)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	event->call.result = (int64_t)read_field(*raw, &fields->result);
+}
+
+static void fill_new_task(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes,
+			  struct event *event)
+{
+	if (!holds_field(raw, &fields->task) || !holds_field(raw, &fields->clone_flags)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	event->kind = EVENT_NEW_TASK;
+	event->new_task.tid = (int32_t)read_field(*raw, &fields->task);
+	event->new_task.clone_flags = read_field(*raw, &fields->clone_flags);
+}
+
+static void fill_lock(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes, struct event *event)
+{
+	if (!holds_field(raw, &fields->space) || !holds_field(raw, &fields->write) ||
+	    !holds_field(raw, &fields->success)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	/* Ours are filtered, those of plain perf need not be. */
+	if (!read_field(*raw, &fields->write) || !read_field(*raw, &fields->success))
+		return;
+	event->kind = EVENT_LOCK;
+	event->lock.space = read_field(*raw, &fields->space);
+}
+
+static void skip_callchain(struct bytes *bytes)
+{
+	uint64_t count = bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+
+	bytes_skip(bytes, count * sizeof(uint64_t));
+}
+
+/* Up to the stack, or its number; what follows is of no use here. Without a place in `callchain_ret` the callchain is
+ * read, else it is told where it is. */
+static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr,
+			      const struct decode_fields *fields, struct bytes *bytes, struct event_stack *stack,
+			      struct bytes *callchain_ret)
+{
+	uint64_t type = attr->sample_type;
+	struct bytes raw = bytes_over(NULL, 0);
+
+	bytes_skip(bytes, fields->before_body);
+	if (type & PERF_SAMPLE_READ)
+		skip_read(bytes, attr->read_format);
+	if (callchain_ret)
+		*callchain_ret = *bytes;
+	if (type & PERF_SAMPLE_CALLCHAIN && callchain_ret)
+		skip_callchain(bytes);
+	else if (type & PERF_SAMPLE_CALLCHAIN)
+		read_callchain(decoder, bytes, stack);
+	if (type & PERF_SAMPLE_RAW)
+		raw = read_raw(bytes);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		skip_branches(bytes, attr->branch_sample_type);
+	if (type & PERF_SAMPLE_REGS_USER)
+		read_registers(fields, bytes, &stack->registers);
+	if (type & PERF_SAMPLE_STACK_USER)
+		read_stack(bytes, stack);
+	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
+		stack->resolved = (uint32_t)bytes_u64(bytes);
+	return raw;
+}
+
+static void decode_call(struct decoder *decoder, const struct decode_fields *fields, struct bytes *bytes,
+			struct event *event)
+{
+	const struct perf_event_attr *attr = &decoder->file->attributes.items[event->attribute].attr;
+	bool skip = decoder->only_used_stacks && !fields->uses_stack;
+	struct event_stack *stack = &event->call.stack;
+	struct bytes callchain, raw = read_body(decoder, attr, fields, bytes, stack, skip ? &callchain : NULL);
+
+	if (!fields->complete || !bytes_ok(bytes))
+		return;
+	stack->time_ns = event->time_ns;
+	fill_call(decoder, fields, &raw, bytes, event);
+	if (skip && event->call.result && attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+		read_callchain(decoder, &callchain, stack);
+}
+
+void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
+		   struct event *event)
+{
+	const struct decode_fields *fields = &decoder->fields[identity->attribute];
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
+	const struct perf_event_attr *attr = &decoder->file->attributes.items[identity->attribute].attr;
+	struct event_stack other; /* of a sample that is no call's */
+	struct bytes raw;
+
+	if (attribute->is_call) {
+		decode_call(decoder, fields, bytes, event);
+		return;
+	}
+	memset(&other, 0, sizeof(other));
+	raw = read_body(decoder, attr, fields, bytes, &other, NULL);
+	if (!fields->complete || !bytes_ok(bytes))
+		return;
+	if (attribute->role == ROLE_LOCK)
+		fill_lock(fields, &raw, bytes, event);
+	else
+		fill_new_task(fields, &raw, bytes, event);
+}

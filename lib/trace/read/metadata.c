@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/metadata.h"
+
+#include <mmtrace/record.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "trace/format/syscalls.h"
+
+#define LIMIT_ARGUMENTS (1u << 20)
+#define COMMAND_LINE_BYTES_MAX (64u << 20)
+
+void metadata_deinit(struct metadata *metadata)
+{
+	struct reader_metadata *values = &metadata->values;
+
+	recording_info_deinit(&values->info);
+	recording_loss_deinit(&values->loss);
+	perf_map_copies_deinit(&values->perf_maps);
+	jitdump_copies_deinit(&values->jitdumps);
+	code_copies_deinit(&values->code);
+	recording_residency_deinit(&values->residency);
+	build_ids_deinit(&values->build_ids);
+	image_copies_deinit(&values->images);
+	resolved_stacks_deinit(&values->stacks);
+	tracepoints_deinit(&values->tracepoints);
+	free(values->attributes);
+	for (size_t i = 0; i < metadata->name_count; i++)
+		free(metadata->names[i]);
+	free(metadata->names);
+	free(metadata->host);
+	free(metadata->kernel);
+	free(metadata->version);
+	free(metadata->command_line);
+	mmt_error_destroy(metadata->damage);
+	*metadata = (struct metadata){0};
+}
+
+/* Of a section that the recording can be read without: its damage is noted. Takes `error`. */
+static struct mmt_error *pass_damage(struct metadata *metadata, struct mmt_error *error)
+{
+	if (!error || mmt_error_get_code(error) != MMT_ERROR_FORMAT)
+		return error;
+	if (metadata->damage)
+		mmt_error_destroy(error);
+	else
+		metadata->damage = error;
+	return NULL;
+}
+
+/* perf's strings: u32 size, then the text with its NUL and padding. */
+static const char *read_text(struct bytes *bytes)
+{
+	struct bytes text = bytes_sub(bytes, bytes_u32(bytes));
+	const char *start = bytes_string(&text);
+
+	if (!bytes_ok(&text))
+		bytes_fail(bytes, "string without an end");
+	return start;
+}
+
+static struct mmt_error *load_text(const struct recording_file *file, enum format_feature feature, const char *what,
+				   char **text_ret)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error;
+	struct bytes bytes;
+	const char *text;
+	size_t size;
+
+	error = recording_file_load(file, feature, &data, &size);
+	if (error)
+		return error;
+	bytes = bytes_over(data, size);
+	text = data ? read_text(&bytes) : "";
+	error = bytes_finish(&bytes, what);
+	if (error)
+		return error;
+	*text_ret = strdup(text);
+	return *text_ret ? NULL : &error_no_memory;
+}
+
+/* As a shell would read it back. */
+static void put_quoted(struct buffer *buffer, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		buffer_put(buffer, word, strlen(word));
+		return;
+	}
+	buffer_put_u8(buffer, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buffer_put(buffer, "'\\''", 4);
+		else
+			buffer_put_u8(buffer, (uint8_t)*word);
+	}
+	buffer_put_u8(buffer, '\'');
+}
+
+static struct mmt_error *load_command_line(const struct recording_file *file, char **text_ret)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error;
+	struct buffer line;
+	struct bytes bytes;
+	uint64_t count;
+	size_t size;
+
+	error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
+	if (error)
+		return error;
+	buffer_init(&line, COMMAND_LINE_BYTES_MAX);
+	bytes = bytes_over(data, size);
+	count = data ? bytes_u32(&bytes) : 0;
+	count = bytes_count(&bytes, count, sizeof(uint32_t), LIMIT_ARGUMENTS);
+	for (uint64_t i = 0; i < count && bytes_ok(&bytes); i++) {
+		if (i)
+			buffer_put_u8(&line, ' ');
+		put_quoted(&line, read_text(&bytes));
+	}
+	buffer_put_u8(&line, 0);
+	error = bytes_finish(&bytes, "command line section");
+	if (!error)
+		error = buffer_finish(&line);
+	if (error)
+		buffer_deinit(&line);
+	else
+		*text_ret = (char *)line.data;
+	return error;
+}
+
+static struct mmt_error *load_architecture(const struct recording_file *file, struct reader_metadata *values)
+{
+	CLEANUP(free) char *name = NULL;
+	struct mmt_error *error = load_text(file, FEATURE_ARCH, "architecture section", &name);
+
+	if (error)
+		return error_context(error, "%s", file->path);
+	values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
+	if (values->architecture)
+		return NULL;
+	return error_create(MMT_ERROR_UNSUPPORTED,
+			    "%s: recorded on a processor of architecture %s, which this version does not know",
+			    file->path, name);
+}
+
+/* FEATURE_EVENT_DESC: u32 count, u32 size of an attribute; of each: attribute, u32 number of ids, name, ids. */
+static struct mmt_error *load_names(const struct recording_file *file, struct metadata *metadata)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error;
+	struct bytes bytes;
+	uint64_t count, attribute_bytes;
+	size_t size;
+
+	metadata->names = calloc(file->attributes.count, sizeof(*metadata->names));
+	if (!metadata->names)
+		return &error_no_memory;
+	metadata->name_count = file->attributes.count;
+	error = recording_file_load(file, FEATURE_EVENT_DESC, &data, &size);
+	if (error || !data)
+		return error;
+	bytes = bytes_over(data, size);
+	count = bytes_u32(&bytes);
+	attribute_bytes = bytes_u32(&bytes);
+	count = bytes_count(&bytes, count, attribute_bytes, LIMIT_ATTRIBUTES);
+	for (uint64_t i = 0; i < count && i < metadata->name_count && bytes_ok(&bytes); i++) {
+		uint64_t ids;
+
+		bytes_skip(&bytes, attribute_bytes);
+		ids = bytes_u32(&bytes);
+		metadata->names[i] = strdup(read_text(&bytes));
+		if (!metadata->names[i])
+			return &error_no_memory;
+		ids = bytes_count(&bytes, ids, sizeof(uint64_t), LIMIT_IDS);
+		bytes_skip(&bytes, ids * sizeof(uint64_t));
+	}
+	return bytes_finish(&bytes, "event description section");
+}
+
+static struct mmt_error *choose_name(const struct tracepoint *tracepoint, uint32_t type, uint64_t config, char **name)
+{
+	int written;
+
+	if (*name)
+		return NULL;
+	if (tracepoint)
+		written = asprintf(name, "%s:%s", tracepoint->system, tracepoint->name);
+	else
+		written = asprintf(name, "type %u config %llu", type, (unsigned long long)config);
+	if (written >= 0)
+		return NULL;
+	*name = NULL;
+	return &error_no_memory;
+}
+
+static enum attribute_role infer_role(const struct perf_event_attr *attr, const struct tracepoint *tracepoint,
+				      bool is_call)
+{
+	if (is_call)
+		return ROLE_TRUTH;
+	if (tracepoint && strcmp(tracepoint->name, "task_newtask") == 0)
+		return ROLE_NEW_TASK;
+	if (tracepoint && strcmp(tracepoint->name, "mmap_lock_acquire_returned") == 0)
+		return ROLE_LOCK;
+	if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY && (attr->mmap || attr->task))
+		return ROLE_SIDE_BAND;
+	return ROLE_OTHER;
+}
+
+static struct mmt_error *describe_attributes(const struct recording_file *file, struct metadata *metadata)
+{
+	struct reader_metadata *values = &metadata->values;
+
+	values->attributes = calloc(file->attributes.count, sizeof(*values->attributes));
+	if (!values->attributes)
+		return &error_no_memory;
+	values->attribute_count = file->attributes.count;
+	for (size_t i = 0; i < values->attribute_count; i++) {
+		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
+		struct reader_attribute *attribute = &values->attributes[i];
+		const struct tracepoint *tracepoint = NULL;
+		struct mmt_error *error;
+
+		if (attr->type == PERF_TYPE_TRACEPOINT)
+			tracepoint = tracepoints_find(&values->tracepoints, (uint32_t)attr->config);
+		error = choose_name(tracepoint, attr->type, attr->config, &metadata->names[i]);
+		if (error)
+			return error;
+		attribute->name = metadata->names[i];
+		attribute->sample_type = attr->sample_type;
+		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
+				     call_find(tracepoint->name, &attribute->call, &attribute->is_enter);
+		attribute->role = infer_role(attr, tracepoint, attribute->is_call);
+		if (values->ours && i < values->info.roles.count)
+			attribute->role = (enum attribute_role)values->info.roles.items[i];
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_section(struct reader_metadata *values, enum format_feature feature,
+					struct bytes *bytes, size_t *room)
+{
+	struct mmt_error *error;
+
+	switch (feature) {
+	case FEATURE_TRACING_DATA:
+		return tracepoints_decode(bytes, &values->tracepoints);
+	case FEATURE_BUILD_ID:
+		return build_ids_decode(bytes, &values->build_ids);
+	case FEATURE_SAMPLE_TIME:
+		values->first_ns = bytes_u64(bytes);
+		values->last_ns = bytes_u64(bytes); /* 0 where the section ends too early */
+		return bytes_finish(bytes, "sample time section");
+	case FEATURE_MMTRACE_INFO:
+		values->ours = true;
+		return recording_info_decode(bytes, &values->info);
+	case FEATURE_MMTRACE_LOSS:
+		error = recording_loss_decode(bytes, &values->loss);
+		values->has_loss = !error;
+		return error;
+	case FEATURE_MMTRACE_PERF_MAPS:
+		return perf_map_copies_decode(bytes, room, &values->perf_maps);
+	case FEATURE_MMTRACE_JITDUMPS:
+		return jitdump_copies_decode(bytes, room, &values->jitdumps);
+	case FEATURE_MMTRACE_CODE:
+		return code_copies_decode(bytes, room, &values->code);
+	case FEATURE_MMTRACE_STACKS:
+		values->packed = true;
+		return resolved_stacks_decode(bytes, room, &values->stacks);
+	case FEATURE_MMTRACE_RESIDENCY:
+		error = recording_residency_decode(bytes, room, &values->residency);
+		values->has_residency = !error;
+		return error;
+	default:
+		return NULL;
+	}
+}
+
+/* Without these nothing can be said of the events. */
+static bool is_vital(enum format_feature feature)
+{
+	return feature == FEATURE_TRACING_DATA || feature == FEATURE_MMTRACE_INFO;
+}
+
+static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
+{
+	static const enum format_feature features[] = {
+	    FEATURE_TRACING_DATA,   FEATURE_BUILD_ID,	       FEATURE_SAMPLE_TIME,	  FEATURE_MMTRACE_INFO,
+	    FEATURE_MMTRACE_LOSS,   FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_JITDUMPS,
+	    FEATURE_MMTRACE_STACKS, FEATURE_MMTRACE_CODE};
+	size_t room = LIMIT_UNPACKED_BYTES;
+
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+		CLEANUP(free) uint8_t *data = NULL;
+		struct mmt_error *error;
+		struct bytes bytes;
+		size_t size;
+
+		error = recording_file_load(file, features[i], &data, &size);
+		bytes = bytes_over(data, size);
+		if (!error && data)
+			error = decode_section(&metadata->values, features[i], &bytes, &room);
+		if (!is_vital(features[i]))
+			error = pass_damage(metadata, error);
+		if (error)
+			return error_context(error, "%s", file->path);
+	}
+	return NULL;
+}
+
+static struct mmt_error *load_texts(const struct recording_file *file, struct metadata *metadata)
+{
+	const struct {
+		enum format_feature feature;
+		const char *what;
+		char **text;
+	} texts[] = {
+	    {FEATURE_HOSTNAME, "host name section", &metadata->host},
+	    {FEATURE_OSRELEASE, "kernel section", &metadata->kernel},
+	    {FEATURE_VERSION, "version section", &metadata->version},
+	};
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < sizeof(texts) / sizeof(texts[0]); i++)
+		error = pass_damage(metadata, load_text(file, texts[i].feature, texts[i].what, texts[i].text));
+	if (!error)
+		error = pass_damage(metadata, load_command_line(file, &metadata->command_line));
+	return error;
+}
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* A packed recording tells what was wrong with the one that it was made from. */
+static struct mmt_error *take_damage(struct metadata *metadata)
+{
+	const struct resolved_stacks *stacks = &metadata->values.stacks;
+	const char *text = metadata->values.packed ? resolved_stacks_text(stacks, stacks->damage) : NULL;
+
+	return text ? pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", text)) : NULL;
+}
+
+struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
+{
+	struct reader_metadata *values = &metadata->values;
+	struct mmt_error *error = load_texts(file, metadata);
+
+	if (!error)
+		error = load_architecture(file, values);
+	if (!error)
+		error = load_sections(file, metadata);
+	if (!error)
+		error = take_damage(metadata);
+	if (!error)
+		error = pass_damage(metadata, image_copies_load(file, &values->images));
+	if (!error)
+		error = pass_damage(metadata, load_names(file, metadata));
+	if (!error)
+		error = describe_attributes(file, metadata);
+	if (error)
+		return error;
+	values->host = text_or_empty(metadata->host);
+	values->kernel = text_or_empty(metadata->kernel);
+	values->version = text_or_empty(metadata->version);
+	values->command_line = text_or_empty(metadata->command_line);
+	values->compressed = file->sections[FEATURE_COMPRESSED].present;
+	values->incomplete = file->incomplete;
+	if (values->ours && (!values->has_loss || values->loss.end == MMT_RECORD_END_WRITE_FAILED))
+		values->incomplete = true;
+	return NULL;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The feature sections of a recording, and what its attributes are for. */
+#ifndef TRACE_READ_METADATA_H
+#define TRACE_READ_METADATA_H
+
+#include "trace/read/reader.h"
+#include "trace/read/recording-file.h"
+
+/* The texts and names that struct reader_metadata borrows. */
+struct metadata {
+	struct reader_metadata values;
+	char *host, *kernel, *version, *command_line;
+	char **names; /* of the attributes */
+	size_t name_count;
+	struct mmt_error *damage; /* of sections that the recording can be read without, the first; owned */
+};
+
+/* Zero it before; deinitialise it on error too. */
+struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
+void metadata_deinit(struct metadata *metadata);
+
+#endif

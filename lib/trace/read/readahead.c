@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/readahead.h"
+
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "trace/read/records.h"
+#include "trace/write/compress.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define INPUT_BYTES (UINT16_MAX + 1u) /* larger than any record */
+
+/* What a thread needs to decompress. */
+struct hand {
+	struct decompressor *decompressor;
+	uint8_t input[INPUT_BYTES];
+	uint64_t offset; /* of the input in the file */
+	size_t size;
+};
+
+struct frame {
+	uint64_t offset;	    /* of its record */
+	size_t bytes;		    /* that it says it holds */
+	struct record_block *block; /* NULL: it could not be done */
+	bool done;
+};
+
+struct frames_ahead {
+	const struct recording_file *file;
+	struct record_blocks *blocks;
+	struct hand *readers, *helpers;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t done;
+	struct frame frames[FRAMES_AHEAD_MAX];
+	size_t first, count, bytes; /* of those that wait or are being done */
+	uint64_t position;	    /* where the next is looked for */
+	bool parked;		    /* there is none; the reader will tell where to go on */
+	bool hopeless;		    /* the file's are not of that kind */
+};
+
+static struct mmt_error *create_hand(struct hand **hand_ret)
+{
+	*hand_ret = calloc(1, sizeof(**hand_ret));
+	return *hand_ret ? decompressor_create(&(*hand_ret)->decompressor) : &error_no_memory;
+}
+
+static void destroy_hand(struct hand *hand)
+{
+	if (hand)
+		decompressor_destroy(hand->decompressor);
+	free(hand);
+}
+
+struct mmt_error *frames_ahead_create(const struct recording_file *file, struct record_blocks *blocks,
+				      struct frames_ahead **ahead_ret)
+{
+	struct frames_ahead *ahead = calloc(1, sizeof(*ahead));
+	struct mmt_error *error;
+
+	if (!ahead)
+		return &error_no_memory;
+	pthread_mutex_init(&ahead->lock, NULL);
+	pthread_cond_init(&ahead->done, NULL);
+	ahead->file = file;
+	ahead->blocks = blocks;
+	ahead->parked = true;
+	error = create_hand(&ahead->readers);
+	if (!error)
+		error = create_hand(&ahead->helpers);
+	if (error)
+		frames_ahead_destroy(ahead);
+	else
+		*ahead_ret = ahead;
+	return error;
+}
+
+void frames_ahead_destroy(struct frames_ahead *ahead)
+{
+	if (!ahead)
+		return;
+	for (size_t i = 0; i < FRAMES_AHEAD_MAX; i++)
+		record_blocks_give_back(ahead->blocks, ahead->frames[i].block);
+	destroy_hand(ahead->readers);
+	destroy_hand(ahead->helpers);
+	pthread_cond_destroy(&ahead->done);
+	pthread_mutex_destroy(&ahead->lock);
+	free(ahead);
+}
+
+bool frames_ahead_find_stream(const uint8_t *record, size_t size, const uint8_t **data_ret, size_t *size_ret)
+{
+	struct bytes bytes = bytes_over(record + HEADER_BYTES, size - HEADER_BYTES);
+	struct perf_event_header header;
+	uint64_t given;
+
+	memcpy(&header, record, sizeof(header));
+	given = header.type == RECORD_COMPRESSED2 ? bytes_u64(&bytes) : bytes_left(&bytes);
+	if (!bytes_ok(&bytes) || given > bytes_left(&bytes))
+		return false;
+	*size_ret = given;
+	*data_ret = bytes_take(&bytes, given);
+	return true;
+}
+
+/* Nothing is read where that fails: the reader will say why. */
+static void read_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset)
+{
+	uint64_t left = ahead->file->data_end - offset;
+	struct mmt_error *error;
+
+	hand->offset = offset;
+	hand->size = left < INPUT_BYTES ? left : INPUT_BYTES;
+	error = recording_file_read(ahead->file, offset, hand->input, hand->size);
+	if (error)
+		hand->size = 0;
+	mmt_error_destroy(error);
+}
+
+/* The record at `offset`, whole; NULL: there is none. */
+static const uint8_t *look_at(const struct frames_ahead *ahead, struct hand *hand, uint64_t offset,
+			      struct perf_event_header *header)
+{
+	bool again = offset != hand->offset;
+
+	for (;;) {
+		size_t position = offset - hand->offset, left = hand->size > position ? hand->size - position : 0;
+
+		*header = (struct perf_event_header){.size = HEADER_BYTES};
+		if (left >= HEADER_BYTES)
+			memcpy(header, hand->input + position, sizeof(*header));
+		if (header->size < HEADER_BYTES)
+			return NULL;
+		if (header->size <= left)
+			return hand->input + position;
+		if (!again)
+			return NULL;
+		read_at(ahead, hand, offset);
+		again = false;
+	}
+}
+
+/* The next compressed record, unless much comes before it. What has a payload behind it is the reader's. */
+static const uint8_t *find_compressed(const struct frames_ahead *ahead, struct hand *hand,
+				      struct perf_event_header *header, uint64_t *offset_ret)
+{
+	uint64_t offset = ahead->position, limit = offset + INPUT_BYTES;
+
+	read_at(ahead, hand, offset);
+	while (offset < limit) {
+		const uint8_t *record = look_at(ahead, hand, offset, header);
+
+		if (!record || header->type == RECORD_AUXTRACE || header->type == RECORD_HEADER_TRACING_DATA)
+			break;
+		*offset_ret = offset;
+		if (header->type == RECORD_COMPRESSED || header->type == RECORD_COMPRESSED2)
+			return record;
+		offset += header->size;
+	}
+	return NULL;
+}
+
+/* The next frame gets its place among the others; NULL: it gets none. What is read here its reader needs soon, so that
+ * others may wait meanwhile. */
+static struct frame *claim(struct frames_ahead *ahead, struct hand *hand, const uint8_t **data_ret, size_t *size_ret)
+{
+	struct frame *frame = &ahead->frames[(ahead->first + ahead->count) % FRAMES_AHEAD_MAX];
+	struct perf_event_header header;
+	const uint8_t *record;
+	uint64_t offset;
+	size_t expected;
+
+	if (ahead->parked || ahead->hopeless || ahead->count == FRAMES_AHEAD_MAX || ahead->bytes >= FRAMES_AHEAD_BYTES)
+		return NULL;
+	record = find_compressed(ahead, hand, &header, &offset);
+	ahead->parked = !record || !frames_ahead_find_stream(record, header.size, data_ret, size_ret);
+	expected = ahead->parked ? 0 : compress_expect_content(*data_ret, *size_ret, LIMIT_FRAME_BYTES);
+	ahead->parked |= expected > FRAMES_AHEAD_LARGEST;
+	if (ahead->parked)
+		return NULL;
+	*frame = (struct frame){.offset = offset, .bytes = expected};
+	ahead->position = offset + header.size;
+	ahead->count++;
+	ahead->bytes += expected;
+	return frame;
+}
+
+/* NULL: it is none of the usual ones, or there is no memory. */
+static struct record_block *decompress(const struct frames_ahead *ahead, struct hand *hand, const uint8_t *data,
+				       size_t size, size_t expected)
+{
+	struct record_block *block = record_blocks_take(ahead->blocks, expected, FRAMES_AHEAD_LARGEST);
+
+	if (!block || decompressor_frame(hand->decompressor, data, size, &block->content))
+		return block;
+	mmt_error_destroy(buffer_finish(&block->content));
+	record_blocks_give_back(ahead->blocks, block);
+	return NULL;
+}
+
+/* With the lock held, which is let go meanwhile. False: there is nothing to do. */
+static bool do_next(struct frames_ahead *ahead, struct hand *hand)
+{
+	const uint8_t *data;
+	size_t size;
+	struct frame *frame = claim(ahead, hand, &data, &size);
+	struct record_block *block;
+
+	if (!frame)
+		return false;
+	pthread_mutex_unlock(&ahead->lock);
+	block = decompress(ahead, hand, data, size, frame->bytes);
+	pthread_mutex_lock(&ahead->lock);
+	frame->block = block;
+	frame->done = true;
+	ahead->hopeless |= !block;
+	pthread_cond_signal(&ahead->done);
+	return true;
+}
+
+bool frames_ahead_help(struct frames_ahead *ahead)
+{
+	bool helped;
+
+	pthread_mutex_lock(&ahead->lock);
+	helped = do_next(ahead, ahead->helpers);
+	pthread_mutex_unlock(&ahead->lock);
+	return helped;
+}
+
+static struct record_block *take_first(struct frames_ahead *ahead)
+{
+	struct frame *frame = &ahead->frames[ahead->first];
+
+	ahead->first = (ahead->first + 1) % FRAMES_AHEAD_MAX;
+	ahead->count--;
+	ahead->bytes -= frame->bytes;
+	return TAKE(frame->block);
+}
+
+/* While the other thread is at it the reader does what comes later. */
+static struct record_block *take(struct frames_ahead *ahead, uint64_t offset)
+{
+	while (ahead->count && ahead->frames[ahead->first].offset <= offset) {
+		const struct frame *frame = &ahead->frames[ahead->first];
+
+		if (!frame->done && !do_next(ahead, ahead->readers))
+			pthread_cond_wait(&ahead->done, &ahead->lock);
+		else if (frame->done && frame->offset == offset)
+			return take_first(ahead);
+		else if (frame->done)
+			record_blocks_give_back(ahead->blocks, take_first(ahead));
+	}
+	return NULL;
+}
+
+struct record_block *frames_ahead_take(struct frames_ahead *ahead, uint64_t offset, uint64_t end)
+{
+	struct record_block *block;
+
+	if (!ahead)
+		return NULL;
+	pthread_mutex_lock(&ahead->lock);
+	block = take(ahead, offset);
+	if (ahead->position < end) {
+		ahead->position = end;
+		ahead->parked = false;
+	}
+	pthread_mutex_unlock(&ahead->lock);
+	return block;
+}
+
+#define BATCHES 4
+#define THREAD_FROM_BYTES (1u << 20) /* of data in the file: less is read before a thread is there */
+
+struct feed {
+	const struct recording_file *file;
+	const struct layouts *layouts;
+	const struct decoder *decoder;
+	struct callchain_numbers *numbers;
+	struct record_blocks *blocks;
+	struct records *records;
+	struct order *order;
+	struct layouts_recent recent;
+	enum feed_end end;
+	bool drained; /* no more records to push */
+	struct order_unfinished unfinished;
+
+	struct feed_batch batches[BATCHES];
+	struct ahead_call *calls[BATCHES]; /* of the batches; NULL before the thread is there */
+	size_t filled, used;		   /* counts of batches so far; used: up to the one the caller looks at */
+	bool looking;			   /* the caller has batch number `used` */
+	bool threaded, stop;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of filled, used, stop */
+	pthread_cond_t change;
+};
+
+static struct mmt_error *describe_short_record(const struct record *record)
+{
+	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): ends too early at byte %u",
+			    (unsigned long long)record->offset, record_type_name(record->header.type),
+			    record->header.size);
+}
+
+/* A fork has its time in its body too, which counts where records have no trailer. */
+static uint64_t find_time(const struct record *record)
+{
+	struct bytes bytes;
+
+	if (record->header.type != PERF_RECORD_FORK && record->header.type != PERF_RECORD_EXIT)
+		return 0;
+	bytes = bytes_over(record->data, record->header.size);
+	bytes_skip(&bytes, sizeof(struct perf_event_header) + 4 * sizeof(uint32_t));
+	return bytes_u64(&bytes);
+}
+
+static struct mmt_error *stop_pushing(struct feed *feed, struct feed_batch *batch)
+{
+	bool early = feed->end == FEED_CUT || (feed->end == FEED_WHOLE && batch->damage);
+
+	feed->drained = true;
+	return early ? order_end_early(feed->order, &feed->unfinished, &batch->done) : order_end(feed->order);
+}
+
+/* One record into the order. */
+static struct mmt_error *push_record(struct feed *feed, const struct record *record, struct feed_batch *batch)
+{
+	struct order_item item = {.record = record->data, .block = record->block, .size = record->header.size};
+	struct record_place place;
+
+	if (record->header.type == RECORD_FINISHED_ROUND)
+		return order_end_round(feed->order);
+	if (!layouts_find_place(feed->layouts, &feed->recent, &record->header, record->data, &place)) {
+		batch->damage = describe_short_record(record);
+		return stop_pushing(feed, batch);
+	}
+	/* Records without a time, which perf made up before it began, take their turn where they stand. */
+	item.time_ns = place.time_ns ? place.time_ns : find_time(record);
+	item.attribute = place.attribute;
+	return order_push(feed->order, &item, place.stream);
+}
+
+static struct mmt_error *read_record(struct feed *feed, struct feed_batch *batch)
+{
+	struct mmt_error *error, *damage;
+	struct record record;
+	bool end;
+
+	error = records_next(feed->records, &record, &end, &damage);
+	if (error)
+		return error;
+	if (!end && !damage)
+		return push_record(feed, &record, batch);
+	batch->damage = damage;
+	return stop_pushing(feed, batch);
+}
+
+/* Until some may go out, or a block may go back. */
+static struct mmt_error *read_records(struct feed *feed, struct feed_batch *batch)
+{
+	struct mmt_error *error;
+
+	do
+		error = read_record(feed, batch);
+	while (!error && !feed->drained && !order_has_releasable(feed->order) && !records_has_retired(feed->records));
+	return error;
+}
+
+static void add_blocks(struct record_block **list, struct record_block *more)
+{
+	while (more) {
+		struct record_block *block = more;
+
+		more = block->next;
+		block->next = *list;
+		*list = block;
+	}
+}
+
+static void fill(struct feed *feed, struct feed_batch *batch)
+{
+	batch->count = 0;
+	batch->calls = NULL;
+	/* Blocks from which nothing waits are given back soon, even if there is nothing to hand out. */
+	while (!batch->count && !batch->error && !batch->last && !batch->done) {
+		batch->count =
+		    order_take(feed->order, batch->items, FEED_BATCH_RECORDS, FEED_BATCH_BYTES, &batch->done);
+		if (!batch->count && feed->drained)
+			batch->last = true;
+		else if (!batch->count)
+			batch->error = read_records(feed, batch);
+		/* Records of an earlier batch may lie in them: they go back with this one, which is used later. */
+		add_blocks(&batch->done, records_retired(feed->records));
+	}
+	batch->last |= batch->error != NULL;
+	batch->violations = order_violations(feed->order);
+	batch->unfinished = feed->unfinished;
+}
+
+/* Room for what is decoded ahead, and whoever lacks it does without. */
+static void decode(struct feed *feed, struct feed_batch *batch)
+{
+	struct ahead_call **calls = &feed->calls[batch - feed->batches];
+
+	if (!feed->decoder)
+		return;
+	if (!feed->numbers)
+		mmt_error_destroy(callchain_numbers_create(&feed->numbers));
+	if (!*calls)
+		*calls = malloc(FEED_BATCH_RECORDS * sizeof(**calls));
+	if (!feed->numbers || !*calls)
+		return;
+	decode_ahead(feed->decoder, feed->numbers, batch->items, batch->count, *calls);
+	batch->calls = *calls;
+}
+
+static void *run(void *context)
+{
+	struct feed *feed = context;
+	bool last = false;
+
+	pthread_setname_np(pthread_self(), "mmtrace-feed");
+	while (!last) {
+		struct feed_batch *batch;
+
+		pthread_mutex_lock(&feed->lock);
+		while (!feed->stop && feed->filled - feed->used == BATCHES)
+			pthread_cond_wait(&feed->change, &feed->lock);
+		last = feed->stop;
+		pthread_mutex_unlock(&feed->lock);
+		if (last)
+			break;
+		batch = &feed->batches[feed->filled % BATCHES];
+		fill(feed, batch);
+		decode(feed, batch);
+		last = batch->last;
+		pthread_mutex_lock(&feed->lock);
+		feed->filled++;
+		pthread_cond_signal(&feed->change);
+		pthread_mutex_unlock(&feed->lock);
+	}
+	return NULL;
+}
+
+/* Where one processor is all there is nobody waits while another works. */
+static bool has_processors(void)
+{
+	cpu_set_t set;
+
+	/* What are too many for the set are more than one. */
+	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
+}
+
+/* Signals are for the threads of the program. */
+static void start_thread(struct feed *feed)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before))
+		return;
+	if (has_processors())
+		records_let_help(feed->records);
+	feed->threaded = pthread_create(&feed->thread, NULL, run, feed) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
+			      const struct decoder *decoder, enum feed_end end, struct feed **feed_ret)
+{
+	struct feed *feed = calloc(1, sizeof(*feed));
+	struct mmt_error *error;
+
+	if (!feed)
+		return &error_no_memory;
+	pthread_mutex_init(&feed->lock, NULL);
+	pthread_cond_init(&feed->change, NULL);
+	feed->file = file;
+	feed->layouts = layouts;
+	feed->decoder = decoder;
+	feed->end = end;
+	error = record_blocks_create(&feed->blocks);
+	if (!error)
+		error = records_create(file, &feed->records);
+	if (!error)
+		error = order_create(layouts->stream_count, &feed->order);
+	if (error) {
+		feed_destroy(feed);
+		return error;
+	}
+	records_share_blocks(feed->records, feed->blocks);
+	*feed_ret = feed;
+	return NULL;
+}
+
+static void stop_thread(struct feed *feed)
+{
+	if (!feed->threaded)
+		return;
+	pthread_mutex_lock(&feed->lock);
+	feed->stop = true;
+	pthread_cond_signal(&feed->change);
+	pthread_mutex_unlock(&feed->lock);
+	pthread_join(feed->thread, NULL);
+}
+
+void feed_destroy(struct feed *feed)
+{
+	if (!feed)
+		return;
+	stop_thread(feed);
+	for (size_t i = 0; i < BATCHES; i++) {
+		mmt_error_destroy(feed->batches[i].damage);
+		mmt_error_destroy(feed->batches[i].error);
+		if (feed->batches[i].done)
+			record_blocks_give_back(feed->blocks, feed->batches[i].done);
+		free(feed->calls[i]);
+	}
+	callchain_numbers_destroy(feed->numbers);
+	/* The blocks that are still being read are the records' to give back, the others the order's. */
+	order_destroy(feed->order, feed->blocks);
+	records_destroy(feed->records);
+	record_blocks_destroy(feed->blocks);
+	pthread_cond_destroy(&feed->change);
+	pthread_mutex_destroy(&feed->lock);
+	free(feed);
+}
+
+/* The caller has seen the batch it looked at. */
+static void recycle(struct feed *feed, struct feed_batch *batch)
+{
+	if (batch->done)
+		record_blocks_give_back(feed->blocks, TAKE(batch->done));
+	mmt_error_destroy(TAKE(batch->damage));
+}
+
+/* With the lock held. Who waits decompresses some of what the thread will come to. */
+static void wait_for_batch(struct feed *feed)
+{
+	while (feed->filled == feed->used) {
+		bool helped;
+
+		pthread_mutex_unlock(&feed->lock);
+		helped = records_help(feed->records);
+		pthread_mutex_lock(&feed->lock);
+		if (!helped && feed->filled == feed->used)
+			pthread_cond_wait(&feed->change, &feed->lock);
+	}
+}
+
+struct feed_batch *feed_next(struct feed *feed)
+{
+	struct feed_batch *batch = &feed->batches[feed->used % BATCHES];
+
+	if (feed->looking && batch->last)
+		return batch;
+	if (!feed->looking && !feed->threaded && feed->file->data_end - feed->file->data_offset > THREAD_FROM_BYTES)
+		start_thread(feed);
+	if (feed->looking)
+		recycle(feed, batch);
+	pthread_mutex_lock(&feed->lock);
+	feed->used += feed->looking;
+	feed->looking = true;
+	if (feed->threaded) {
+		pthread_cond_signal(&feed->change);
+		wait_for_batch(feed);
+	}
+	pthread_mutex_unlock(&feed->lock);
+	batch = &feed->batches[feed->used % BATCHES];
+	if (!feed->threaded)
+		fill(feed, batch);
+	return batch;
+}

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/recording-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "trace/read/pipe-input.h"
+
+#define SECTION_BYTES 16 /* u64 offset, u64 size */
+#define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
+#define ATTRIBUTE_BYTES_MAX 4096
+#define PREAMBLE_ENTRY_BYTES 24
+
+struct header {
+	uint64_t attribute_bytes; /* each, with its section of ids */
+	struct file_section attributes, data;
+	uint64_t features[FEATURE_BITS / 64];
+};
+
+void recording_file_close(struct recording_file *file)
+{
+	if (!file)
+		return;
+	for (size_t i = 0; i < file->attributes.count; i++)
+		vector_deinit(&file->attributes.items[i].ids);
+	vector_deinit(&file->attributes);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file);
+}
+
+struct mmt_error *recording_file_read(const struct recording_file *file, uint64_t offset, void *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t result = pread(file->fd, (uint8_t *)data + done, size - done, (off_t)(offset + done));
+
+		if (result < 0 && errno == EINTR)
+			continue;
+		if (result < 0)
+			return error_system(errno, "%s: cannot read", file->path);
+		if (result == 0)
+			return error_create(MMT_ERROR_FORMAT, "%s: became shorter while it was read", file->path);
+		done += (size_t)result;
+	}
+	return NULL;
+}
+
+static bool lies_inside(const struct recording_file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset;
+}
+
+/* `size` bytes at `offset`, which lie inside; owned by the caller. */
+static struct mmt_error *load(const struct recording_file *file, uint64_t offset, uint64_t size, uint8_t **data_ret)
+{
+	struct mmt_error *error;
+	uint8_t *data = malloc(size ? size : 1);
+
+	if (!data)
+		return &error_no_memory;
+	error = recording_file_read(file, offset, data, size);
+	if (error)
+		free(data);
+	else
+		*data_ret = data;
+	return error;
+}
+
+struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
+				      uint8_t **data_ret, size_t *size_ret)
+{
+	const struct file_section *section = &file->sections[feature];
+
+	*data_ret = NULL;
+	*size_ret = 0;
+	if (!section->present)
+		return NULL;
+	if (section->size > LIMIT_SECTION_BYTES)
+		return error_create(MMT_ERROR_FORMAT, "feature section %d: %llu bytes are beyond the limit",
+				    (int)feature, (unsigned long long)section->size);
+	*size_ret = section->size;
+	return load(file, section->offset, section->size, data_ret);
+}
+
+static struct file_section read_section(struct bytes *bytes)
+{
+	struct file_section section = {.offset = bytes_u64(bytes)};
+
+	section.size = bytes_u64(bytes);
+	return section;
+}
+
+static struct mmt_error *check_magic(const struct recording_file *file, uint64_t magic, uint64_t header_size)
+{
+	if (magic == FORMAT_MAGIC_SWAPPED)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s: recorded on a machine of the other byte order; read it on such a machine",
+				    file->path);
+	if (magic != FORMAT_MAGIC)
+		return error_create(MMT_ERROR_FORMAT,
+				    "%s: not a recording (no perf.data magic); make one with mmtrace record",
+				    file->path);
+	if (header_size != FORMAT_HEADER_SIZE)
+		return error_create(MMT_ERROR_FORMAT, "%s: header: size %llu instead of %d", file->path,
+				    (unsigned long long)header_size, FORMAT_HEADER_SIZE);
+	return NULL;
+}
+
+static struct mmt_error *read_header(const struct recording_file *file, struct header *header)
+{
+	uint8_t data[FORMAT_HEADER_SIZE];
+	size_t size = file->size < sizeof(data) ? file->size : sizeof(data);
+	struct mmt_error *error = recording_file_read(file, 0, data, size);
+	struct bytes bytes = bytes_over(data, size);
+	uint64_t magic;
+
+	if (error)
+		return error;
+	if (file->size == 0)
+		return error_create(MMT_ERROR_FORMAT, "%s: the file is empty", file->path);
+	magic = bytes_u64(&bytes);
+	error = check_magic(file, magic, bytes_ok(&bytes) && size >= 16 ? bytes_u64(&bytes) : FORMAT_HEADER_SIZE);
+	if (error)
+		return error;
+	header->attribute_bytes = bytes_u64(&bytes);
+	header->attributes = read_section(&bytes);
+	header->data = read_section(&bytes);
+	(void)read_section(&bytes); /* event types: unused since long */
+	for (size_t i = 0; i < FEATURE_BITS / 64; i++)
+		header->features[i] = bytes_u64(&bytes);
+	return error_context(bytes_finish(&bytes, "header"), "%s", file->path);
+}
+
+static struct mmt_error *check_header(const struct recording_file *file, const struct header *header)
+{
+	const struct file_section *attributes = &header->attributes;
+	const char *wrong = NULL;
+
+	if (header->attribute_bytes < ATTRIBUTE_BYTES_MIN + SECTION_BYTES ||
+	    header->attribute_bytes > ATTRIBUTE_BYTES_MAX + SECTION_BYTES || header->attribute_bytes % 8 != 0)
+		wrong = "impossible size of an event attribute";
+	else if (!lies_inside(file, attributes->offset, attributes->size))
+		wrong = "the event attributes lie beyond the end of the file: it was cut short";
+	else if (attributes->size == 0)
+		wrong = "no event attributes";
+	else if (attributes->size % header->attribute_bytes != 0)
+		wrong = "the event attributes are no whole number of attributes";
+	else if (attributes->size / header->attribute_bytes > LIMIT_ATTRIBUTES)
+		wrong = "too many event attributes";
+	else if (header->data.offset < FORMAT_HEADER_SIZE)
+		wrong = "the data overlap the header";
+	else if (header->data.offset > file->size)
+		wrong = "the data lie beyond the end of the file: it was cut short";
+	else if (header->data.size > UINT64_MAX - header->data.offset)
+		wrong = "impossible size of the data";
+	if (!wrong)
+		return NULL;
+	return error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong);
+}
+
+static struct mmt_error *read_ids(const struct recording_file *file, const struct file_section *section,
+				  struct file_attribute *attribute, uint64_t *total)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error;
+	struct bytes bytes;
+
+	if (section->size % sizeof(uint64_t) != 0 || section->size / sizeof(uint64_t) > LIMIT_IDS - *total ||
+	    !lies_inside(file, section->offset, section->size))
+		return error_create(MMT_ERROR_FORMAT, "%s: event attribute: impossible number or place of its ids",
+				    file->path);
+	error = load(file, section->offset, section->size, &data);
+	bytes = bytes_over(data, error ? 0 : section->size);
+	while (!error && bytes_left(&bytes)) {
+		if (!vector_push(&attribute->ids, bytes_u64(&bytes)))
+			error = &error_no_memory;
+	}
+	*total += attribute->ids.count;
+	return error;
+}
+
+/* Older and newer kernels have shorter and longer attributes. */
+static struct mmt_error *read_attribute(const struct recording_file *file, struct bytes *bytes, uint64_t entry_bytes,
+					struct file_attribute *attribute, uint64_t *total_ids)
+{
+	size_t size = entry_bytes - SECTION_BYTES;
+	const void *data = bytes_take(bytes, size);
+	struct file_section ids = read_section(bytes);
+
+	if (!data)
+		return error_context(bytes_finish(bytes, "event attributes"), "%s", file->path);
+	memcpy(&attribute->attr, data, size < sizeof(attribute->attr) ? size : sizeof(attribute->attr));
+	return read_ids(file, &ids, attribute, total_ids);
+}
+
+static struct mmt_error *read_attributes(struct recording_file *file, const struct header *header)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	struct mmt_error *error = load(file, header->attributes.offset, header->attributes.size, &data);
+	uint64_t total_ids = 0;
+	struct bytes bytes;
+
+	if (error)
+		return error;
+	bytes = bytes_over(data, header->attributes.size);
+	while (!error && bytes_left(&bytes)) {
+		struct file_attribute *attribute = vector_append(&file->attributes);
+
+		if (!attribute)
+			return &error_no_memory;
+		error = read_attribute(file, &bytes, header->attribute_bytes, attribute, &total_ids);
+	}
+	return error;
+}
+
+static void note_section(struct recording_file *file, uint64_t feature, struct file_section section)
+{
+	if (feature >= FEATURE_BITS || file->sections[feature].present)
+		return;
+	if (!lies_inside(file, section.offset, section.size)) {
+		file->incomplete = true;
+		return;
+	}
+	section.present = true;
+	file->sections[feature] = section;
+}
+
+/* Right behind the data: one entry for each feature bit, in ascending order. */
+static struct mmt_error *read_feature_table(struct recording_file *file, const struct header *header)
+{
+	uint8_t data[FEATURE_BITS * SECTION_BYTES];
+	uint64_t left = file->size - file->data_end;
+	size_t size = left < sizeof(data) ? left : sizeof(data);
+	struct mmt_error *error = recording_file_read(file, file->data_end, data, size);
+	struct bytes bytes = bytes_over(data, size);
+
+	if (error)
+		return error;
+	for (uint64_t i = 0; i < FEATURE_BITS; i++) {
+		struct file_section section;
+
+		if (!(header->features[i / 64] >> (i % 64) & 1))
+			continue;
+		section = read_section(&bytes);
+		if (!bytes_ok(&bytes)) {
+			file->incomplete = true;
+			break;
+		}
+		note_section(file, i, section);
+	}
+	return NULL;
+}
+
+static struct mmt_error *read_preamble(struct recording_file *file, const struct header *header)
+{
+	uint64_t start = header->attributes.offset + header->attributes.size;
+	uint8_t data[16 + FEATURE_BITS * PREAMBLE_ENTRY_BYTES];
+	struct mmt_error *error;
+	struct bytes bytes;
+	uint64_t count;
+	size_t size;
+
+	if (file->data_offset <= start)
+		return NULL;
+	size = file->data_offset - start < sizeof(data) ? file->data_offset - start : sizeof(data);
+	error = recording_file_read(file, start, data, size);
+	bytes = bytes_over(data, error ? 0 : size);
+	if (bytes_u64(&bytes) != PREAMBLE_MAGIC)
+		return error;
+	if (bytes_u32(&bytes) != PREAMBLE_VERSION)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s: written by a newer mmtrace, use that one", file->path);
+	count = bytes_u32(&bytes);
+	count = bytes_count(&bytes, count, PREAMBLE_ENTRY_BYTES, FEATURE_BITS);
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t feature = bytes_u32(&bytes);
+
+		bytes_u32(&bytes);
+		note_section(file, feature, read_section(&bytes));
+	}
+	return error_context(bytes_finish(&bytes, "preamble"), "%s", file->path);
+}
+
+static struct mmt_error *read_frame(struct recording_file *file)
+{
+	struct header header = {0};
+	struct mmt_error *error = read_header(file, &header);
+
+	if (!error)
+		error = check_header(file, &header);
+	if (!error)
+		error = read_attributes(file, &header);
+	if (error)
+		return error;
+	file->data_offset = header.data.offset;
+	file->data_end = header.data.offset + header.data.size;
+	if (header.data.size == 0 || file->data_end > file->size) {
+		file->incomplete = true;
+		file->data_end = file->size;
+	} else {
+		error = read_feature_table(file, &header);
+	}
+	return error ? error : read_preamble(file, &header);
+}
+
+static struct mmt_error *open_standard_input(struct recording_file *file, const struct mmt_progress *progress)
+{
+	struct stat status;
+
+	if (fstat(STDIN_FILENO, &status))
+		return error_system(errno, "%s: cannot read", file->path);
+	if (isatty(STDIN_FILENO))
+		return error_create(MMT_ERROR_INVALID, "%s: it is a terminal; send a recording through a pipe",
+				    file->path);
+	if (!S_ISREG(status.st_mode))
+		return pipe_input_keep(STDIN_FILENO, file->path, progress, &file->fd, &file->cut);
+	file->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
+}
+
+/* A pipe that has a name, or that the shell has made, is read as standard input is. */
+static struct mmt_error *open_pipe(struct recording_file *file, const struct mmt_progress *progress)
+{
+	int pipe = open(file->path, O_RDONLY | O_CLOEXEC);
+	struct mmt_error *error;
+
+	if (pipe < 0)
+		return error_system(errno, "cannot open %s", file->path);
+	error = pipe_input_keep(pipe, file->path, progress, &file->fd, &file->cut);
+	close(pipe);
+	return error;
+}
+
+static struct mmt_error *open_path(struct recording_file *file, const struct mmt_progress *progress)
+{
+	struct stat status;
+	bool seen = stat(file->path, &status) == 0;
+
+	/* Only a pipe may be waited for: what is one is asked first. */
+	if (seen && S_ISFIFO(status.st_mode))
+		return open_pipe(file, progress);
+	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (file->fd >= 0)
+		return NULL;
+	if (errno == EACCES && seen && S_ISREG(status.st_mode) && status.st_uid != geteuid() &&
+	    !(status.st_mode & (S_IRWXG | S_IRWXO)))
+		return error_system(EACCES, "cannot open %s, which its owner alone may read (user %u)", file->path,
+				    status.st_uid);
+	return error_system(errno, "cannot open %s", file->path);
+}
+
+static struct mmt_error *measure(struct recording_file *file)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) < 0)
+		return error_system(errno, "cannot open %s", file->path);
+	if (!S_ISREG(status.st_mode))
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s: not a regular file", file->path);
+	file->size = (uint64_t)status.st_size;
+	return NULL;
+}
+
+/* What somebody put into a file as it came out of a pipe. */
+static struct mmt_error *turn_into_file(struct recording_file *file)
+{
+	int kept = -1;
+	struct mmt_error *error;
+
+	if (!pipe_input_is_pipe_format(file->fd))
+		return NULL;
+	error = pipe_input_keep(file->fd, file->path, NULL, &kept, &file->cut);
+	if (error)
+		return error;
+	close(file->fd);
+	file->fd = kept;
+	return measure(file);
+}
+
+/* What the open descriptor has. Takes `error` and the file. */
+static struct mmt_error *accept(struct recording_file *file, struct mmt_error *error, struct recording_file **file_ret)
+{
+	if (!error)
+		error = measure(file);
+	if (!error)
+		error = turn_into_file(file);
+	if (!error)
+		error = read_frame(file);
+	file->incomplete |= file->cut;
+	if (error)
+		recording_file_close(file);
+	else
+		*file_ret = file;
+	return error;
+}
+
+struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
+					      struct recording_file **file_ret)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+	bool standard = !strcmp(path, RECORDING_STANDARD_INPUT);
+	struct mmt_error *error;
+
+	if (!file)
+		return &error_no_memory;
+	file->fd = -1;
+	file->path = strdup(standard ? "standard input" : path);
+	if (!file->path)
+		error = &error_no_memory;
+	else
+		error = standard ? open_standard_input(file, progress) : open_path(file, progress);
+	return accept(file, error, file_ret);
+}
+
+struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
+{
+	return recording_file_open_watched(path, NULL, file_ret);
+}
+
+struct mmt_error *recording_file_open_again(const struct recording_file *file, struct recording_file **file_ret)
+{
+	struct recording_file *again = calloc(1, sizeof(*again));
+	struct mmt_error *error = NULL;
+
+	if (!again)
+		return &error_no_memory;
+	again->cut = file->cut;
+	again->path = strdup(file->path);
+	again->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (!again->path)
+		error = &error_no_memory;
+	else if (again->fd < 0)
+		error = error_system(errno, "cannot open %s", file->path);
+	return accept(again, error, file_ret);
+}
+
+#define SPARE_BYTES (32u << 20)
+#define SPARES_MAX 64 /* all of which are looked at */
+
+struct record_blocks {
+	pthread_mutex_t lock;
+	struct record_block *spare;
+	size_t spare_bytes, spare_count;
+};
+
+struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
+{
+	struct record_blocks *blocks = calloc(1, sizeof(*blocks));
+
+	if (!blocks)
+		return &error_no_memory;
+	pthread_mutex_init(&blocks->lock, NULL);
+	*blocks_ret = blocks;
+	return NULL;
+}
+
+static void destroy_block(struct record_block *block)
+{
+	buffer_deinit(&block->content);
+	free(block);
+}
+
+void record_blocks_destroy(struct record_blocks *blocks)
+{
+	if (!blocks)
+		return;
+	while (blocks->spare) {
+		struct record_block *block = blocks->spare;
+
+		blocks->spare = block->next;
+		destroy_block(block);
+	}
+	pthread_mutex_destroy(&blocks->lock);
+	free(blocks);
+}
+
+/* Memory that has been in use is cheaper than new: the smallest that has room, or the last one where nobody knows. */
+static struct record_block *take_spare(struct record_blocks *blocks, size_t expected)
+{
+	struct record_block **best = NULL, *block;
+
+	for (struct record_block **place = &blocks->spare; *place; place = &(*place)->next) {
+		size_t capacity = (*place)->content.capacity;
+
+		if (capacity >= expected && (!best || capacity < (*best)->content.capacity))
+			best = place;
+		if (!expected)
+			break;
+	}
+	if (!best)
+		return NULL;
+	block = *best;
+	*best = block->next;
+	blocks->spare_bytes -= block->content.capacity;
+	blocks->spare_count--;
+	return block;
+}
+
+struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
+{
+	struct record_block *block;
+
+	pthread_mutex_lock(&blocks->lock);
+	block = take_spare(blocks, expected);
+	pthread_mutex_unlock(&blocks->lock);
+	if (!block) {
+		block = calloc(1, sizeof(*block));
+		if (!block)
+			return NULL;
+	}
+	block->content.size = 0;
+	block->content.maximum = maximum;
+	block->left = block->compressed = false;
+	block->next = NULL;
+	return block;
+}
+
+void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list)
+{
+	struct record_block *surplus = NULL;
+
+	pthread_mutex_lock(&blocks->lock);
+	while (list) {
+		struct record_block *block = list;
+		bool keep =
+		    blocks->spare_count < SPARES_MAX && blocks->spare_bytes + block->content.capacity <= SPARE_BYTES;
+		struct record_block **place = keep ? &blocks->spare : &surplus;
+
+		list = block->next;
+		block->next = *place;
+		*place = block;
+		blocks->spare_bytes += keep ? block->content.capacity : 0;
+		blocks->spare_count += keep;
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	while (surplus) {
+		struct record_block *block = surplus;
+
+		surplus = block->next;
+		destroy_block(block);
+	}
+}

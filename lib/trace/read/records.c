@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "trace/write/compress.h"
+#include "trace/read/readahead.h"
+
+#define HEADER_BYTES sizeof(struct perf_event_header)
+#define WINDOW_BYTES (256u << 10) /* of the file in memory, at most; larger than any record */
+
+struct records {
+	const struct recording_file *file;
+	struct record_blocks *own, *blocks; /* the second is the first, or the caller's */
+	struct record_block *window;	    /* of the file; NULL: none yet */
+	uint64_t offset;		    /* of the next record in the file */
+	struct decompressor *decompressor;
+	struct frames_ahead *ahead; /* NULL: nobody helps */
+	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
+				       NULL: none yet */
+	size_t plain_position;
+	struct record_block *retired;
+	struct mmt_error *plain_damage; /* behind the records that could be decompressed */
+	bool ended;
+};
+
+const char *record_type_name(uint32_t type)
+{
+	static const char *const names[] = {
+	    [PERF_RECORD_MMAP] = "MMAP",
+	    [PERF_RECORD_LOST] = "LOST",
+	    [PERF_RECORD_COMM] = "COMM",
+	    [PERF_RECORD_EXIT] = "EXIT",
+	    [PERF_RECORD_THROTTLE] = "THROTTLE",
+	    [PERF_RECORD_UNTHROTTLE] = "UNTHROTTLE",
+	    [PERF_RECORD_FORK] = "FORK",
+	    [PERF_RECORD_READ] = "READ",
+	    [PERF_RECORD_SAMPLE] = "SAMPLE",
+	    [PERF_RECORD_MMAP2] = "MMAP2",
+	    [PERF_RECORD_AUX] = "AUX",
+	    [PERF_RECORD_ITRACE_START] = "ITRACE_START",
+	    [PERF_RECORD_LOST_SAMPLES] = "LOST_SAMPLES",
+	    [PERF_RECORD_SWITCH] = "SWITCH",
+	    [PERF_RECORD_SWITCH_CPU_WIDE] = "SWITCH_CPU_WIDE",
+	    [PERF_RECORD_NAMESPACES] = "NAMESPACES",
+	    [PERF_RECORD_KSYMBOL] = "KSYMBOL",
+	    [PERF_RECORD_BPF_EVENT] = "BPF_EVENT",
+	    [PERF_RECORD_CGROUP] = "CGROUP",
+	    [PERF_RECORD_TEXT_POKE] = "TEXT_POKE",
+	    [RECORD_HEADER_ATTR] = "HEADER_ATTR",
+	    [RECORD_HEADER_TRACING_DATA] = "HEADER_TRACING_DATA",
+	    [RECORD_HEADER_BUILD_ID] = "HEADER_BUILD_ID",
+	    [RECORD_FINISHED_ROUND] = "FINISHED_ROUND",
+	    [RECORD_ID_INDEX] = "ID_INDEX",
+	    [RECORD_AUXTRACE_INFO] = "AUXTRACE_INFO",
+	    [RECORD_AUXTRACE] = "AUXTRACE",
+	    [RECORD_THREAD_MAP] = "THREAD_MAP",
+	    [RECORD_CPU_MAP] = "CPU_MAP",
+	    [RECORD_EVENT_UPDATE] = "EVENT_UPDATE",
+	    [RECORD_TIME_CONV] = "TIME_CONV",
+	    [RECORD_HEADER_FEATURE] = "HEADER_FEATURE",
+	    [RECORD_COMPRESSED] = "COMPRESSED",
+	    [RECORD_FINISHED_INIT] = "FINISHED_INIT",
+	    [RECORD_COMPRESSED2] = "COMPRESSED2",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "UNKNOWN";
+}
+
+struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret)
+{
+	struct records *records = calloc(1, sizeof(*records));
+	struct mmt_error *error;
+
+	if (!records)
+		return &error_no_memory;
+	records->file = file;
+	records->offset = file->data_offset;
+	error = record_blocks_create(&records->own);
+	records->blocks = records->own;
+	if (!error)
+		error = decompressor_create(&records->decompressor);
+	if (error)
+		records_destroy(records);
+	else
+		*records_ret = records;
+	return error;
+}
+
+void records_share_blocks(struct records *records, struct record_blocks *blocks)
+{
+	records->blocks = blocks;
+}
+
+void records_let_help(struct records *records)
+{
+	mmt_error_destroy(frames_ahead_create(records->file, records->blocks, &records->ahead));
+}
+
+bool records_help(struct records *records)
+{
+	return records->ahead && frames_ahead_help(records->ahead);
+}
+
+struct record_block *records_retired(struct records *records)
+{
+	return TAKE(records->retired);
+}
+
+bool records_has_retired(const struct records *records)
+{
+	return records->retired;
+}
+
+void records_destroy(struct records *records)
+{
+	if (!records)
+		return;
+	frames_ahead_destroy(records->ahead);
+	mmt_error_destroy(records->plain_damage);
+	decompressor_destroy(records->decompressor);
+	if (records->own) {
+		record_blocks_give_back(records->own, records->window);
+		record_blocks_give_back(records->own, records->plain);
+		record_blocks_give_back(records->own, records->retired);
+	}
+	record_blocks_destroy(records->own);
+	free(records);
+}
+
+/* Its last record has been read. */
+static void leave_block(struct records *records, struct record_block *block)
+{
+	if (!block)
+		return;
+	block->left = true;
+	if (records->blocks == records->own) {
+		record_blocks_give_back(records->own, block);
+	} else if (!block->pending) {
+		block->next = records->retired;
+		records->retired = block;
+	}
+}
+
+static struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const char *what)
+{
+	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): %s", (unsigned long long)offset,
+			    record_type_name(type), what);
+}
+
+static struct mmt_error *move_window(struct records *records, uint64_t offset)
+{
+	uint64_t left = records->file->data_end - offset;
+	size_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+	struct record_block *window = record_blocks_take(records->blocks, size, WINDOW_BYTES);
+	void *room = window ? buffer_extend(&window->content, size) : NULL;
+	struct mmt_error *error;
+
+	leave_block(records, records->window);
+	records->window = window;
+	if (!room)
+		return window ? buffer_finish(&window->content) : &error_no_memory;
+	window->offset = offset;
+	error = recording_file_read(records->file, offset, room, size);
+	if (error)
+		window->content.size = 0;
+	return error;
+}
+
+/* The bytes at `offset` in the window, at most `wanted` of them. */
+static struct mmt_error *look_at(struct records *records, uint64_t offset, size_t wanted, const uint8_t **data_ret,
+				 size_t *size_ret)
+{
+	uint64_t left = records->file->data_end - offset;
+	const struct record_block *window = records->window;
+
+	if (wanted > left)
+		wanted = left;
+	if (!window || offset < window->offset || offset + wanted > window->offset + window->content.size) {
+		struct mmt_error *error = move_window(records, offset);
+
+		if (error)
+			return error;
+	}
+	*data_ret = records->window->content.data + (offset - records->window->offset);
+	*size_ret = wanted;
+	return NULL;
+}
+
+static struct perf_event_header read_record_header(const uint8_t *data)
+{
+	struct perf_event_header header;
+
+	memcpy(&header, data, sizeof(header));
+	return header;
+}
+
+/* The next record that lies in the file. A file that was cut short ends with its last whole record. */
+static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
+{
+	uint64_t left = records->file->data_end - records->offset;
+	struct mmt_error *error;
+	const uint8_t *data;
+	size_t size;
+
+	if (left == 0) {
+		records->ended = true;
+		return NULL;
+	}
+	error = look_at(records, records->offset, UINT16_MAX, &data, &size);
+	if (error)
+		return error;
+	record->header = size < HEADER_BYTES ? (struct perf_event_header){0} : read_record_header(data);
+	record->data = data;
+	record->offset = records->offset;
+	record->block = records->window;
+	if (size < HEADER_BYTES || record->header.size > size) {
+		records->ended = true;
+		if (!records->file->incomplete)
+			*damage_ret = describe_damage(records->offset, record->header.type, "reaches beyond the data");
+	} else if (record->header.size < HEADER_BYTES) {
+		records->ended = true;
+		*damage_ret = describe_damage(records->offset, record->header.type, "size less than a record header");
+	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
+		records->ended = true;
+		*damage_ret = describe_damage(records->offset, record->header.type, "no type of a record");
+	} else {
+		records->offset += record->header.size;
+	}
+	return NULL;
+}
+
+/* Payload that stands behind the record without being counted in its size. */
+static void skip_payload(struct records *records, const struct record *record, struct mmt_error **damage_ret)
+{
+	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
+	uint64_t left = records->file->data_end - records->offset;
+	uint64_t size = record->header.type == RECORD_AUXTRACE ? bytes_u64(&bytes) : bytes_u32(&bytes);
+
+	if (record->header.type == RECORD_HEADER_TRACING_DATA)
+		size = (size + 7) & ~7ULL;
+	if (bytes_ok(&bytes) && size <= left) {
+		records->offset += size;
+		return;
+	}
+	records->ended = true;
+	if (!records->file->incomplete || !bytes_ok(&bytes))
+		*damage_ret =
+		    describe_damage(record->offset, record->header.type, "its payload reaches beyond the data");
+}
+
+static void set_plain(struct records *records, const struct record *record, struct record_block *plain)
+{
+	plain->offset = record->offset;
+	plain->compressed = true;
+	leave_block(records, records->plain);
+	records->plain = plain;
+	records->plain_position = 0;
+}
+
+/* Behind what is left of the record before, whose beginning the last one held. */
+static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
+{
+	struct record_block *before = records->plain;
+	struct record_block *plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
+
+	if (!plain)
+		return &error_no_memory;
+	if (before)
+		buffer_put(&plain->content, before->content.data + records->plain_position,
+			   before->content.size - records->plain_position);
+	set_plain(records, record, plain);
+	return buffer_finish(&plain->content);
+}
+
+/* False: not that the frame could stand alone. */
+static bool take_from_ahead(struct records *records, const struct record *record)
+{
+	struct record_block *ready = frames_ahead_take(records->ahead, record->offset, records->offset);
+
+	if (!ready)
+		return false;
+	if (decompressor_is_inside(records->decompressor) ||
+	    (records->plain && records->plain_position < records->plain->content.size)) {
+		record_blocks_give_back(records->blocks, ready);
+		return false;
+	}
+	set_plain(records, record, ready);
+	return true;
+}
+
+static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
+{
+	const uint8_t *data;
+	struct mmt_error *error;
+	size_t size;
+
+	if (!frames_ahead_find_stream(record->data, record->header.size, &data, &size)) {
+		records->ended = true;
+		*damage_ret = describe_damage(record->offset, record->header.type, "impossible size inside");
+		return NULL;
+	}
+	if (take_from_ahead(records, record))
+		return NULL;
+	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
+	if (error)
+		return error;
+	error = decompressor_feed(records->decompressor, data, size, &records->plain->content);
+	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_MEMORY) {
+		records->plain_damage =
+		    error_context(error, "record at offset %llu (%s)", (unsigned long long)record->offset,
+				  record_type_name(record->header.type));
+		error = NULL;
+	}
+	return error;
+}
+
+/* False: no whole record is left in the decompressed bytes. */
+static inline bool next_inner(struct records *records, struct record *record, struct mmt_error **damage_ret)
+{
+	struct record_block *plain = records->plain;
+	size_t left = plain ? plain->content.size - records->plain_position : 0;
+	const char *wrong = NULL;
+	const uint8_t *data;
+
+	if (left < HEADER_BYTES)
+		return false;
+	data = plain->content.data + records->plain_position;
+	record->header = read_record_header(data);
+	record->data = data;
+	record->offset = plain->offset;
+	record->block = plain;
+	if (record->header.size < HEADER_BYTES)
+		wrong = "size less than a record header, inside a compressed record";
+	else if (record->header.type >= LIMIT_RECORD_TYPE)
+		wrong = "no type of a record, inside a compressed record";
+	else if (record->header.type == RECORD_COMPRESSED || record->header.type == RECORD_COMPRESSED2)
+		wrong = "inside a compressed record";
+	if (wrong) {
+		records->ended = true;
+		*damage_ret = describe_damage(record->offset, record->header.type, wrong);
+		return false;
+	}
+	if (record->header.size > left)
+		return false;
+	records->plain_position += record->header.size;
+	return true;
+}
+
+static void check_leftover(struct records *records, struct mmt_error **damage_ret)
+{
+	const struct record_block *plain = records->plain;
+
+	if (plain && plain->content.size > records->plain_position && !records->file->incomplete && !*damage_ret)
+		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data end inside of a record");
+}
+
+/* The next one does not follow in what is decompressed already. */
+static struct mmt_error *go_on(struct records *records, struct record *record_ret, bool *end_ret,
+			       struct mmt_error **damage_ret)
+{
+	struct mmt_error *error = NULL;
+
+	while (!error && !*damage_ret && !records->ended) {
+		if (next_inner(records, record_ret, damage_ret))
+			return NULL;
+		if (!*damage_ret)
+			*damage_ret = TAKE(records->plain_damage);
+		if (*damage_ret)
+			break;
+		error = next_outer(records, record_ret, damage_ret);
+		if (error || *damage_ret || records->ended)
+			break;
+		switch (record_ret->header.type) {
+		case RECORD_COMPRESSED:
+		case RECORD_COMPRESSED2:
+			error = decompress(records, record_ret, damage_ret);
+			break;
+		case RECORD_AUXTRACE:
+		case RECORD_HEADER_TRACING_DATA:
+			skip_payload(records, record_ret, damage_ret);
+			if (!*damage_ret && !records->ended)
+				return NULL;
+			break;
+		default:
+			return NULL;
+		}
+	}
+	if (error)
+		return error;
+	check_leftover(records, damage_ret);
+	records->ended = true;
+	*end_ret = true;
+	return NULL;
+}
+
+struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
+			       struct mmt_error **damage_ret)
+{
+	*end_ret = false;
+	*damage_ret = NULL;
+	if (!records->ended && next_inner(records, record_ret, damage_ret))
+		return NULL;
+	return go_on(records, record_ret, end_ret, damage_ret);
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/read/reorder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+
+#define ITEM_BYTES (2 * sizeof(struct order_item)) /* in `items` and `merged` */
+#define EPOCHS_MAX 256				   /* more jumps are damage */
+#define SEAM_WAITS 2				   /* the round in which the jump was seen, and the next one */
+
+/* What records are ordered by. */
+struct moment {
+	uint64_t time_ns;
+	uint16_t epoch;
+};
+
+struct stream {
+	struct moment last;
+	bool seen;
+};
+
+struct order {
+	/* From `first` on: may go out up to `releasable`, then the rest of what was sorted, then what came since. */
+	VECTOR(struct order_item) items;
+	VECTOR(struct order_item) merged; /* room for merging */
+	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
+	size_t first, releasable;
+	size_t sorted;		    /* all before it are in order */
+	size_t round_start;	    /* the first that was pushed in this round */
+	struct moment youngest;	    /* of this round and those before */
+	struct moment round_before; /* the youngest when the last round ended */
+	struct moment reached;	    /* if the round ended now, everything up to here would have been pushed */
+	struct moment complete;	    /* the same when the last round ended */
+	struct moment floor;	    /* nothing older may come, unless the clock has jumped */
+	struct stream *streams;
+	size_t stream_count;
+	uint16_t epoch;	     /* of the clock; the last one stays */
+	unsigned seam_waits; /* ends of rounds until nothing from before the last jump can come any more */
+	uint64_t seam_ns;    /* what is younger came before that jump */
+	struct moment taken; /* that of the last */
+	uint64_t violations;
+	size_t bytes;	    /* of records that wait, with what it takes to sort them */
+	size_t block_bytes; /* of the blocks they lie in */
+	bool has_rounds;
+};
+
+struct mmt_error *order_create(size_t streams, struct order **order_ret)
+{
+	struct order *order = calloc(1, sizeof(*order));
+
+	if (!order)
+		return &error_no_memory;
+	order->streams = calloc(streams ? streams : 1, sizeof(*order->streams));
+	order->stream_count = streams;
+	if (!order->streams) {
+		free(order);
+		return &error_no_memory;
+	}
+	*order_ret = order;
+	return NULL;
+}
+
+/* One record of the block is no longer held. */
+static void let_go(struct order *order, struct record_block *block, struct record_block **done)
+{
+	if (--block->pending)
+		return;
+	order->block_bytes -= block->counted;
+	if (!block->left)
+		return;
+	block->next = *done;
+	*done = block;
+}
+
+void order_destroy(struct order *order, struct record_blocks *blocks)
+{
+	struct record_block *done = NULL;
+
+	if (!order)
+		return;
+	for (size_t i = order->first; i < order->items.count; i++)
+		let_go(order, order->items.items[i].block, &done);
+	if (done)
+		record_blocks_give_back(blocks, done);
+	vector_deinit(&order->items);
+	vector_deinit(&order->merged);
+	vector_deinit(&order->runs);
+	free(order->streams);
+	free(order);
+}
+
+static inline bool is_before(const struct order_item *left, const struct order_item *right)
+{
+	if (left->epoch != right->epoch)
+		return left->epoch < right->epoch;
+	return left->time_ns < right->time_ns;
+}
+
+static inline bool is_younger(struct moment left, struct moment right)
+{
+	return left.epoch != right.epoch ? left.epoch > right.epoch : left.time_ns > right.time_ns;
+}
+
+static inline struct moment moment_of(const struct order_item *item)
+{
+	return (struct moment){.time_ns = item->time_ns, .epoch = item->epoch};
+}
+
+/* Ascending runs of what is held. */
+static bool find_runs(struct order *order)
+{
+	const struct order_item *items = order->items.items;
+	size_t start = order->sorted > order->first ? order->sorted : order->first + 1;
+
+	order->runs.count = 0;
+	if (!vector_push(&order->runs, order->first))
+		return false;
+	for (size_t i = start; i < order->items.count; i++) {
+		if (is_before(&items[i], &items[i - 1]) && !vector_push(&order->runs, i))
+			return false;
+	}
+	return vector_push(&order->runs, order->items.count);
+}
+
+/* Two runs into `to`, where the upper one may stand already, at its end; of equal times the lower one comes first. */
+static void merge_runs(const struct order_item *lower, size_t lower_count, const struct order_item *upper,
+		       size_t upper_count, struct order_item *to)
+{
+	const struct order_item *lower_end = lower + lower_count, *upper_end = upper + upper_count;
+
+	while (lower < lower_end && upper < upper_end) {
+		bool take_upper = is_before(upper, lower);
+
+		*to++ = take_upper ? *upper : *lower;
+		upper += take_upper;
+		lower += !take_upper;
+	}
+	memcpy(to, lower, (size_t)(lower_end - lower) * sizeof(*to));
+	to += lower_end - lower;
+	if (to != upper)
+		memcpy(to, upper, (size_t)(upper_end - upper) * sizeof(*to));
+}
+
+/* The runs behind the first become one: neighbours in pairs, from one array into the same places of the other. Where
+ * it stands. */
+static struct order_item *merge_later_runs(struct order *order)
+{
+	struct order_item *from = order->items.items, *to = order->merged.items;
+	size_t *runs = order->runs.items;
+
+	while (order->runs.count > 3) {
+		size_t count = order->runs.count - 1, kept = 1;
+		struct order_item *merged = to;
+
+		for (size_t i = 1; i < count; i += 2) {
+			size_t middle = runs[i + 1], end = runs[i + 2 <= count ? i + 2 : i + 1];
+
+			merge_runs(from + runs[i], middle - runs[i], from + middle, end - middle, to + runs[i]);
+			runs[kept++] = runs[i];
+		}
+		runs[kept++] = runs[count];
+		order->runs.count = kept;
+		to = from;
+		from = merged;
+	}
+	return from;
+}
+
+/* The first of the items in [low, high) that is younger; they are sorted. */
+static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct moment moment)
+{
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_younger(moment_of(&items[middle]), moment))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/*
+ * What is held becomes one run. The first is what was sorted before; what has come since is nearly all younger, so it
+ * is merged by itself, and then with the end of the first.
+ */
+static struct mmt_error *sort(struct order *order)
+{
+	struct order_item *items, *later;
+	size_t start, middle, end;
+
+	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
+						       order->items.count, sizeof(struct order_item)))
+		return &error_no_memory;
+	order->sorted = order->items.count;
+	if (order->runs.count == 2)
+		return NULL;
+	later = merge_later_runs(order);
+	items = order->items.items;
+	middle = order->runs.items[1];
+	end = order->runs.items[2];
+	start = find_younger_in(items, order->first, middle, moment_of(&later[middle]));
+	memcpy(order->merged.items + start, items + start, (middle - start) * sizeof(*items));
+	merge_runs(order->merged.items + start, middle - start, later + middle, end - middle, items + start);
+	return NULL;
+}
+
+/* The first that is younger; what is held is sorted. */
+static size_t find_younger(const struct order *order, struct moment moment)
+{
+	return find_younger_in(order->items.items, order->first, order->items.count, moment);
+}
+
+/* What has gone out makes room. */
+static void compact(struct order *order)
+{
+	size_t held = order->items.count - order->first;
+
+	memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
+	order->items.count = held;
+	order->releasable -= order->first;
+	order->sorted = order->sorted > order->first ? order->sorted - order->first : 0;
+	order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
+	order->first = 0;
+}
+
+static struct mmt_error *release_half(struct order *order)
+{
+	struct mmt_error *error = sort(order);
+	size_t middle = order->first + (order->items.count - order->first) / 2;
+
+	if (!error)
+		order->releasable = find_younger(order, moment_of(&order->items.items[middle]));
+	order->seam_waits -= order->seam_waits > 0;
+	return error;
+}
+
+/* The clock was at `before_ns` and is at `after_ns` now. What this round has brought from behind it already moves. */
+static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_ns)
+{
+	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
+	uint16_t before = order->epoch;
+
+	if (before == EPOCHS_MAX)
+		return;
+	order->epoch++;
+	order->seam_ns = after_ns + (before_ns - after_ns) / 2;
+	order->seam_waits = SEAM_WAITS;
+	if (order->sorted > start)
+		order->sorted = start;
+	for (size_t i = start; i < order->items.count; i++) {
+		struct order_item *item = &order->items.items[i];
+
+		if (item->epoch != before || item->time_ns > order->seam_ns)
+			continue;
+		item->epoch = order->epoch;
+		if (is_younger(moment_of(item), order->youngest))
+			order->youngest = moment_of(item);
+	}
+}
+
+/* The epoch of a record that comes now. */
+static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
+{
+	bool joined = stream && stream->seen && stream->last.epoch == order->epoch;
+	uint64_t limit_ns = order->floor.epoch == order->epoch ? order->floor.time_ns : 0;
+
+	if (!joined && order->seam_waits && time_ns > order->seam_ns)
+		return order->epoch - 1;
+	if (joined && stream->last.time_ns > limit_ns)
+		limit_ns = stream->last.time_ns;
+	if (stream && limit_ns > ORDER_JUMP_NS && time_ns < limit_ns - ORDER_JUMP_NS)
+		begin_epoch(order, limit_ns, time_ns);
+	return order->epoch;
+}
+
+/*
+ * The recorder reads its clock, then the heads of all rings, and then what is before these. So what it says itself is
+ * no younger than all that it has read; of what a ring says others may have had older records still on their way.
+ */
+static struct moment find_reached(const struct order_item *item, bool own)
+{
+	struct moment moment = moment_of(item);
+
+	if (!own)
+		moment.time_ns -= moment.time_ns < ORDER_IN_FLIGHT_NS ? moment.time_ns : ORDER_IN_FLIGHT_NS;
+	return moment;
+}
+
+static inline void place_in_time(struct order *order, struct order_item *item, uint32_t number)
+{
+	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
+	struct moment reached;
+
+	if (!item->time_ns) {
+		item->time_ns = order->taken.time_ns;
+		item->epoch = order->taken.epoch;
+		return;
+	}
+	item->epoch = find_epoch(order, item->time_ns, stream);
+	if (stream)
+		*stream = (struct stream){.last = moment_of(item), .seen = true};
+	if (is_younger(moment_of(item), order->youngest))
+		order->youngest = moment_of(item);
+	reached = find_reached(item, !stream);
+	if (is_younger(reached, order->reached))
+		order->reached = reached;
+}
+
+static bool is_full(const struct order *order)
+{
+	size_t limit = order->has_rounds ? ORDER_ROUNDS_BYTES : ORDER_WINDOW_BYTES;
+
+	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
+}
+
+struct mmt_error *order_push(struct order *order, const struct order_item *item, uint32_t stream)
+{
+	struct order_item *added;
+
+	if (order->first && order->first == order->releasable)
+		compact(order);
+	if (!vector_push(&order->items, *item))
+		return &error_no_memory;
+	added = &order->items.items[order->items.count - 1];
+	place_in_time(order, added, stream);
+	if (!item->block->pending++) {
+		item->block->counted = item->block->content.capacity;
+		order->block_bytes += item->block->counted;
+	}
+	order->bytes += item->size + ITEM_BYTES;
+	if (is_full(order) && order->first == order->releasable)
+		return release_half(order);
+	return NULL;
+}
+
+struct mmt_error *order_end_round(struct order *order)
+{
+	struct mmt_error *error = NULL;
+
+	order->floor = order->round_before;
+	if (order->has_rounds && order->first < order->items.count) {
+		error = sort(order);
+		if (!error)
+			order->releasable = find_younger(order, order->floor);
+	}
+	order->round_before = order->youngest;
+	order->complete = is_younger(order->floor, order->reached) ? order->floor : order->reached;
+	order->seam_waits -= order->seam_waits > 0;
+	order->has_rounds = true;
+	order->round_start = order->items.count;
+	return error;
+}
+
+struct mmt_error *order_end(struct order *order)
+{
+	struct mmt_error *error = order->first < order->items.count ? sort(order) : NULL;
+
+	order->releasable = order->items.count;
+	return error;
+}
+
+struct mmt_error *order_end_early(struct order *order, struct order_unfinished *unfinished_ret,
+				  struct record_block **done)
+{
+	struct mmt_error *error = order_end(order);
+	/* What the data begin with ends a round of nothing. */
+	bool has_round = is_younger(order->round_before, (struct moment){0});
+	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
+	const struct order_item *items = order->items.items;
+
+	*unfinished_ret = (struct order_unfinished){.records = order->items.count - kept};
+	if (error || kept == order->items.count)
+		return error;
+	/* Across a jump of the clock no time is known. */
+	if (items[order->items.count - 1].epoch == order->complete.epoch)
+		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->complete.time_ns;
+	for (size_t i = kept; i < order->items.count; i++) {
+		order->bytes -= items[i].size + ITEM_BYTES;
+		let_go(order, items[i].block, done);
+	}
+	order->items.count = order->releasable = order->sorted = kept;
+	return NULL;
+}
+
+static void note_time(struct order *order, struct moment moment)
+{
+	bool late = moment.time_ns < order->taken.time_ns;
+
+	order->violations += late;
+	if (!late || order->taken.time_ns - moment.time_ns > ORDER_JUMP_NS || moment.epoch != order->taken.epoch)
+		order->taken = moment;
+}
+
+size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
+		  struct record_block **done)
+{
+	size_t count = 0, taken = 0;
+
+	while (order->first < order->releasable && count < maximum && taken < bytes) {
+		const struct order_item *item = &order->items.items[order->first++];
+
+		items_ret[count++] = *item;
+		taken += item->size;
+		let_go(order, item->block, done);
+		note_time(order, moment_of(item));
+	}
+	order->bytes -= taken + count * ITEM_BYTES;
+	return count;
+}
+
+bool order_has_releasable(const struct order *order)
+{
+	return order->first < order->releasable;
+}
+
+uint64_t order_violations(const struct order *order)
+{
+	return order->violations;
+}
+
+size_t order_bytes(const struct order *order)
+{
+	return order->bytes - (order->items.count - order->first) * ITEM_BYTES + order->block_bytes +
+	       (order->items.capacity + order->merged.capacity) * sizeof(struct order_item);
+}

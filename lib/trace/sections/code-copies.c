@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/sections/code-copies.h"
+
+#include <string.h>
+
+#include "trace/write/compress.h"
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
+
+#define CODE_VERSION 2
+#define TIMES_VERSION 2		 /* and later: a process has until_ns and changes */
+#define PROCESS_BYTES 8		 /* with no run, at least */
+#define RUN_BYTES 16		 /* with no code */
+#define CHANGE_BYTES 24		 /* the same */
+#define PIECE_BYTES (256u << 10) /* one frame, and what is more of a run */
+
+bool code_copies_is_generated(const char *path)
+{
+	return !strncmp(path, "//anon", 6) || !strncmp(path, "/memfd:", 7) || !strncmp(path, "[anon", 5) ||
+	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5) ||
+	       !strcmp(path, "[heap]") || !strcmp(path, "");
+}
+
+bool code_copies_is_wanted(const char *path)
+{
+	const char *suffix = strrchr(path, '.');
+
+	return code_copies_is_generated(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
+}
+
+void code_copies_deinit(struct code_copies *copies)
+{
+	for (size_t i = 0; i < copies->processes.count; i++) {
+		vector_deinit(&copies->processes.items[i].runs);
+		vector_deinit(&copies->processes.items[i].changes);
+	}
+	vector_deinit(&copies->processes);
+	buffer_deinit(&copies->bytes);
+}
+
+bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset)
+{
+	struct code_run run = {.start = start, .size = size, .offset = offset};
+	struct code_run *last = process->runs.count ? &process->runs.items[process->runs.count - 1] : NULL;
+
+	if (last && start < last->start + last->size)
+		return true;
+	if (last && last->start + last->size == start && last->offset + last->size == offset) {
+		last->size += size;
+		return true;
+	}
+	return vector_push(&process->runs, run);
+}
+
+/* Runs that lie one behind the other are one. The place behind the last of them. */
+static size_t find_end(const struct process_code *process, size_t first, uint64_t *size_ret)
+{
+	const struct code_run *runs = process->runs.items;
+	size_t end = first + 1;
+
+	*size_ret = runs[first].size;
+	while (end < process->runs.count && runs[end].start == runs[first].start + *size_ret)
+		*size_ret += runs[end++].size;
+	return end;
+}
+
+/* What is being encoded. */
+struct packing {
+	const struct code_copies *copies;
+	const struct code_source *source;
+	struct compressor *compressor;
+	struct buffer plain; /* not compressed yet */
+	struct buffer *packed;
+};
+
+static struct mmt_error *pack(struct packing *packing)
+{
+	struct mmt_error *error = buffer_finish(&packing->plain);
+
+	if (!error && packing->plain.size)
+		error =
+		    compressor_frame(packing->compressor, packing->plain.data, packing->plain.size, packing->packed);
+	buffer_clear(&packing->plain);
+	return error;
+}
+
+static struct mmt_error *put_code(struct packing *packing, size_t offset, size_t size)
+{
+	const struct code_source *source = packing->source;
+	struct mmt_error *error = NULL;
+
+	if (source)
+		error = source->read(source->context, offset, &packing->plain);
+	else
+		buffer_put(&packing->plain, packing->copies->bytes.data + offset, size);
+	return error || packing->plain.size < PIECE_BYTES ? error : pack(packing);
+}
+
+static struct mmt_error *encode_changes(struct packing *packing, const struct process_code *process)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < process->changes.count; i++) {
+		const struct code_change *change = &process->changes.items[i];
+
+		buffer_put_u64(&packing->plain, change->start);
+		buffer_put_u64(&packing->plain, change->size);
+		buffer_put_u64(&packing->plain, change->until_ns);
+		error = put_code(packing, change->offset, change->size);
+	}
+	return error;
+}
+
+static struct mmt_error *encode_process(struct packing *packing, const struct process_code *process)
+{
+	struct buffer *plain = &packing->plain;
+	struct mmt_error *error = NULL;
+	uint32_t count = 0;
+	uint64_t size;
+
+	for (size_t i = 0; i < process->runs.count; i = find_end(process, i, &size))
+		count++;
+	buffer_put_u32(plain, (uint32_t)process->pid);
+	buffer_put_u32(plain, count);
+	buffer_put_u64(plain, process->until_ns);
+	buffer_put_u32(plain, (uint32_t)process->changes.count);
+	for (size_t i = 0, end; !error && i < process->runs.count; i = end) {
+		end = find_end(process, i, &size);
+		buffer_put_u64(plain, process->runs.items[i].start);
+		buffer_put_u64(plain, size);
+		for (size_t j = i; !error && j < end; j++)
+			error = put_code(packing, process->runs.items[j].offset, process->runs.items[j].size);
+	}
+	return error ? error : encode_changes(packing, process);
+}
+
+struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
+				     struct buffer *buffer)
+{
+	struct packing packing = {.copies = copies, .source = source, .packed = buffer};
+	struct mmt_error *error = compressor_create(&packing.compressor);
+
+	buffer_init(&packing.plain, LIMIT_CODE_BYTES);
+	buffer_put_u32(buffer, CODE_VERSION);
+	buffer_put_u32(buffer, 0);
+	buffer_put_u32(&packing.plain, (uint32_t)copies->processes.count);
+	for (size_t i = 0; !error && i < copies->processes.count; i++)
+		error = encode_process(&packing, &copies->processes.items[i]);
+	if (!error)
+		error = pack(&packing);
+	compressor_destroy(packing.compressor);
+	buffer_deinit(&packing.plain);
+	return error;
+}
+
+static const struct code_run *find_run(const struct process_code *process, uint64_t address)
+{
+	size_t low = 0, high = process->runs.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct code_run *run = &process->runs.items[middle];
+
+		if (address < run->start)
+			high = middle;
+		else if (address - run->start >= run->size)
+			low = middle + 1;
+		else
+			return run;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_changes(struct bytes *bytes, uint64_t count, struct process_code *process)
+{
+	uint64_t previous_ns = 0;
+
+	count = bytes_count(bytes, count, CHANGE_BYTES, LIMIT_CODE_CHANGES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct code_change change = {.start = bytes_u64(bytes)};
+		uint64_t size = bytes_u64(bytes);
+		const struct code_run *run = find_run(process, change.start);
+
+		change.until_ns = bytes_u64(bytes);
+		change.size = (size_t)bytes_count(bytes, size, 1, LIMIT_CODE_BYTES);
+		change.offset = (size_t)(bytes->position - bytes->start);
+		bytes_skip(bytes, change.size);
+		if (!run || change.size > run->size - (change.start - run->start) || change.until_ns < previous_ns)
+			bytes_fail(bytes, "changes of code where there is none, or out of order");
+		previous_ns = change.until_ns;
+		if (bytes_ok(bytes) && !vector_push(&process->changes, change))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_process(struct bytes *bytes, uint32_t version, struct process_code *process)
+{
+	uint64_t count, change_count = 0, previous = 0;
+
+	process->pid = (int32_t)bytes_u32(bytes);
+	count = bytes_u32(bytes);
+	process->until_ns = version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
+	if (version >= TIMES_VERSION)
+		change_count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, RUN_BYTES, LIMIT_CODE_BYTES / RUN_BYTES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct code_run run = {.start = bytes_u64(bytes)};
+		uint64_t size = bytes_u64(bytes);
+
+		size = bytes_count(bytes, size, 1, LIMIT_CODE_BYTES);
+		if (run.start < previous || run.start > UINT64_MAX - size)
+			bytes_fail(bytes, "code out of order");
+		run.size = (size_t)size;
+		run.offset = (size_t)(bytes->position - bytes->start);
+		bytes_skip(bytes, size);
+		previous = run.start + size;
+		if (bytes_ok(bytes) && !vector_push(&process->runs, run))
+			return &error_no_memory;
+	}
+	return decode_changes(bytes, change_count, process);
+}
+
+struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret)
+{
+	uint32_t version = CODE_VERSION;
+	static const char what[] = "generated code section";
+	struct code_copies copies = {0};
+	struct mmt_error *error;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&copies.bytes, LIMIT_CODE_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &copies.bytes);
+	inner = bytes_over(copies.bytes.data, copies.bytes.size);
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, PROCESS_BYTES, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct process_code *process = vector_append(&copies.processes);
+
+		error = process ? decode_process(&inner, version, process) : &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	if (error)
+		code_copies_deinit(&copies);
+	else
+		*copies_ret = copies;
+	return error;
+}
+
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns)
+{
+	const struct process_code *found = NULL;
+
+	for (size_t i = 0; i < copies->processes.count; i++) {
+		const struct process_code *process = &copies->processes.items[i];
+
+		if (process->pid == pid && process->until_ns > began_ns &&
+		    (!found || process->until_ns < found->until_ns))
+			found = process;
+	}
+	return found;
+}
+
+size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,
+		      size_t size, const uint8_t **code_ret)
+{
+	const struct code_run *run = find_run(process, address);
+	size_t left;
+
+	if (!run)
+		return 0;
+	left = run->size - (size_t)(address - run->start);
+	*code_ret = copies->bytes.data + run->offset + (address - run->start);
+	return size < left ? size : left;
+}
+
+size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
+			  size_t size, const uint8_t **code_ret)
+{
+	const struct code_run *run = address ? find_run(process, address - 1) : NULL;
+	size_t before;
+
+	if (!run)
+		return 0;
+	before = (size_t)(address - run->start);
+	if (size > before)
+		size = before;
+	*code_ret = copies->bytes.data + run->offset + before - size;
+	return size;
+}

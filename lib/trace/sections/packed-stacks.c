@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/sections/packed-stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/format/format.h"
+#include "trace/sections/sections.h"
+#include "trace/write/compress.h"
+
+#define STACKS_VERSION                                                                                                 \
+	5 /* 4 names no missing files, 3 has neither flags nor unfinished records, 2 no code, 1 no losses */
+#define PIECE_BYTES (1u << 20)
+#define NAME_BYTES 44
+#define FRAME_BYTES_MIN 8
+#define STACK_BYTES_MIN 8
+#define PROCESS_BYTES 20
+#define PROGRAM_BYTES 8
+#define NAME_INLINED 1u
+#define NAME_DOUBTFUL 2u
+#define PROCESS_HAS_PERF_MAP 1u
+#define PROCESS_HAS_JITDUMP 2u
+#define PROCESS_OTHER_CLOCK 4u
+#define PROCESS_UNCHECKED_FRAMES 8u
+#define PROCESS_STACKS_END_THERE 16u
+#define PROCESS_CHANGED_TOO_OFTEN 32u
+#define STACKS_CODE_LEFT_OUT 1u
+#define KINDS 3
+#define LIMIT_ITEMS (1u << 28)
+
+void resolved_stacks_deinit(struct resolved_stacks *stacks)
+{
+	intern_deinit(&stacks->texts);
+	intern_deinit(&stacks->codes);
+	free(stacks->content);
+	vector_deinit(&stacks->read_texts);
+	resolved_codes_deinit(&stacks->read_codes);
+	vector_deinit(&stacks->names);
+	vector_deinit(&stacks->frames);
+	vector_deinit(&stacks->stack_frames);
+	vector_deinit(&stacks->stacks);
+	vector_deinit(&stacks->processes);
+	vector_deinit(&stacks->programs);
+	*stacks = (struct resolved_stacks){0};
+}
+
+bool resolved_stacks_put_text(struct resolved_stacks *stacks, const char *text, uint32_t *number_ret)
+{
+	*number_ret = text ? intern_put_string(&stacks->texts, text) : RESOLVED_NO_TEXT;
+	return !text || *number_ret != INTERN_NONE;
+}
+
+const char *resolved_stacks_text(const struct resolved_stacks *stacks, uint32_t number)
+{
+	return number < stacks->read_texts.count ? stacks->read_texts.items[number] : NULL;
+}
+
+const struct resolved_code *resolved_stacks_code(const struct resolved_stacks *stacks, size_t frame)
+{
+	uint32_t number = frame < stacks->frames.count ? stacks->frames.items[frame].code : 0;
+
+	return number ? &stacks->read_codes.items.items[number - 1] : NULL;
+}
+
+static void encode_names(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->texts.count);
+	for (uint32_t i = 0; i < stacks->texts.count; i++)
+		buffer_put_string(plain, intern_get(&stacks->texts, i, NULL));
+	buffer_put_u32(plain, (uint32_t)stacks->names.count);
+	for (size_t i = 0; i < stacks->names.count; i++) {
+		const struct resolved_name *name = &stacks->names.items[i];
+
+		buffer_put_u64(plain, name->address);
+		buffer_put_u64(plain, name->module_offset);
+		buffer_put_u32(plain, name->function);
+		buffer_put_u32(plain, name->raw_function);
+		buffer_put_u32(plain, name->module);
+		buffer_put_u32(plain, name->module_path);
+		buffer_put_u32(plain, name->source_file);
+		buffer_put_u32(plain, name->source_line);
+		buffer_put_u16(plain, name->kind);
+		buffer_put_u16(plain,
+			       (uint16_t)((name->inlined ? NAME_INLINED : 0) | (name->doubtful ? NAME_DOUBTFUL : 0)));
+	}
+}
+
+static void encode_stacks(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->frames.count);
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		buffer_put_u32(plain, stacks->frames.items[i].name_count);
+		buffer_put_u32(plain, stacks->frames.items[i].process);
+		buffer_put_u32(plain, stacks->frames.items[i].code);
+	}
+	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
+	for (size_t i = 0; i < stacks->stacks.count; i++) {
+		const struct resolved_stack *stack = &stacks->stacks.items[i];
+
+		buffer_put_u32(plain, stack->end);
+		buffer_put_u32(plain, stack->frame_count);
+		for (uint32_t j = 0; j < stack->frame_count; j++)
+			buffer_put_u32(plain, stacks->stack_frames.items[stack->first_frame + j]);
+	}
+}
+
+static void encode_facts(const struct resolved_stacks *stacks, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)stacks->processes.count);
+	for (size_t i = 0; i < stacks->processes.count; i++) {
+		const struct resolved_process *process = &stacks->processes.items[i];
+
+		buffer_put_u32(plain, process->runtime);
+		buffer_put_u32(plain, (process->has_perf_map ? PROCESS_HAS_PERF_MAP : 0) |
+					  (process->has_jitdump ? PROCESS_HAS_JITDUMP : 0) |
+					  (process->other_clock ? PROCESS_OTHER_CLOCK : 0) |
+					  (process->unchecked_frames ? PROCESS_UNCHECKED_FRAMES : 0) |
+					  (process->stacks_end_there ? PROCESS_STACKS_END_THERE : 0) |
+					  (process->changed_too_often ? PROCESS_CHANGED_TOO_OFTEN : 0));
+		buffer_put_u64(plain, process->dropped_lines);
+		buffer_put_u32(plain, process->jitdump_failure);
+		buffer_put_u64(plain, process->lost_records);
+		buffer_put_u64(plain, process->unread_bytes);
+	}
+	buffer_put_u32(plain, (uint32_t)stacks->programs.count);
+	for (size_t i = 0; i < stacks->programs.count; i++) {
+		buffer_put_u32(plain, stacks->programs.items[i].path);
+		buffer_put_u32(plain, stacks->programs.items[i].state);
+		buffer_put_u32(plain, stacks->programs.items[i].missing);
+	}
+	buffer_put_u32(plain, stacks->damage);
+	buffer_put_u32(plain, stacks->code_left_out ? STACKS_CODE_LEFT_OUT : 0);
+	buffer_put_u64(plain, stacks->unfinished_records);
+	buffer_put_u64(plain, stacks->unfinished_ns);
+}
+
+struct mmt_error *resolved_stacks_encode(const struct resolved_stacks *stacks, struct buffer *buffer)
+{
+	struct compressor *compressor = NULL;
+	struct mmt_error *error;
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	encode_names(stacks, &plain);
+	resolved_codes_encode(&stacks->codes, &plain);
+	encode_stacks(stacks, &plain);
+	encode_facts(stacks, &plain);
+	error = buffer_finish(&plain);
+	if (!error)
+		error = compressor_create(&compressor);
+	buffer_put_u32(buffer, STACKS_VERSION);
+	buffer_put_u32(buffer, 0);
+	for (size_t offset = 0; !error && offset < plain.size; offset += PIECE_BYTES) {
+		size_t left = plain.size - offset;
+
+		error =
+		    compressor_frame(compressor, plain.data + offset, left < PIECE_BYTES ? left : PIECE_BYTES, buffer);
+	}
+	compressor_destroy(compressor);
+	buffer_deinit(&plain);
+	return error ? error : buffer_finish(buffer);
+}
+
+static uint32_t read_text_number(struct bytes *bytes, const struct resolved_stacks *stacks)
+{
+	uint32_t number = bytes_u32(bytes);
+
+	if (number != RESOLVED_NO_TEXT && number >= stacks->read_texts.count)
+		bytes_fail(bytes, "number of no text");
+	return number;
+}
+
+static struct mmt_error *decode_texts(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, 1, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		if (!vector_push(&stacks->read_texts, bytes_string(bytes)))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, NAME_BYTES, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_name name = {.address = bytes_u64(bytes)};
+		uint32_t kind, flags;
+
+		name.module_offset = bytes_u64(bytes);
+		name.function = read_text_number(bytes, stacks);
+		name.raw_function = read_text_number(bytes, stacks);
+		name.module = read_text_number(bytes, stacks);
+		name.module_path = read_text_number(bytes, stacks);
+		name.source_file = read_text_number(bytes, stacks);
+		name.source_line = bytes_u32(bytes);
+		kind = bytes_u16(bytes);
+		flags = bytes_u16(bytes);
+		if (kind >= KINDS)
+			bytes_fail(bytes, "unknown kind of frame");
+		name.kind = (uint8_t)kind;
+		name.inlined = flags & NAME_INLINED;
+		name.doubtful = flags & NAME_DOUBTFUL;
+		if (!vector_push(&stacks->names, name))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes), names = 0;
+
+	count = bytes_count(bytes, count, FRAME_BYTES_MIN, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
+
+		frame.process = bytes_u32(bytes);
+		frame.code = version >= 3 ? bytes_u32(bytes) : 0;
+		if (frame.code > stacks->read_codes.items.count)
+			bytes_fail(bytes, "frame of no code");
+		names += frame.name_count;
+		if (!frame.name_count || names > stacks->names.count)
+			bytes_fail(bytes, "frame of names that are not there");
+		if (!vector_push(&stacks->frames, frame))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_stacks(struct bytes *bytes, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, STACK_BYTES_MIN, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_stack stack = {.end = bytes_u32(bytes),
+					       .first_frame = (uint32_t)stacks->stack_frames.count};
+		uint64_t frames = bytes_u32(bytes);
+
+		frames = bytes_count(bytes, frames, sizeof(uint32_t), LIMIT_ITEMS);
+		stack.frame_count = (uint32_t)frames;
+		for (uint64_t j = 0; j < frames; j++) {
+			uint32_t frame = bytes_u32(bytes);
+
+			if (frame >= stacks->frames.count)
+				bytes_fail(bytes, "number of no frame");
+			if (!vector_push(&stacks->stack_frames, frame))
+				return &error_no_memory;
+		}
+		if (!vector_push(&stacks->stacks, stack))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_facts(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, PROCESS_BYTES, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_process process = {.runtime = read_text_number(bytes, stacks)};
+		uint32_t flags;
+
+		flags = bytes_u32(bytes);
+		process.has_perf_map = flags & PROCESS_HAS_PERF_MAP;
+		process.has_jitdump = flags & PROCESS_HAS_JITDUMP;
+		process.other_clock = flags & PROCESS_OTHER_CLOCK;
+		process.unchecked_frames = flags & PROCESS_UNCHECKED_FRAMES;
+		process.stacks_end_there = flags & PROCESS_STACKS_END_THERE;
+		process.changed_too_often = flags & PROCESS_CHANGED_TOO_OFTEN;
+		process.dropped_lines = bytes_u64(bytes);
+		process.jitdump_failure = read_text_number(bytes, stacks);
+		process.lost_records = version >= 2 ? bytes_u64(bytes) : 0;
+		process.unread_bytes = version >= 2 ? bytes_u64(bytes) : 0;
+		if (!vector_push(&stacks->processes, process))
+			return &error_no_memory;
+	}
+	count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, PROGRAM_BYTES, LIMIT_ITEMS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_program program = {.path = read_text_number(bytes, stacks)};
+
+		program.state = bytes_u32(bytes);
+		program.missing = version >= 5 ? read_text_number(bytes, stacks) : RESOLVED_NO_TEXT;
+		if (program.path == RESOLVED_NO_TEXT)
+			bytes_fail(bytes, "program without a path");
+		if (!vector_push(&stacks->programs, program))
+			return &error_no_memory;
+	}
+	stacks->damage = read_text_number(bytes, stacks);
+	if (version >= 4) {
+		stacks->code_left_out = bytes_u32(bytes) & STACKS_CODE_LEFT_OUT;
+		stacks->unfinished_records = bytes_u64(bytes);
+		stacks->unfinished_ns = bytes_u64(bytes);
+	}
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		if (stacks->frames.items[i].process >= stacks->processes.count)
+			bytes_fail(bytes, "frame of no process");
+	}
+	return NULL;
+}
+
+static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, struct resolved_stacks *stacks)
+{
+	struct mmt_error *error = decode_texts(bytes, stacks);
+
+	if (!error)
+		error = decode_names(bytes, stacks);
+	if (!error && version >= 3)
+		error = resolved_codes_decode(bytes, stacks->read_texts.count, &stacks->read_codes);
+	if (!error)
+		error = decode_frames(bytes, version, stacks);
+	if (!error)
+		error = decode_stacks(bytes, stacks);
+	return error ? error : decode_facts(bytes, version, stacks);
+}
+
+struct mmt_error *resolved_stacks_decode(struct bytes *bytes, size_t *room, struct resolved_stacks *stacks_ret)
+{
+	static const char what[] = "stacks section";
+	struct resolved_stacks stacks = {0};
+	uint32_t version = STACKS_VERSION;
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	if (!error)
+		error = decode_plain(&inner, version, &stacks);
+	if (!error)
+		error = bytes_finish(&inner, what);
+	stacks.content = plain.data;
+	if (error)
+		resolved_stacks_deinit(&stacks);
+	else
+		*stacks_ret = stacks;
+	return error;
+}
+
+#define CODE_BYTES_MIN 28
+#define LINE_BYTES 12
+#define CODE_IS_RETURN_ADDRESS 1u
+#define CODE_IS_COPY 2u
+#define LIMIT_CODES (1u << 28)
+
+/* Eight instructions before the site and eight behind it: of 15 bytes at most, each perhaps of another line. */
+#define LIMIT_INSTRUCTIONS 17
+#define LIMIT_SITE_BYTES (LIMIT_INSTRUCTIONS * 15)
+
+void resolved_codes_deinit(struct resolved_codes *codes)
+{
+	vector_deinit(&codes->items);
+	vector_deinit(&codes->lines);
+}
+
+struct mmt_error *resolved_code_put(struct intern *table, const struct resolved_code *code,
+				    const struct resolved_line *lines, uint32_t *number_ret)
+{
+	struct mmt_error *error;
+	struct buffer buffer;
+
+	buffer_init(&buffer, CODE_BYTES_MIN + LIMIT_SITE_BYTES + LIMIT_INSTRUCTIONS * LINE_BYTES);
+	buffer_put_u64(&buffer, code->address);
+	buffer_put_u64(&buffer, code->site);
+	buffer_put_u32(&buffer,
+		       (code->is_return_address ? CODE_IS_RETURN_ADDRESS : 0) | (code->is_copy ? CODE_IS_COPY : 0));
+	buffer_put_u32(&buffer, code->size);
+	buffer_put(&buffer, code->bytes, code->size);
+	buffer_put_u32(&buffer, code->line_count);
+	for (uint32_t i = 0; i < code->line_count; i++) {
+		buffer_put_u32(&buffer, lines[i].offset);
+		buffer_put_u32(&buffer, lines[i].source_file);
+		buffer_put_u32(&buffer, lines[i].source_line);
+	}
+	error = buffer_finish(&buffer);
+	*number_ret = error ? INTERN_NONE : intern_put(table, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	return !error && *number_ret == INTERN_NONE ? &error_no_memory : error;
+}
+
+void resolved_codes_encode(const struct intern *table, struct buffer *buffer)
+{
+	buffer_put_u32(buffer, (uint32_t)table->count);
+	for (uint32_t i = 0; i < table->count; i++) {
+		size_t size;
+		const void *code = intern_get(table, i, &size);
+
+		buffer_put(buffer, code, size);
+	}
+}
+
+static struct mmt_error *decode_lines(struct bytes *bytes, size_t text_count, struct resolved_codes *codes,
+				      struct resolved_code *code)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	if (count > LIMIT_INSTRUCTIONS)
+		bytes_fail(bytes, "more lines of code than one frame has");
+	count = bytes_count(bytes, count, LINE_BYTES, LIMIT_INSTRUCTIONS);
+	code->first_line = (uint32_t)codes->lines.count;
+	code->line_count = (uint32_t)count;
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_line line = {.offset = bytes_u32(bytes)};
+
+		line.source_file = bytes_u32(bytes);
+		line.source_line = bytes_u32(bytes);
+		if (line.source_file != RESOLVED_NO_TEXT && line.source_file >= text_count)
+			bytes_fail(bytes, "line of no text");
+		if (line.offset >= code->size)
+			bytes_fail(bytes, "line beyond its code");
+		if (!vector_push(&codes->lines, line))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *resolved_codes_decode(struct bytes *bytes, size_t text_count, struct resolved_codes *codes)
+{
+	uint64_t count = bytes_u32(bytes);
+
+	count = bytes_count(bytes, count, CODE_BYTES_MIN, LIMIT_CODES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resolved_code code = {.address = bytes_u64(bytes)};
+		struct mmt_error *error;
+		uint32_t flags;
+
+		code.site = bytes_u64(bytes);
+		flags = bytes_u32(bytes);
+		code.is_return_address = flags & CODE_IS_RETURN_ADDRESS;
+		code.is_copy = flags & CODE_IS_COPY;
+		code.size = bytes_u32(bytes);
+		if (code.size > LIMIT_SITE_BYTES)
+			bytes_fail(bytes, "more code than one frame has");
+		code.bytes = bytes_take(bytes, code.size);
+		error = decode_lines(bytes, text_count, codes, &code);
+		if (error)
+			return error;
+		if (!vector_push(&codes->items, code))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+const struct resolved_line *resolved_codes_line(const struct resolved_codes *codes, const struct resolved_code *code,
+						uint64_t address)
+{
+	const struct resolved_line *line = NULL;
+
+	for (uint32_t i = 0; i < code->line_count; i++) {
+		const struct resolved_line *next = &codes->lines.items[code->first_line + i];
+
+		if (next->offset <= address - code->address)
+			line = next;
+	}
+	return line;
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/sections/sections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/format/format.h"
+#include "trace/write/compress.h"
+
+#define INFO_VERSION 2 /* version 1 has no large dumps; older readers would treat them as calls */
+#define LOSS_VERSION 3
+#define INFO_FLAG_COMMAND 1u
+#define INFO_FLAG_ON_CPUS 2u
+#define INFO_FLAG_EVERYBODY 4u
+
+static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
+{
+	uint32_t version = *version_ret = bytes_u32(bytes);
+
+	if (version > known)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
+				    what, version);
+	if (version == 0)
+		bytes_fail(bytes, "version 0");
+	return NULL;
+}
+
+void recording_info_deinit(struct recording_info *info)
+{
+	free(info->recorder_version);
+	vector_deinit(&info->targets);
+	vector_deinit(&info->roles);
+	*info = (struct recording_info){0};
+}
+
+void recording_info_encode(const struct recording_info *info, struct buffer *buffer)
+{
+	uint32_t flags = (info->command ? INFO_FLAG_COMMAND : 0) | (info->on_cpus ? INFO_FLAG_ON_CPUS : 0) |
+			 (info->everybody ? INFO_FLAG_EVERYBODY : 0);
+
+	buffer_put_u32(buffer, INFO_VERSION);
+	buffer_put_u32(buffer, flags);
+	buffer_put_u64(buffer, info->start_ns);
+	buffer_put_u64(buffer, info->start_realtime_ns);
+	buffer_put_u32(buffer, info->page_bytes);
+	buffer_put_u32(buffer, info->call_graph);
+	buffer_put_u32(buffer, info->stack_dump_bytes);
+	buffer_put_u32(buffer, info->callchain_limit);
+	buffer_put_u32(buffer, (uint32_t)info->targets.count);
+	buffer_put_u32(buffer, (uint32_t)info->roles.count);
+	for (size_t i = 0; i < info->targets.count; i++)
+		buffer_put_u32(buffer, (uint32_t)info->targets.items[i]);
+	for (size_t i = 0; i < info->roles.count; i++)
+		buffer_put_u32(buffer, info->roles.items[i]);
+	buffer_put_string(buffer, info->recorder_version ? info->recorder_version : "");
+}
+
+static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording_info *info)
+{
+	uint64_t targets = bytes_u32(bytes), roles = bytes_u32(bytes);
+
+	targets = bytes_count(bytes, targets, sizeof(uint32_t), LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < targets; i++) {
+		if (!vector_push(&info->targets, (int32_t)bytes_u32(bytes)))
+			return &error_no_memory;
+	}
+	roles = bytes_count(bytes, roles, sizeof(uint32_t), LIMIT_ATTRIBUTES);
+	for (uint64_t i = 0; i < roles; i++) {
+		uint32_t role = bytes_u32(bytes);
+
+		if (role > ROLE_LARGE_DUMP)
+			role = ROLE_OTHER;
+		if (!vector_push(&info->roles, role))
+			return &error_no_memory;
+	}
+	info->recorder_version = strdup(bytes_string(bytes));
+	return info->recorder_version ? NULL : &error_no_memory;
+}
+
+struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret)
+{
+	uint32_t version;
+	struct mmt_error *error = check_version(bytes, INFO_VERSION, "information section", &version);
+	struct recording_info info = {0};
+	uint32_t flags;
+
+	if (error)
+		return error;
+	flags = bytes_u32(bytes);
+	info.command = flags & INFO_FLAG_COMMAND;
+	info.on_cpus = flags & INFO_FLAG_ON_CPUS;
+	info.everybody = flags & INFO_FLAG_EVERYBODY;
+	info.start_ns = bytes_u64(bytes);
+	info.start_realtime_ns = bytes_u64(bytes);
+	info.page_bytes = bytes_u32(bytes);
+	info.call_graph = bytes_u32(bytes);
+	info.stack_dump_bytes = bytes_u32(bytes);
+	info.callchain_limit = bytes_u32(bytes);
+	if (info.page_bytes < 4096 || info.page_bytes > (1u << 20) || (info.page_bytes & (info.page_bytes - 1)) != 0)
+		bytes_fail(bytes, "page size that no machine has");
+	error = decode_info_lists(bytes, &info);
+	if (!error)
+		error = bytes_finish(bytes, "information section");
+	if (error)
+		recording_info_deinit(&info);
+	else
+		*info_ret = info;
+	return error;
+}
+
+void recording_loss_deinit(struct recording_loss *loss)
+{
+	vector_deinit(&loss->lost);
+	*loss = (struct recording_loss){0};
+}
+
+void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer)
+{
+	buffer_put_u32(buffer, LOSS_VERSION);
+	buffer_put_u32(buffer, loss->end);
+	buffer_put_u64(buffer, loss->stop_ns);
+	buffer_put_u64(buffer, loss->lost.count);
+	for (size_t i = 0; i < loss->lost.count; i++)
+		buffer_put_u64(buffer, loss->lost.items[i]);
+	buffer_put_u64(buffer, loss->missed_threads);
+	buffer_put_u64(buffer, loss->missed_cpus);
+	buffer_put_u64(buffer, loss->left_processes);
+}
+
+struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
+{
+	uint32_t version;
+	struct mmt_error *error = check_version(bytes, LOSS_VERSION, "loss section", &version);
+	struct recording_loss loss = {0};
+	uint64_t count;
+
+	if (error)
+		return error;
+	loss.end = bytes_u32(bytes);
+	loss.stop_ns = bytes_u64(bytes);
+	count = bytes_u64(bytes);
+	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_ATTRIBUTES);
+	for (uint64_t i = 0; i < count && !error; i++) {
+		if (!vector_push(&loss.lost, bytes_u64(bytes)))
+			error = &error_no_memory;
+	}
+	if (version >= 2)
+		loss.missed_threads = bytes_u64(bytes);
+	if (version >= 3) {
+		loss.missed_cpus = bytes_u64(bytes);
+		loss.left_processes = bytes_u64(bytes);
+	}
+	if (!error)
+		error = bytes_finish(bytes, "loss section");
+	if (error)
+		recording_loss_deinit(&loss);
+	else
+		*loss_ret = loss;
+	return error;
+}
+
+/* The sections that are large: u32 version, u32 zero, then one zstd frame. */
+
+#define PERF_MAPS_VERSION 1
+#define RESIDENCY_VERSION 1
+#define JITDUMPS_VERSION 2 /* 1 does not tell when its program began */
+#define LIMIT_GROWTH (1u << 24)
+#define LIMIT_RUNS (1u << 26)
+
+struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer)
+{
+	struct compressor *compressor = NULL;
+	struct mmt_error *error = buffer_finish(plain);
+
+	if (!error)
+		error = compressor_create(&compressor);
+	if (!error) {
+		buffer_put_u32(buffer, version);
+		buffer_put_u32(buffer, 0);
+		error = compressor_frame(compressor, plain->data ? plain->data : (const void *)"", plain->size, buffer);
+	}
+	compressor_destroy(compressor);
+	buffer_deinit(plain);
+	return error;
+}
+
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
+				  struct buffer *plain)
+{
+	struct decompressor *decompressor = NULL;
+	uint32_t known = *version;
+	struct mmt_error *error;
+	size_t size;
+
+	*version = bytes_u32(bytes);
+	if (*version > known)
+		return error_create(MMT_ERROR_UNSUPPORTED, "%s of version %u: written by a newer mmtrace, use that one",
+				    what, *version);
+	if (*version == 0)
+		bytes_fail(bytes, "version 0");
+	if (plain->maximum > *room)
+		plain->maximum = *room;
+	bytes_u32(bytes);
+	error = bytes_finish(bytes, what);
+	if (!error)
+		error = decompressor_create(&decompressor);
+	if (!error) {
+		size = bytes_left(bytes);
+		error = decompressor_feed(decompressor, bytes_take(bytes, size), size, plain);
+	}
+	*room -= plain->size;
+	decompressor_destroy(decompressor);
+	return error_context(error, "%s", what);
+}
+
+void perf_map_copy_deinit(struct perf_map_copy *copy)
+{
+	vector_deinit(&copy->growth);
+	free(copy->text);
+	*copy = (struct perf_map_copy){0};
+}
+
+void perf_map_copies_deinit(struct perf_map_copies *copies)
+{
+	for (size_t i = 0; i < copies->maps.count; i++)
+		perf_map_copy_deinit(&copies->maps.items[i]);
+	vector_deinit(&copies->maps);
+}
+
+struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
+	buffer_put_u32(&plain, (uint32_t)copies->maps.count);
+	for (size_t i = 0; i < copies->maps.count; i++) {
+		const struct perf_map_copy *copy = &copies->maps.items[i];
+
+		buffer_put_u32(&plain, (uint32_t)copy->pid);
+		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u32(&plain, (uint32_t)copy->growth.count);
+		buffer_put_u64(&plain, copy->text_size);
+		for (size_t j = 0; j < copy->growth.count; j++) {
+			buffer_put_u64(&plain, copy->growth.items[j].time_ns);
+			buffer_put_u64(&plain, copy->growth.items[j].length);
+		}
+		buffer_put(&plain, copy->text, copy->text_size);
+	}
+	return sections_pack(&plain, PERF_MAPS_VERSION, buffer);
+}
+
+static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_copy *copy)
+{
+	uint64_t growth, size;
+	const void *text;
+
+	copy->pid = (int32_t)bytes_u32(bytes);
+	copy->namespace_pid = (int32_t)bytes_u32(bytes);
+	growth = bytes_u32(bytes);
+	size = bytes_u64(bytes);
+	growth = bytes_count(bytes, growth, 2 * sizeof(uint64_t), LIMIT_GROWTH);
+	for (uint64_t i = 0; i < growth; i++) {
+		struct perf_map_growth step = {.time_ns = bytes_u64(bytes)};
+
+		step.length = bytes_u64(bytes);
+		if (!vector_push(&copy->growth, step))
+			return &error_no_memory;
+	}
+	size = bytes_count(bytes, size, 1, LIMIT_PERF_MAP_BYTES);
+	text = bytes_take(bytes, size);
+	copy->text = malloc(size ? size : 1);
+	if (!copy->text)
+		return &error_no_memory;
+	if (text)
+		memcpy(copy->text, text, size);
+	copy->text_size = text ? size : 0;
+	return NULL;
+}
+
+struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, struct perf_map_copies *copies_ret)
+{
+	uint32_t version = PERF_MAPS_VERSION;
+	static const char what[] = "perf map section";
+	struct perf_map_copies copies = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, 20, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct perf_map_copy *copy = vector_append(&copies.maps);
+
+		error = copy ? decode_perf_map(&inner, copy) : &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	buffer_deinit(&plain);
+	if (error)
+		perf_map_copies_deinit(&copies);
+	else
+		*copies_ret = copies;
+	return error;
+}
+
+#define PROGRAM_NOT_KNOWN UINT64_MAX
+
+void jitdump_copies_deinit(struct jitdump_copies *copies)
+{
+	for (size_t i = 0; i < copies->dumps.count; i++)
+		free(copies->dumps.items[i].data);
+	vector_deinit(&copies->dumps);
+}
+
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
+	buffer_put_u32(&plain, (uint32_t)copies->dumps.count);
+	for (size_t i = 0; i < copies->dumps.count; i++) {
+		const struct jitdump_copy *copy = &copies->dumps.items[i];
+
+		buffer_put_u32(&plain, (uint32_t)copy->pid);
+		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
+		buffer_put_u64(&plain, copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN);
+		buffer_put_u64(&plain, copy->size);
+		buffer_put(&plain, copy->data, copy->size);
+	}
+	return sections_pack(&plain, JITDUMPS_VERSION, buffer);
+}
+
+static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)
+{
+	uint64_t program_ns, size;
+	const void *data;
+
+	copy->pid = (int32_t)bytes_u32(bytes);
+	copy->namespace_pid = (int32_t)bytes_u32(bytes);
+	program_ns = version > 1 ? bytes_u64(bytes) : PROGRAM_NOT_KNOWN;
+	copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
+	copy->program_ns = copy->knows_program ? program_ns : 0;
+	size = bytes_u64(bytes);
+	size = bytes_count(bytes, size, 1, LIMIT_JITDUMP_BYTES);
+	data = bytes_take(bytes, size);
+	copy->data = malloc(size ? size : 1);
+	if (!copy->data)
+		return &error_no_memory;
+	if (data)
+		memcpy(copy->data, data, size);
+	copy->size = data ? size : 0;
+	return NULL;
+}
+
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struct jitdump_copies *copies_ret)
+{
+	uint32_t version = JITDUMPS_VERSION;
+	static const char what[] = "jitdump section";
+	struct jitdump_copies copies = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct jitdump_copy *copy = vector_append(&copies.dumps);
+
+		error = copy ? decode_jitdump(&inner, version, copy) : &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	buffer_deinit(&plain);
+	if (error)
+		jitdump_copies_deinit(&copies);
+	else
+		*copies_ret = copies;
+	return error;
+}
+
+void recording_residency_deinit(struct recording_residency *residency)
+{
+	for (size_t i = 0; i < residency->processes.count; i++)
+		vector_deinit(&residency->processes.items[i].runs);
+	vector_deinit(&residency->processes);
+}
+
+struct mmt_error *recording_residency_encode(const struct recording_residency *residency, struct buffer *buffer)
+{
+	struct buffer plain;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	buffer_put_u32(&plain, (uint32_t)residency->processes.count);
+	for (size_t i = 0; i < residency->processes.count; i++) {
+		const struct process_residency *process = &residency->processes.items[i];
+
+		buffer_put_u32(&plain, (uint32_t)process->pid);
+		buffer_put_u32(&plain, (uint32_t)process->runs.count);
+		for (size_t j = 0; j < process->runs.count; j++) {
+			buffer_put_u64(&plain, process->runs.items[j].start);
+			buffer_put_u64(&plain, process->runs.items[j].end);
+		}
+	}
+	return sections_pack(&plain, RESIDENCY_VERSION, buffer);
+}
+
+static struct mmt_error *decode_residency(struct bytes *bytes, struct process_residency *process)
+{
+	uint64_t count, previous = 0;
+
+	process->pid = (int32_t)bytes_u32(bytes);
+	count = bytes_u32(bytes);
+	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_RUNS);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+		struct resident_run run = {.start = bytes_u64(bytes)};
+
+		run.end = bytes_u64(bytes);
+		if (run.start >= run.end || run.start < previous)
+			bytes_fail(bytes, "resident pages out of order");
+		previous = run.end;
+		if (!vector_push(&process->runs, run))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
+					     struct recording_residency *residency_ret)
+{
+	uint32_t version = RESIDENCY_VERSION;
+	static const char what[] = "residency section";
+	struct recording_residency residency = {0};
+	struct mmt_error *error;
+	struct buffer plain;
+	struct bytes inner;
+	uint64_t count;
+
+	buffer_init(&plain, LIMIT_SECTION_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &plain);
+	inner = bytes_over(plain.data, plain.size);
+	count = error ? 0 : bytes_u32(&inner);
+	count = bytes_count(&inner, count, 8, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
+		struct process_residency *process = vector_append(&residency.processes);
+
+		error = process ? decode_residency(&inner, process) : &error_no_memory;
+	}
+	if (!error)
+		error = bytes_finish(&inner, what);
+	buffer_deinit(&plain);
+	if (error)
+		recording_residency_deinit(&residency);
+	else
+		*residency_ret = residency;
+	return error;
+}

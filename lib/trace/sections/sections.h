@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* mmtrace's own feature sections: plain values here, bytes in the file. mmtrace-file(5) has the layouts. */
+#ifndef TRACE_SECTIONS_SECTIONS_H
+#define TRACE_SECTIONS_SECTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/vector.h"
+
+/* What an event attribute is for; index = attribute's place in the file. */
+enum attribute_role {
+	ROLE_OTHER,
+	ROLE_TRUTH, /* exit of a call */
+	ROLE_DUMP,  /* stack dump of a call */
+	ROLE_NEW_TASK,
+	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
+	ROLE_SNAPSHOT,
+	ROLE_LOCK,	 /* mmap_lock taken for writing (--exact-order) */
+	ROLE_LARGE_DUMP, /* a larger stack dump of a call that also has a ROLE_DUMP; on while the call rate is low */
+};
+
+static inline bool role_is_dump(enum attribute_role role)
+{
+	return role == ROLE_DUMP || role == ROLE_LARGE_DUMP;
+}
+
+/* FEATURE_MMTRACE_INFO, in the preamble. */
+struct recording_info {
+	char *recorder_version; /* "0.1.0"; owned */
+	uint64_t start_ns;	/* recording's clock, when events were enabled */
+	uint64_t start_realtime_ns;
+	uint32_t page_bytes;
+	uint32_t call_graph;	   /* enum mmt_call_graph */
+	uint32_t stack_dump_bytes; /* 0: no dumps */
+	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
+	bool command;		   /* started by us */
+	bool on_cpus;		   /* events on every CPU, not of threads */
+	bool everybody;		   /* every process, or all of a control group: no targets */
+	VECTOR(int32_t) targets;   /* processes asked for */
+	VECTOR(uint32_t) roles;	   /* enum attribute_role */
+};
+
+/* FEATURE_MMTRACE_LOSS, written at stop: its absence in a file of ours means that the recorder did not finish. */
+struct recording_loss {
+	uint64_t stop_ns;
+	uint32_t end;	       /* enum mmt_record_end */
+	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
+	uint64_t missed_threads;
+	uint64_t missed_cpus;	 /* came online without events */
+	uint64_t left_processes; /* left the control group that was recorded */
+};
+
+/* FEATURE_MMTRACE_PERF_MAPS. */
+struct perf_map_growth {
+	uint64_t time_ns;
+	uint64_t length; /* of the file at that time: lines beyond it appeared later */
+};
+
+struct perf_map_copy {
+	int32_t pid;
+	int32_t namespace_pid;
+	VECTOR(struct perf_map_growth) growth;
+	uint8_t *text; /* owned */
+	size_t text_size;
+};
+
+struct perf_map_copies {
+	VECTOR(struct perf_map_copy) maps;
+};
+
+/* FEATURE_MMTRACE_JITDUMPS. */
+struct jitdump_copy {
+	int32_t pid;
+	int32_t namespace_pid;
+	bool knows_program;  /* never before version 2 */
+	uint64_t program_ns; /* when the program that mapped it began, 0 before the recording */
+	uint8_t *data;	     /* owned */
+	size_t size;
+};
+
+struct jitdump_copies {
+	VECTOR(struct jitdump_copy) dumps;
+};
+
+/* FEATURE_MMTRACE_RESIDENCY: runs of resident pages, ascending, disjoint, page aligned, at stop. */
+struct resident_run {
+	uint64_t start, end;
+};
+
+struct process_residency {
+	int32_t pid;
+	VECTOR(struct resident_run) runs;
+};
+
+struct recording_residency {
+	VECTOR(struct process_residency) processes;
+};
+
+/* Of the sections that are compressed: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
+struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
+
+/*
+ * `*version`: the newest that is known, then the section's. What comes of it is at most what `plain` may hold, and at
+ * most `*room`, which becomes so much less: a small file unpacks to no more than that, whatever its sections say.
+ * `plain` has to be deinitialised on error too.
+ */
+struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
+				  struct buffer *plain) MMT_MUST_CHECK;
+
+void recording_info_deinit(struct recording_info *info);
+
+void recording_info_encode(const struct recording_info *info, struct buffer *buffer);
+
+/* On error the value is deinitialised; likewise below. A version beyond ours is MMT_ERROR_UNSUPPORTED. */
+struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret) MMT_MUST_CHECK;
+
+void recording_loss_deinit(struct recording_loss *loss);
+
+void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer);
+
+struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret) MMT_MUST_CHECK;
+
+void perf_map_copy_deinit(struct perf_map_copy *copy);
+
+/* Compressed with zstd inside. */
+void perf_map_copies_deinit(struct perf_map_copies *copies);
+
+struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+
+struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room,
+					 struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
+
+/* Compressed with zstd inside. */
+void jitdump_copies_deinit(struct jitdump_copies *copies);
+
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+
+struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room,
+					struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
+
+/* Compressed with zstd inside. */
+void recording_residency_deinit(struct recording_residency *residency);
+
+struct mmt_error *recording_residency_encode(const struct recording_residency *residency,
+					     struct buffer *buffer) MMT_MUST_CHECK;
+
+struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
+					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
+
+/* FEATURE_BUILD_ID of perf: which build of each program file was mapped. */
+struct build_id_entry {
+	char *path; /* owned; as MMAP2 names it */
+	uint8_t bytes[20];
+	uint8_t size; /* 1 to 20 */
+};
+
+struct build_ids {
+	VECTOR(struct build_id_entry) entries;
+};
+
+void build_ids_deinit(struct build_ids *ids);
+
+void build_ids_encode(const struct build_ids *ids, struct buffer *buffer);
+
+struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_ret) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/write/compress.h"
+
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_c_literalCompressionMode */
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/bytes.h"
+
+/* The target waits for no one, but its recorder shares its processors: the fastest level. */
+#define LEVEL 1
+
+/*
+ * Records repeat what is hundreds of bytes long and differ in between, which this level tells apart better, and no more
+ * slowly. Its tables are made smaller, to leave the processor's cache to the target.
+ */
+#define LEVEL_OF_RECORDS 3
+#define LONG_MATCHES_LOG 15
+#define SHORT_MATCHES_LOG 13
+
+struct compressor {
+	ZSTD_CCtx *context;
+};
+
+struct decompressor {
+	ZSTD_DStream *stream;
+	bool inside; /* of a frame that continues in the next bytes */
+};
+
+struct mmt_error *compressor_create(struct compressor **compressor_ret)
+{
+	struct compressor *compressor = calloc(1, sizeof(*compressor));
+
+	if (!compressor)
+		return &error_no_memory;
+	compressor->context = ZSTD_createCCtx();
+	if (!compressor->context) {
+		free(compressor);
+		return &error_no_memory;
+	}
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, LEVEL);
+	*compressor_ret = compressor;
+	return NULL;
+}
+
+void compressor_expect_records(struct compressor *compressor)
+{
+	/* What the library does not know it leaves as it is. */
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, LEVEL_OF_RECORDS);
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_hashLog, LONG_MATCHES_LOG);
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_chainLog, SHORT_MATCHES_LOG);
+	/* Of times and addresses, which do not repeat, Huffman codes save little and take long, here and in a report.
+	 */
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
+}
+
+void compressor_destroy(struct compressor *compressor)
+{
+	if (!compressor)
+		return;
+	ZSTD_freeCCtx(compressor->context);
+	free(compressor);
+}
+
+struct mmt_error *compressor_frame_within(struct compressor *compressor, const void *data, size_t size, size_t maximum,
+					  struct buffer *buffer, bool *fits_ret)
+{
+	size_t before = buffer->size;
+	size_t bound = ZSTD_compressBound(size);
+	size_t capacity = bound < maximum ? bound : maximum;
+	void *room = buffer_extend(buffer, capacity);
+	size_t written;
+
+	*fits_ret = false;
+	if (!room)
+		return buffer_finish(buffer);
+	written = ZSTD_compress2(compressor->context, room, capacity, data, size);
+	*fits_ret = !ZSTD_isError(written);
+	buffer->size = before + (*fits_ret ? written : 0);
+	if (*fits_ret || ZSTD_getErrorCode(written) == ZSTD_error_dstSize_tooSmall)
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM, "zstd: %s", ZSTD_getErrorName(written));
+}
+
+struct mmt_error *compressor_frame(struct compressor *compressor, const void *data, size_t size, struct buffer *buffer)
+{
+	bool fits;
+	struct mmt_error *error = compressor_frame_within(compressor, data, size, SIZE_MAX, buffer, &fits);
+
+	return error || fits ? error : error_create(MMT_ERROR_SYSTEM, "zstd: a frame is larger than its bound");
+}
+
+struct mmt_error *decompressor_create(struct decompressor **decompressor_ret)
+{
+	struct decompressor *decompressor = calloc(1, sizeof(*decompressor));
+
+	if (!decompressor)
+		return &error_no_memory;
+	decompressor->stream = ZSTD_createDStream();
+	if (!decompressor->stream) {
+		free(decompressor);
+		return &error_no_memory;
+	}
+	*decompressor_ret = decompressor;
+	return NULL;
+}
+
+void decompressor_destroy(struct decompressor *decompressor)
+{
+	if (!decompressor)
+		return;
+	ZSTD_freeDStream(decompressor->stream);
+	free(decompressor);
+}
+
+/* Room for one call, never beyond the buffer's maximum. */
+static size_t choose_step(const struct buffer *buffer)
+{
+	size_t left = buffer->maximum - buffer->size;
+	size_t step = ZSTD_DStreamOutSize();
+
+	return left < step ? left : step;
+}
+
+/* Behind frames that hold nothing, which the writer puts in front. */
+static const void *skip_empty_frames(const void *data, size_t *size)
+{
+	struct bytes bytes = bytes_over(data, *size);
+	const void *frame = data;
+
+	while ((bytes_u32(&bytes) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START) {
+		bytes_skip(&bytes, bytes_u32(&bytes));
+		if (!bytes_ok(&bytes))
+			break;
+		frame = bytes.position;
+		*size = bytes_left(&bytes);
+	}
+	return frame;
+}
+
+size_t compress_expect_content(const void *data, size_t size, size_t maximum)
+{
+	const void *frame = skip_empty_frames(data, &size);
+	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
+
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || content > maximum)
+		return 0;
+	return (size_t)content;
+}
+
+bool decompressor_is_inside(const struct decompressor *decompressor)
+{
+	return decompressor->inside;
+}
+
+/* In one call, where the stream takes several. */
+bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
+{
+	const void *frame = skip_empty_frames(data, &size);
+	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
+	size_t before = buffer->size, result;
+	void *room;
+
+	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR ||
+	    content > buffer->maximum - buffer->size || ZSTD_findFrameCompressedSize(frame, size) != size)
+		return false;
+	room = buffer_extend(buffer, (size_t)content);
+	if (!room)
+		return false;
+	result = ZSTD_decompressDCtx(decompressor->stream, room, (size_t)content, frame, size);
+	ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
+	if (result == content)
+		return true;
+	buffer->size = before;
+	return false;
+}
+
+struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
+				    struct buffer *buffer)
+{
+	ZSTD_inBuffer input = {.src = data, .size = size};
+	bool full = false; /* the last output was filled up: the stream may hold more although the input is used up */
+
+	if (!decompressor->inside && decompressor_frame(decompressor, data, size, buffer))
+		return NULL;
+	while (input.pos < input.size || full) {
+		size_t before = buffer->size, step = choose_step(buffer), result;
+		ZSTD_outBuffer output = {.size = step};
+
+		if (full && step == 0)
+			return error_create(MMT_ERROR_FORMAT, "zstd: more than %zu bytes", buffer->maximum);
+		output.dst = buffer_extend(buffer, step);
+		if (!output.dst)
+			return buffer_finish(buffer);
+		result = ZSTD_decompressStream(decompressor->stream, &output, &input);
+		buffer->size = before + output.pos;
+		if (ZSTD_isError(result))
+			return error_create(MMT_ERROR_FORMAT, "zstd: %s", ZSTD_getErrorName(result));
+		decompressor->inside = result != 0;
+		full = output.pos == step && result != 0;
+	}
+	return NULL;
+}
+
+const char *compress_library_version(void)
+{
+	return ZSTD_versionString();
+}

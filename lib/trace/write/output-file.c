@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/write/output-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define TEMPORARY_ATTEMPTS 100
+#define READER_MS 2000 /* for a reader that takes nothing, when all is to end */
+
+static struct mmt_error *check_target(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0) {
+		if (errno == ENOENT)
+			return NULL;
+		return error_system(errno, "cannot write %s", path);
+	}
+	if (S_ISREG(status.st_mode))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID, "cannot write %s: it is a %s; choose another name with -o", path,
+			    S_ISLNK(status.st_mode)   ? "symbolic link"
+			    : S_ISDIR(status.st_mode) ? "directory"
+						      : "special file");
+}
+
+/* PATH.old, which gives way to PATH: a directory does not. */
+static struct mmt_error *check_old(const char *path)
+{
+	CLEANUP(free) char *old = NULL;
+	struct stat status;
+
+	if (asprintf(&old, "%s.old", path) < 0) {
+		old = NULL;
+		return &error_no_memory;
+	}
+	if (lstat(path, &status) < 0 || lstat(old, &status) < 0 || !S_ISDIR(status.st_mode))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID, "cannot rename %s to %s: it is a directory; choose another name with -o",
+			    path, old);
+}
+
+static char *temporary_name(const char *path, unsigned attempt)
+{
+	char *name;
+
+	return asprintf(&name, "%s.new-%d-%u", path, (int)getpid(), attempt) < 0 ? NULL : name;
+}
+
+/* The longest name that it will need, which may be a long recording later. */
+static struct mmt_error *check_length(const char *path)
+{
+	CLEANUP(free) char *longest = temporary_name(path, TEMPORARY_ATTEMPTS - 1);
+	struct stat status;
+
+	if (!longest)
+		return &error_no_memory;
+	if (lstat(longest, &status) == 0 || errno != ENAMETOOLONG)
+		return NULL;
+	return error_create(MMT_ERROR_INVALID,
+			    "cannot write %s: until it is whole it has a name with %zu characters more, which is too "
+			    "long; choose a shorter one with -o",
+			    path, strlen(longest) - strlen(path));
+}
+
+/* Where /proc is, through which alone everybody may give it a name later. */
+static bool open_nameless(struct output_file *file)
+{
+	CLEANUP(free) char *directory = strdup(file->path);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+
+	if (!directory)
+		return false;
+	if (slash)
+		slash[slash == directory] = '\0';
+	file->fd = open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return false;
+	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
+	file->nameless = access(file->link, F_OK) == 0;
+	if (!file->nameless) {
+		close(file->fd);
+		file->fd = -1;
+	}
+	return file->nameless;
+}
+
+/* A new file of that name, or the one that has none. */
+static bool take_temporary_name(struct output_file *file, const char *name)
+{
+	if (file->nameless)
+		return linkat(AT_FDCWD, file->link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+	file->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return file->fd >= 0;
+}
+
+static struct mmt_error *make_temporary(struct output_file *file)
+{
+	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
+		CLEANUP(free) char *name = temporary_name(file->path, attempt);
+
+		if (!name)
+			return &error_no_memory;
+		if (take_temporary_name(file, name)) {
+			file->temporary = TAKE(name);
+			file->nameless = false;
+			return NULL;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return error_system(errno, "cannot write %s", file->path);
+}
+
+struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
+{
+	struct output_file file = {.path = strdup(path), .fd = -1};
+	struct mmt_error *error = file.path ? check_target(path) : &error_no_memory;
+
+	if (!error)
+		error = check_old(path);
+	if (!error)
+		error = check_length(path);
+	if (!error && !open_nameless(&file))
+		error = make_temporary(&file);
+	if (error)
+		output_file_close(&file);
+	else
+		*file_ret = file;
+	return error;
+}
+
+struct mmt_error *output_file_open_stream(struct output_file *file_ret)
+{
+	struct output_file file = {
+	    .path = strdup("standard output"), .fd = -1, .stream = true, .stop_fd = -1, .until_ns = UINT64_MAX};
+	struct stat status;
+
+	if (!file.path)
+		return &error_no_memory;
+	if (isatty(STDOUT_FILENO)) {
+		output_file_close(&file);
+		return error_create(MMT_ERROR_INVALID, "cannot write to standard output: it is a terminal; lead it "
+						       "into a pipe or choose a file with -o");
+	}
+	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	/* Where it was closed, its number may be that of something else by now, which is read from. */
+	if (file.fd < 0 || fstat(file.fd, &status) < 0 || (fcntl(file.fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		struct mmt_error *error = error_system(file.fd < 0 ? errno : EBADF, "cannot write standard output");
+
+		output_file_close(&file);
+		return error;
+	}
+	file.type = status.st_mode & S_IFMT;
+	*file_ret = file;
+	return NULL;
+}
+
+void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns)
+{
+	file->stop_fd = stop_fd;
+	file->until_ns = until_ns;
+}
+
+/* For poll(); -1: for ever. */
+static int milliseconds_until(uint64_t until_ns)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (until_ns <= now_ns)
+		return 0;
+	return (until_ns - now_ns) / 1000000 < INT_MAX ? (int)((until_ns - now_ns) / 1000000) + 1 : -1;
+}
+
+/* There is room then, or something that a write will tell. False: none in time. */
+static bool wait_for_reader(const struct output_file *file)
+{
+	struct pollfd items[] = {{.fd = file->fd, .events = POLLOUT}, {.fd = file->stop_fd, .events = POLLIN}};
+	int result;
+
+	for (;;) {
+		result = poll(items, 2, milliseconds_until(file->until_ns));
+		if (items[0].revents || (result < 0 && errno != EINTR))
+			return true;
+		if (result >= 0)
+			break;
+	}
+	do
+		result = poll(items, 1, READER_MS);
+	while (result < 0 && errno == EINTR);
+	return result != 0;
+}
+
+/* As much as is taken without waiting: a pipe that has room has it for PIPE_BUF bytes. */
+static ssize_t write_some(struct output_file *file, const void *data, size_t size)
+{
+	if (file->type != S_IFIFO && file->type != S_IFSOCK)
+		return write(file->fd, data, size);
+	if (file->given_up || !wait_for_reader(file)) {
+		file->given_up = true;
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	if (file->type == S_IFSOCK)
+		return send(file->fd, data, size, MSG_DONTWAIT);
+	return write(file->fd, data, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
+				    size_t *written_ret)
+{
+	size_t written = 0;
+	struct mmt_error *error = NULL;
+
+	while (!error && written < size) {
+		const uint8_t *next = (const uint8_t *)data + written;
+		ssize_t result = file->stream ? write_some(file, next, size - written)
+					      : pwrite(file->fd, next, size - written, (off_t)(offset + written));
+
+		if (result > 0)
+			written += (size_t)result;
+		else if (result == 0 || (errno != EINTR && errno != EAGAIN))
+			error = error_system(result < 0 ? errno : ENOSPC, "cannot write %s", file->path);
+	}
+	if (written_ret)
+		*written_ret = written;
+	return error;
+}
+
+struct mmt_error *output_file_check(const struct output_file *file)
+{
+	struct pollfd reader = {.fd = file->fd};
+	struct stat status;
+
+	if (file->stream) {
+		if (poll(&reader, 1, 0) > 0 && reader.revents & POLLERR)
+			return error_system(EPIPE, "cannot write %s", file->path);
+		return NULL;
+	}
+	if (fstat(file->fd, &status) < 0)
+		return error_system(errno, "cannot look at %s", file->path);
+	if (status.st_nlink || file->nameless)
+		return NULL;
+	return error_create(MMT_ERROR_SYSTEM, "%s was removed while it was written: nothing of it is left", file->path);
+}
+
+struct mmt_error *output_file_cut(struct output_file *file, uint64_t size)
+{
+	if (file->stream)
+		return NULL;
+	return ftruncate(file->fd, (off_t)size) < 0 ? error_system(errno, "cannot shorten %s", file->path) : NULL;
+}
+
+struct mmt_error *output_file_sync(struct output_file *file)
+{
+	return fsync(file->fd) < 0 && errno != EINVAL ? error_system(errno, "cannot write %s", file->path) : NULL;
+}
+
+/*
+ * So that there is a file of that name at every moment, even for whoever kills us, OLD becomes another name of it
+ * first. Where there are no such names the file is renamed.
+ */
+static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
+{
+	CLEANUP(free) char *aside = NULL;
+
+	if (asprintf(&aside, "%s-old", file->temporary) < 0)
+		aside = NULL;
+	if (aside && link(file->path, aside) == 0) {
+		*linked_ret = rename(aside, old) == 0;
+		(void)unlink(aside); /* still there when OLD was another name of it before */
+	}
+	return *linked_ret || rename(file->path, old) == 0;
+}
+
+static void remove_temporary(struct output_file *file)
+{
+	if (file->temporary)
+		(void)unlink(file->temporary);
+	free(TAKE(file->temporary));
+}
+
+/* Is there a file OLD, and is it another one than PATH? */
+static bool is_another_file(const char *old, const char *path)
+{
+	struct stat at_old, at_path;
+
+	return lstat(old, &at_old) == 0 && lstat(path, &at_path) == 0 &&
+	       (at_old.st_ino != at_path.st_ino || at_old.st_dev != at_path.st_dev);
+}
+
+static struct mmt_error *take_name(struct output_file *file)
+{
+	CLEANUP(free) char *old = NULL;
+	struct mmt_error *error = check_target(file->path);
+	bool kept, another, linked = false;
+
+	if (!error && file->nameless)
+		error = make_temporary(file);
+	if (error)
+		return error;
+	if (asprintf(&old, "%s.old", file->path) < 0) {
+		old = NULL;
+		return &error_no_memory;
+	}
+	another = is_another_file(old, file->path);
+	kept = !file->replaces && keep_earlier(file, old, &linked);
+	if (!file->replaces && !kept && errno != ENOENT)
+		return error_system(errno, "cannot rename %s to %s", file->path, old);
+	if (rename(file->temporary, file->path) < 0) {
+		error = error_system(errno, "cannot write %s", file->path);
+		if (linked)
+			(void)unlink(old);
+		else if (kept && rename(old, file->path) < 0)
+			return error_context(error, "%s is now %s", file->path, old);
+		return error;
+	}
+	file->kept = kept;
+	file->replaced = kept && another;
+	free(TAKE(file->temporary));
+	return NULL;
+}
+
+struct mmt_error *output_file_take_name(struct output_file *file)
+{
+	struct mmt_error *error;
+	sigset_t all, before;
+	bool held;
+
+	if (file->stream)
+		return NULL;
+	sigfillset(&all);
+	held = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+	error = take_name(file);
+	if (error) /* whoever has waited may end the process */
+		remove_temporary(file);
+	if (held)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+static bool is_at(const struct output_file *file, const char *path)
+{
+	struct stat own, there;
+
+	return fstat(file->fd, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino &&
+	       own.st_dev == there.st_dev;
+}
+
+enum output_place output_file_find(const struct output_file *file)
+{
+	CLEANUP(free) char *old = NULL;
+
+	if (file->stream || is_at(file, file->path))
+		return OUTPUT_AT_PATH;
+	if (asprintf(&old, "%s.old", file->path) < 0)
+		old = NULL;
+	return old && is_at(file, old) ? OUTPUT_AT_OLD : OUTPUT_ELSEWHERE;
+}
+
+void output_file_close(struct output_file *file)
+{
+	remove_temporary(file);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	*file = (struct output_file){.fd = -1};
+}

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/write/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "trace/write/writer-state.h"
+
+#define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
+
+struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mmt_error *error;
+
+	if (!writer)
+		return &error_no_memory;
+	writer->file.fd = -1;
+	writer->round_is_empty = true;
+	for (unsigned i = 0; i < WRITER_LANES; i++) {
+		buffer_init(&writer->lanes[i].pending, FRAME_BYTES);
+		writer->lanes[i].frame_bytes = FRAME_BYTES_LEAST;
+	}
+	buffer_init(&writer->scratch, FRAME_RECORD_BYTES);
+	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
+	error = compressor_create(&writer->compressor);
+	if (!error)
+		compressor_expect_records(writer->compressor);
+	if (!error)
+		error = strcmp(path, "-") == 0 ? output_file_open_stream(&writer->file)
+					       : output_file_open(path, &writer->file);
+	if (error) {
+		writer_destroy(writer);
+		return error;
+	}
+	*writer_ret = writer;
+	return NULL;
+}
+
+void writer_replace(struct writer *writer)
+{
+	writer->file.replaces = true;
+}
+
+void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns)
+{
+	output_file_limit_waiting(&writer->file, stop_fd, until_ns);
+}
+
+void writer_keep_plain(struct writer *writer)
+{
+	writer->plain = true;
+}
+
+void writer_destroy(struct writer *writer)
+{
+	if (!writer)
+		return;
+	output_file_close(&writer->file);
+	for (size_t i = 0; i < writer->attributes.count; i++) {
+		free(writer->attributes.items[i].name);
+		vector_deinit(&writer->attributes.items[i].ids);
+	}
+	vector_deinit(&writer->attributes);
+	for (size_t i = 0; i < writer->sections.count; i++)
+		free(writer->sections.items[i].data);
+	vector_deinit(&writer->sections);
+	compressor_destroy(writer->compressor);
+	for (unsigned i = 0; i < WRITER_LANES; i++)
+		buffer_deinit(&writer->lanes[i].pending);
+	buffer_deinit(&writer->scratch);
+	buffer_deinit(&writer->output);
+	free(writer);
+}
+
+struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
+				       const uint64_t *ids, size_t id_count)
+{
+	struct attribute *added = vector_append(&writer->attributes);
+
+	if (!added)
+		return &error_no_memory;
+	added->attr = *attribute;
+	added->attr.size = ATTRIBUTE_BYTES;
+	added->name = strdup(name);
+	if (!added->name)
+		return &error_no_memory;
+	for (size_t i = 0; i < id_count; i++) {
+		if (!vector_push(&added->ids, ids[i]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+	struct section section = {.feature = feature, .size = buffer->size};
+	size_t maximum = buffer->maximum;
+
+	for (size_t i = 0; !error && i < writer->sections.count; i++) {
+		if (writer->sections.items[i].feature == feature)
+			error = error_create(MMT_ERROR_INVALID, "feature section %d given twice", (int)feature);
+	}
+	/* Never NULL, which means that it is written already. */
+	section.data = buffer->data ? buffer->data : malloc(1);
+	if (!error && (!section.data || !vector_push(&writer->sections, section)))
+		error = &error_no_memory;
+	if (error) {
+		if (section.data != buffer->data)
+			free(section.data);
+		return error;
+	}
+	buffer_init(buffer, maximum);
+	return NULL;
+}
+
+struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data, size_t size)
+{
+	struct mmt_error *error;
+	struct buffer copy;
+
+	buffer_init(&copy, size);
+	buffer_put(&copy, data, size);
+	error = writer_take_section(writer, feature, &copy);
+	buffer_deinit(&copy);
+	return error;
+}
+
+/* Bytes of whole records at the beginning of `size` bytes. */
+static size_t measure_whole_records(const uint8_t *data, size_t size)
+{
+	size_t offset = 0;
+
+	while (size - offset >= RECORD_HEADER_BYTES) {
+		struct perf_event_header header;
+
+		memcpy(&header, data + offset, sizeof(header));
+		if (header.size < RECORD_HEADER_BYTES || header.size > size - offset)
+			break;
+		offset += header.size;
+	}
+	return offset;
+}
+
+/* Write the collected output; when that fails half-way, cut the file behind its last whole record. */
+static struct mmt_error *push_output(struct writer *writer)
+{
+	struct mmt_error *error;
+	size_t written;
+
+	if (writer->output.size == 0)
+		return NULL;
+	error =
+	    output_file_write(&writer->file, writer->output.data, writer->output.size, writer->file_bytes, &written);
+	writer->last_push_offset = writer->file_bytes;
+	if (error) {
+		writer->file_bytes += measure_whole_records(writer->output.data, written);
+		mmt_error_destroy(output_file_cut(&writer->file, writer->file_bytes)); /* the first failure is told */
+	} else {
+		writer->file_bytes += written;
+	}
+	buffer_clear(&writer->output);
+	return error;
+}
+
+void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size)
+{
+	buffer_put_u32(buffer, type);
+	buffer_put_u16(buffer, 0);
+	buffer_put_u16(buffer, (uint16_t)size);
+}
+
+static size_t find_middle(const uint8_t *records, size_t size)
+{
+	size_t offset = 0;
+
+	while (offset < size / 2) {
+		struct perf_event_header header;
+
+		memcpy(&header, records + offset, sizeof(header));
+		if (offset && offset + header.size > size / 2)
+			break;
+		offset += header.size;
+	}
+	return offset;
+}
+
+/*
+ * One frame in one record. The payload is padded to a multiple of 8 by a skippable frame, which must come first:
+ * perf 6.1 gives the decoder a wrong output position after the first frame with content.
+ */
+static void put_compressed(struct writer *writer, size_t size)
+{
+	size_t frame = writer->scratch.size;
+	size_t padding = -frame & 7;
+	size_t skippable = padding ? 8 + padding : 0;
+
+	writer_put_record_header(&writer->output, RECORD_COMPRESSED, RECORD_HEADER_BYTES + skippable + frame);
+	if (padding) {
+		buffer_put_u32(&writer->output, SKIPPABLE_MAGIC);
+		buffer_put_u32(&writer->output, (uint32_t)padding);
+		buffer_put(&writer->output, "\0\0\0\0\0\0\0", padding);
+	}
+	buffer_put(&writer->output, writer->scratch.data, frame);
+	writer->bytes_in += size;
+	writer->bytes_out += RECORD_HEADER_BYTES + skippable + frame;
+}
+
+/* Whole records into the output, compressed: in halves when the frame is too large for a record's 16-bit size, plainly
+ * when a single one is. */
+static struct mmt_error *emit_records(struct writer *writer, const uint8_t *records, size_t size)
+{
+	struct mmt_error *error;
+	size_t middle;
+	bool fits;
+
+	if (writer->plain) {
+		buffer_put(&writer->output, records, size);
+		return writer->output.size >= OUTPUT_BYTES ? push_output(writer) : buffer_finish(&writer->output);
+	}
+	buffer_clear(&writer->scratch);
+	error = compressor_frame_within(writer->compressor, records, size, FRAME_RECORD_BYTES, &writer->scratch, &fits);
+	if (error)
+		return error;
+	if (fits) {
+		put_compressed(writer, size);
+	} else {
+		middle = find_middle(records, size);
+		if (middle < size) {
+			error = emit_records(writer, records, middle);
+			return error ? error : emit_records(writer, records + middle, size - middle);
+		}
+		buffer_put(&writer->output, records, size);
+	}
+	if (writer->output.size >= OUTPUT_BYTES)
+		error = push_output(writer);
+	return error ? error : buffer_finish(&writer->output);
+}
+
+/*
+ * What repeats is found within a frame only, so that each can be read by itself: the larger the better. But one that
+ * does not fit into a record is compressed again in halves, which takes time: the next is to fit at once.
+ */
+size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed)
+{
+	if (compressed > FRAME_RECORD_BYTES) {
+		for (; compressed > FRAME_RECORD_BYTES && frame_bytes > FRAME_BYTES_LEAST; compressed /= 2)
+			frame_bytes /= 2;
+		return frame_bytes;
+	}
+	if (size > frame_bytes / 2 && compressed < FRAME_RECORD_BYTES / 3 && frame_bytes < FRAME_BYTES)
+		return frame_bytes * 2;
+	return frame_bytes;
+}
+
+/* What lanes need in turn must not add up. */
+static void clear_lane(struct writer *writer, struct lane *lane)
+{
+	size_t capacity = 0;
+
+	lane->joined = false;
+	writer->pending_bytes -= lane->pending.size;
+	buffer_clear(&lane->pending);
+	for (unsigned i = 0; i < WRITER_LANES; i++)
+		capacity += writer->lanes[i].pending.capacity;
+	if (capacity <= 2 * PENDING_BYTES)
+		return;
+	buffer_deinit(&lane->pending);
+	buffer_init(&lane->pending, FRAME_BYTES);
+}
+
+static struct mmt_error *emit_lane(struct writer *writer, struct lane *lane)
+{
+	struct mmt_error *error = NULL;
+	uint64_t before = writer->bytes_out;
+	size_t size = lane->pending.size;
+
+	if (!size)
+		return NULL;
+	error = emit_records(writer, lane->pending.data, size);
+	/* What is not compressed is as well written in small pieces; of its own records others tell nothing. */
+	if (!writer->plain && !lane->joined)
+		lane->frame_bytes = writer_choose_frame_bytes(lane->frame_bytes, size, writer->bytes_out - before);
+	clear_lane(writer, lane);
+	return error;
+}
+
+/* Frames with little in them take more room than records next to others that are not alike. */
+static struct mmt_error *join_small_lanes(struct writer *writer)
+{
+	struct lane *first = NULL;
+	struct mmt_error *error = NULL;
+
+	for (unsigned i = 0; !error && i < WRITER_LANES; i++) {
+		struct lane *lane = &writer->lanes[i];
+		size_t size = lane->pending.size;
+
+		if (!size || size >= JOINED_BYTES)
+			continue;
+		if (!first || first->pending.size + size > FRAME_BYTES_LEAST) {
+			first = lane;
+			continue;
+		}
+		first->joined = true;
+		buffer_put(&first->pending, lane->pending.data, size);
+		error = buffer_finish(&first->pending);
+		writer->pending_bytes += size;
+		clear_lane(writer, lane);
+	}
+	return error;
+}
+
+static struct mmt_error *emit_pending(struct writer *writer)
+{
+	struct mmt_error *error = join_small_lanes(writer);
+
+	for (unsigned i = 0; !error && i < WRITER_LANES; i++)
+		error = emit_lane(writer, &writer->lanes[i]);
+	return error;
+}
+
+static struct lane *find_fullest(struct writer *writer)
+{
+	struct lane *fullest = &writer->lanes[0];
+
+	for (unsigned i = 1; i < WRITER_LANES; i++) {
+		if (writer->lanes[i].pending.size > fullest->pending.size)
+			fullest = &writer->lanes[i];
+	}
+	return fullest;
+}
+
+static size_t room_left(const struct lane *lane)
+{
+	return lane->pending.size < lane->frame_bytes ? lane->frame_bytes - lane->pending.size : 0;
+}
+
+/* So much is in the lane now. */
+static struct mmt_error *note_appended(struct writer *writer, size_t size)
+{
+	writer->round_is_empty = false;
+	writer->pending_bytes += size;
+	return writer->pending_bytes > PENDING_BYTES ? emit_lane(writer, find_fullest(writer)) : NULL;
+}
+
+unsigned writer_event_lane(size_t number)
+{
+	return LANE_EVENTS + (unsigned)(number % (WRITER_LANES - LANE_EVENTS));
+}
+
+struct mmt_error *writer_append(struct writer *writer, unsigned lane_number, const void *records, size_t size)
+{
+	struct lane *lane = &writer->lanes[lane_number];
+	const uint8_t *data = records;
+	size_t offset = 0;
+
+	while (offset < size) {
+		size_t room = room_left(lane);
+		size_t left = size - offset;
+		size_t whole = measure_whole_records(data + offset, left < room ? left : room);
+		struct mmt_error *error;
+
+		if (whole == 0 && lane->pending.size == 0)
+			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
+		buffer_put(&lane->pending, data + offset, whole);
+		error = buffer_finish(&lane->pending);
+		if (!error)
+			error = note_appended(writer, whole);
+		if (!error && whole < left)
+			error = emit_lane(writer, lane);
+		if (error)
+			return error;
+		offset += whole;
+	}
+	return NULL;
+}
+
+struct mmt_error *writer_append_hiding(struct writer *writer, unsigned lane_number, const void *record, size_t size,
+				       size_t hidden_offset, size_t hidden_bytes)
+{
+	struct lane *lane = &writer->lanes[lane_number];
+	size_t hidden_end = hidden_offset + hidden_bytes;
+	struct mmt_error *error;
+	uint8_t *room;
+
+	if (measure_whole_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
+		return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
+	if (size > room_left(lane)) {
+		error = emit_lane(writer, lane);
+		if (error)
+			return error;
+	}
+	room = buffer_extend(&lane->pending, size);
+	if (!room)
+		return buffer_finish(&lane->pending);
+	memcpy(room, record, hidden_offset);
+	memset(room + hidden_offset, 0, hidden_bytes);
+	memcpy(room + hidden_end, (const uint8_t *)record + hidden_end, size - hidden_end);
+	return note_appended(writer, size);
+}
+
+struct mmt_error *writer_end_round(struct writer *writer)
+{
+	struct mmt_error *error;
+
+	if (writer->round_is_empty)
+		return NULL;
+	error = emit_pending(writer);
+	if (error)
+		return error;
+	writer_put_record_header(&writer->output, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
+	writer->round_is_empty = true;
+	return writer->output.size >= PUSH_BYTES ? push_output(writer) : buffer_finish(&writer->output);
+}
+
+struct mmt_error *writer_flush(struct writer *writer)
+{
+	struct mmt_error *error = emit_pending(writer);
+
+	if (!error)
+		error = push_output(writer);
+	if (error || writer->removed)
+		return error;
+	error = output_file_check(&writer->file);
+	writer->removed = error;
+	return error;
+}
+
+struct mmt_error *writer_sync(struct writer *writer)
+{
+	return output_file_sync(&writer->file);
+}
+
+uint64_t writer_bytes(const struct writer *writer)
+{
+	return writer->removed ? 0 : writer->file_bytes + writer->output.size;
+}
+
+enum output_place writer_find(const struct writer *writer)
+{
+	return output_file_find(&writer->file);
+}
+
+bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret)
+{
+	*replaced_ret = writer->file.replaced;
+	return writer->file.kept;
+}
+
+/* What is around the records in a pipe, where nothing can be written twice: perf's pipe format. */
+
+#define STREAM_HEADER_BYTES 16
+#define FEATURE_RECORD_BYTES 16 /* header, u64 feature */
+#define TRACING_DATA_RECORD_BYTES 16
+#define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
+#define PIECE_BYTES (32u << 10)
+
+static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buffer)
+{
+	struct mmt_error *error = buffer_finish(buffer);
+
+	if (!error)
+		error = output_file_write(&writer->file, buffer->data, buffer->size, writer->file_bytes, NULL);
+	if (!error)
+		writer->file_bytes += buffer->size;
+	buffer_clear(buffer);
+	return error;
+}
+
+static struct mmt_error *put_attribute(struct buffer *buffer, const struct attribute *attribute)
+{
+	size_t ids = attribute->ids.count * sizeof(uint64_t);
+	size_t size = RECORD_HEADER_BYTES + ATTRIBUTE_BYTES + ids;
+
+	if (size > RECORD_BYTES_MAX)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "a pipe cannot carry the events of so many threads; record into a file");
+	writer_put_record_header(buffer, RECORD_HEADER_ATTR, size);
+	buffer_put(buffer, &attribute->attr, ATTRIBUTE_BYTES);
+	buffer_put(buffer, attribute->ids.items, ids);
+	return NULL;
+}
+
+/* Of perf's own features those that it reads there, when they fit; TRACING_DATA and BUILD_ID have records of their own.
+ */
+static bool is_for_perf(const struct section *section)
+{
+	return section->feature > FEATURE_BUILD_ID && section->feature < FEATURE_MMTRACE_INFO &&
+	       section->feature != FEATURE_EVENT_DESC && section->size <= PIECE_BYTES;
+}
+
+static void put_feature(struct buffer *buffer, uint64_t feature, const void *data, size_t size)
+{
+	writer_put_record_header(buffer, RECORD_HEADER_FEATURE, FEATURE_RECORD_BYTES + ((size + 7) & ~(size_t)7));
+	buffer_put_u64(buffer, feature);
+	buffer_put(buffer, data, size);
+	buffer_align(buffer, 8);
+}
+
+/* The data follow the record, which only tells how many there are. */
+static void put_tracing_data(struct buffer *buffer, const struct section *section)
+{
+	writer_put_record_header(buffer, RECORD_HEADER_TRACING_DATA, TRACING_DATA_RECORD_BYTES);
+	buffer_put_u32(buffer, (uint32_t)((section->size + 7) & ~7ULL));
+	buffer_put_u32(buffer, 0);
+	buffer_put(buffer, section->data, section->size);
+	buffer_align(buffer, 8);
+}
+
+static void put_piece(struct buffer *buffer, const struct section *section, uint64_t offset, size_t size)
+{
+	writer_put_record_header(buffer, RECORD_HEADER_EVENT_TYPE, SECTION_PIECE_BYTES + ((size + 7) & ~(size_t)7));
+	buffer_put_u64(buffer, SECTION_PIECE_MAGIC);
+	buffer_put_u32(buffer, section->feature);
+	buffer_put_u32(buffer, 0);
+	buffer_put_u64(buffer, section->size);
+	buffer_put_u64(buffer, offset);
+	buffer_put_u32(buffer, (uint32_t)size);
+	buffer_put_u32(buffer, 0);
+	buffer_put(buffer, section->data + offset, size);
+	buffer_align(buffer, 8);
+}
+
+/* One piece at least, so that an empty section is there. */
+static struct mmt_error *write_pieces(struct writer *writer, const struct section *section)
+{
+	struct mmt_error *error;
+	struct buffer buffer;
+	uint64_t offset = 0;
+
+	buffer_init(&buffer, 2 * PIECE_BYTES);
+	do {
+		uint64_t left = section->size - offset;
+		size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+		put_piece(&buffer, section, offset, size);
+		error = write_buffer(writer, &buffer);
+		offset += size;
+	} while (!error && offset < section->size);
+	buffer_deinit(&buffer);
+	return error;
+}
+
+static struct mmt_error *put_head(struct writer *writer, struct buffer *head)
+{
+	struct mmt_error *error = NULL;
+
+	buffer_put_u64(head, FORMAT_MAGIC);
+	buffer_put_u64(head, STREAM_HEADER_BYTES);
+	for (size_t i = 0; !error && i < writer->attributes.count; i++)
+		error = put_attribute(head, &writer->attributes.items[i]);
+	for (size_t i = 0; i < writer->sections.count; i++) {
+		const struct section *section = &writer->sections.items[i];
+
+		if (is_for_perf(section))
+			put_feature(head, section->feature, section->data, section->size);
+	}
+	for (size_t i = 0; i < writer->sections.count; i++) {
+		if (writer->sections.items[i].feature == FEATURE_TRACING_DATA)
+			put_tracing_data(head, &writer->sections.items[i]);
+	}
+	return error;
+}
+
+struct mmt_error *writer_write_stream_head(struct writer *writer)
+{
+	struct mmt_error *error;
+	struct buffer head;
+
+	buffer_init(&head, HEAD_BYTES_MAX);
+	error = put_head(writer, &head);
+	if (!error)
+		error = write_buffer(writer, &head);
+	buffer_deinit(&head);
+	for (size_t i = 0; i < writer->sections.count; i++) {
+		struct section *section = &writer->sections.items[i];
+
+		if (!error && !is_for_perf(section) && section->feature != FEATURE_TRACING_DATA)
+			error = write_pieces(writer, section);
+	}
+	if (error)
+		return error;
+	for (size_t i = 0; i < writer->sections.count; i++) {
+		free(writer->sections.items[i].data);
+		writer->sections.items[i].data = NULL;
+	}
+	writer->has_head = true;
+	return NULL;
+}
+
+struct mmt_error *writer_finish_stream(struct writer *writer)
+{
+	struct mmt_error *error = writer_flush(writer);
+
+	for (size_t i = 0; !error && i < writer->sections.count; i++) {
+		if (writer->sections.items[i].data)
+			error = write_pieces(writer, &writer->sections.items[i]);
+	}
+	return error;
+}
