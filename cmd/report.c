@@ -37,9 +37,9 @@ static const char *const by_choices[] = {
     [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
 };
 
-static const char *parse_moment(const char *text, void *value)
+static const char *parse_timestamp(const char *text, void *value)
 {
-	return value_moment(text, value);
+	return value_timestamp(text, value);
 }
 
 static const char *parse_word(const char *text, void *value)
@@ -96,7 +96,8 @@ static void say_unchecked(const struct command *command, const struct mmt_proces
 
 	if (process->checked)
 		message(command,
-			"--check: pid %" PRId32 " (%s) cannot be checked: %s of %s moved while its first maps were read",
+			"--check: pid %" PRId32
+			" (%s) cannot be checked: %s of %s moved while its first maps were read",
 			process->pid, process_name(process), mmt_format_bytes(process->unread_bytes, unread),
 			mmt_format_bytes(process->compared_bytes, compared));
 	else
@@ -122,7 +123,7 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 			process->pid, process_name(process), mmt_format_bytes(process->wrong_bytes, size));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) was repaired from the kernel's maps: %s", process->pid,
-			process_name(process), mmt_format_bytes(process->repaired_bytes, size));
+			process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
 }
 
 /* Whether the recording misses anything that happened; prints what. */
@@ -169,7 +170,7 @@ static int check_report(const struct command *command, const struct mmt_report *
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (process->checked && (process->wrong_bytes || process->repaired_bytes)) {
+		if (process->checked && (process->wrong_bytes || process->reconciled_bytes)) {
 			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
 		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {
@@ -266,10 +267,10 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		   .choices = class_words, .parse = parse_classes),
 	    OPTION(0, "from", OTHER, &options->from, "TIME",
 		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",
-		   .parse = parse_moment),
+		   .parse = parse_timestamp),
 	    OPTION(0, "to", OTHER, &options->to, "TIME", "show the state at TIME instead of the end",
-		   .parse = parse_moment, .given = &settings.to_given),
-	    OPTION(0, "at", OTHER, &options->to, "TIME", "the same as --to", .parse = parse_moment,
+		   .parse = parse_timestamp, .given = &settings.to_given),
+	    OPTION(0, "at", OTHER, &options->to, "TIME", "the same as --to", .parse = parse_timestamp,
 		   .given = &settings.at_given),
 	    OPTION(0, "min-age", DURATION, &options->min_age_ns, "TIME",
 		   "ignore mappings younger than TIME at the end (10s, 5m)"),

@@ -132,7 +132,7 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 {
 	uint64_t year = 0, month = 0, day = 0, seconds = 0;
 	struct tm local = {.tm_isdst = -1};
-	time_t moment;
+	time_t timestamp;
 
 	if (!parse_digits(text, &year) || *(*text)++ != '-' || !parse_digits(text, &month) || *(*text)++ != '-' ||
 	    !parse_digits(text, &day) || (**text != 'T' && **text != ' '))
@@ -147,51 +147,52 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 	local.tm_hour = (int)(seconds / 3600);
 	local.tm_min = (int)(seconds / 60 % 60);
 	local.tm_sec = (int)(seconds % 60);
-	moment = mktime(&local);
-	*seconds_ret = (uint64_t)moment;
-	return moment >= 0 && local.tm_mday == (int)day;
+	timestamp = mktime(&local);
+	*seconds_ret = (uint64_t)timestamp;
+	return timestamp >= 0 && local.tm_mday == (int)day;
 }
 
-static const char *read_moment(const char *text, struct mmt_moment *moment)
+static const char *read_timestamp(const char *text, struct mmt_timestamp *timestamp)
 {
 	static const char *const expected =
 	    "a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
 
 	if (*text == '@') {
 		text++;
-		moment->kind = MMT_MOMENT_CLOCK;
-		return parse_digits(&text, &moment->ns) && !*text ? NULL : expected;
+		timestamp->kind = MMT_TIMESTAMP_CLOCK;
+		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
 	}
-	moment->ns = 0;
+	timestamp->ns = 0;
 	if (!strncmp(text, "mark:", 5)) {
 		text += 5;
-		moment->kind = MMT_MOMENT_MARK;
-		return parse_digits(&text, &moment->ns) && !*text ? NULL : expected;
+		timestamp->kind = MMT_TIMESTAMP_MARK;
+		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
 	}
 	if (strchr(text, ':')) {
 		bool dated = strchr(text, '-') != NULL;
 
-		moment->kind = dated ? MMT_MOMENT_REALTIME : MMT_MOMENT_TIME_OF_DAY;
-		if (!(dated ? parse_date_time(&text, &moment->ns) : parse_time_of_day(&text, &moment->ns)) || *text)
+		timestamp->kind = dated ? MMT_TIMESTAMP_REALTIME : MMT_TIMESTAMP_TIME_OF_DAY;
+		if (!(dated ? parse_date_time(&text, &timestamp->ns) : parse_time_of_day(&text, &timestamp->ns)) ||
+		    *text)
 			return expected;
-		moment->ns *= NS_PER_SECOND;
+		timestamp->ns *= NS_PER_SECOND;
 		return NULL;
 	}
-	moment->kind = *text == '-' ? MMT_MOMENT_BEFORE_END : MMT_MOMENT_SINCE_START;
+	timestamp->kind = *text == '-' ? MMT_TIMESTAMP_BEFORE_END : MMT_TIMESTAMP_SINCE_START;
 	text += *text == '-';
 	/* The start itself is no duration but a moment. */
 	if (!strcmp(text, "0") || !strcmp(text, "0s"))
 		return NULL;
-	return value_duration(text, &moment->ns) ? expected : NULL;
+	return value_duration(text, &timestamp->ns) ? expected : NULL;
 }
 
-const char *value_moment(const char *text, struct mmt_moment *moment_ret)
+const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret)
 {
-	struct mmt_moment moment = {0};
-	const char *expected = read_moment(text, &moment);
+	struct mmt_timestamp timestamp = {0};
+	const char *expected = read_timestamp(text, &timestamp);
 
 	if (!expected)
-		*moment_ret = moment;
+		*timestamp_ret = timestamp;
 	return expected;
 }
 

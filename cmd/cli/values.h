@@ -27,9 +27,9 @@ const char *value_duration(const char *text, uint64_t *ns_ret);
 /*
  * 10s, 500ms, 2m: after the start of the recording; -10s: before its end; 2026-11-21T10:12:03 (a blank for the T, with
  * or without seconds): local time; @NS: the recording's own clock. 10:12 and 10:12:03 are local times of the day on
- * which the recording began: MMT_MOMENT_TIME_OF_DAY.
+ * which the recording began: MMT_TIMESTAMP_TIME_OF_DAY.
  */
-const char *value_moment(const char *text, struct mmt_moment *moment_ret);
+const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret);
 /* "10%", 0 to below 100: a share of 1. */
 const char *value_share(const char *text, double *share_ret);
 /* "anon,heap": adds bits 1 << enum mmt_class. */

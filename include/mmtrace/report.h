@@ -52,18 +52,18 @@ enum mmt_group_by {
 };
 
 /* A moment of the recording. */
-enum mmt_moment_kind {
-	MMT_MOMENT_DEFAULT,    /* the start or the end of the recording */
-	MMT_MOMENT_SINCE_START, /* ns after its start */
-	MMT_MOMENT_BEFORE_END, /* ns before its end */
-	MMT_MOMENT_REALTIME,   /* ns since the epoch */
-	MMT_MOMENT_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
-	MMT_MOMENT_CLOCK,      /* ns of the recording's own clock */
-	MMT_MOMENT_MARK,       /* of the mark with the number `ns` */
+enum mmt_timestamp_kind {
+	MMT_TIMESTAMP_DEFAULT,    /* the start or the end of the recording */
+	MMT_TIMESTAMP_SINCE_START, /* ns after its start */
+	MMT_TIMESTAMP_BEFORE_END, /* ns before its end */
+	MMT_TIMESTAMP_REALTIME,   /* ns since the epoch */
+	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
+	MMT_TIMESTAMP_CLOCK,      /* ns of the recording's own clock */
+	MMT_TIMESTAMP_MARK,       /* of the mark with the number `ns` */
 };
 
-struct mmt_moment {
-	enum mmt_moment_kind kind;
+struct mmt_timestamp {
+	enum mmt_timestamp_kind kind;
 	uint64_t ns;
 };
 
@@ -86,7 +86,7 @@ struct mmt_report_options {
 	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to` counts
 	 * as freed: so allocated - freed = unfreed in every window.
 	 */
-	struct mmt_moment from, to;
+	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
 	uint64_t every_ns;     /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
 	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
@@ -212,7 +212,7 @@ struct mmt_process {
 	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
 	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
 	uint64_t kernel_bytes;          /* mapped by the kernel itself: executed programs, stack growth, vdso */
-	uint64_t repaired_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
+	uint64_t reconciled_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
 	uint64_t checked_ns;            /* when these were read */
 	uint64_t check_age_ns;          /* from the check to the process's end, its exec, or the recording's end */
 	uint64_t checked_mappings;
@@ -244,15 +244,15 @@ struct mmt_completeness {
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
 	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
-	uint64_t repaired_bytes;   /* see struct mmt_process */
-	bool repaired_by_loss;     /* events were lost: that is why; else the model was wrong */
+	uint64_t reconciled_bytes;   /* see struct mmt_process */
+	bool reconciled_by_loss;     /* events were lost: that is why; else the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all calls that mapped memory or made it accessible */
 	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same: doubtful ones are complete, but have
 									doubtful frames */
 	uint64_t frames, frames_without_name;        /* of the groups */
 	uint64_t jit_frames_without_name, runtime_frames_without_name; /* of these: in JIT code, in a runtime's own files */
-	const char *const *lacks; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
-	size_t lack_count;
+	const char *const *warnings; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
+	size_t warning_count;
 };
 
 /* Calls that failed, by stack: they mapped nothing. */
@@ -312,7 +312,7 @@ struct mmt_report {
 	const char *recorded_by;    /* "mmtrace 0.1.0", "perf 6.1" */
 	uint64_t start_ns, end_ns;  /* of the recording */
 	uint64_t from_ns, to_ns;    /* the window */
-	uint64_t births_to_ns;      /* mappings of [from_ns, births_to_ns) count */
+	uint64_t allocations_to_ns;      /* mappings of [from_ns, allocations_to_ns) count */
 	bool windowed;              /* less than the whole recording was asked for */
 	enum mmt_group_by by;
 	uint32_t classes;           /* as asked for */
@@ -334,7 +334,7 @@ struct mmt_report {
 	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
 	uint64_t before_bytes; /* mapped before the window and still there */
 	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
-	uint64_t younger_bytes; /* mapped in [births_to_ns, to_ns) and still there */
+	uint64_t younger_bytes; /* mapped in [allocations_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;

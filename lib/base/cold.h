@@ -3,6 +3,6 @@
 #ifndef BASE_COLD_H
 #define BASE_COLD_H
 
-#define SELDOM __attribute__((noinline))
+#define COLD __attribute__((noinline))
 
 #endif

@@ -36,7 +36,7 @@
 /* It has executed another one, by now or long ago. */
 static struct mmt_error *end_program(struct recorder *recorder, size_t index)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
+	struct traced_process *process = &recorder->processes.items.items[index];
 	uint64_t exec_ns = process->exec_ns;
 	struct mmt_error *error;
 	pid_t pid;
@@ -54,7 +54,7 @@ static struct mmt_error *end_program(struct recorder *recorder, size_t index)
 
 static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
+	struct traced_process *process = &recorder->processes.items.items[index];
 	enum snapshot_kind kind = process->snapshot_kind;
 	uint64_t begin_ns = clock_now_ns(), wanted_ns = process->snapshot_wanted_ns;
 	struct mmt_error *error;
@@ -82,17 +82,17 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
 		/* Its number may have been given again. */
-		if (known_processes_find(&recorder->processes, process->pid) == process)
+		if (process_table_find(&recorder->processes, process->pid) == process)
 			generated_code_end_process(recorder, process->pid);
 		/* Draining, it may add processes, which moves them. */
 		error = perf_maps_copy(recorder, i);
 		ask_runtime_ended(recorder, &recorder->processes.items.items[i]);
-		known_processes_release(&recorder->processes.items.items[i]);
+		process_table_release(&recorder->processes.items.items[i]);
 	}
 	return error;
 }
@@ -130,7 +130,7 @@ static struct mmt_error *keep_written(struct recorder *recorder)
 
 	if (clock_now_ns() - recorder->flushed_ns < SECOND_NS)
 		return NULL;
-	error = drain_rings(recorder);
+	error = ring_reader_drain(recorder);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	return error;
@@ -170,8 +170,7 @@ static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 }
 
 struct waiting {
-	struct pollfd
-	    *items; /* owned: the stop descriptor, the exit watch, the rings, the command, the targets */
+	struct pollfd *items; /* owned: the stop descriptor, the exit watch, the rings, the command, the targets */
 	size_t count;
 	size_t first_target;
 };
@@ -190,7 +189,7 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	waiting->first_target = waiting->count;
 	waiting->items[waiting->count++].fd = recorder->command.pidfd;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (process->target && !process->ended)
 			waiting->items[waiting->count++].fd = process->pidfd;
@@ -207,14 +206,14 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		/* Its first snapshot, which defines what later ones check, comes first. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
 		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, NULL);
 		if (!error)
-			error = drain_rings(recorder);
+			error = ring_reader_drain(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -243,18 +242,18 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 static struct mmt_error *keep_safe(struct recorder *recorder)
 {
 	recorder_flush(recorder);
-	known_processes_forget_ended(&recorder->processes);
+	process_table_forget_ended(&recorder->processes);
 	scope_forget(&recorder->scope, &recorder->processes, clock_now_ns() - SECOND_NS);
 	return targets_look_for_unseen(recorder);
 }
 
 /* A round ends behind a drain, before the recorder itself says more: then all is there that is as old as anything. */
-static struct mmt_error *drain_round(struct recorder *recorder, bool safe_is_due)
+static struct mmt_error *ring_reader_round(struct recorder *recorder, bool safe_is_due)
 {
-	struct mmt_error *error = safe_is_due ? name_pieces_write(recorder) : NULL;
+	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
 
 	if (!error)
-		error = drain_rings(recorder);
+		error = ring_reader_drain(recorder);
 	if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
 		recorder_end_round(recorder);
 	return error;
@@ -284,9 +283,9 @@ static bool is_large_enough(const struct recorder *recorder)
 }
 
 /*
- * A command that ends by itself can only be checked against maps that were read before. Its end is not known in advance,
- * so the intervals grow with its running time: the last maps are never older than a tenth of it, and a command that runs
- * for days needs few readings.
+ * A command that ends by itself can only be checked against maps that were read before. Its end is not known in
+ * advance, so the intervals grow with its running time: the last maps are never older than a tenth of it, and a command
+ * that runs for days needs few readings.
  */
 static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
 {
@@ -311,13 +310,13 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 /* A process that is held at its exit: its mappings no longer change. */
 static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
 {
-	struct mmt_error *error = drain_rings(recorder);
-	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct mmt_error *error = ring_reader_drain(recorder);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 
 	if (!error && process && !process->ended && process->snapshot_wanted) {
 		error = serve_process(recorder, (size_t)(process - recorder->processes.items.items));
 		if (!error)
-			error = drain_rings(recorder);
+			error = ring_reader_drain(recorder);
 	}
 	return error || !process ? error : snapshot_take(recorder, pid, SNAPSHOT_INTERVAL, NULL);
 }
@@ -363,10 +362,10 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended, safe_is_due;
 
-		precedence_begin_work(&recorder->precedence, clock_now_ns());
-		ended = known_processes_update(&recorder->processes) || command_has_ended(&recorder->command);
+		priority_begin_work(&recorder->priority, clock_now_ns());
+		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
-		error = drain_round(recorder, safe_is_due);
+		error = ring_reader_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
 		if (!error)
@@ -406,7 +405,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 	bool complete = false;
 
 	for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
-		const struct known_process *processes = recorder->processes.items.items;
+		const struct traced_process *processes = recorder->processes.items.items;
 
 		if (processes[index].snapshot_wanted)
 			recorder_keep_failure(recorder, serve_process(recorder, index));
@@ -436,7 +435,7 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 
 	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = drain_filling_rings(recorder);
+		error = ring_reader_drain_filling(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -465,18 +464,18 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 
 	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++) {
 		(void)in_flight_add(in_flight, recorder->final_ranges.items[i].pid, clock_now_ns());
-		error = drain_filling_rings(recorder);
+		error = ring_reader_drain_filling(recorder);
 	}
 	if (!error && recorder->final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
-		error = drain_rings(recorder);
+		error = ring_reader_drain(recorder);
 	in_flight_remove_returned(in_flight);
 	if (!error)
 		watch_outside(recorder);
 	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = drain_rings(recorder);
+		error = ring_reader_drain(recorder);
 		if (!error)
 			error = keep_written(recorder);
 		in_flight_remove_returned(in_flight);
@@ -529,10 +528,10 @@ static void cut_off(struct recorder *recorder)
 	/* It would enable again what is disabled here. */
 	attach_end_switch(&recorder->attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
-	recorder_keep_failure(recorder, drain_rings(recorder));
+	recorder_keep_failure(recorder, ring_reader_drain(recorder));
 	while (attach_disable_some(&recorder->attachment, &next))
-		recorder_keep_failure(recorder, drain_filling_rings(recorder));
-	recorder_keep_failure(recorder, drain_rings(recorder));
+		recorder_keep_failure(recorder, ring_reader_drain_filling(recorder));
+	recorder_keep_failure(recorder, ring_reader_drain(recorder));
 }
 
 void loop_stop(struct recorder *recorder)
@@ -542,7 +541,7 @@ void loop_stop(struct recorder *recorder)
 	/* Whoever ends the recording, and then asks for it once more, waits for no answers. */
 	if (recorder->summary.end == MMT_RECORD_END_STOPPED)
 		recorder->stop_requests = recorder_stop_requests(recorder);
-	known_processes_update(&recorder->processes);
+	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	if (recorder->options->snapshot_interval_ns)
 		recorder_keep_failure(recorder, notes_read_resident(recorder));
@@ -553,7 +552,7 @@ void loop_stop(struct recorder *recorder)
 	cut_off(recorder);
 	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
 	/* Nothing can be lost any more. */
-	precedence_give_up(&recorder->precedence);
+	priority_give_up(&recorder->priority);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)

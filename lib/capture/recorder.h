@@ -61,12 +61,12 @@ struct recorder {
 	struct map threads; /* while attaching to parts of processes: those asked for, and whom they start */
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct cpu_watch cpus;
-	struct known_processes processes;
+	struct process_table processes;
 	struct command command;
 	struct exit_watch *exit_watch; /* NULL: no checks at exit */
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
-	struct kept_images images;
+	struct kept_modules images;
 	struct generated_code generated;
 	struct code_copies code;		    /* of it, at the end */
 	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
@@ -79,7 +79,7 @@ struct recorder {
 	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* a record as it goes into the file */
 	bool descriptors_told;
 	bool guarded_told;
-	struct precedence precedence;
+	struct priority priority;
 	size_t executing;				 /* processes that were, at the most */
 	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */

@@ -88,10 +88,10 @@ static void recorder_deinit(struct recorder *recorder)
 		close(recorder->cgroup);
 	rings_deinit(&recorder->rings);
 	events_deinit(&recorder->events);
-	known_processes_deinit(&recorder->processes);
+	process_table_deinit(&recorder->processes);
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
-	kept_images_deinit(&recorder->images);
+	kept_modules_deinit(&recorder->images);
 	for (size_t i = 0; i < recorder->final_ranges.count; i++)
 		vector_deinit(&recorder->final_ranges.items[i].ranges);
 	vector_deinit(&recorder->final_ranges);
@@ -185,7 +185,7 @@ static struct mmt_error *start_command(struct recorder *recorder)
 		error = exit_watch_start(recorder->command.pid, &recorder->exit_watch);
 	if (!error && recorder->cgroup >= 0)
 		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
-	if (!error && recorded && !known_processes_add(&recorder->processes, recorder->command.pid, true))
+	if (!error && recorded && !process_table_add(&recorder->processes, recorder->command.pid, true))
 		error = &error_no_memory;
 	return error;
 }
@@ -248,7 +248,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 
 	if (error)
 		return error;
-	precedence_take(&recorder->precedence);
+	priority_take(&recorder->priority);
 	set_start(recorder);
 	/* Before it runs: it may be over in a moment. */
 	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
@@ -281,14 +281,14 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 
 		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
 		if (!error)
-			error = drain_rings(recorder);
+			error = ring_reader_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
 			 recorder->processes.items.count <= MOVING_PROCESSES_MAX;
 	}
 	return error;
 }
 
-static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct known_process *process)
+static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct traced_process *process)
 {
 	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
@@ -310,7 +310,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	size_t left_out = 0;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (process->ended)
 			continue;
@@ -333,9 +333,9 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	if (!error)
 		error = targets_attach(recorder);
 	/* Opening thousands of events takes its turn with others' work. */
-	precedence_take(&recorder->precedence);
+	priority_take(&recorder->priority);
 	if (!error)
-		error = drain_rings(recorder);
+		error = ring_reader_drain(recorder);
 	if (error)
 		return error;
 	attach_add_lost(&recorder->attachment, recorder->lost_before.items);
@@ -476,7 +476,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 		*summary_ret = recorder.summary;
 		*write_error_ret = TAKE(recorder.write_error);
 	}
-	precedence_give_up(&recorder.precedence);
+	priority_give_up(&recorder.priority);
 	recorder_deinit(&recorder);
 	return error;
 }

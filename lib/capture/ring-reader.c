@@ -21,7 +21,7 @@
 #define TRAILER_BYTES 32       /* of other records: pid and tid, time, cpu, identifier */
 
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			struct drain_sample *sample_ret)
+			struct ring_reader_sample *sample_ret)
 {
 	struct bytes bytes = bytes_over(record, size);
 
@@ -51,7 +51,7 @@ bool drain_parse_sample(const struct perf_event_attr *attribute, const void *rec
 	return bytes_ok(&bytes) && sample_ret->copied_bytes <= sample_ret->stack_bytes;
 }
 
-size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy)
+size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes, uint8_t *copy)
 {
 	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
 	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
@@ -92,7 +92,7 @@ static enum mmt_event_count count_kind(enum call call)
 
 /* Zero if the sample has none. */
 static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
-				   const struct drain_sample *sample)
+				   const struct ring_reader_sample *sample)
 {
 	uint64_t value = 0;
 	unsigned bit = 0;
@@ -109,11 +109,11 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 }
 
 /*
- * Two kinds of bytes must not get into the file: those that the kernel did not copy, which are old contents of the ring,
- * and a program's arguments and environment, which are above all frames.
+ * Two kinds of bytes must not get into the file: those that the kernel did not copy, which are old contents of the
+ * ring, and a program's arguments and environment, which are above all frames.
  */
 static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
-				      const uint8_t *record, const struct drain_sample *sample)
+				      const uint8_t *record, const struct ring_reader_sample *sample)
 {
 	const uint8_t *stack = record + sample->stack_offset;
 	uint64_t address = read_stack_pointer(recorder->architecture, attribute->sample_regs_user, record, sample);
@@ -128,9 +128,9 @@ static bool may_have_large_dump(const struct recorder *recorder)
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
-			 const struct drain_sample *sample)
+			 const struct ring_reader_sample *sample)
 {
-	if (event->role == ROLE_TRUTH) {
+	if (event->role == ROLE_SYSCALL) {
 		recorder->summary.events[count_kind(event->call)]++;
 		/* One entry says that user addresses follow. */
 		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
@@ -170,8 +170,8 @@ static const void *name_event(struct recorder *recorder, const void *record, siz
 }
 
 /* Cuts off the part of a large dump that must not be written. */
-static const void *cut_large_dump(struct recorder *recorder, const void *record, const struct drain_sample *sample,
-				  size_t *size, struct hidden_part *hidden)
+static const void *cut_large_dump(struct recorder *recorder, const void *record,
+				  const struct ring_reader_sample *sample, size_t *size, struct hidden_part *hidden)
 {
 	size_t kept_bytes = hidden->offset - sample->stack_offset;
 
@@ -195,10 +195,10 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
  */
 static bool is_too_late(const struct recorder *recorder, pid_t pid)
 {
-	return recorder->closed && !known_processes_find(&recorder->processes, pid);
+	return recorder->closed && !process_table_find(&recorder->processes, pid);
 }
 
-static void want_snapshot(struct known_process *process, enum snapshot_kind kind, uint64_t time_ns)
+static void want_snapshot(struct traced_process *process, enum snapshot_kind kind, uint64_t time_ns)
 {
 	if (process->snapshot_ns > time_ns)
 		return;
@@ -209,12 +209,12 @@ static void want_snapshot(struct known_process *process, enum snapshot_kind kind
 
 static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
-	struct known_process *process;
+	struct traced_process *process;
 
 	*mine_ret = !proc_is_kernel_thread(pid);
 	if (!*mine_ret)
 		return NULL;
-	process = known_processes_add(&recorder->processes, pid, false);
+	process = process_table_add(&recorder->processes, pid, false);
 	if (!process || !scope_follow(&recorder->scope, pid, 0))
 		return &error_no_memory;
 	want_snapshot(process, SNAPSHOT_START, time_ns);
@@ -236,7 +236,7 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 /* The new program is in place: what is mapped from now on, its own calls map. */
 static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 
 	if (!process || !process->executing_ns || time_ns < process->executing_ns)
 		return;
@@ -257,7 +257,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 {
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
-	struct drain_sample sample;
+	struct ring_reader_sample sample;
 	struct hidden_part hidden = {.offset = size};
 	struct mmt_error *error;
 	const uint64_t *index;
@@ -273,7 +273,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
 	/* A call's exit, the entry of another, or a sample outside the kernel. */
-	if (!index || recorder->events.items.items[*index].role == ROLE_TRUTH)
+	if (!index || recorder->events.items.items[*index].role == ROLE_SYSCALL)
 		in_flight_note_outside(&recorder->in_flight, tid, time_ns);
 	if (!index)
 		return attach_note_outside(&recorder->attachment, tid, time_ns, id);
@@ -312,7 +312,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	pid_t parent = (pid_t)bytes_u32(&bytes);
 	pid_t tid = (pid_t)bytes_u32(&bytes);
 	pid_t parent_tid = (pid_t)bytes_u32(&bytes);
-	struct known_process *process;
+	struct traced_process *process;
 	struct mmt_error *error;
 	bool new_thread;
 
@@ -320,17 +320,17 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 		return &error_no_memory;
 	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
-	error = attach_note_birth(&recorder->attachment, tid, time_ns, &new_thread);
+	error = attach_note_fork(&recorder->attachment, tid, time_ns, &new_thread);
 	recorder->summary.threads += new_thread;
 	if (error || pid == parent)
 		return error;
 	error = generated_code_end_program(recorder, pid, time_ns);
 	if (error)
 		return error;
-	process = known_processes_find(&recorder->processes, pid);
+	process = process_table_find(&recorder->processes, pid);
 	if (!process || process->ended)
-		process = known_processes_add(&recorder->processes, pid, false);
-	if (!process || !known_processes_note_begin(&recorder->processes, pid, time_ns))
+		process = process_table_add(&recorder->processes, pid, false);
+	if (!process || !process_table_note_begin(&recorder->processes, pid, time_ns))
 		return &error_no_memory;
 	jitdumps_note_begin(recorder, pid, time_ns);
 	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
@@ -349,7 +349,7 @@ static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
 {
 	pid_t pid = (pid_t)bytes_u32(&bytes);
-	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct mmt_error *error;
 	bool new_thread;
 
@@ -358,7 +358,7 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 	error = generated_code_end_program(recorder, pid, time_ns);
 	if (error)
 		return error;
-	if (!known_processes_note_begin(&recorder->processes, pid, time_ns))
+	if (!process_table_note_begin(&recorder->processes, pid, time_ns))
 		return &error_no_memory;
 	jitdumps_note_begin(recorder, pid, time_ns);
 	/* Of several the oldest may be told of last: the rings are read CPU by CPU. */
@@ -372,14 +372,14 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
 	}
 	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */
-	return attach_note_birth(&recorder->attachment, pid, time_ns, &new_thread);
+	return attach_note_fork(&recorder->attachment, pid, time_ns, &new_thread);
 }
 
 /* Executable mappings: their files may be gone tomorrow. */
 static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
 {
 	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
-	struct known_process *process = known_processes_find(&recorder->processes, mapping.pid);
+	struct traced_process *process = process_table_find(&recorder->processes, mapping.pid);
 	struct generated_mapping generated;
 	struct mmt_error *error;
 	uint64_t length;
@@ -479,7 +479,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
 		break;
 	case PERF_RECORD_LOST:
-		recorder->attachment.coverage.births_missing = true;
+		recorder->attachment.coverage.forks_missing = true;
 		if (counted)
 			count_lost_records(recorder, bytes);
 		break;
@@ -504,8 +504,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 /* In the middle of draining. What was read of the ring at work counts as filled until it is given back. */
 static void let_others_work(struct recorder *recorder)
 {
-	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()) && !rings_are_filling(&recorder->rings))
-		precedence_pause(&recorder->precedence);
+	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->rings))
+		priority_pause(&recorder->priority);
 }
 
 static struct mmt_error *handle_record(void *context, const void *record, size_t size)
@@ -523,7 +523,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 }
 
 /* New processes; new threads are of a process that is known. */
-static struct mmt_error *note_birth(void *context, const void *record, size_t size)
+static struct mmt_error *note_allocation(void *context, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
 	struct recorder *recorder = context;
@@ -535,7 +535,7 @@ static struct mmt_error *note_birth(void *context, const void *record, size_t si
 	pid = (pid_t)bytes_u32(&bytes);
 	parent = (pid_t)bytes_u32(&bytes);
 	bytes_skip(&bytes, 8); /* tid, the parent's */
-	if (pid == parent || scope_note_birth(&recorder->scope, pid, parent, bytes_u64(&bytes)))
+	if (pid == parent || scope_note_fork(&recorder->scope, pid, parent, bytes_u64(&bytes)))
 		return NULL;
 	return &error_no_memory;
 }
@@ -544,18 +544,18 @@ static struct mmt_error *note_birth(void *context, const void *record, size_t si
  * Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. The rings
  * are looked at one after the other: of what comes meanwhile a part is seen, of a family perhaps the youngest only.
  */
-static struct mmt_error *find_births(struct recorder *recorder)
+static struct mmt_error *find_allocations(struct recorder *recorder)
 {
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 
-	if (!scope_wants_births(&recorder->scope))
+	if (!scope_wants_forks(&recorder->scope))
 		return NULL;
 	for (size_t i = 0; !error && i < recorder->rings.items.count; i++) {
-		if (recorder->rings.items.items[i].kind == RING_TRUTH)
-			error = rings_peek(&recorder->rings.items.items[i], note_birth, recorder);
+		if (recorder->rings.items.items[i].kind == RING_SYSCALL)
+			error = rings_peek(&recorder->rings.items.items[i], note_allocation, recorder);
 	}
-	return error || scope_apply_births(&recorder->scope, begin_ns) ? error : &error_no_memory;
+	return error || scope_apply_forks(&recorder->scope, begin_ns) ? error : &error_no_memory;
 }
 
 /* Reads the rings of large dumps, or all others. */
@@ -570,7 +570,7 @@ static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 	return error;
 }
 
-struct mmt_error *drain_rings(struct recorder *recorder)
+struct mmt_error *ring_reader_drain(struct recorder *recorder)
 {
 	/* Older records than those noted before may have been in rings that were read earlier. */
 	size_t earlier_notes = recorder->attachment.notes.count;
@@ -582,7 +582,7 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 	if (!error)
 		error = notes_take_marks(recorder);
 	if (!error)
-		error = find_births(recorder);
+		error = find_allocations(recorder);
 	if (!error)
 		error = read_rings(recorder, false);
 	recorder->large_dumps.too_late = false;
@@ -592,16 +592,17 @@ struct mmt_error *drain_rings(struct recorder *recorder)
 	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }
 
-struct mmt_error *drain_filling_rings(struct recorder *recorder)
+struct mmt_error *ring_reader_drain_filling(struct recorder *recorder)
 {
 	if (rings_are_filling(&recorder->rings))
-		return drain_rings(recorder);
-	if (precedence_pause_is_due(&recorder->precedence, clock_now_ns()))
-		precedence_pause(&recorder->precedence);
+		return ring_reader_drain(recorder);
+	if (priority_pause_is_due(&recorder->priority, clock_now_ns()))
+		priority_pause(&recorder->priority);
 	return NULL;
 }
 
-struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
+struct mmt_error *ring_reader_drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
+						  size_t *size_ret)
 {
 	struct mmt_error *error = NULL;
 	size_t length = 0;
@@ -615,7 +616,7 @@ struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t
 		if (count <= 0)
 			break;
 		length += (size_t)count;
-		error = drain_filling_rings(recorder);
+		error = ring_reader_drain_filling(recorder);
 	}
 	*size_ret = length;
 	return error;

@@ -11,18 +11,18 @@
  * recorder's own state changes; records after stop_ns are passed over. Asks for snapshots of new and of newly executed
  * programs in the known processes; takes none itself.
  */
-struct mmt_error *drain_rings(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *ring_reader_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Between the pieces of long work: as above, when a ring is filling; a pause for the targets, when one is due. */
-struct mmt_error *drain_filling_rings(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *ring_reader_drain_filling(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Reads up to `size` bytes from the start of a file, in pieces; *size_ret: how many. A read error counts as the end of
  * the file. Pointers to the recorder's processes may be invalid afterwards. */
-struct mmt_error *drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
-				      size_t *size_ret) MMT_MUST_CHECK;
+struct mmt_error *ring_reader_drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
+						  size_t *size_ret) MMT_MUST_CHECK;
 
 /* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
-struct drain_sample {
+struct ring_reader_sample {
 	uint64_t callchain_count;
 	size_t registers_offset; /* into the record; 0: none */
 	size_t stack_offset;	 /* into the record */
@@ -32,12 +32,13 @@ struct drain_sample {
 
 /* False: the record is not laid out as the attribute says. */
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			struct drain_sample *sample_ret);
+			struct ring_reader_sample *sample_ret);
 
 /*
- * Copies the sample with only the first `kept_bytes` of its stack dump, and a few zeros that mark the end of the stack: most
- * of the space that a large dump reserves is unused. `copy` has room for the complete record. Returns the new size.
+ * Copies the sample with only the first `kept_bytes` of its stack dump, and a few zeros that mark the end of the stack:
+ * most of the space that a large dump reserves is unused. `copy` has room for the complete record. Returns the new
+ * size.
  */
-size_t drain_cut_dump(const void *record, const struct drain_sample *sample, size_t kept_bytes, uint8_t *copy);
+size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes, uint8_t *copy);
 
 #endif

@@ -206,30 +206,30 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 /* The copies move into the section's value. */
 static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
-	struct perf_map_copies copies = {0};
+	struct perf_map_copies dedup = {0};
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->earlier_maps.count; i++) {
-		if (vector_push(&copies.maps, recorder->earlier_maps.items[i]))
+		if (vector_push(&dedup.maps, recorder->earlier_maps.items[i]))
 			recorder->earlier_maps.items[i] = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (!process->perf_map.text)
 			continue;
-		if (vector_push(&copies.maps, process->perf_map))
+		if (vector_push(&dedup.maps, process->perf_map))
 			process->perf_map = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}
-	if (!error && copies.maps.count)
-		error = perf_map_copies_encode(&copies, buffer);
-	if (!error && copies.maps.count)
+	if (!error && dedup.maps.count)
+		error = perf_map_copies_encode(&dedup, buffer);
+	if (!error && dedup.maps.count)
 		error = recorder_add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
-	perf_map_copies_deinit(&copies);
+	perf_map_copies_deinit(&dedup);
 	return error;
 }
 
@@ -299,7 +299,7 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 static void warn_of_images(const struct recorder *recorder)
 {
 	static const char consequence[] = "their frames may have no names";
-	const struct kept_images *kept = &recorder->images;
+	const struct kept_modules *kept = &recorder->images;
 
 	if (kept->left_out_count)
 		recorder_message(recorder, true,
@@ -321,7 +321,7 @@ static void warn_of_images(const struct recorder *recorder)
 
 static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error = kept_images_encode(recorder, &recorder->images, buffer);
+	struct mmt_error *error = kept_modules_encode(recorder, &recorder->images, buffer);
 
 	warn_of_images(recorder);
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
@@ -473,7 +473,7 @@ struct mmt_error *notes_read_resident(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 		uint64_t bytes;
 
 		if (!process->ended && read_resident(process->pid, &bytes))
@@ -526,7 +526,7 @@ static struct mmt_error *append_file(struct recorder *recorder, struct piece pie
 		error = append_piece(recorder, &piece, bytes, (size_t)count);
 		piece.offset += (uint64_t)count;
 		if (!error)
-			error = drain_filling_rings(recorder);
+			error = ring_reader_drain_filling(recorder);
 	}
 	*end_ret = piece.offset;
 	return error;
@@ -534,7 +534,7 @@ static struct mmt_error *append_file(struct recorder *recorder, struct piece pie
 
 static struct mmt_error *write_perf_map(struct recorder *recorder, size_t index, uint64_t tick_end)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
+	struct traced_process *process = &recorder->processes.items.items[index];
 	struct piece piece = {.kind = NAME_PIECE_PERF_MAP,
 			      .pid = process->pid,
 			      .namespace_pid = process->namespace_pid,
@@ -597,13 +597,13 @@ static struct mmt_error *write_build_ids(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *name_pieces_write(struct recorder *recorder)
+struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 {
-	uint64_t tick_end = recorder->piece_bytes + NAME_PIECES_TICK_BYTES;
+	uint64_t tick_end = recorder->piece_bytes + INCREMENTAL_METADATA_TICK_BYTES;
 	struct mmt_error *error;
 
-	if (tick_end > NAME_PIECES_BYTES_MAX)
-		tick_end = NAME_PIECES_BYTES_MAX;
+	if (tick_end > INCREMENTAL_METADATA_BYTES_MAX)
+		tick_end = INCREMENTAL_METADATA_BYTES_MAX;
 	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->processes.items.count; i++)
 		error = write_perf_map(recorder, i, tick_end);

@@ -400,8 +400,8 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	return add_thread(processes, process, tid, thread_ret);
 }
 
-static SELDOM struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
-						struct thread **thread_ret)
+static COLD struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+					      struct thread **thread_ret)
 {
 	struct mmt_error *error = settle_fork(processes);
 

@@ -38,7 +38,7 @@
 #define CHAIN PERF_SAMPLE_CALLCHAIN
 #define DUMP PERF_SAMPLE_STACK_USER
 
-#define TRUTH_REGISTERS 0x701f8ULL /* bp sp ip di si dx r8 r9 r10 */
+#define SYSCALL_REGISTERS 0x701f8ULL /* bp sp ip di si dx r8 r9 r10 */
 #define TWO_REGISTERS 0x30ULL	   /* si di */
 #define DUMP_REGISTERS 0xf001c2ULL /* bx bp sp ip r12-r15 */
 
@@ -85,9 +85,9 @@ struct set {
 	{                                                                                                              \
 		.trace = (event), .sample_type = (type) | REGISTERS, .registers = (mask)                               \
 	}
-#define TRUTH_MMAP(type, bytes)                                                                                        \
+#define SYSCALL_MMAP(type, bytes)                                                                                        \
 	{                                                                                                              \
-		.trace = EXIT_MMAP, .sample_type = FIXED | RAW | REGISTERS | (type), .registers = TRUTH_REGISTERS,     \
+		.trace = EXIT_MMAP, .sample_type = FIXED | RAW | REGISTERS | (type), .registers = SYSCALL_REGISTERS,     \
 		.dump_bytes = (bytes)                                                                                  \
 	}
 #define DUMP_MMAP(type, bytes)                                                                                         \
@@ -95,7 +95,7 @@ struct set {
 		.trace = EXIT_MMAP, .sample_type = (type) | REGISTERS | DUMP, .registers = DUMP_REGISTERS,             \
 		.dump_bytes = (bytes), .second_ring = true                                                             \
 	}
-#define TRUTH_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, TRUTH_REGISTERS)
+#define SYSCALL_MUNMAP WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, SYSCALL_REGISTERS)
 /* Of calls that the pairs do not make: `count` events on each processor. */
 #define IDLE(count, everybody)                                                                                         \
 	{                                                                                                              \
@@ -112,24 +112,24 @@ static const struct set sets[] = {
     {.name = "exit mmap: identity", PARTS(PLAIN(EXIT_MMAP, IDENTITY))},
     {.name = "  + ip, cpu", PARTS(PLAIN(EXIT_MMAP, FIXED))},
     {.name = "  + raw", PARTS(PLAIN(EXIT_MMAP, FIXED | RAW))},
-    {.name = "  + 9 registers", PARTS(TRUTH_MMAP(0, 0))},
-    {.name = "  + 64 B of stack", PARTS(TRUTH_MMAP(DUMP, 64))},
-    {.name = "  + callchain", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64))},
-    {.name = "    callchain, no stack", PARTS(TRUTH_MMAP(CHAIN, 0))},
-    {.name = "    callchain, 256 B", PARTS(TRUTH_MMAP(DUMP | CHAIN, 256))},
-    {.name = "    callchain, 1 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 1024))},
-    {.name = "    callchain, 2 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 2048))},
-    {.name = "    callchain, 4 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 4096))},
-    {.name = "    callchain, 8 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 8192))},
-    {.name = "chain + twin 1 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 1024))},
-    {.name = "chain + twin 2 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048))},
-    {.name = "chain + twin 4 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 4096))},
-    {.name = "chain + twin 8 KiB", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192))},
-    {.name = "  2 KiB without raw", PARTS(TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED, 2048))},
+    {.name = "  + 9 registers", PARTS(SYSCALL_MMAP(0, 0))},
+    {.name = "  + 64 B of stack", PARTS(SYSCALL_MMAP(DUMP, 64))},
+    {.name = "  + callchain", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64))},
+    {.name = "    callchain, no stack", PARTS(SYSCALL_MMAP(CHAIN, 0))},
+    {.name = "    callchain, 256 B", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 256))},
+    {.name = "    callchain, 1 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 1024))},
+    {.name = "    callchain, 2 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 2048))},
+    {.name = "    callchain, 4 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 4096))},
+    {.name = "    callchain, 8 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 8192))},
+    {.name = "chain + twin 1 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 1024))},
+    {.name = "chain + twin 2 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048))},
+    {.name = "chain + twin 4 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 4096))},
+    {.name = "chain + twin 8 KiB", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192))},
+    {.name = "  2 KiB without raw", PARTS(SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED, 2048))},
     {.name = "exit munmap: identity", PARTS(PLAIN(EXIT_MUNMAP, IDENTITY))},
     {.name = "  + raw, ip, cpu", PARTS(PLAIN(EXIT_MUNMAP, FIXED | RAW))},
     {.name = "  + 2 registers", PARTS(WITH_REGISTERS(EXIT_MUNMAP, FIXED | RAW, TWO_REGISTERS))},
-    {.name = "  + 9 registers", PARTS(TRUTH_MUNMAP)},
+    {.name = "  + 9 registers", PARTS(SYSCALL_MUNMAP)},
     {.name = "enter munmap: raw", PARTS(PLAIN(ENTER_MUNMAP, FIXED | RAW))},
     {.name = "  + exit failed", PARTS(PLAIN(ENTER_MUNMAP, FIXED | RAW), FILTERED(EXIT_MUNMAP, FIXED | RAW, "ret < 0"))},
     {.name = "exit mmap, all filtered", PARTS(FILTERED(EXIT_MMAP, FIXED | RAW, "ret < 0"))},
@@ -143,15 +143,15 @@ static const struct set sets[] = {
     {.name = "lock, identity, w == 1", PARTS(FILTERED(LOCK, IDENTITY, "write == 1"))},
     {.name = "lock, all filtered", PARTS(FILTERED(LOCK, FIXED | RAW, "write == 2"))},
     {.name = "truth, chain, twin 8 KiB, MMAP2",
-     PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), TRUTH_MUNMAP)},
+     PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 8192), SYSCALL_MUNMAP)},
     {.name = "truth, chain, twin 2 KiB, MMAP2",
-     PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), TRUTH_MUNMAP)},
-    {.name = "truth, chain, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 64), TRUTH_MUNMAP)},
-    {.name = "one event 8 KiB, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 8192), TRUTH_MUNMAP)},
-    {.name = "one event 2 KiB, MMAP2", PARTS(MMAP_DATA, TRUTH_MMAP(DUMP | CHAIN, 2048), TRUTH_MUNMAP)},
-    {.name = "no chain, one event 1 KiB", PARTS(TRUTH_MMAP(DUMP, 1024), TRUTH_MUNMAP)},
-    {.name = "no chain, one event 2 KiB", PARTS(TRUTH_MMAP(DUMP, 2048), TRUTH_MUNMAP)},
-    {.name = "no chain, twin 1 KiB", PARTS(TRUTH_MMAP(DUMP, 64), DUMP_MMAP(FIXED, 1024), TRUTH_MUNMAP)},
+     PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 64), DUMP_MMAP(FIXED | RAW, 2048), SYSCALL_MUNMAP)},
+    {.name = "truth, chain, MMAP2", PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 64), SYSCALL_MUNMAP)},
+    {.name = "one event 8 KiB, MMAP2", PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 8192), SYSCALL_MUNMAP)},
+    {.name = "one event 2 KiB, MMAP2", PARTS(MMAP_DATA, SYSCALL_MMAP(DUMP | CHAIN, 2048), SYSCALL_MUNMAP)},
+    {.name = "no chain, one event 1 KiB", PARTS(SYSCALL_MMAP(DUMP, 1024), SYSCALL_MUNMAP)},
+    {.name = "no chain, one event 2 KiB", PARTS(SYSCALL_MMAP(DUMP, 2048), SYSCALL_MUNMAP)},
+    {.name = "no chain, twin 1 KiB", PARTS(SYSCALL_MMAP(DUMP, 64), DUMP_MMAP(FIXED, 1024), SYSCALL_MUNMAP)},
     {.name = "perf -g",
      PARTS(PLAIN(ENTER_MMAP, FIXED | RAW | CHAIN), PLAIN(EXIT_MMAP, FIXED | RAW | CHAIN),
 	   PLAIN(ENTER_MUNMAP, FIXED | RAW | CHAIN), PLAIN(EXIT_MUNMAP, FIXED | RAW | CHAIN))},
@@ -159,14 +159,14 @@ static const struct set sets[] = {
      PARTS(PLAIN(ENTER_MMAP, FIXED | RAW), PLAIN(EXIT_MMAP, FIXED | RAW), PLAIN(ENTER_MUNMAP, FIXED | RAW),
 	   PLAIN(EXIT_MUNMAP, FIXED | RAW))},
     {.name = "getppid, nothing", .calls = true},
-    {.name = "  exits in use elsewhere", .calls = true, .elsewhere = true, PARTS(TRUTH_MUNMAP)},
+    {.name = "  exits in use elsewhere", .calls = true, .elsewhere = true, PARTS(SYSCALL_MUNMAP)},
     {.name = "  entries as well",
      .calls = true,
      .elsewhere = true,
-     PARTS(TRUTH_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
-    {.name = "  of the target, exits", .calls = true, PARTS(TRUTH_MUNMAP)},
-    {.name = "  of the target, both", .calls = true, PARTS(TRUTH_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
-    {.name = "pair, exits in use elsewhere", .elsewhere = true, PARTS(TRUTH_MUNMAP)},
+     PARTS(SYSCALL_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
+    {.name = "  of the target, exits", .calls = true, PARTS(SYSCALL_MUNMAP)},
+    {.name = "  of the target, both", .calls = true, PARTS(SYSCALL_MUNMAP, PLAIN(ENTER_MADVISE, FIXED | RAW))},
+    {.name = "pair, exits in use elsewhere", .elsewhere = true, PARTS(SYSCALL_MUNMAP)},
 };
 #define SET_COUNT (sizeof(sets) / sizeof(sets[0]))
 

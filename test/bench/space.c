@@ -20,7 +20,7 @@ struct bench {
 	struct space *space;
 	uint64_t mappings;
 	uint64_t now_ns, random;
-	uint32_t birth;
+	uint32_t allocation;
 };
 
 /* Mappings of 4 pages, each followed by a hole of 4. */
@@ -51,8 +51,8 @@ static void call(struct bench *bench, enum space_call_kind kind, int64_t result,
 					.result = result,
 					.time_ns = bench->now_ns += 1000,
 					.thread = 1,
-					.birth = ++bench->birth,
-					.commit = bench->birth};
+					.allocation = ++bench->allocation,
+					.commit = bench->allocation};
 
 	require(space_apply(bench->space, &made));
 }
@@ -127,7 +127,7 @@ static double measure_snapshot(struct bench *bench)
 
 static void run(uint64_t mappings)
 {
-	struct bench bench = {.mappings = mappings, .random = 1, .birth = BIRTH_FIRST};
+	struct bench bench = {.mappings = mappings, .random = 1, .allocation = ALLOCATION_FIRST};
 	struct timespec since;
 	double born, pair, protect, move, found, line;
 

@@ -74,22 +74,22 @@ static uint64_t unwind_in_cache(void)
 static uint64_t unwind_memoised(size_t rounds)
 {
 	struct unwind_callbacks callbacks = unwind_oracle_callbacks();
-	struct unwind_memo *memo = NULL;
+	struct unwind_cache *memo = NULL;
 	uint64_t known = 0;
 	uint32_t value;
 
-	require(unwind_memo_create(1u << 16, &memo));
+	require(unwind_cache_create(1u << 16, &memo));
 	for (size_t i = 0; i < unwind_oracle_count() * rounds; i++) {
 		struct unwind_input input = unwind_oracle_input(i / rounds);
 
-		if (unwind_memo_get(memo, 1, &input, &value)) {
+		if (unwind_cache_get(memo, 1, &input, &value)) {
 			known++;
 			continue;
 		}
 		unwind(unwind_rules_find(HOST_MACHINE), &input, &callbacks, &result);
-		unwind_memo_put(memo, 1, &input, &result, (uint32_t)i);
+		unwind_cache_put(memo, 1, &input, &result, (uint32_t)i);
 	}
-	unwind_memo_destroy(memo);
+	unwind_cache_destroy(memo);
 	return known;
 }
 

@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	map((int64_t)LEAKED, 64 * KIBIBYTE, leak_stack, 5);
 	map((int64_t)GONE, 16 * KIBIBYTE, leak_stack, 5);
 	fail();
-	builder_lost(builder, now_ns += MILLISECOND, BUILDER_TRUTH_ID + CALL_MMAP, 2);
+	builder_lost(builder, now_ns += MILLISECOND, BUILDER_SYSCALL_ID + CALL_MMAP, 2);
 	map((int64_t)MAPPED_LATER, 4 * KIBIBYTE, reserve_stack, 5);
 	snapshot(SNAPSHOT_STOP,
 		 (struct event_mapping[]){anonymous(LEAKED, 64 * KIBIBYTE), anonymous(FOUND, 32 * KIBIBYTE),

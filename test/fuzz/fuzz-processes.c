@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct streams {
 	struct processes *processes;
 	uint64_t now_ns;
-	uint32_t birth;
+	uint32_t allocation;
 	uint64_t live; /* bytes born and not released */
 };
 
@@ -113,7 +113,7 @@ static struct mmt_error *apply_call(struct streams *streams, struct bytes *input
 	    .result = map ? (int64_t)address : 0,
 	    .time_ns = streams->now_ns,
 	    .thread = tid,
-	    .birth = BIRTH_FIRST + ++streams->birth,
+	    .allocation = ALLOCATION_FIRST + ++streams->allocation,
 	};
 	struct thread *thread;
 	struct mmt_error *error = processes_thread(streams->processes, pid, tid, streams->now_ns, &thread);

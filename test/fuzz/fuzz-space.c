@@ -28,7 +28,7 @@ static void on_born(void *context, const struct space_interval *interval)
 static uint32_t on_found(void *context, const struct space_interval *interval)
 {
 	(void)context;
-	return interval->birth == BIRTH_UNKNOWN && interval->repaired ? UINT32_MAX : BIRTH_UNKNOWN;
+	return interval->allocation == ALLOCATION_UNKNOWN && interval->reconciled ? UINT32_MAX : ALLOCATION_UNKNOWN;
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -63,23 +63,23 @@ static struct space_attributes take_attributes(struct bytes *input)
 					 .file_offset = file & 3 ? (file >> 2) * PAGE : 0};
 }
 
-static struct space_witness take_witness(struct bytes *input)
+static struct space_mmap2 take_mmap2(struct bytes *input)
 {
-	struct space_witness witness = {.start = take_address(input), .end = take_address(input)};
+	struct space_mmap2 mmap2_record = {.start = take_address(input), .end = take_address(input)};
 
-	witness.attributes = take_attributes(input);
-	return witness;
+	mmap2_record.attributes = take_attributes(input);
+	return mmap2_record;
 }
 
 static struct mmt_error *apply_call(struct space *space, struct bytes *input, uint8_t kind, uint64_t *now_ns,
-				    uint32_t *birth)
+				    uint32_t *allocation)
 {
-	struct space_witness witnesses[2];
-	struct space_call call = {.kind = kind, .witnesses = witnesses, .birth = ++*birth, .commit = *birth};
+	struct space_mmap2 mmap2_records[2];
+	struct space_call call = {.kind = kind, .mmap2_records = mmap2_records, .allocation = ++*allocation, .commit = *allocation};
 	uint8_t shape = bytes_u8(input);
 
 	call.thread = shape & 3;
-	call.witness_count = shape >> 2 & 1;
+	call.mmap2_count = shape >> 2 & 1;
 	call.arguments[0] = take_address(input);
 	call.arguments[1] = take_address(input);
 	if (kind == SPACE_MADVISE)
@@ -92,8 +92,8 @@ static struct mmt_error *apply_call(struct space *space, struct bytes *input, ui
 	call.arguments[4] = take_address(input);
 	call.arguments[5] = take_address(input);
 	call.result = shape & 32 ? -(int64_t)bytes_u8(input) : (int64_t)take_address(input);
-	for (size_t i = 0; i < call.witness_count; i++)
-		witnesses[i] = take_witness(input);
+	for (size_t i = 0; i < call.mmap2_count; i++)
+		mmap2_records[i] = take_mmap2(input);
 	*now_ns += shape & 64 ? 300000000 : 1000;
 	call.time_ns = *now_ns;
 	return space_apply(space, &call);
@@ -118,34 +118,34 @@ static void require_valid(const struct space *space)
 	abort();
 }
 
-static struct mmt_error *witness_ring(struct space *space, struct bytes *input, uint64_t now_ns)
+static struct mmt_error *mmap2_ring(struct space *space, struct bytes *input, uint64_t now_ns)
 {
-	struct space_witness witness = take_witness(input);
+	struct space_mmap2 mmap2_record = take_mmap2(input);
 	bool made;
 
-	witness.attributes.ring = true;
-	return space_witness_ring(space, &witness, bytes_u8(input) & 3, now_ns, &made);
+	mmap2_record.attributes.ring = true;
+	return space_mmap2_ring(space, &mmap2_record, bytes_u8(input) & 3, now_ns, &made);
 }
 
-static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *birth)
+static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *allocation)
 {
 	static const enum space_call_kind common_calls[] = {SPACE_MMAP,	 SPACE_MUNMAP,		 SPACE_MREMAP,
 							    SPACE_BRK,	 SPACE_MPROTECT,	 SPACE_SHMAT,
 							    SPACE_SHMDT, SPACE_REMAP_FILE_PAGES, SPACE_IO_DESTROY};
 	static const enum space_call_kind other_calls[] = {SPACE_MADVISE, SPACE_MSEAL, SPACE_IO_SETUP};
 	uint8_t kind = bytes_u8(input) % 18, choice;
-	struct space_witness witness;
+	struct space_mmap2 mmap2_record;
 	struct space *copy = NULL;
 	struct mmt_error *error;
 
 	if (kind < sizeof(common_calls) / sizeof(common_calls[0]))
-		return apply_call(space, input, common_calls[kind], now_ns, birth);
+		return apply_call(space, input, common_calls[kind], now_ns, allocation);
 	switch (kind) {
 	case 9:
-		witness = take_witness(input);
-		return space_witness(space, &witness);
+		mmap2_record = take_mmap2(input);
+		return space_mmap2(space, &mmap2_record);
 	case 10:
-		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % BIRTH_UNKNOWN, *now_ns);
+		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % ALLOCATION_UNKNOWN, *now_ns);
 	case 11:
 		return space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, *now_ns);
 	case 12:
@@ -155,9 +155,9 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 	case 13:
 		choice = bytes_u8(input) % 5;
 		if (choice < 3)
-			return apply_call(space, input, other_calls[choice], now_ns, birth);
+			return apply_call(space, input, other_calls[choice], now_ns, allocation);
 		if (choice == 3)
-			return witness_ring(space, input, *now_ns);
+			return mmap2_ring(space, input, *now_ns);
 		space_exec(space);
 		return NULL;
 	case 14:
@@ -230,11 +230,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = &rules};
 	struct space *space;
 	uint64_t now_ns = 1000000;
-	uint32_t birth = BIRTH_FIRST;
+	uint32_t allocation = ALLOCATION_FIRST;
 
 	mmt_error_destroy(space_create(&options, &space));
 	while (bytes_left(&input)) {
-		mmt_error_destroy(step(space, &input, &now_ns, &birth));
+		mmt_error_destroy(step(space, &input, &now_ns, &allocation));
 		require_valid(space);
 	}
 	check_against_anything(space, now_ns, data, size);

@@ -18,7 +18,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	uint64_t by_class = 0;
 
 	ck_assert_uint_eq(group->allocated_bytes - group->freed_bytes, group->unfreed_bytes);
-	if (!report->completeness.repaired_bytes)
+	if (!report->completeness.reconciled_bytes)
 		ck_assert_uint_eq(group->allocated_count - group->freed_count, group->unfreed_count);
 	ck_assert_uint_le(group->reserved_bytes, group->unfreed_bytes);
 	ck_assert_uint_ge(group->peak_bytes, group->unfreed_bytes);
@@ -34,7 +34,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	ck_assert_uint_eq(by_class, group->unfreed_bytes);
 	ck_assert(!group->unfreed_count == !group->thread_count);
 	/* What lost calls mapped has no births to count. */
-	if (report->completeness.repaired_bytes)
+	if (report->completeness.reconciled_bytes)
 		return;
 	ck_assert(!group->unfreed_count == !group->unfreed_bytes);
 	ck_assert_uint_ge(group->born_bytes, group->unfreed_bytes);
@@ -45,7 +45,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	ck_assert_uint_ge(group->unfreed_count * group->largest_bytes, group->unfreed_bytes);
 	ck_assert_uint_ge(group->first_ns, report->from_ns);
 	ck_assert_uint_le(group->first_ns, group->last_ns);
-	ck_assert(group->last_ns < report->births_to_ns || report->births_to_ns == report->to_ns);
+	ck_assert(group->last_ns < report->allocations_to_ns || report->allocations_to_ns == report->to_ns);
 }
 
 static void check_groups(const struct mmt_report *report)
@@ -100,7 +100,7 @@ static void check_threads(const struct mmt_report *report)
 	for (size_t i = 0; i < report->group_count; i++)
 		count -= report->groups[i].allocated_count;
 	/* What lost calls mapped is no thread's. */
-	if (report->completeness.repaired_bytes) {
+	if (report->completeness.reconciled_bytes) {
 		ck_assert_uint_le(allocated, report->allocated_bytes);
 		ck_assert_uint_le(unfreed, report->unfreed_bytes);
 	} else {
@@ -167,9 +167,9 @@ static struct mmt_report_options describe(const char *recording, const struct mm
 		options.classes =
 		    classes > MMT_CLASS_KINDS ? 1u << MMT_CLASS_ANON | 1u << MMT_CLASS_HEAP : 1u << (classes - 1);
 	if (windows[window][0])
-		options.from = (struct mmt_moment){MMT_MOMENT_SINCE_START, length / 1000 * windows[window][0]};
+		options.from = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, length / 1000 * windows[window][0]};
 	if (windows[window][1] < 1000)
-		options.to = (struct mmt_moment){MMT_MOMENT_SINCE_START, length / 1000 * windows[window][1]};
+		options.to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, length / 1000 * windows[window][1]};
 	options.min_age_ns = length / 1000 * windows[window][2];
 	options.tail = windows[window][3] / 1000.0;
 	return options;

@@ -41,7 +41,7 @@ static void teardown(void)
 {
 	scope_deinit(&recorder->scope);
 	in_flight_deinit(&recorder->in_flight);
-	known_processes_deinit(&recorder->processes);
+	process_table_deinit(&recorder->processes);
 	map_deinit(&recorder->attachment.event_of_id);
 	thread_coverage_deinit(&recorder->attachment.coverage);
 	vector_deinit(&recorder->events.items);
@@ -58,7 +58,7 @@ static void put(size_t ring, const void *record, size_t size)
 	control->data_head += size;
 }
 
-static void put_birth(size_t ring, pid_t pid, pid_t parent, uint64_t time_ns)
+static void put_allocation(size_t ring, pid_t pid, pid_t parent, uint64_t time_ns)
 {
 	const struct {
 		struct perf_event_header header;
@@ -106,26 +106,26 @@ START_TEST(a_child_is_followed_although_it_is_seen_before_its_parent)
 
 	recorder->scope.kind = SCOPE_PROCESSES;
 	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
-	put_birth(1, GRANDCHILD, CHILD, born_ns + 2);
-	ck_assert_ptr_null(drain_rings(recorder));
-	put_birth(0, CHILD, PARENT, born_ns + 1);
-	ck_assert_ptr_null(drain_rings(recorder));
-	ck_assert(scope_apply_births(&recorder->scope, born_ns + 2)); /* as a drain does by then */
+	put_allocation(1, GRANDCHILD, CHILD, born_ns + 2);
+	ck_assert_ptr_null(ring_reader_drain(recorder));
+	put_allocation(0, CHILD, PARENT, born_ns + 1);
+	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert(scope_apply_forks(&recorder->scope, born_ns + 2)); /* as a drain does by then */
 	ck_assert(scope_admits(&recorder->scope, CHILD, born_ns + 1));
 	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, born_ns + 2));
 }
 END_TEST
 
-START_TEST(a_birth_counts_for_what_is_read_with_it)
+START_TEST(a_allocation_counts_for_what_is_read_with_it)
 {
 	uint64_t born_ns = clock_now_ns();
 
 	recorder->scope.kind = SCOPE_PROCESSES;
 	ck_assert(scope_follow(&recorder->scope, PARENT, 0));
-	put_birth(1, GRANDCHILD, CHILD, born_ns);
-	put_birth(0, CHILD, PARENT, born_ns - 1);
-	ck_assert_ptr_null(drain_rings(recorder));
-	ck_assert_uint_eq(recorder->scope.births.count, 0);
+	put_allocation(1, GRANDCHILD, CHILD, born_ns);
+	put_allocation(0, CHILD, PARENT, born_ns - 1);
+	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_uint_eq(recorder->scope.allocations.count, 0);
 	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, clock_now_ns()));
 }
 END_TEST
@@ -133,14 +133,14 @@ END_TEST
 /* Everybody is recorded, and somebody comes whom nobody told of: it would have no last snapshot. */
 START_TEST(nobody_joins_while_the_recording_ends)
 {
-	static const struct event_description event = {.role = ROLE_TRUTH};
+	static const struct event_description event = {.role = ROLE_SYSCALL};
 
 	recorder->scope.kind = SCOPE_EVERYBODY;
 	ck_assert(vector_push(&recorder->events.items, event));
 	ck_assert(map_put(&recorder->attachment.event_of_id, EVENT_ID, 0));
 	recorder->closed = _i;
 	put_call(0, getpid(), clock_now_ns());
-	ck_assert_ptr_null(drain_rings(recorder));
+	ck_assert_ptr_null(ring_reader_drain(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, _i ? 0 : 1);
 }
 END_TEST
@@ -152,7 +152,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_child_is_followed_although_it_is_seen_before_its_parent);
-	tcase_add_test(tests, a_birth_counts_for_what_is_read_with_it);
+	tcase_add_test(tests, a_allocation_counts_for_what_is_read_with_it);
 	tcase_add_loop_test(tests, nobody_joins_while_the_recording_ends, 0, 2);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -106,10 +106,10 @@ START_TEST(calls_of_a_window)
 	struct mmt_report_options options;
 
 	mmt_report_options_init(&options);
-	options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, 2800};
-	options.to = (struct mmt_moment){MMT_MOMENT_CLOCK, 4200};
+	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2800};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 4200};
 	check_counts(&options, 3, 0, 1);
-	options.to = (struct mmt_moment){0};
+	options.to = (struct mmt_timestamp){0};
 	check_counts(&options, 6, 1, 3);
 }
 END_TEST

@@ -486,7 +486,7 @@ START_TEST(test_an_entry_of_very_many_rows)
 	}
 	ck_assert_int_eq(cfi_rows_find(rows, start)->cfa_offset, 8);
 	ck_assert_ptr_null(cfi_rows_find(rows, start + extent));
-	ck_assert(cfi_rows_extent(rows, start, &end));
+	ck_assert(cfi_rows_function_range(rows, start, &end));
 	ck_assert_uint_eq(end, start + extent);
 	cfi_rows_destroy(rows);
 	free(bytes);

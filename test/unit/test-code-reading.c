@@ -66,7 +66,7 @@ static void tear_down(void)
 {
 	generated_code_deinit(&recorder.generated);
 	code_copies_deinit(&recorder.code);
-	known_processes_deinit(&recorder.processes);
+	process_table_deinit(&recorder.processes);
 }
 
 static uint8_t *map_pages(size_t count, int protection)
@@ -271,7 +271,7 @@ START_TEST(room_is_looked_for_in_steps)
 END_TEST
 
 /* Of a full ring many places are told of in no time: none is lost while there are not too many at once. */
-START_TEST(many_places_within_a_moment)
+START_TEST(many_places_within_a_timestamp)
 {
 	size_t stay = CODE_RANGES_MAX / 8 * 5, gone = CODE_RANGES_MAX / 2;
 	uint8_t *code = mmap(NULL, 4 * stay * page_bytes, DATA, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -368,7 +368,7 @@ START_TEST(what_is_asked_for_comes_first)
 	uint8_t *code = map_pages(6, ANY);
 	pid_t child = start_child();
 
-	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	limit_store(4);
 	note(child, code, 3);
 	look();
@@ -402,7 +402,7 @@ START_TEST(what_gives_way_to_nothing_else)
 	for (size_t i = 0; i < 3; i++) {
 		children[i] = start_child();
 		if (!i)
-			ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, children[i], true));
+			ck_assert_ptr_nonnull(process_table_add(&recorder.processes, children[i], true));
 		note(children[i], code + i * page_bytes, 2);
 		look();
 		if (!i)
@@ -425,7 +425,7 @@ START_TEST(what_was_executed_before_gives_way)
 	struct generated_code *generated = &recorder.generated;
 	uint8_t *code = map_pages(3, ANY);
 
-	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	limit_store(3);
 	note(getpid(), code, 3);
 	look();
@@ -487,13 +487,13 @@ START_TEST(ended_programs_that_are_known)
 {
 	pid_t child = start_child();
 
-	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, child, false));
+	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, child, false));
 	note(child, map_pages(1, ANY), 1);
 	end_child(child);
 	look();
 	ck_assert_uint_eq(recorder.generated.programs.count, 1);
-	known_processes_deinit(&recorder.processes);
-	recorder.processes = (struct known_processes){0};
+	process_table_deinit(&recorder.processes);
+	recorder.processes = (struct process_table){0};
 	look();
 	ck_assert_uint_eq(recorder.generated.programs.count, 0);
 	note(getpid(), map_pages(1, ANY), 1);
@@ -509,7 +509,7 @@ START_TEST(turns)
 	uint8_t *code = map_pages(2, ANY);
 	pid_t child = start_child();
 
-	ck_assert_ptr_nonnull(known_processes_add(&recorder.processes, getpid(), true));
+	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	note(child, code, 1);
 	note(getpid(), code, 1);
 	look();
@@ -572,7 +572,7 @@ static void add_rooms(TCase *tests)
 {
 	tcase_add_test(tests, looking_for_room_is_paid_for);
 	tcase_add_test(tests, room_is_looked_for_in_steps);
-	tcase_add_test(tests, many_places_within_a_moment);
+	tcase_add_test(tests, many_places_within_a_timestamp);
 }
 
 static void add_reading(TCase *tests, TCase *old)

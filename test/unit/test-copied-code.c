@@ -159,10 +159,10 @@ START_TEST(programs_that_share_a_copy)
 	ck_assert_ptr_nonnull(shared);
 	ck_assert_ptr_eq(code_view_copied_code(view, 0, 500), shared);
 	ck_assert_ptr_eq(code_view_copied_code(view, 0, 0), shared);
-	ck_assert(!code_view_generated(view, 0).changed_too_often);
+	ck_assert(!code_view_jit(view, 0).changed_too_often);
 	for (int i = 0; i < 1000; i++)
 		copied_code_go_to(shared, i % 2 ? 0 : UINT64_MAX);
-	ck_assert(code_view_generated(view, 0).changed_too_often);
+	ck_assert(code_view_jit(view, 0).changed_too_often);
 	ck_assert_ptr_null(code_view_copied_code(view, 0, 1000));
 	code_view_destroy(view);
 }

@@ -91,7 +91,7 @@ START_TEST(those_that_are_back_are_told)
 END_TEST
 
 /* Between two looks; who is still away is told when it is back. */
-START_TEST(one_was_away_for_a_moment)
+START_TEST(one_was_away_for_a_timestamp)
 {
 	cpu_list online = {0}, stopped = {0};
 	int cpu = -1;
@@ -155,7 +155,7 @@ int main(void)
 	tcase_add_loop_test(tests, one_comes_online, 0, 2);
 	tcase_add_loop_test(tests, one_goes_and_comes_back, 0, 2);
 	tcase_add_test(tests, those_that_are_back_are_told);
-	tcase_add_test(tests, one_was_away_for_a_moment);
+	tcase_add_test(tests, one_was_away_for_a_timestamp);
 	tcase_add_test(tests, those_that_may_come);
 	tcase_add_test(tests, too_many_that_may_come);
 	suite_add_tcase(suite, tests);

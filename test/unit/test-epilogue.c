@@ -230,9 +230,9 @@ START_TEST(test_maze)
 	ck_assert_uint_gt(reads, 16);
 	ck_assert_uint_le(reads, 1000);
 	reads = 0;
-	ck_assert_uint_eq(extent_find(disassembly, &maze, START, UINT64_MAX), START + EXTENT_MAX);
+	ck_assert_uint_eq(function_range_find(disassembly, &maze, START, UINT64_MAX), START + FUNCTION_RANGE_MAX);
 	ck_assert_uint_gt(reads, 16);
-	ck_assert_uint_le(reads, EXTENT_MAX);
+	ck_assert_uint_le(reads, FUNCTION_RANGE_MAX);
 	disassembly_destroy(disassembly);
 }
 END_TEST

@@ -94,13 +94,13 @@ static const struct event_description *find(const char *name)
 	return NULL;
 }
 
-START_TEST(every_call_has_its_truth)
+START_TEST(every_call_has_its_syscall)
 {
 	struct mmt_record_options options;
 
 	mmt_record_options_init(&options);
 	make_set(&options);
-	ck_assert_uint_eq(count_role(ROLE_TRUTH), CALL_KINDS);
+	ck_assert_uint_eq(count_role(ROLE_SYSCALL), CALL_KINDS);
 	ck_assert_uint_eq(count_role(ROLE_LOCK), 0);
 	for (size_t i = 0; i < set.items.count; i++) {
 		ck_assert_uint_eq(set.items.items[i].attribute.inherit, 1);
@@ -118,8 +118,8 @@ START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 	mmt_record_options_init(&options);
 	make_set(&options);
 	event = find("syscalls:sys_enter_madvise");
-	ck_assert_int_eq(event->role, ROLE_TRUTH);
-	ck_assert_int_eq(event->ring, RING_TRUTH);
+	ck_assert_int_eq(event->role, ROLE_SYSCALL);
+	ck_assert_int_eq(event->ring, RING_SYSCALL);
 	ck_assert_str_eq(event->filter, "behavior == 10 || behavior == 11");
 	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
 	ck_assert(
@@ -137,14 +137,14 @@ START_TEST(mseal_is_taken_when_it_succeeds)
 	mmt_record_options_init(&options);
 	make_set(&options);
 	event = find("syscalls:sys_exit_mseal");
-	ck_assert_int_eq(event->role, ROLE_TRUTH);
+	ck_assert_int_eq(event->role, ROLE_SYSCALL);
 	ck_assert_str_eq(event->filter, "ret == 0");
 	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
 	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
 }
 END_TEST
 
-START_TEST(exact_order_adds_the_lock_to_the_truth)
+START_TEST(exact_order_adds_the_lock_to_the_syscall)
 {
 	struct mmt_record_options options;
 	const struct event_description *event;
@@ -155,7 +155,7 @@ START_TEST(exact_order_adds_the_lock_to_the_truth)
 	make_set(&options);
 	ck_assert_uint_eq(count_role(ROLE_LOCK), 1);
 	event = find("mmap_lock:mmap_lock_acquire_returned");
-	ck_assert_int_eq(event->ring, RING_TRUTH);
+	ck_assert_int_eq(event->ring, RING_SYSCALL);
 	ck_assert_str_eq(event->filter, "write == 1");
 	ck_assert(event->attribute.sample_type & PERF_SAMPLE_RAW);
 	ck_assert_uint_eq(event->attribute.inherit, 1);
@@ -232,7 +232,7 @@ START_TEST(rare_calls_have_their_dump_with_them)
 		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", often[i]);
 		ck_assert(!find(name)->has_dump);
 		ck_assert_uint_eq(find(name)->attribute.sample_stack_user, 64);
-		ck_assert_int_eq(find(name)->ring, RING_TRUTH);
+		ck_assert_int_eq(find(name)->ring, RING_SYSCALL);
 		strcat(name, "/stack-dump");
 		ck_assert(find(name)->has_dump);
 		ck_assert_uint_eq(find(name)->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_DEFAULT);
@@ -241,8 +241,8 @@ START_TEST(rare_calls_have_their_dump_with_them)
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "syscalls:sys_exit_%s", rare[i]);
 		ck_assert(find(name)->has_dump);
-		ck_assert_int_eq(find(name)->role, ROLE_TRUTH);
-		ck_assert_int_eq(find(name)->ring, RING_TRUTH);
+		ck_assert_int_eq(find(name)->role, ROLE_SYSCALL);
+		ck_assert_int_eq(find(name)->ring, RING_SYSCALL);
 		ck_assert(find(name)->attribute.sample_type & PERF_SAMPLE_CALLCHAIN);
 	}
 }
@@ -267,7 +267,7 @@ START_TEST(large_dumps_come_last)
 		const struct event_description *event = &set.items.items[i];
 
 		ck_assert(i < count - 4 || event->role == ROLE_LARGE_DUMP);
-		ck_assert(event->has_large_dump == (event->role == ROLE_TRUTH && call_describe(event->call)->creates &&
+		ck_assert(event->has_large_dump == (event->role == ROLE_SYSCALL && call_describe(event->call)->creates &&
 						    !call_describe(event->call)->rare));
 	}
 	events_leave_out_large_dumps(&set);
@@ -297,14 +297,14 @@ START_TEST(a_lean_set_has_one_event_for_each_call)
 	mmt_record_options_init(&options);
 	options.lean = true;
 	make_set(&options);
-	ck_assert_uint_eq(count_role(ROLE_TRUTH), CALL_KINDS);
+	ck_assert_uint_eq(count_role(ROLE_SYSCALL), CALL_KINDS);
 	ck_assert_uint_eq(count_role(ROLE_DUMP), 0);
 	ck_assert_uint_eq(count_role(ROLE_LARGE_DUMP), 0);
 	ck_assert(!find("dummy:u")->attribute.mmap_data);
 	ck_assert(find("dummy:u")->attribute.mmap2);
 	ck_assert_uint_eq(find("syscalls:sys_exit_mmap")->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_LEAN);
 	ck_assert_int_eq(find("syscalls:sys_exit_mmap")->ring, RING_DUMP);
-	ck_assert_int_eq(find("syscalls:sys_exit_munmap")->ring, RING_TRUTH);
+	ck_assert_int_eq(find("syscalls:sys_exit_munmap")->ring, RING_SYSCALL);
 	for (size_t i = 0; i < set.items.count; i++)
 		ck_assert(!(set.items.items[i].attribute.sample_type & PERF_SAMPLE_CALLCHAIN));
 }
@@ -316,10 +316,10 @@ int main(void)
 	TCase *tests = tcase_create("events");
 
 	tcase_add_checked_fixture(tests, create, destroy);
-	tcase_add_test(tests, every_call_has_its_truth);
+	tcase_add_test(tests, every_call_has_its_syscall);
 	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
 	tcase_add_test(tests, mseal_is_taken_when_it_succeeds);
-	tcase_add_test(tests, exact_order_adds_the_lock_to_the_truth);
+	tcase_add_test(tests, exact_order_adds_the_lock_to_the_syscall);
 	tcase_add_test(tests, a_kernel_without_the_lock_is_told);
 	tcase_add_test(tests, without_children_threads_are_inherited_still);
 	tcase_add_test(tests, calls_carry_their_arguments_and_no_more);

@@ -105,12 +105,12 @@ static void check_text(const char *left, const char *right)
 		ck_assert_str_eq(left, right);
 }
 
-static void check_frames(struct debug_names *left, struct debug_names *right, uint64_t address)
+static void check_frames(struct dwarf_names *left, struct dwarf_names *right, uint64_t address)
 {
-	struct debug_frame a[DEBUG_NAMES_INLINE_MAX], b[DEBUG_NAMES_INLINE_MAX];
-	size_t count = debug_names_find(left, address, a, DEBUG_NAMES_INLINE_MAX);
+	struct debug_frame a[DWARF_NAMES_INLINE_MAX], b[DWARF_NAMES_INLINE_MAX];
+	size_t count = dwarf_names_find(left, address, a, DWARF_NAMES_INLINE_MAX);
 
-	ck_assert_uint_eq(count, debug_names_find(right, address, b, DEBUG_NAMES_INLINE_MAX));
+	ck_assert_uint_eq(count, dwarf_names_find(right, address, b, DWARF_NAMES_INLINE_MAX));
 	for (size_t i = 0; i < count; i++) {
 		check_text(a[i].name, b[i].name);
 		check_text(a[i].linkage_name, b[i].linkage_name);
@@ -125,21 +125,21 @@ static void check_frames(struct debug_names *left, struct debug_names *right, ui
 START_TEST(expanded_has_the_same_names)
 {
 	struct debug_image *image = expand();
-	struct debug_names *own, *expanded;
+	struct dwarf_names *own, *expanded;
 	uint64_t address;
 
-	ck_assert_ptr_null(debug_names_create(sample.dwarf, "/proc/self/exe", &own));
-	ck_assert_ptr_null(debug_names_create(debug_image_dwarf(image), "/proc/self/exe", &expanded));
+	ck_assert_ptr_null(dwarf_names_create(sample.dwarf, "/proc/self/exe", &own));
+	ck_assert_ptr_null(dwarf_names_create(debug_image_dwarf(image), "/proc/self/exe", &expanded));
 	for (uint64_t i = 0; i < 2; i++) {
 		for (uint64_t at = sample.start + i; at < sample.end; at += ADDRESS_STEP)
 			check_frames(own, expanded, at);
 		debug_image_release(image);
 	}
-	ck_assert_uint_gt(debug_names_bytes_read(expanded), 0);
-	ck_assert_int_eq(debug_names_state(expanded), DEBUG_NAMES_SOUND);
+	ck_assert_uint_gt(dwarf_names_bytes_read(expanded), 0);
+	ck_assert_int_eq(dwarf_names_state(expanded), DWARF_NAMES_SOUND);
 	ck_assert(debug_image_address(image, &address));
-	debug_names_destroy(own);
-	debug_names_destroy(expanded);
+	dwarf_names_destroy(own);
+	dwarf_names_destroy(expanded);
 	debug_image_close(image);
 }
 END_TEST

@@ -15,22 +15,22 @@ static const char content[] = "what the program file held, and some more of it";
 static struct recording_file make_file(struct buffer *buffer)
 {
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
-	struct image_copy images[] = {
+	struct module_copy images[] = {
 	    {.device_major = 8, .device_minor = 1, .inode = 77, .path = (char *)"/lib/plain.so"},
 	    {.device_minor = 44, .inode = 5, .path = (char *)"/app/program", .build_id = {1, 2, 3}, .build_id_size = 3},
 	};
-	struct image_copies copies = {.images = {images, 2, 2}};
+	struct module_copies dedup = {.images = {images, 2, 2}};
 	struct compressor *compressor = NULL;
 	size_t places[2], offset;
 
 	buffer_init(buffer, 4096);
-	image_copies_encode_index(&copies, buffer, places);
+	module_copies_encode_index(&dedup, buffer, places);
 	offset = buffer->size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, content, 10, buffer));
 	ck_assert_ptr_null(compressor_frame(compressor, content + 10, sizeof(content) - 10, buffer));
 	compressor_destroy(compressor);
-	image_copies_patch(buffer, places[1], offset, buffer->size - offset, sizeof(content));
+	module_copies_patch(buffer, places[1], offset, buffer->size - offset, sizeof(content));
 	return file;
 }
 
@@ -44,27 +44,27 @@ static void write_file(struct recording_file *file, const struct buffer *buffer,
 
 START_TEST(round_trip)
 {
-	struct image_copies copies = {0};
+	struct module_copies dedup = {0};
 	struct buffer buffer;
 	struct recording_file file = make_file(&buffer);
 	uint8_t *data;
 
 	write_file(&file, &buffer, buffer.size);
-	ck_assert_ptr_null(image_copies_load(&file, &copies));
-	ck_assert_uint_eq(copies.images.count, 2);
-	ck_assert_str_eq(copies.images.items[0].path, "/lib/plain.so");
-	ck_assert_uint_eq(copies.images.items[0].device_major, 8);
-	ck_assert_uint_eq(copies.images.items[0].inode, 77);
-	ck_assert_uint_eq(copies.images.items[0].size, 0);
-	ck_assert_uint_eq(copies.images.items[0].build_id_size, 0);
-	ck_assert_uint_eq(copies.images.items[1].device_minor, 44);
-	ck_assert_uint_eq(copies.images.items[1].build_id_size, 3);
-	ck_assert_uint_eq(copies.images.items[1].build_id[2], 3);
-	ck_assert_uint_eq(copies.images.items[1].size, sizeof(content));
-	ck_assert_ptr_null(image_copies_extract(&copies, &copies.images.items[1], &data));
+	ck_assert_ptr_null(module_copies_load(&file, &dedup));
+	ck_assert_uint_eq(dedup.images.count, 2);
+	ck_assert_str_eq(dedup.images.items[0].path, "/lib/plain.so");
+	ck_assert_uint_eq(dedup.images.items[0].device_major, 8);
+	ck_assert_uint_eq(dedup.images.items[0].inode, 77);
+	ck_assert_uint_eq(dedup.images.items[0].size, 0);
+	ck_assert_uint_eq(dedup.images.items[0].build_id_size, 0);
+	ck_assert_uint_eq(dedup.images.items[1].device_minor, 44);
+	ck_assert_uint_eq(dedup.images.items[1].build_id_size, 3);
+	ck_assert_uint_eq(dedup.images.items[1].build_id[2], 3);
+	ck_assert_uint_eq(dedup.images.items[1].size, sizeof(content));
+	ck_assert_ptr_null(module_copies_extract(&dedup, &dedup.images.items[1], &data));
 	ck_assert_mem_eq(data, content, sizeof(content));
 	free(data);
-	image_copies_deinit(&copies);
+	module_copies_deinit(&dedup);
 	buffer_deinit(&buffer);
 	close(file.fd);
 }
@@ -77,14 +77,14 @@ START_TEST(cut_anywhere)
 	struct recording_file file = make_file(&buffer);
 
 	for (size_t size = 0; size < buffer.size; size++) {
-		struct image_copies copies = {0};
+		struct module_copies dedup = {0};
 		struct mmt_error *error;
 
 		write_file(&file, &buffer, size);
-		error = image_copies_load(&file, &copies);
+		error = module_copies_load(&file, &dedup);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
-		ck_assert_uint_eq(copies.images.count, 0);
+		ck_assert_uint_eq(dedup.images.count, 0);
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);
@@ -101,17 +101,17 @@ START_TEST(copy_of_another_size)
 
 	write_file(&file, &buffer, buffer.size);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct image_copies copies = {0};
+		struct module_copies dedup = {0};
 		struct mmt_error *error;
 		uint8_t *data = NULL;
 
-		ck_assert_ptr_null(image_copies_load(&file, &copies));
-		copies.images.items[1].size = sizes[i];
-		error = image_copies_extract(&copies, &copies.images.items[1], &data);
+		ck_assert_ptr_null(module_copies_load(&file, &dedup));
+		dedup.images.items[1].size = sizes[i];
+		error = module_copies_extract(&dedup, &dedup.images.items[1], &data);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "copy of /app/program"));
 		mmt_error_destroy(error);
-		image_copies_deinit(&copies);
+		module_copies_deinit(&dedup);
 	}
 	buffer_deinit(&buffer);
 	close(file.fd);
@@ -121,9 +121,9 @@ END_TEST
 /* Many that share the same few bytes, or that come to more than programs can, are not unpacked at all. */
 START_TEST(copies_that_overlap_or_come_to_too_much)
 {
-	struct image_copy images[3] = {
+	struct module_copy images[3] = {
 	    {.inode = 1, .path = (char *)"/a"}, {.inode = 2, .path = (char *)"/b"}, {.inode = 3, .path = (char *)"/c"}};
-	struct image_copies copies = {.images = {images, 3, 3}}, read = {0};
+	struct module_copies dedup = {.images = {images, 3, 3}}, read = {0};
 	struct recording_file file;
 	struct mmt_error *error;
 	struct buffer buffer;
@@ -134,20 +134,20 @@ START_TEST(copies_that_overlap_or_come_to_too_much)
 		size_t offset;
 
 		buffer_clear(&buffer);
-		image_copies_encode_index(&copies, &buffer, places);
+		module_copies_encode_index(&dedup, &buffer, places);
 		offset = buffer.size;
 		buffer_put(&buffer, content, 30);
 		for (size_t i = 0; i < 3; i++)
-			image_copies_patch(&buffer, places[i], offset + 10 * i - (lie == 1 && i == 2), 10,
+			module_copies_patch(&buffer, places[i], offset + 10 * i - (lie == 1 && i == 2), 10,
 					   lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10);
 		write_file(&file, &buffer, buffer.size);
-		error = image_copies_load(&file, &read);
+		error = module_copies_load(&file, &read);
 		ck_assert_int_eq(error == NULL, lie == 0);
 		if (error)
 			ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 		ck_assert_uint_eq(read.images.count, lie ? 0 : 3);
 		mmt_error_destroy(error);
-		image_copies_deinit(&read);
+		module_copies_deinit(&read);
 	}
 	buffer_deinit(&buffer);
 	close(file.fd);
@@ -156,14 +156,14 @@ END_TEST
 
 START_TEST(of_a_newer_version)
 {
-	struct image_copies copies = {0};
+	struct module_copies dedup = {0};
 	struct buffer buffer;
 	struct recording_file file = make_file(&buffer);
 	struct mmt_error *error;
 
 	buffer_patch_u32(&buffer, 0, 99);
 	write_file(&file, &buffer, buffer.size);
-	error = image_copies_load(&file, &copies);
+	error = module_copies_load(&file, &dedup);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);

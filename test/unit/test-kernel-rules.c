@@ -89,7 +89,7 @@ static void attach_and_grow(const char *release)
 	    .protection = RW, .shared = true, .shm = true, .device_minor = 1, .inode = 5};
 
 	driver_init_on(&driver, release);
-	driver_witness(&driver, 10, 5, segment);
+	driver_mmap2(&driver, 10, 5, segment);
 	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 7, 10 * PAGE, 0, 0, 0, 0);
 	driver_remap(&driver, 10, 5, 11, MREMAP_MAYMOVE, 10);
 }

@@ -10,11 +10,11 @@
 #include "capture/proc/proc.h"
 #include "support/run-suite.h"
 
-static struct known_processes processes;
+static struct process_table processes;
 
 static void destroy(void)
 {
-	known_processes_deinit(&processes);
+	process_table_deinit(&processes);
 }
 
 static pid_t start(void)
@@ -38,14 +38,14 @@ static void end(pid_t pid)
 /* As if it had ended long ago. */
 static void age(pid_t pid)
 {
-	known_processes_find(&processes, pid)->ended_ns = 1;
+	process_table_find(&processes, pid)->ended_ns = 1;
 }
 
 static uint64_t began(pid_t pid, uint64_t time_ns)
 {
 	uint64_t began_ns;
 
-	ck_assert(known_processes_find_begin(&processes, pid, time_ns, &began_ns));
+	ck_assert(process_table_find_begin(&processes, pid, time_ns, &began_ns));
 	return began_ns;
 }
 
@@ -57,9 +57,9 @@ START_TEST(programs_are_in_order_of_time)
 
 	for (int told = 0; told < 3; told++) {
 		if (told == _i / 4)
-			ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
-		ck_assert(known_processes_note_begin(&processes, pid, orders[_i % 4][told]));
-		ck_assert(known_processes_note_begin(&processes, other, 25));
+			ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
+		ck_assert(process_table_note_begin(&processes, pid, orders[_i % 4][told]));
+		ck_assert(process_table_note_begin(&processes, other, 25));
 		ck_assert_uint_eq(began(other, 26), 25);
 	}
 	ck_assert_uint_eq(began(pid, 9), 0);
@@ -68,8 +68,8 @@ START_TEST(programs_are_in_order_of_time)
 	ck_assert_uint_eq(began(pid, 29), 20);
 	ck_assert_uint_eq(began(pid, 1000), 30);
 	/* Another process with its number. */
-	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
-	ck_assert(known_processes_note_begin(&processes, pid, 40));
+	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
+	ck_assert(process_table_note_begin(&processes, pid, 40));
 	ck_assert_uint_eq(began(pid, 39), 30);
 	ck_assert_uint_eq(began(pid, 41), 40);
 }
@@ -80,10 +80,10 @@ START_TEST(of_many_programs_the_last_are_known)
 	pid_t pid = getpid();
 	uint64_t began_ns;
 
-	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
+	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
 	for (uint64_t i = 1; i <= PROGRAM_BEGINS_MAX + 2; i++)
-		ck_assert(known_processes_note_begin(&processes, pid, 100 * ((i ^ 1) + 1)));
-	ck_assert(!known_processes_find_begin(&processes, pid, 399, &began_ns));
+		ck_assert(process_table_note_begin(&processes, pid, 100 * ((i ^ 1) + 1)));
+	ck_assert(!process_table_find_begin(&processes, pid, 399, &began_ns));
 	ck_assert_uint_eq(began(pid, 499), 400);
 	ck_assert_uint_eq(began(pid, 100000), 100 * (PROGRAM_BEGINS_MAX + 4));
 }
@@ -92,7 +92,7 @@ END_TEST
 START_TEST(begins_of_what_stays_unknown_are_dropped)
 {
 	for (uint64_t i = 1; i <= 100; i++)
-		ck_assert(known_processes_note_begin(&processes, (pid_t)i, i * 1000000000));
+		ck_assert(process_table_note_begin(&processes, (pid_t)i, i * 1000000000));
 	ck_assert_uint_le(processes.unplaced.count, 2);
 }
 END_TEST
@@ -116,26 +116,26 @@ START_TEST(ended_children_are_forgotten_and_others_found)
 {
 	pid_t target = start(), ended = start(), living = start();
 
-	ck_assert_ptr_nonnull(known_processes_add(&processes, target, true));
-	ck_assert_ptr_nonnull(known_processes_add(&processes, ended, false));
-	ck_assert_ptr_nonnull(known_processes_add(&processes, living, false));
+	ck_assert_ptr_nonnull(process_table_add(&processes, target, true));
+	ck_assert_ptr_nonnull(process_table_add(&processes, ended, false));
+	ck_assert_ptr_nonnull(process_table_add(&processes, living, false));
 	end(ended);
 	end(target);
-	ck_assert(known_processes_update(&processes));
-	known_processes_forget_ended(&processes);
+	ck_assert(process_table_update(&processes));
+	process_table_forget_ended(&processes);
 	ck_assert_msg(processes.items.count == 3, "forgotten too early");
 	age(ended);
 	age(target);
-	known_processes_forget_ended(&processes);
+	process_table_forget_ended(&processes);
 	ck_assert_msg(processes.items.count == 3, "forgotten with its descriptors open");
-	known_processes_release(known_processes_find(&processes, ended));
-	known_processes_release(known_processes_find(&processes, target));
-	known_processes_forget_ended(&processes);
+	process_table_release(process_table_find(&processes, ended));
+	process_table_release(process_table_find(&processes, target));
+	process_table_forget_ended(&processes);
 	ck_assert_uint_eq(processes.items.count, 2);
 	ck_assert_uint_eq(processes.forgotten, 1);
-	ck_assert_ptr_null(known_processes_find(&processes, ended));
-	ck_assert_int_eq(known_processes_find(&processes, target)->pid, target);
-	ck_assert_int_eq(known_processes_find(&processes, living)->pid, living);
+	ck_assert_ptr_null(process_table_find(&processes, ended));
+	ck_assert_int_eq(process_table_find(&processes, target)->pid, target);
+	ck_assert_int_eq(process_table_find(&processes, living)->pid, living);
 	ck_assert_int_eq(waitpid(ended, NULL, 0), ended);
 	ck_assert_int_eq(waitpid(target, NULL, 0), target);
 	end(living);
@@ -148,15 +148,15 @@ START_TEST(namesakes_are_told_apart)
 {
 	pid_t pid = start();
 
-	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
-	known_processes_release(&processes.items.items[0]);
+	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
+	process_table_release(&processes.items.items[0]);
 	processes.items.items[0].ended = true;
 	processes.items.items[0].ended_ns = 1;
-	ck_assert_ptr_nonnull(known_processes_add(&processes, pid, false));
-	known_processes_forget_ended(&processes);
+	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
+	process_table_forget_ended(&processes);
 	ck_assert_uint_eq(processes.items.count, 1);
 	ck_assert(!processes.items.items[0].ended);
-	ck_assert_ptr_eq(known_processes_find(&processes, pid), &processes.items.items[0]);
+	ck_assert_ptr_eq(process_table_find(&processes, pid), &processes.items.items[0]);
 	end(pid);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -165,17 +165,17 @@ END_TEST
 START_TEST(what_a_perf_map_belongs_to_is_kept)
 {
 	pid_t pid = start();
-	struct known_process *process = known_processes_add(&processes, pid, false);
+	struct traced_process *process = process_table_add(&processes, pid, false);
 
 	ck_assert_ptr_nonnull(process);
 	process->perf_map.text = malloc(1);
 	end(pid);
 	/* Nobody was asked for whose end could be that of the recording. */
-	ck_assert(!known_processes_update(&processes));
+	ck_assert(!process_table_update(&processes));
 	ck_assert(process->ended);
-	known_processes_release(process);
+	process_table_release(process);
 	age(pid);
-	known_processes_forget_ended(&processes);
+	process_table_forget_ended(&processes);
 	ck_assert_uint_eq(processes.items.count, 1);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

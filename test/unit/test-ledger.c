@@ -12,7 +12,7 @@ static struct ledger ledger;
 
 static void setup(void)
 {
-	ledger_init(&ledger, &(struct ledger_options){.from_ns = 1000, .births_to_ns = UINT64_MAX});
+	ledger_init(&ledger, &(struct ledger_options){.from_ns = 1000, .allocations_to_ns = UINT64_MAX});
 }
 
 static void teardown(void)
@@ -20,23 +20,23 @@ static void teardown(void)
 	ledger_deinit(&ledger);
 }
 
-static uint32_t open_birth(uint64_t time_ns)
+static uint32_t open_allocation(uint64_t time_ns)
 {
-	uint32_t birth = 0;
+	uint32_t allocation = 0;
 
 	ledger.now_ns = time_ns;
-	ck_assert_ptr_null(ledger_open(&ledger, 0, 0, &birth));
-	ck_assert_uint_ge(birth, BIRTH_FIRST);
-	return birth;
+	ck_assert_ptr_null(ledger_open(&ledger, 0, 0, &allocation));
+	ck_assert_uint_ge(allocation, ALLOCATION_FIRST);
+	return allocation;
 }
 
 static uint32_t map_bytes(uint64_t time_ns, uint64_t bytes, uint32_t stack)
 {
-	uint32_t birth = open_birth(time_ns);
+	uint32_t allocation = open_allocation(time_ns);
 
-	ledger_born(&ledger, birth, 0, bytes);
-	ck_assert_ptr_null(ledger_settle(&ledger, birth, stack));
-	return birth;
+	ledger_born(&ledger, allocation, 0, bytes);
+	ck_assert_ptr_null(ledger_settle(&ledger, allocation, stack));
+	return allocation;
 }
 
 static const struct account *account_of_stack(uint32_t stack)
@@ -51,41 +51,41 @@ static const struct account *account_of_stack(uint32_t stack)
 
 START_TEST(partial_release_is_not_a_free)
 {
-	uint32_t birth = map_bytes(2000, 12288, 7);
+	uint32_t allocation = map_bytes(2000, 12288, 7);
 
-	ledger_released(&ledger, birth, 4096, 0);
+	ledger_released(&ledger, allocation, 4096, 0);
 	ck_assert_uint_eq(account_of_stack(7)->freed_bytes.low, 4096);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 0);
-	ledger_released(&ledger, birth, 8192, 0);
+	ledger_released(&ledger, allocation, 8192, 0);
 	ck_assert_uint_eq(account_of_stack(7)->freed_bytes.low, 12288);
 	ck_assert_uint_eq(account_of_stack(7)->freed_count, 1);
-	ck_assert_ptr_null(ledger_birth(&ledger, birth));
+	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 }
 END_TEST
 
 START_TEST(release_before_the_stack_is_known)
 {
-	uint32_t birth = open_birth(2000);
+	uint32_t allocation = open_allocation(2000);
 
-	ledger_born(&ledger, birth, 0, 8192);
-	ledger_released(&ledger, birth, 8192, 0);
-	ck_assert_ptr_nonnull(ledger_birth(&ledger, birth));
-	ck_assert_ptr_null(ledger_settle(&ledger, birth, 3));
+	ledger_born(&ledger, allocation, 0, 8192);
+	ledger_released(&ledger, allocation, 8192, 0);
+	ck_assert_ptr_nonnull(ledger_allocation(&ledger, allocation));
+	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 3));
 	ck_assert_uint_eq(account_of_stack(3)->allocated_bytes.low, 8192);
 	ck_assert_uint_eq(account_of_stack(3)->allocated_count, 1);
 	ck_assert_uint_eq(account_of_stack(3)->freed_bytes.low, 8192);
 	ck_assert_uint_eq(account_of_stack(3)->freed_count, 1);
-	ck_assert_ptr_null(ledger_birth(&ledger, birth));
+	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 }
 END_TEST
 
-START_TEST(dropped_births_leave_no_account)
+START_TEST(dropped_allocations_leave_no_account)
 {
-	uint32_t birth = open_birth(2000);
+	uint32_t allocation = open_allocation(2000);
 
-	ledger_drop(&ledger, birth);
+	ledger_drop(&ledger, allocation);
 	ck_assert_uint_eq(ledger.accounts.count, 0);
-	ck_assert_ptr_null(ledger_birth(&ledger, birth));
+	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 }
 END_TEST
 
@@ -93,7 +93,7 @@ START_TEST(memory_follows_what_is_alive)
 {
 	for (unsigned i = 0; i < 100000; i++)
 		ledger_released(&ledger, map_bytes(2000 + i, 4096, i % 3), 4096, 0);
-	ck_assert_uint_le(ledger.births.count, 2);
+	ck_assert_uint_le(ledger.allocations.count, 2);
 	ck_assert_uint_eq(ledger.accounts.count, 3);
 	ck_assert_uint_eq(account_of_stack(0)->allocated_count, 33334);
 	ck_assert_uint_eq(account_of_stack(0)->freed_count, 33334);
@@ -102,22 +102,22 @@ END_TEST
 
 START_TEST(same_stack_in_two_processes_is_two_accounts)
 {
-	uint32_t birth = 0;
+	uint32_t allocation = 0;
 
 	map_bytes(2000, 4096, 5);
-	ck_assert_ptr_null(ledger_open(&ledger, 1, 0, &birth));
-	ledger_born(&ledger, birth, 0, 4096);
-	ck_assert_ptr_null(ledger_settle(&ledger, birth, 5));
+	ck_assert_ptr_null(ledger_open(&ledger, 1, 0, &allocation));
+	ledger_born(&ledger, allocation, 0, 4096);
+	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 5));
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_ne(ledger.accounts.items[0].process, ledger.accounts.items[1].process);
 }
 END_TEST
 
-START_TEST(births_of_the_kernel_are_ignored)
+START_TEST(allocations_of_the_kernel_are_ignored)
 {
-	ledger_born(&ledger, BIRTH_BEFORE, 0, 4096);
-	ledger_released(&ledger, BIRTH_KERNEL, 4096, 0);
-	ck_assert_uint_eq(ledger.births.count, 0);
+	ledger_born(&ledger, ALLOCATION_BEFORE, 0, 4096);
+	ledger_released(&ledger, ALLOCATION_KERNEL, 4096, 0);
+	ck_assert_uint_eq(ledger.allocations.count, 0);
 }
 END_TEST
 
@@ -162,10 +162,10 @@ END_TEST
 START_TEST(trend_falls_when_memory_is_released)
 {
 	uint64_t trend[4];
-	uint32_t birth = map_bytes(1000, 4096, 1);
+	uint32_t allocation = map_bytes(1000, 4096, 1);
 
 	ledger.now_ns = 3000001000;
-	ledger_released(&ledger, birth, 4096, 0);
+	ledger_released(&ledger, allocation, 4096, 0);
 	ledger_trend(&ledger, 1, 4000001000, trend, 4);
 	ck_assert_uint_eq(trend[0], 4096);
 	ck_assert_uint_eq(trend[1], 4096);
@@ -177,10 +177,10 @@ END_TEST
 START_TEST(trend_takes_changes_of_older_times)
 {
 	uint64_t trend[4];
-	uint32_t birth = map_bytes(1000, 4096, 1);
+	uint32_t allocation = map_bytes(1000, 4096, 1);
 
 	map_bytes(3000001000, 16384, 1);
-	ledger_born(&ledger, birth, 0, 8192);
+	ledger_born(&ledger, allocation, 0, 8192);
 	map_bytes(3900001000, 65536, 1);
 	ledger_trend(&ledger, 1, 4000001000, trend, 4);
 	ck_assert_uint_eq(trend[0], 4096 + 8192);
@@ -207,11 +207,11 @@ static void check_balance(void)
 		threads[1] += thread->freed_by_itself_bytes.low + thread->freed_by_others_bytes.low;
 		threads[2] += thread->released_bytes.low;
 	}
-	for (size_t i = 0; i < ledger.births.count; i++) {
-		const struct birth *birth = &ledger.births.items[i];
+	for (size_t i = 0; i < ledger.allocations.count; i++) {
+		const struct allocation *allocation = &ledger.allocations.items[i];
 
-		if (birth->in_use && birth->side == LEDGER_INSIDE)
-			alive += birth->live_bytes;
+		if (allocation->in_use && allocation->side == LEDGER_INSIDE)
+			alive += allocation->live_bytes;
 	}
 	ck_assert_uint_eq(accounts[0] - accounts[1], alive);
 	ck_assert_uint_eq(threads[0], accounts[0]);
@@ -237,7 +237,7 @@ static void change_alive(uint64_t bytes)
 /* What the test knows of a birth. */
 struct slot {
 	bool inside;
-	uint32_t birth, part;
+	uint32_t allocation, part;
 	uint64_t left, part_left;
 };
 
@@ -245,11 +245,11 @@ static void start_slot(struct slot *slot, unsigned thread)
 {
 	*slot = (struct slot){.inside = ledger.now_ns >= 3000 && ledger.now_ns < 7000,
 			      .left = 4096 * (1 + (uint64_t)rand() % 8)};
-	ck_assert_ptr_null(ledger_open(&ledger, 0, thread, &slot->birth));
-	ledger_born(&ledger, slot->birth, (uint32_t)rand() % 3, slot->left);
+	ck_assert_ptr_null(ledger_open(&ledger, 0, thread, &slot->allocation));
+	ledger_born(&ledger, slot->allocation, (uint32_t)rand() % 3, slot->left);
 	change_alive(slot->inside ? slot->left : 0);
 	if (rand() % 4 == 0) {
-		ledger_released(&ledger, slot->birth, 4096, (thread + 1) % 5);
+		ledger_released(&ledger, slot->allocation, 4096, (thread + 1) % 5);
 		slot->left -= 4096;
 		change_alive(slot->inside ? -4096ull : 0);
 	}
@@ -261,9 +261,9 @@ static void split_slot(struct slot *slot)
 	uint64_t bytes = rand() % 2 ? slot->left : 4096;
 	uint32_t part;
 
-	ck_assert_ptr_null(ledger_split(&ledger, slot->birth, 6, bytes, &part));
+	ck_assert_ptr_null(ledger_split(&ledger, slot->allocation, 6, bytes, &part));
 	ck_assert(!slot->part_left || part == slot->part);
-	ck_assert_uint_ne(part, slot->birth);
+	ck_assert_uint_ne(part, slot->allocation);
 	slot->part = part;
 	slot->part_left += bytes;
 	slot->left -= bytes;
@@ -274,7 +274,7 @@ static void release_slot(struct slot *slot, unsigned thread)
 	uint64_t *left = slot->left ? &slot->left : &slot->part_left;
 	uint64_t bytes = rand() % 2 ? *left : 4096;
 
-	ledger_released(&ledger, slot->left ? slot->birth : slot->part, bytes, rand() % 8 ? thread : LEDGER_NO_THREAD);
+	ledger_released(&ledger, slot->left ? slot->allocation : slot->part, bytes, rand() % 8 ? thread : LEDGER_NO_THREAD);
 	*left -= bytes;
 	change_alive(slot->inside ? -bytes : 0);
 }
@@ -284,9 +284,9 @@ START_TEST(peaks_count_from_the_call_however_late_its_stack)
 {
 	uint32_t first = map_bytes(2000, 4096, 7), second, third;
 
-	second = open_birth(2100);
+	second = open_allocation(2100);
 	ledger_born(&ledger, second, 0, 8192);
-	third = open_birth(2200);
+	third = open_allocation(2200);
 	ledger_born(&ledger, third, 0, 16384);
 	ledger.now_ns = 2300;
 	ledger_released(&ledger, first, 4096, 1);
@@ -307,7 +307,7 @@ END_TEST
 /* Its memory is bounded; what comes of it stays right. */
 START_TEST(a_stack_that_never_seems_to_come)
 {
-	uint32_t late = open_birth(2000), other;
+	uint32_t late = open_allocation(2000), other;
 
 	ledger_born(&ledger, late, 0, 8192);
 	for (unsigned i = 0; i < ROW_CHANGES_MAXIMUM; i++) {
@@ -327,14 +327,14 @@ END_TEST
 
 /* Random births and releases by several threads, across both ends of a window, some released, or turned into code,
  * before their stack is told. */
-START_TEST(sums_agree_at_any_moment)
+START_TEST(sums_agree_at_any_timestamp)
 {
 	struct slot slots[64] = {0};
 
 	srand((unsigned)_i + 1);
 	alive_now = alive_most = 0;
 	ledger.options.from_ns = 3000;
-	ledger.options.births_to_ns = 7000;
+	ledger.options.allocations_to_ns = 7000;
 	for (unsigned step = 0; step < 10000; step++) {
 		struct slot *slot = &slots[(unsigned)rand() % 64];
 		unsigned thread = (unsigned)rand() % 5;
@@ -348,7 +348,7 @@ START_TEST(sums_agree_at_any_moment)
 			start_slot(slot, thread);
 			if (slot->left && rand() % 4 == 0)
 				split_slot(slot);
-			ck_assert_ptr_null(ledger_settle(&ledger, slot->birth, (uint32_t)rand() % 7));
+			ck_assert_ptr_null(ledger_settle(&ledger, slot->allocation, (uint32_t)rand() % 7));
 		}
 		if (step % 100 == 0)
 			check_balance();
@@ -374,10 +374,10 @@ END_TEST
 /* Part of a mapping is made executable, twice; then the rest is. */
 START_TEST(parts_that_become_code)
 {
-	uint32_t birth = map_bytes(2000, 40960, 7), part, again;
+	uint32_t allocation = map_bytes(2000, 40960, 7), part, again;
 
-	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 4096, &part));
-	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 8192, &again));
+	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 4096, &part));
+	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 8192, &again));
 	ck_assert_uint_eq(part, again);
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 28672);
@@ -386,10 +386,10 @@ START_TEST(parts_that_become_code)
 	ck_assert_uint_eq(ledger.accounts.items[1].stack, 7);
 	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 12288);
 	ck_assert_uint_eq(ledger.accounts.items[1].allocated_count, 1);
-	ck_assert_uint_eq(ledger_birth(&ledger, part)->time_ns, 2000);
+	ck_assert_uint_eq(ledger_allocation(&ledger, part)->time_ns, 2000);
 	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes.low, 40960);
-	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 28672, &again));
-	ck_assert_ptr_null(ledger_birth(&ledger, birth));
+	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 28672, &again));
+	ck_assert_ptr_null(ledger_allocation(&ledger, allocation));
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_bytes.low, 0);
 	ck_assert_uint_eq(ledger.accounts.items[0].allocated_count, 0);
 	ck_assert_uint_eq(ledger.accounts.items[1].allocated_bytes.low, 40960);
@@ -405,18 +405,18 @@ END_TEST
 START_TEST(code_of_a_stack_that_comes_late)
 {
 	uint64_t from_ns = ledger.options.from_ns, unfreed[4], reserved[4];
-	uint32_t birth, part;
+	uint32_t allocation, part;
 
 	ledger.options.every_ns = 1000;
-	birth = open_birth(from_ns + 1100);
-	ledger_born(&ledger, birth, 0, 8192);
-	ledger_reserved(&ledger, birth, 8192);
+	allocation = open_allocation(from_ns + 1100);
+	ledger_born(&ledger, allocation, 0, 8192);
+	ledger_reserved(&ledger, allocation, 8192);
 	ledger.now_ns = from_ns + 2100;
-	ledger_reserved(&ledger, birth, -8192);
-	ck_assert_ptr_null(ledger_split(&ledger, birth, 6, 8192, &part));
+	ledger_reserved(&ledger, allocation, -8192);
+	ck_assert_ptr_null(ledger_split(&ledger, allocation, 6, 8192, &part));
 	ledger.now_ns = from_ns + 3100;
 	ledger_released(&ledger, part, 4096, 0);
-	ck_assert_ptr_null(ledger_settle(&ledger, birth, 7));
+	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 7));
 	steps_of_rows_get(&ledger.steps, LEDGER_ROW_TOTAL, unfreed, 4);
 	steps_of_rows_get(&ledger.reserved_steps, LEDGER_ROW_TOTAL, reserved, 4);
 	ck_assert_uint_eq(unfreed[0], 0);
@@ -432,40 +432,40 @@ START_TEST(code_of_a_stack_that_comes_late)
 }
 END_TEST
 
-START_TEST(window_leaves_out_older_and_younger_births)
+START_TEST(window_leaves_out_older_and_younger_allocations)
 {
 	uint32_t older, inside, younger;
 
 	ledger.options.from_ns = 2000;
-	ledger.options.births_to_ns = 3000;
+	ledger.options.allocations_to_ns = 3000;
 	older = map_bytes(1999, 4096, 1);
 	inside = map_bytes(2000, 8192, 1);
 	younger = map_bytes(3000, 16384, 1);
 	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes.low, 8192);
-	ck_assert_int_eq(ledger_birth(&ledger, older)->side, LEDGER_BEFORE);
-	ck_assert_int_eq(ledger_birth(&ledger, younger)->side, LEDGER_YOUNGER);
+	ck_assert_int_eq(ledger_allocation(&ledger, older)->side, LEDGER_BEFORE);
+	ck_assert_int_eq(ledger_allocation(&ledger, younger)->side, LEDGER_YOUNGER);
 	ledger.now_ns = 9000;
 	ledger_released(&ledger, inside, 4096, 0);
 	ledger_released(&ledger, older, 4096, 0);
 	ledger_released(&ledger, younger, 4096, 0);
 	ck_assert_uint_eq(account_of_stack(1)->freed_bytes.low, 4096);
-	ck_assert_ptr_null(ledger_birth(&ledger, older));
-	ck_assert_uint_eq(ledger_birth(&ledger, younger)->live_bytes, 12288);
+	ck_assert_ptr_null(ledger_allocation(&ledger, older));
+	ck_assert_uint_eq(ledger_allocation(&ledger, younger)->live_bytes, 12288);
 	ck_assert_uint_eq(ledger.rows.items[LEDGER_ROW_TOTAL].unfreed_bytes, 4096);
 }
 END_TEST
 
 START_TEST(who_released_whose_memory)
 {
-	uint32_t birth = 0;
+	uint32_t allocation = 0;
 	const uint64_t *bytes;
 
-	ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &birth));
-	ledger_born(&ledger, birth, 0, 12288);
-	ledger_released(&ledger, birth, 4096, 5); /* before its stack is told */
-	ck_assert_ptr_null(ledger_settle(&ledger, birth, 1));
-	ledger_released(&ledger, birth, 4096, 3);
-	ledger_released(&ledger, birth, 4096, LEDGER_NO_THREAD);
+	ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &allocation));
+	ledger_born(&ledger, allocation, 0, 12288);
+	ledger_released(&ledger, allocation, 4096, 5); /* before its stack is told */
+	ck_assert_ptr_null(ledger_settle(&ledger, allocation, 1));
+	ledger_released(&ledger, allocation, 4096, 3);
+	ledger_released(&ledger, allocation, 4096, LEDGER_NO_THREAD);
 	ck_assert_uint_eq(ledger.threads.items[3].allocated_bytes.low, 12288);
 	ck_assert_uint_eq(ledger.threads.items[3].freed_by_itself_bytes.low, 4096);
 	ck_assert_uint_eq(ledger.threads.items[3].freed_by_others_bytes.low, 8192);
@@ -480,24 +480,24 @@ END_TEST
 /* Several threads may be faster than the stack, of several births at a time. */
 START_TEST(all_who_released_before_the_stack_was_told)
 {
-	uint32_t births[2];
+	uint32_t allocations[2];
 	const uint64_t *bytes;
 
 	for (unsigned round = 0; round < 3; round++) {
 		for (size_t i = 0; i < 2; i++) {
-			ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &births[i]));
-			ledger_born(&ledger, births[i], 0, 32768);
+			ck_assert_ptr_null(ledger_open(&ledger, 0, 3, &allocations[i]));
+			ledger_born(&ledger, allocations[i], 0, 32768);
 		}
 		for (size_t i = 0; i < 2; i++) {
-			ledger_released(&ledger, births[i], 4096, 5);
-			ledger_released(&ledger, births[i], 4096, 5);
-			ledger_released(&ledger, births[i], 4096, 3);
-			ledger_released(&ledger, births[i], 4096, 6);
-			ledger_released(&ledger, births[i], 4096, 5);
+			ledger_released(&ledger, allocations[i], 4096, 5);
+			ledger_released(&ledger, allocations[i], 4096, 5);
+			ledger_released(&ledger, allocations[i], 4096, 3);
+			ledger_released(&ledger, allocations[i], 4096, 6);
+			ledger_released(&ledger, allocations[i], 4096, 5);
 		}
-		ck_assert_ptr_null(ledger_settle(&ledger, births[0], 1));
-		ledger_released(&ledger, births[1], 12288, 6);
-		ck_assert_ptr_null(ledger_settle(&ledger, births[1], 1));
+		ck_assert_ptr_null(ledger_settle(&ledger, allocations[0], 1));
+		ledger_released(&ledger, allocations[1], 12288, 6);
+		ck_assert_ptr_null(ledger_settle(&ledger, allocations[1], 1));
 	}
 	bytes = map_get(&ledger.releases, 3ULL << 32 | 5);
 	ck_assert_uint_eq(*bytes, 3 * 2 * 12288);
@@ -570,7 +570,7 @@ START_TEST(late_commits_take_no_memory)
 	const struct space_call map = {.kind = SPACE_MMAP,
 				       .arguments = {4096, 64 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS},
 				       .result = 4096,
-				       .birth = BIRTH_FIRST};
+				       .allocation = ALLOCATION_FIRST};
 	uint32_t commit, waiting = 0;
 	size_t sweeps = 0;
 
@@ -636,13 +636,13 @@ END_TEST
 
 static uint32_t find_bytes(uint64_t time_ns, uint32_t kind, uint64_t bytes)
 {
-	uint32_t birth = 0;
+	uint32_t allocation = 0;
 
 	ledger.now_ns = time_ns;
-	ck_assert_ptr_null(ledger_found(&ledger, 0, kind, 9, &birth));
-	ck_assert_uint_ge(birth, BIRTH_FIRST);
-	ledger_born(&ledger, birth, kind, bytes);
-	return birth;
+	ck_assert_ptr_null(ledger_found(&ledger, 0, kind, 9, &allocation));
+	ck_assert_uint_ge(allocation, ALLOCATION_FIRST);
+	ledger_born(&ledger, allocation, kind, bytes);
+	return allocation;
 }
 
 START_TEST(found_bytes_have_an_account_of_their_own)
@@ -670,13 +670,13 @@ START_TEST(found_bytes_have_a_time_and_a_kind)
 {
 	uint32_t before, inside, other, younger, part;
 
-	ledger.options.births_to_ns = 5000;
+	ledger.options.allocations_to_ns = 5000;
 	before = find_bytes(500, 1, 4096);
 	inside = find_bytes(2000, 1, 8192);
 	other = find_bytes(3000, 2, 16384);
 	younger = find_bytes(5000, 1, 32768);
-	ck_assert_int_eq(ledger_birth(&ledger, before)->side, LEDGER_BEFORE);
-	ck_assert_int_eq(ledger_birth(&ledger, younger)->side, LEDGER_YOUNGER);
+	ck_assert_int_eq(ledger_allocation(&ledger, before)->side, LEDGER_BEFORE);
+	ck_assert_int_eq(ledger_allocation(&ledger, younger)->side, LEDGER_YOUNGER);
 	ck_assert_uint_ne(inside, other);
 	ck_assert_uint_eq(ledger.accounts.count, 2);
 	ck_assert_uint_eq(ledger.accounts.items[0].kind, 1);
@@ -691,16 +691,16 @@ START_TEST(found_bytes_have_a_time_and_a_kind)
 END_TEST
 
 /* A stack that grew unseen, and is found so: the bytes are its call's. */
-START_TEST(a_birth_grows_after_its_stack_was_told)
+START_TEST(a_allocation_grows_after_its_stack_was_told)
 {
-	uint32_t birth = map_bytes(2000, 4096, 1);
+	uint32_t allocation = map_bytes(2000, 4096, 1);
 
 	ledger.now_ns = 3000;
-	ledger_born(&ledger, birth, 0, 8192);
+	ledger_born(&ledger, allocation, 0, 8192);
 	ck_assert_uint_eq(account_of_stack(1)->allocated_bytes.low, 12288);
 	ck_assert_uint_eq(account_of_stack(1)->allocated_count, 1);
 	ck_assert_uint_eq(ledger.threads.items[0].allocated_bytes.low, 12288);
-	ledger_released(&ledger, birth, 12288, 0);
+	ledger_released(&ledger, allocation, 12288, 0);
 	ck_assert_uint_eq(account_of_stack(1)->freed_bytes.low, 12288);
 	ck_assert_uint_eq(account_of_stack(1)->freed_count, 1);
 }
@@ -714,20 +714,20 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, partial_release_is_not_a_free);
 	tcase_add_test(tcase, release_before_the_stack_is_known);
-	tcase_add_test(tcase, dropped_births_leave_no_account);
+	tcase_add_test(tcase, dropped_allocations_leave_no_account);
 	tcase_add_test(tcase, memory_follows_what_is_alive);
 	tcase_add_test(tcase, same_stack_in_two_processes_is_two_accounts);
-	tcase_add_test(tcase, births_of_the_kernel_are_ignored);
+	tcase_add_test(tcase, allocations_of_the_kernel_are_ignored);
 	tcase_add_loop_test(tcase, trend_rises_steadily, 0, 3);
 	tcase_add_test(tcase, trend_reaches_the_last_time);
 	tcase_add_test(tcase, trend_falls_when_memory_is_released);
 	tcase_add_test(tcase, trend_takes_changes_of_older_times);
-	tcase_add_loop_test(tcase, sums_agree_at_any_moment, 0, 8);
+	tcase_add_loop_test(tcase, sums_agree_at_any_timestamp, 0, 8);
 	tcase_add_test(tcase, peaks_count_from_the_call_however_late_its_stack);
 	tcase_add_test(tcase, a_stack_that_never_seems_to_come);
 	tcase_add_test(tcase, parts_that_become_code);
 	tcase_add_test(tcase, code_of_a_stack_that_comes_late);
-	tcase_add_test(tcase, window_leaves_out_older_and_younger_births);
+	tcase_add_test(tcase, window_leaves_out_older_and_younger_allocations);
 	tcase_add_test(tcase, who_released_whose_memory);
 	tcase_add_test(tcase, all_who_released_before_the_stack_was_told);
 	tcase_add_test(tcase, commits_of_one_account_have_one_number);
@@ -735,7 +735,7 @@ int main(void)
 	tcase_add_test(tcase, failures_are_counted_by_stack_and_error);
 	tcase_add_test(tcase, found_bytes_have_an_account_of_their_own);
 	tcase_add_test(tcase, found_bytes_have_a_time_and_a_kind);
-	tcase_add_test(tcase, a_birth_grows_after_its_stack_was_told);
+	tcase_add_test(tcase, a_allocation_grows_after_its_stack_was_told);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

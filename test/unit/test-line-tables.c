@@ -142,10 +142,10 @@ static void put_file(void)
 }
 
 /* Of how many units the lines are known. */
-static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum debug_names_state *state_ret)
+static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum dwarf_names_state *state_ret)
 {
 	uint32_t offsets[UNITS];
-	struct debug_names *names;
+	struct dwarf_names *names;
 	size_t count = 0;
 	Dwarf *dwarf;
 	Elf *elf;
@@ -160,18 +160,18 @@ static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum
 	elf = elf_memory((char *)file.data, file.size);
 	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	ck_assert_ptr_nonnull(dwarf);
-	ck_assert_ptr_null(debug_names_create(dwarf, "/made", &names));
+	ck_assert_ptr_null(dwarf_names_create(dwarf, "/made", &names));
 	for (uint64_t i = 0; i < UNITS; i++) {
-		struct debug_frame frames[DEBUG_NAMES_INLINE_MAX];
+		struct debug_frame frames[DWARF_NAMES_INLINE_MAX];
 
-		if (!debug_names_find(names, i * UNIT_BYTES + 1, frames, DEBUG_NAMES_INLINE_MAX) ||
+		if (!dwarf_names_find(names, i * UNIT_BYTES + 1, frames, DWARF_NAMES_INLINE_MAX) ||
 		    !frames[0].source_line)
 			continue;
 		ck_assert_uint_eq(frames[0].source_line, 2);
 		count++;
 	}
-	*state_ret = debug_names_state(names);
-	debug_names_destroy(names);
+	*state_ret = dwarf_names_state(names);
+	dwarf_names_destroy(names);
 	dwarf_end(dwarf);
 	elf_end(elf);
 	buffer_deinit(&info);
@@ -182,20 +182,20 @@ static size_t count_units_with_lines(void (*put_tables)(uint32_t *offsets), enum
 
 START_TEST(as_many_rows_as_bytes)
 {
-	enum debug_names_state state;
+	enum dwarf_names_state state;
 
 	ck_assert_uint_eq(count_units_with_lines(put_separate_tables, &state), UNITS);
-	ck_assert_int_eq(state, DEBUG_NAMES_SOUND);
+	ck_assert_int_eq(state, DWARF_NAMES_SOUND);
 }
 END_TEST
 
 /* Rows that many tables have in common are a file's way to make far more of them than it has bytes. */
 START_TEST(more_rows_than_bytes)
 {
-	enum debug_names_state state;
+	enum dwarf_names_state state;
 
 	ck_assert_uint_eq(count_units_with_lines(put_nested_tables, &state), 1);
-	ck_assert_int_eq(state, DEBUG_NAMES_LIMITED);
+	ck_assert_int_eq(state, DWARF_NAMES_LIMITED);
 }
 END_TEST
 

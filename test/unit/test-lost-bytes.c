@@ -37,7 +37,7 @@ static void record(void)
 
 	builder_comm(builder, 1000, PID, PID, "lossy");
 	builder_snapshot(builder, SNAPSHOT_START, 2000, PID, &heap, 1);
-	builder_lost(builder, 3000, BUILDER_TRUTH_ID + CALL_BRK, 1);
+	builder_lost(builder, 3000, BUILDER_SYSCALL_ID + CALL_BRK, 1);
 	call(builder,
 	     (struct builder_call){.time_ns = 4000, .call = CALL_BRK, .arguments = {grown}, .result = (int64_t)grown});
 	call(builder, (struct builder_call){.time_ns = 5000,
@@ -134,14 +134,14 @@ START_TEST(they_have_a_time)
 		struct mmt_report *report;
 
 		mmt_report_options_init(&options);
-		options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, windows[i].from_ns};
+		options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, windows[i].from_ns};
 		options.min_age_ns = windows[i].min_age_ns;
 		report = report_file_report(&options);
 		ck_assert_uint_eq(report->unfreed_bytes, windows[i].unfreed_bytes);
 		ck_assert_uint_eq(report->younger_bytes, windows[i].younger_bytes);
 		ck_assert_uint_eq(report->unfreed_bytes + report->younger_bytes + report->before_bytes,
 				  HEAP_BYTES + GROWTH_BYTES);
-		ck_assert_uint_eq(report->completeness.repaired_bytes, GROWTH_BYTES);
+		ck_assert_uint_eq(report->completeness.reconciled_bytes, GROWTH_BYTES);
 		mmt_report_destroy(report);
 	}
 }

@@ -15,9 +15,9 @@
 static char directory[TEMPORARY_PATH_SIZE];
 static struct recorder *recorder;
 
-static struct known_process make_process(pid_t pid)
+static struct traced_process make_process(pid_t pid)
 {
-	return (struct known_process){.pid = pid,
+	return (struct traced_process){.pid = pid,
 				      .namespace_pid = pid,
 				      .pidfd = -1,
 				      .owner = getuid(),
@@ -36,7 +36,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 
 		close(process->tmp_directory);
 		vector_deinit(&process->perf_map.growth);
@@ -66,7 +66,7 @@ static size_t put_lines(pid_t pid, const char *mode, const char *name, unsigned 
 
 START_TEST(growth_of_one_begun_anew)
 {
-	struct known_process *process = &recorder->processes.items.items[0];
+	struct traced_process *process = &recorder->processes.items.items[0];
 	size_t size = put_lines(1, "w", "first", 10);
 
 	perf_maps_note_growth(process, 100);
@@ -90,15 +90,15 @@ START_TEST(pieces_of_one_begun_anew)
 {
 	size_t first = put_lines(1, "w", "first", 10), second;
 
-	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
 	ck_assert_uint_eq(recorder->piece_bytes, first);
 	first = put_lines(1, "a", "first", 10);
-	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
 	ck_assert_uint_eq(recorder->piece_bytes, first);
 	second = put_lines(1, "w", "second", 100);
-	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
 	ck_assert_uint_eq(recorder->piece_bytes, first + second);
-	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
 	ck_assert_uint_eq(recorder->piece_bytes, first + second);
 }
 END_TEST
@@ -109,11 +109,11 @@ START_TEST(one_budget_for_all_files)
 
 	for (pid_t pid = 1; pid <= 2; pid++)
 		size += put_lines(pid, "w", "a_name_of_forty_eight_bytes_with_all_that_is_there", 50000);
-	ck_assert_uint_gt(size, NAME_PIECES_TICK_BYTES + (1u << 20));
-	ck_assert_ptr_null(name_pieces_write(recorder));
-	ck_assert_uint_ge(recorder->piece_bytes, NAME_PIECES_TICK_BYTES);
-	ck_assert_uint_lt(recorder->piece_bytes, NAME_PIECES_TICK_BYTES + (1u << 16));
-	ck_assert_ptr_null(name_pieces_write(recorder));
+	ck_assert_uint_gt(size, INCREMENTAL_METADATA_TICK_BYTES + (1u << 20));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
+	ck_assert_uint_ge(recorder->piece_bytes, INCREMENTAL_METADATA_TICK_BYTES);
+	ck_assert_uint_lt(recorder->piece_bytes, INCREMENTAL_METADATA_TICK_BYTES + (1u << 16));
+	ck_assert_ptr_null(incremental_metadata_write(recorder));
 	ck_assert_uint_eq(recorder->piece_bytes, size);
 }
 END_TEST

@@ -21,9 +21,9 @@
 #define IMAGES_MAX 4
 
 static const struct architecture architecture = {.elf_machine = HOST_MACHINE};
-static struct image_copy images[IMAGES_MAX];
+static struct module_copy images[IMAGES_MAX];
 static struct reader_metadata metadata;
-static struct mapped_programs mapped;
+static struct mapped_modules mapped;
 static char own_path[PATH_MAX];
 
 /* Emulators answer for the link /proc/self/exe, but not for the file that it leads to. */
@@ -38,7 +38,7 @@ static void find_own_path(void)
 static void set_up(void)
 {
 	metadata = (struct reader_metadata){.architecture = &architecture};
-	mapped = (struct mapped_programs){0};
+	mapped = (struct mapped_modules){0};
 	memset(images, 0, sizeof(images));
 	find_own_path();
 }
@@ -53,22 +53,22 @@ static uint64_t own_inode(void)
 
 static void tear_down(void)
 {
-	mapped_programs_deinit(&mapped);
+	mapped_modules_deinit(&mapped);
 }
 
 static void begin(size_t image_count)
 {
 	metadata.images.images.items = images;
 	metadata.images.images.count = image_count;
-	ck_assert_ptr_null(mapped_programs_init(&mapped, &metadata, true));
+	ck_assert_ptr_null(mapped_modules_init(&mapped, &metadata, true));
 }
 
 static struct program *open_mapped(const char *path, uint64_t inode)
 {
 	struct space_attributes attributes = {.device_major = 8, .inode = inode};
 
-	ck_assert_ptr_null(mapped_programs_path(&mapped, path, &attributes.path));
-	return mapped_programs_open(&mapped, mapped_programs_image(&mapped, &attributes));
+	ck_assert_ptr_null(mapped_modules_path(&mapped, path, &attributes.path));
+	return mapped_modules_open(&mapped, mapped_modules_image(&mapped, &attributes));
 }
 
 /* The inode of a file that is gone was given to the next one. */
@@ -76,8 +76,8 @@ START_TEST(inode_used_again)
 {
 	uint64_t inode = own_inode();
 
-	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = own_path};
-	images[1] = (struct image_copy){.device_major = 8, .inode = inode, .path = (char *)"/gone/second.so"};
+	images[0] = (struct module_copy){.device_major = 8, .inode = inode, .path = own_path};
+	images[1] = (struct module_copy){.device_major = 8, .inode = inode, .path = (char *)"/gone/second.so"};
 	begin(2);
 	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
 	ck_assert_int_eq(program_state(open_mapped(own_path, inode)), PROGRAM_READABLE);
@@ -89,7 +89,7 @@ START_TEST(file_replaced)
 {
 	uint64_t inode = own_inode() + 1;
 
-	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = own_path};
+	images[0] = (struct module_copy){.device_major = 8, .inode = inode, .path = own_path};
 	begin(1);
 	ck_assert_int_eq(program_state(open_mapped(own_path, inode)), PROGRAM_CHANGED);
 }
@@ -100,8 +100,8 @@ START_TEST(inode_used_again_with_build_ids)
 {
 	uint64_t inode = own_inode();
 
-	images[0] = (struct image_copy){.device_major = 8, .inode = inode, .path = own_path};
-	images[1] = (struct image_copy){
+	images[0] = (struct module_copy){.device_major = 8, .inode = inode, .path = own_path};
+	images[1] = (struct module_copy){
 	    .device_major = 8, .inode = inode, .path = (char *)"/gone/second.so", .build_id = {2}, .build_id_size = 20};
 	begin(2);
 	ck_assert_int_eq(program_state(open_mapped("/gone/second.so", inode)), PROGRAM_MISSING);
@@ -122,16 +122,16 @@ static uint8_t *read_own_program(size_t *size_ret)
 }
 
 /* A copy of the image, of these bytes, in a file of its own. */
-static struct recording_file keep_copy(struct image_copy *image, const void *data, size_t size)
+static struct recording_file keep_copy(struct module_copy *image, const void *data, size_t size)
 {
-	struct image_copies copies = {.images = {images, 1, 1}};
+	struct module_copies dedup = {.images = {images, 1, 1}};
 	struct compressor *compressor = NULL;
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
 	struct buffer buffer;
 	size_t place;
 
 	buffer_init(&buffer, 1 << 24);
-	image_copies_encode_index(&copies, &buffer, &place);
+	module_copies_encode_index(&dedup, &buffer, &place);
 	image->offset = (uint32_t)buffer.size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, data, size, &buffer));
@@ -155,9 +155,9 @@ START_TEST(copy_under_another_path)
 
 	ck_assert(build_id_notes_find(data, size, &own));
 	for (int i = 0; i < 2; i++) {
-		images[i] = (struct image_copy){.device_major = 8, .inode = 77, .build_id_size = own.size};
+		images[i] = (struct module_copy){.device_major = 8, .inode = 77, .build_id_size = own.size};
 		memcpy(images[i].build_id, own.bytes, own.size);
-		images[i + 2] = (struct image_copy){.device_major = 8, .inode = 78};
+		images[i + 2] = (struct module_copy){.device_major = 8, .inode = 78};
 	}
 	images[0].path = images[2].path = (char *)"/elsewhere/program";
 	images[1].path = images[3].path = (char *)"/gone/program";
@@ -179,7 +179,7 @@ START_TEST(damaged_copy)
 {
 	struct recording_file file;
 
-	images[0] = (struct image_copy){.device_major = 8, .inode = own_inode(), .path = own_path};
+	images[0] = (struct module_copy){.device_major = 8, .inode = own_inode(), .path = own_path};
 	file = keep_copy(&images[0], "no program at all", 17);
 	metadata.images.file = &file;
 	begin(1);
@@ -201,13 +201,13 @@ START_TEST(each_path_is_told_once)
 	(void)open_mapped("/gone/two.so", 8);
 	for (int again = 0; again < 2; again++) {
 		position = 0;
-		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state, &missing), "/gone/one.so");
+		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, &missing), "/gone/one.so");
 		ck_assert_int_eq(state, PROGRAM_MISSING);
 		ck_assert_ptr_null(missing);
-		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state, &missing), "/gone/two.so");
-		ck_assert_ptr_null(mapped_programs_unusable(&mapped, &position, &state, &missing));
+		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, &missing), "/gone/two.so");
+		ck_assert_ptr_null(mapped_modules_unusable(&mapped, &position, &state, &missing));
 		position = 0; /* nobody asks for what is missing */
-		ck_assert_str_eq(mapped_programs_unusable(&mapped, &position, &state, NULL), "/gone/one.so");
+		ck_assert_str_eq(mapped_modules_unusable(&mapped, &position, &state, NULL), "/gone/one.so");
 	}
 }
 END_TEST

@@ -166,33 +166,33 @@ END_TEST
 
 static const struct {
 	const char *text;
-	enum mmt_moment_kind kind;
+	enum mmt_timestamp_kind kind;
 	uint64_t ns;
-} moments[] = {
-    {"10s", MMT_MOMENT_SINCE_START, 10000000000},
-    {"0", MMT_MOMENT_SINCE_START, 0},
-    {"0.5", MMT_MOMENT_SINCE_START, 500000000},
-    {"-500ms", MMT_MOMENT_BEFORE_END, 500000000},
-    {"-0s", MMT_MOMENT_BEFORE_END, 0},
-    {"@7900970165844", MMT_MOMENT_CLOCK, 7900970165844},
-    {"10:12", MMT_MOMENT_TIME_OF_DAY, 36720000000000},
-    {"10:12:03", MMT_MOMENT_TIME_OF_DAY, 36723000000000},
-    {"2025-11-21T10:12:03", MMT_MOMENT_REALTIME, 1763719923000000000},
-    {"2025-11-21 10:12", MMT_MOMENT_REALTIME, 1763719920000000000},
+} timestamps[] = {
+    {"10s", MMT_TIMESTAMP_SINCE_START, 10000000000},
+    {"0", MMT_TIMESTAMP_SINCE_START, 0},
+    {"0.5", MMT_TIMESTAMP_SINCE_START, 500000000},
+    {"-500ms", MMT_TIMESTAMP_BEFORE_END, 500000000},
+    {"-0s", MMT_TIMESTAMP_BEFORE_END, 0},
+    {"@7900970165844", MMT_TIMESTAMP_CLOCK, 7900970165844},
+    {"10:12", MMT_TIMESTAMP_TIME_OF_DAY, 36720000000000},
+    {"10:12:03", MMT_TIMESTAMP_TIME_OF_DAY, 36723000000000},
+    {"2025-11-21T10:12:03", MMT_TIMESTAMP_REALTIME, 1763719923000000000},
+    {"2025-11-21 10:12", MMT_TIMESTAMP_REALTIME, 1763719920000000000},
 };
 
-START_TEST(moments_are_read)
+START_TEST(timestamps_are_read)
 {
-	struct mmt_moment moment = {0};
+	struct mmt_timestamp timestamp = {0};
 
 	setenv("TZ", "UTC", 1);
-	ck_assert_ptr_null(value_moment(moments[_i].text, &moment));
-	ck_assert_int_eq(moment.kind, moments[_i].kind);
-	ck_assert_uint_eq(moment.ns, moments[_i].ns);
+	ck_assert_ptr_null(value_timestamp(timestamps[_i].text, &timestamp));
+	ck_assert_int_eq(timestamp.kind, timestamps[_i].kind);
+	ck_assert_uint_eq(timestamp.ns, timestamps[_i].ns);
 }
 END_TEST
 
-static const char *const no_moments[] = {"",
+static const char *const no_timestamps[] = {"",
 					 "-",
 					 "@",
 					 "@-1",
@@ -207,12 +207,12 @@ static const char *const no_moments[] = {"",
 					 "2025-02-30T10:00",
 					 "1969-01-01T10:00"};
 
-START_TEST(moments_are_refused)
+START_TEST(timestamps_are_refused)
 {
-	struct mmt_moment moment = {.ns = 7};
+	struct mmt_timestamp timestamp = {.ns = 7};
 
-	ck_assert_ptr_nonnull(value_moment(no_moments[_i], &moment));
-	ck_assert_uint_eq(moment.ns, 7);
+	ck_assert_ptr_nonnull(value_timestamp(no_timestamps[_i], &timestamp));
+	ck_assert_uint_eq(timestamp.ns, 7);
 }
 END_TEST
 
@@ -253,8 +253,8 @@ int main(void)
 	tcase_add_loop_test(cases, refusals, 0, (int)(sizeof(refused) / sizeof(refused[0])));
 	tcase_add_test(cases, sizes);
 	tcase_add_test(cases, durations);
-	tcase_add_loop_test(cases, moments_are_read, 0, (int)(sizeof(moments) / sizeof(moments[0])));
-	tcase_add_loop_test(cases, moments_are_refused, 0, (int)(sizeof(no_moments) / sizeof(no_moments[0])));
+	tcase_add_loop_test(cases, timestamps_are_read, 0, (int)(sizeof(timestamps) / sizeof(timestamps[0])));
+	tcase_add_loop_test(cases, timestamps_are_refused, 0, (int)(sizeof(no_timestamps) / sizeof(no_timestamps[0])));
 	tcase_add_test(cases, shares_and_classes);
 	tcase_add_test(cases, distances);
 	suite_add_tcase(suite, cases);

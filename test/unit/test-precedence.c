@@ -16,7 +16,7 @@ static int own_nice(void)
 }
 
 /* What anybody may do, however little precedence the tests were started with. */
-static int lower_precedence(void)
+static int lower_priority(void)
 {
 	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, own_nice() + 2), 0);
 	return own_nice();
@@ -25,17 +25,17 @@ static int lower_precedence(void)
 /* A process of less precedence than others may have been given, which comes back as it was; suites run in a child. */
 START_TEST(taken_and_given_up)
 {
-	struct precedence precedence = {0};
-	int lowered = lower_precedence();
+	struct priority priority = {0};
+	int lowered = lower_priority();
 
-	precedence_take(&precedence);
-	ck_assert_int_eq(own_nice(), precedence.taken ? PRECEDENCE_NICE : lowered);
-	precedence_give_up(&precedence);
+	priority_take(&priority);
+	ck_assert_int_eq(own_nice(), priority.taken ? PRIORITY_NICE : lowered);
+	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
-	ck_assert(!precedence.taken);
+	ck_assert(!priority.taken);
 	/* Once: who sets it afterwards keeps it. */
-	lowered = lower_precedence();
-	precedence_give_up(&precedence);
+	lowered = lower_priority();
+	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 }
 END_TEST
@@ -44,20 +44,20 @@ END_TEST
 START_TEST(refused)
 {
 	const struct rlimit none = {0};
-	struct precedence precedence = {0};
+	struct priority priority = {0};
 	int lowered;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NICE, &none), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
-	lowered = lower_precedence();
-	precedence_take(&precedence);
-	ck_assert(!precedence.taken);
-	precedence_give_up(&precedence);
+	lowered = lower_priority();
+	priority_take(&priority);
+	ck_assert(!priority.taken);
+	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 	/* It takes its turn as everybody does. */
-	precedence_begin_work(&precedence, 1000);
-	ck_assert(!precedence_pause_is_due(&precedence, 1000 + 100 * PRECEDENCE_WORK_NS));
+	priority_begin_work(&priority, 1000);
+	ck_assert(!priority_pause_is_due(&priority, 1000 + 100 * PRIORITY_WORK_NS));
 	/* What looks for leaks at the end must be allowed to look. */
 	ck_assert_int_eq(seteuid(getuid()), 0);
 	ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 1), 0);
@@ -66,25 +66,25 @@ END_TEST
 
 START_TEST(pauses)
 {
-	struct precedence precedence = {.taken = true};
+	struct priority priority = {.taken = true};
 	uint64_t before_ns;
 
-	precedence_begin_work(&precedence, 5000);
-	ck_assert(!precedence_pause_is_due(&precedence, 5000));
-	ck_assert(!precedence_pause_is_due(&precedence, 5000 + PRECEDENCE_WORK_NS - 1));
-	ck_assert(precedence_pause_is_due(&precedence, 5000 + PRECEDENCE_WORK_NS));
+	priority_begin_work(&priority, 5000);
+	ck_assert(!priority_pause_is_due(&priority, 5000));
+	ck_assert(!priority_pause_is_due(&priority, 5000 + PRIORITY_WORK_NS - 1));
+	ck_assert(priority_pause_is_due(&priority, 5000 + PRIORITY_WORK_NS));
 	before_ns = clock_now_ns();
-	precedence_pause(&precedence);
-	ck_assert_uint_ge(precedence.work_began_ns, before_ns + PRECEDENCE_PAUSE_NS);
-	ck_assert(!precedence_pause_is_due(&precedence, precedence.work_began_ns));
+	priority_pause(&priority);
+	ck_assert_uint_ge(priority.work_began_ns, before_ns + PRIORITY_PAUSE_NS);
+	ck_assert(!priority_pause_is_due(&priority, priority.work_began_ns));
 }
 END_TEST
 
 /* No call is to wait for a millisecond. */
 START_TEST(stretches_are_short)
 {
-	ck_assert_uint_le(PRECEDENCE_WORK_NS, 500000);
-	ck_assert_uint_ge(PRECEDENCE_PAUSE_NS, PRECEDENCE_WORK_NS);
+	ck_assert_uint_le(PRIORITY_WORK_NS, 500000);
+	ck_assert_uint_ge(PRIORITY_PAUSE_NS, PRIORITY_WORK_NS);
 }
 END_TEST
 

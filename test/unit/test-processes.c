@@ -58,7 +58,7 @@ static void map(int32_t pid, uint64_t page, uint64_t time_ns)
 					.result = (int64_t)(page * PAGE),
 					.time_ns = time_ns,
 					.thread = pid,
-					.birth = BIRTH_FIRST};
+					.allocation = ALLOCATION_FIRST};
 
 	ck_assert_ptr_null(space_apply(processes_find(processes, pid)->space, &call));
 }

@@ -19,70 +19,70 @@
 #include "capture/runtimes/runtime-helper.h"
 #include "support/run-suite.h"
 
-static struct question question;
-static struct question_target target;
-static char refusal[QUESTION_REFUSAL_BYTES];
+static struct helper helper;
+static struct helper_target target;
+static char refusal[HELPER_REFUSAL_BYTES];
 
 static void create(void)
 {
-	question = (struct question){0};
-	target = (struct question_target){.pid = getpid(), .namespace_pid = 7, .pidfd = -1};
+	helper = (struct helper){0};
+	target = (struct helper_target){.pid = getpid(), .namespace_pid = 7, .pidfd = -1};
 	strcpy(refusal, "untouched");
 }
 
 /* The child has answered or was killed; where it gets no processor it ends later than the recorder waits for. */
 static void wait_for_end(void)
 {
-	for (unsigned i = 0; i < 30000 && question.dying; i++) {
-		question_reap(&question);
+	for (unsigned i = 0; i < 30000 && helper.dying; i++) {
+		helper_reap(&helper);
 		usleep(1000);
 	}
-	ck_assert_int_eq(question.dying, 0);
+	ck_assert_int_eq(helper.dying, 0);
 }
 
-static enum question_answer wait_for_answer(void)
+static enum helper_answer wait_for_answer(void)
 {
-	enum question_answer answer;
-	struct pollfd ready = {.fd = question.answer, .events = POLLIN};
+	enum helper_answer answer;
+	struct pollfd ready = {.fd = helper.answer, .events = POLLIN};
 
 	ck_assert_int_eq(poll(&ready, 1, 30000), 1);
-	answer = question_take_answer(&question, refusal);
-	ck_assert_int_eq(question.child, 0);
+	answer = helper_take_answer(&helper, refusal);
+	ck_assert_int_eq(helper.child, 0);
 	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
 	return answer;
 }
 
-static enum question_answer agree(const struct question_target *asked, char *refusal_ret)
+static enum helper_answer agree(const struct helper_target *asked, char *refusal_ret)
 {
 	if (asked->pid != getppid() || asked->namespace_pid != 7)
 		strcpy(refusal_ret, "another target");
-	return QUESTION_AGREED;
+	return HELPER_AGREED;
 }
 
-static enum question_answer refuse(const struct question_target *asked, char *refusal_ret)
+static enum helper_answer refuse(const struct helper_target *asked, char *refusal_ret)
 {
 	(void)asked;
-	memset(refusal_ret, 'r', QUESTION_REFUSAL_BYTES - 1);
-	return QUESTION_REFUSED;
+	memset(refusal_ret, 'r', HELPER_REFUSAL_BYTES - 1);
+	return HELPER_REFUSED;
 }
 
-static enum question_answer die(const struct question_target *asked, char *refusal_ret)
+static enum helper_answer die(const struct helper_target *asked, char *refusal_ret)
 {
 	(void)asked;
 	(void)refusal_ret;
 	raise(SIGKILL);
-	return QUESTION_AGREED;
+	return HELPER_AGREED;
 }
 
-static enum question_answer hang(const struct question_target *asked, char *refusal_ret)
+static enum helper_answer hang(const struct helper_target *asked, char *refusal_ret)
 {
 	(void)asked;
 	(void)refusal_ret;
 	while (pause() < 0)
 		;
-	return QUESTION_UNANSWERED;
+	return HELPER_UNANSWERED;
 }
 
 static size_t count_descriptors(void)
@@ -98,7 +98,7 @@ static size_t count_descriptors(void)
 }
 
 /* Input, output and errors lead nowhere, the answer and the target are open. */
-static enum question_answer look_for_files(const struct question_target *asked, char *refusal_ret)
+static enum helper_answer look_for_files(const struct helper_target *asked, char *refusal_ret)
 {
 	char name[64] = "";
 
@@ -108,7 +108,7 @@ static enum question_answer look_for_files(const struct question_target *asked, 
 		sprintf(refusal_ret, "%zu descriptors", count_descriptors());
 	else if (asked->pidfd >= 0 && fcntl(asked->pidfd, F_GETFD) != FD_CLOEXEC)
 		sprintf(refusal_ret, "no pidfd");
-	return QUESTION_REFUSED;
+	return HELPER_REFUSED;
 }
 
 /* Until the returned process ends, no parent gets to know of the child's end. */
@@ -139,25 +139,25 @@ static pid_t trace(pid_t child)
 
 START_TEST(a_target_that_agrees)
 {
-	ck_assert(question_put(&question, &target, agree));
-	ck_assert_int_eq(wait_for_answer(), QUESTION_AGREED);
+	ck_assert(helper_put(&helper, &target, agree));
+	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 	ck_assert_str_eq(refusal, "");
 }
 END_TEST
 
 START_TEST(a_target_that_refuses_has_a_reason)
 {
-	ck_assert(question_put(&question, &target, refuse));
-	ck_assert_int_eq(wait_for_answer(), QUESTION_REFUSED);
-	ck_assert_uint_eq(strlen(refusal), QUESTION_REFUSAL_BYTES - 1);
+	ck_assert(helper_put(&helper, &target, refuse));
+	ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
+	ck_assert_uint_eq(strlen(refusal), HELPER_REFUSAL_BYTES - 1);
 	ck_assert_uint_eq(strspn(refusal, "r"), strlen(refusal));
 }
 END_TEST
 
 START_TEST(whoever_asks_may_die_of_it)
 {
-	ck_assert(question_put(&question, &target, die));
-	ck_assert_int_eq(wait_for_answer(), QUESTION_UNANSWERED);
+	ck_assert(helper_put(&helper, &target, die));
+	ck_assert_int_eq(wait_for_answer(), HELPER_UNANSWERED);
 	ck_assert_str_eq(refusal, "asking it failed");
 }
 END_TEST
@@ -166,15 +166,15 @@ START_TEST(nothing_waits_for_an_answer)
 {
 	pid_t child;
 
-	ck_assert(question_put(&question, &target, hang));
-	ck_assert_int_eq(question_take_answer(&question, refusal), QUESTION_WAITS);
+	ck_assert(helper_put(&helper, &target, hang));
+	ck_assert_int_eq(helper_take_answer(&helper, refusal), HELPER_WAITS);
 	ck_assert_str_eq(refusal, "untouched");
-	child = question.child;
-	question_drop(&question);
+	child = helper.child;
+	helper_drop(&helper);
 	wait_for_end();
 	ck_assert_int_eq(kill(child, 0), -1);
 	ck_assert_int_eq(errno, ESRCH);
-	question_drop(&question);
+	helper_drop(&helper);
 }
 END_TEST
 
@@ -186,8 +186,8 @@ START_TEST(whoever_asks_has_no_files_of_ours)
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 	for (int with = 0; with < 2; with++) {
 		target.pidfd = with ? pidfd : -1;
-		ck_assert(question_put(&question, &target, look_for_files));
-		ck_assert_int_eq(wait_for_answer(), QUESTION_REFUSED);
+		ck_assert(helper_put(&helper, &target, look_for_files));
+		ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
 		ck_assert_str_eq(refusal, "");
 	}
 	close(ends[0]);
@@ -200,21 +200,21 @@ START_TEST(a_child_that_does_not_die_at_once_is_not_forgotten)
 {
 	pid_t child, tracer;
 
-	ck_assert(question_put(&question, &target, hang));
-	child = question.child;
+	ck_assert(helper_put(&helper, &target, hang));
+	child = helper.child;
 	tracer = trace(child);
-	question_drop(&question);
-	ck_assert_int_eq(question.child, 0);
+	helper_drop(&helper);
+	ck_assert_int_eq(helper.child, 0);
 	if (!tracer)
 		return; /* the system lets nobody hold it */
-	ck_assert_int_eq(question.dying, child);
-	ck_assert(!question_put(&question, &target, agree));
+	ck_assert_int_eq(helper.dying, child);
+	ck_assert(!helper_put(&helper, &target, agree));
 	kill(tracer, SIGKILL);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-	ck_assert(question_put(&question, &target, agree));
-	ck_assert_int_eq(wait_for_answer(), QUESTION_AGREED);
+	ck_assert(helper_put(&helper, &target, agree));
+	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 }
 END_TEST
 

@@ -145,7 +145,7 @@ static void build(bool finish)
 	builder_fork(builder, 50, 9, 9, 5, 6);
 	builder_new_task(builder, 51, 5, 6, 9, 0x1200011);
 	builder_round(builder);
-	builder_lost(builder, 70, BUILDER_TRUTH_ID, 3);
+	builder_lost(builder, 70, BUILDER_SYSCALL_ID, 3);
 	builder_exit(builder, 80, 9, 9);
 	builder_snapshot(builder, SNAPSHOT_STOP, 90, 5, lines, 1);
 	builder_round(builder);
@@ -259,7 +259,7 @@ START_TEST(everything_comes_back_in_order)
 	ck_assert_uint_eq(metadata->loss.stop_ns, 100);
 	ck_assert_ptr_eq(metadata->architecture, &architecture_x86_64);
 	ck_assert_str_eq(metadata->attributes[0].name, "syscalls:sys_exit_mmap");
-	ck_assert_int_eq(metadata->attributes[0].role, ROLE_TRUTH);
+	ck_assert_int_eq(metadata->attributes[0].role, ROLE_SYSCALL);
 	ck_assert_int_eq(metadata->attributes[CALL_KINDS].role, ROLE_DUMP);
 	check_events(reader);
 	expect_end(reader);
@@ -543,13 +543,13 @@ START_TEST(copies_from_a_second_root_are_dropped)
 		uint32_t cpu;
 		int32_t tid;
 	} calls[] = {
-	    {10, BUILDER_TRUTH_ID + CALL_MUNMAP, 0, 5},
-	    {11, BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */
-	    {20, BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 1, 5}, /* ids are per processor */
-	    {21, BUILDER_TRUTH_ID + CALL_MUNMAP, 1, 5},			      /* a copy */
-	    {30, BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 6}, /* another thread */
-	    {40, BUILDER_TRUTH_ID + CALL_MUNMAP, 0, 5},
-	    {41, BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */
+	    {10, BUILDER_SYSCALL_ID + CALL_MUNMAP, 0, 5},
+	    {11, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */
+	    {20, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 1, 5}, /* ids are per processor */
+	    {21, BUILDER_SYSCALL_ID + CALL_MUNMAP, 1, 5},			      /* a copy */
+	    {30, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 6}, /* another thread */
+	    {40, BUILDER_SYSCALL_ID + CALL_MUNMAP, 0, 5},
+	    {41, BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP, 0, 5}, /* a copy */
 	};
 	static const uint64_t expected[] = {10, 20, 30, 40};
 	struct reader *reader;
@@ -565,7 +565,7 @@ START_TEST(copies_from_a_second_root_are_dropped)
 	/* A new thread has the number now: what its predecessor preferred is void. */
 	builder_fork(builder, 50, 5, 5, 1, 1);
 	call.time_ns = 60;
-	call.id = BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
+	call.id = BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
 	call.cpu = 0;
 	call.tid = 5;
 	builder_call(builder, &call);
@@ -590,7 +590,7 @@ START_TEST(a_clock_that_jumps_back_makes_no_copies)
 
 	for (uint64_t time_ns = late; time_ns < late + 2; time_ns++) {
 		call.time_ns = time_ns;
-		call.id = BUILDER_TRUTH_ID + CALL_MUNMAP;
+		call.id = BUILDER_SYSCALL_ID + CALL_MUNMAP;
 		builder_call(builder, &call);
 		builder_round(builder);
 	}
@@ -598,13 +598,13 @@ START_TEST(a_clock_that_jumps_back_makes_no_copies)
 	builder_fork(builder, early, 5, 5, 1, 1);
 	for (uint64_t time_ns = early + 1; time_ns < early + 3; time_ns++) {
 		call.time_ns = time_ns;
-		call.id = BUILDER_TRUTH_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
+		call.id = BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
 		builder_call(builder, &call);
 		builder_round(builder);
 	}
 	/* A copy is one still. */
 	call.time_ns = early + 3;
-	call.id = BUILDER_TRUTH_ID + CALL_MUNMAP;
+	call.id = BUILDER_SYSCALL_ID + CALL_MUNMAP;
 	builder_call(builder, &call);
 	builder_finish(builder, late + 3);
 	reader = open_reader();

@@ -129,15 +129,15 @@ START_TEST(what_a_snapshot_was_told_is_not_told_again)
 END_TEST
 
 /* `doubtful`: as something was lost. */
-static void expect_unwatched(const char *name, uint64_t several, bool doubtful)
+static void expect_setuid_execs(const char *name, uint64_t several, bool doubtful)
 {
 	struct mmt_report *report = report_by(MMT_BY_STACK);
 	size_t found = 0;
 	char number[32];
 
 	snprintf(number, sizeof(number), "the calls of %llu programs", (unsigned long long)several);
-	for (size_t i = 0; i < report->completeness.lack_count; i++) {
-		const char *lack = report->completeness.lacks[i];
+	for (size_t i = 0; i < report->completeness.warning_count; i++) {
+		const char *lack = report->completeness.warnings[i];
 
 		if (!strstr(lack, "set-user-ID or set-group-ID"))
 			continue;
@@ -175,9 +175,9 @@ START_TEST(notes_that_are_left_out_are_counted)
 							     .callchain_count = 1});
 	}
 	report = report_by(MMT_BY_STACK);
-	ck_assert_uint_eq(report->completeness.lack_count, 33);
-	ck_assert_ptr_nonnull(strstr(report->completeness.lacks[31], "no names for generated code in process"));
-	ck_assert_str_eq(report->completeness.lacks[32], "8 more such notes are left out");
+	ck_assert_uint_eq(report->completeness.warning_count, 33);
+	ck_assert_ptr_nonnull(strstr(report->completeness.warnings[31], "no names for generated code in process"));
+	ck_assert_str_eq(report->completeness.warnings[32], "8 more such notes are left out");
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(programs_that_cannot_be_watched_are_told)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
-	expect_unwatched("program set-user-id", 1, false);
+	expect_setuid_execs("program set-user-id", 1, false);
 }
 END_TEST
 
@@ -202,7 +202,7 @@ START_TEST(programs_that_cannot_be_watched_are_counted)
 	builder_fork(builder, 3000, ALONE + 2, ALONE + 2, PID, PID);
 	builder_mapping(builder, 3100, ALONE + 2, ALONE + 2, &file);
 	builder_exit(builder, 3200, ALONE + 2, ALONE + 2);
-	expect_unwatched("(set-user-id and others)", 3, false);
+	expect_setuid_execs("(set-user-id and others)", 3, false);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(programs_that_are_watched_are_not_told)
 	builder_exec(builder, 3100, ALONE, ALONE, "other");
 	builder_mapping(builder, 3200, ALONE, ALONE, &file);
 	builder_exit(builder, 3300, ALONE, ALONE);
-	expect_unwatched(NULL, 0, false);
+	expect_setuid_execs(NULL, 0, false);
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(the_one_that_was_not_watched_is_named)
 	builder_exec(builder, 2300, ALONE, ALONE, "set-user-id");
 	builder_exit(builder, 2400, ALONE, ALONE);
 	builder_mapping(builder, 2500, PID, PID, &file);
-	expect_unwatched("program set-user-id", 1, false);
+	expect_setuid_execs("program set-user-id", 1, false);
 }
 END_TEST
 
@@ -242,7 +242,7 @@ START_TEST(a_program_that_executes_another_was_watched)
 	builder_exec(builder, 2200, PID, PID, "seen");
 	builder_mapping(builder, 2300, PID, PID, &file);
 	builder_exit(builder, 2400, PID, PID);
-	expect_unwatched(NULL, 0, false);
+	expect_setuid_execs(NULL, 0, false);
 }
 END_TEST
 
@@ -252,7 +252,7 @@ START_TEST(only_the_last_program_of_a_thread_is_counted)
 	builder_exit(builder, 2100, PID, PID);
 	builder_exec(builder, 2200, PID, PID, "set-user-id");
 	builder_exit(builder, 2300, PID, PID);
-	expect_unwatched("program set-user-id", 1, false);
+	expect_setuid_execs("program set-user-id", 1, false);
 }
 END_TEST
 
@@ -265,17 +265,17 @@ START_TEST(a_later_thread_of_the_same_number_is_another)
 	builder_exec(builder, 3100, PID, PID, "seen");
 	builder_mapping(builder, 3200, PID, PID, &file);
 	builder_exit(builder, 3300, PID, PID);
-	expect_unwatched("program set-user-id", 1, false);
+	expect_setuid_execs("program set-user-id", 1, false);
 }
 END_TEST
 
 /* The mapping that is missing may be among what was lost: said with doubt, not left unsaid. */
-START_TEST(loss_makes_unwatched_programs_doubtful)
+START_TEST(loss_makes_setuid_execs_programs_doubtful)
 {
 	builder_exec(builder, 2000, PID, PID, "set-user-id");
 	builder_exit(builder, 2100, PID, PID);
-	builder_lost(builder, 2500, BUILDER_TRUTH_ID, 1);
-	expect_unwatched("program set-user-id", 1, true);
+	builder_lost(builder, 2500, BUILDER_SYSCALL_ID, 1);
+	expect_setuid_execs("program set-user-id", 1, true);
 }
 END_TEST
 
@@ -288,7 +288,7 @@ START_TEST(loss_without_a_record_makes_them_doubtful)
 		builder_exit(builder, 2200, pid, pid);
 	}
 	builder_lose(builder, 5);
-	expect_unwatched("(set-user-id and others)", 2, true);
+	expect_setuid_execs("(set-user-id and others)", 2, true);
 }
 END_TEST
 
@@ -399,7 +399,7 @@ START_TEST(peaks_of_threads_whose_dumps_come_late)
 }
 END_TEST
 
-enum { TRUTH, SMALL, LARGE, SAMPLES };
+enum { SYSCALL, SMALL, LARGE, SAMPLES };
 
 /* A sample of a call in generated code: the truth and the small dump end behind one frame, the large one has three. */
 static void add_deep_sample(unsigned sample, uint64_t time_ns)
@@ -455,19 +455,19 @@ static size_t count_frames(const unsigned *samples, size_t count, bool off)
 START_TEST(the_larger_of_two_dumps_counts)
 {
 	/* The kernel takes the large one first, as it was opened last. */
-	static const unsigned orders[][SAMPLES] = {{LARGE, SMALL, TRUTH},
-						   {SMALL, LARGE, TRUTH},
-						   {LARGE, TRUTH, SMALL},
-						   {TRUTH, SMALL, LARGE},
-						   {TRUTH, LARGE, SMALL}};
+	static const unsigned orders[][SAMPLES] = {{LARGE, SMALL, SYSCALL},
+						   {SMALL, LARGE, SYSCALL},
+						   {LARGE, SYSCALL, SMALL},
+						   {SYSCALL, SMALL, LARGE},
+						   {SYSCALL, LARGE, SMALL}};
 
 	builder_finish(builder, 100000);
 	/* While there are no large dumps nobody waits for one. */
-	ck_assert_uint_eq(count_frames((unsigned[]){TRUTH, SMALL}, 2, true), 2);
-	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, TRUTH}, 2, true), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SYSCALL, SMALL}, 2, true), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, SYSCALL}, 2, true), 2);
 	/* One that was lost leaves the small one. */
-	ck_assert_uint_eq(count_frames((unsigned[]){TRUTH, SMALL}, 2, false), 2);
-	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, TRUTH}, 2, false), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SYSCALL, SMALL}, 2, false), 2);
+	ck_assert_uint_eq(count_frames((unsigned[]){SMALL, SYSCALL}, 2, false), 2);
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
 		ck_assert_uint_eq(count_frames(orders[i], SAMPLES, false), 4);
 }
@@ -493,12 +493,12 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 {
 	const uint8_t short_stack[4] = {1, 2, 3, 4}, long_stack[6] = {1, 2, 3, 4, 5, 6};
 	const uint8_t other_stack[6] = {1, 2, 9, 4, 5, 6};
-	const struct event truth = twin(MAP_PRIVATE, short_stack, sizeof(short_stack));
+	const struct event syscall_event = twin(MAP_PRIVATE, short_stack, sizeof(short_stack));
 	struct event dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
 	struct kept_sample kept = {0};
 	struct losses lost = {0};
 
-	ck_assert_ptr_null(kept_sample_set(&kept, &truth));
+	ck_assert_ptr_null(kept_sample_set(&kept, &syscall_event));
 	ck_assert(kept_sample_is_of(&kept, &dump, &lost));
 	dump.call.stack.registers.known &= ~(1ULL << 8);
 	ck_assert(kept_sample_is_of(&kept, &dump, &lost));
@@ -508,14 +508,14 @@ START_TEST(dump_of_another_call_is_told_from_its_own)
 	ck_assert(!kept_sample_is_of(&kept, &dump, &lost));
 	/* The dump came first. */
 	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
-	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
+	ck_assert(!kept_sample_is_of(&kept, &syscall_event, &lost));
 	dump = twin(MAP_PRIVATE, long_stack, sizeof(long_stack));
 	ck_assert_ptr_null(kept_sample_set(&kept, &dump));
-	ck_assert(kept_sample_is_of(&kept, &truth, &lost));
+	ck_assert(kept_sample_is_of(&kept, &syscall_event, &lost));
 	kept.cpu = 1;
-	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
+	ck_assert(!kept_sample_is_of(&kept, &syscall_event, &lost));
 	kept_sample_deinit(&kept);
-	ck_assert(!kept_sample_is_of(&kept, &truth, &lost));
+	ck_assert(!kept_sample_is_of(&kept, &syscall_event, &lost));
 }
 END_TEST
 
@@ -527,8 +527,8 @@ START_TEST(losses_between_two_samples_part_them)
 		uint64_t sequence;
 		bool parted;
 	} cases[] = {{0, 9, false}, {1, 20, false}, {0, 11, true}, {-1, 12, true}, {100000, 13, true}};
-	const struct event truth = twin(MAP_PRIVATE, NULL, 0);
-	struct event dump = truth;
+	const struct event syscall_event = twin(MAP_PRIVATE, NULL, 0);
+	struct event dump = syscall_event;
 
 	dump.sequence = 10;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -537,7 +537,7 @@ START_TEST(losses_between_two_samples_part_them)
 
 		ck_assert_ptr_null(kept_sample_set(&kept, &dump));
 		ck_assert(losses_note(&lost, cases[i].cpu, cases[i].sequence));
-		ck_assert_int_eq(kept_sample_is_of(&kept, &truth, &lost), !cases[i].parted);
+		ck_assert_int_eq(kept_sample_is_of(&kept, &syscall_event, &lost), !cases[i].parted);
 		kept_sample_deinit(&kept);
 		losses_deinit(&lost);
 	}
@@ -730,7 +730,7 @@ START_TEST(early_calls_are_their_process_own)
 END_TEST
 
 /* NULL: they are no window. */
-static struct mmt_report *report_between(struct mmt_moment from, struct mmt_moment to)
+static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_timestamp to)
 {
 	struct mmt_report_options options;
 	struct mmt_report *report = NULL;
@@ -747,10 +747,10 @@ static struct mmt_report *report_between(struct mmt_moment from, struct mmt_mome
 }
 
 /* Between marks is what is between their times, though they are looked for no further than to those asked for. */
-START_TEST(marks_are_moments)
+START_TEST(marks_are_timestamps)
 {
-	static const struct mmt_moment marks[] = {{0}, {MMT_MOMENT_MARK, 1}, {MMT_MOMENT_MARK, 2}, {0}};
-	static const struct mmt_moment times[] = {{0}, {MMT_MOMENT_CLOCK, 3500}, {MMT_MOMENT_CLOCK, 5500}, {0}};
+	static const struct mmt_timestamp marks[] = {{0}, {MMT_TIMESTAMP_MARK, 1}, {MMT_TIMESTAMP_MARK, 2}, {0}};
+	static const struct mmt_timestamp times[] = {{0}, {MMT_TIMESTAMP_CLOCK, 3500}, {MMT_TIMESTAMP_CLOCK, 5500}, {0}};
 
 	for (uint64_t i = 0; i < 6; i++)
 		add_mmap(false, 2000 + 1000 * i, PID, i); /* two before each mark, and two behind the last */
@@ -776,8 +776,8 @@ START_TEST(marks_are_moments)
 			mmt_report_destroy(same);
 		}
 	}
-	ck_assert_ptr_null(report_between(marks[1], (struct mmt_moment){MMT_MOMENT_MARK, 3}));
-	ck_assert_ptr_null(report_between((struct mmt_moment){MMT_MOMENT_MARK, 3}, marks[0]));
+	ck_assert_ptr_null(report_between(marks[1], (struct mmt_timestamp){MMT_TIMESTAMP_MARK, 3}));
+	ck_assert_ptr_null(report_between((struct mmt_timestamp){MMT_TIMESTAMP_MARK, 3}, marks[0]));
 }
 END_TEST
 
@@ -823,7 +823,7 @@ int main(void)
 	tcase_add_test(halves, a_program_that_executes_another_was_watched);
 	tcase_add_test(halves, only_the_last_program_of_a_thread_is_counted);
 	tcase_add_test(halves, a_later_thread_of_the_same_number_is_another);
-	tcase_add_test(halves, loss_makes_unwatched_programs_doubtful);
+	tcase_add_test(halves, loss_makes_setuid_execs_programs_doubtful);
 	tcase_add_test(halves, loss_without_a_record_makes_them_doubtful);
 	suite_add_tcase(suite, halves);
 	tcase_add_checked_fixture(dumps, create, destroy);
@@ -839,7 +839,7 @@ int main(void)
 	tcase_add_test(early, early_calls_are_their_process_own);
 	suite_add_tcase(suite, early);
 	tcase_add_checked_fixture(windows, create, destroy);
-	tcase_add_test(windows, marks_are_moments);
+	tcase_add_test(windows, marks_are_timestamps);
 	tcase_add_test(windows, more_processes_than_the_file_can_have);
 	suite_add_tcase(suite, windows);
 	return run_suite(suite);

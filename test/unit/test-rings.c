@@ -10,13 +10,13 @@
 
 #define PAGE 4096
 
-static void expect_division(uint64_t bytes, uint32_t dump_bytes, uint64_t truth, uint64_t dump)
+static void expect_division(uint64_t bytes, uint32_t dump_bytes, uint64_t syscall_event, uint64_t dump)
 {
 	const struct ring_needs needs = {.dump_bytes = dump_bytes, .page_bytes = PAGE};
 	uint64_t sizes[RING_KINDS];
 
 	rings_divide(bytes, &needs, LARGE_DUMPS_LEFT_OUT, sizes);
-	ck_assert_uint_eq(sizes[RING_TRUTH], truth);
+	ck_assert_uint_eq(sizes[RING_SYSCALL], syscall_event);
 	ck_assert_uint_eq(sizes[RING_DUMP], dump);
 	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], 0);
 }
@@ -34,13 +34,13 @@ START_TEST(division)
 }
 END_TEST
 
-static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t truth, uint64_t dump, uint64_t large)
+static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t syscall_event, uint64_t dump, uint64_t large)
 {
 	const struct ring_needs needs = {.dump_bytes = 8192, .large_dump_bytes = 65280, .page_bytes = PAGE};
 	uint64_t sizes[RING_KINDS];
 
 	rings_divide(bytes, &needs, room, sizes);
-	ck_assert_uint_eq(sizes[RING_TRUTH], truth);
+	ck_assert_uint_eq(sizes[RING_SYSCALL], syscall_event);
 	ck_assert_uint_eq(sizes[RING_DUMP], dump);
 	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], large);
 }
@@ -91,7 +91,7 @@ static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t c
 START_TEST(sample_layout)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct drain_sample sample;
+	struct ring_reader_sample sample;
 	struct buffer buffer;
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 8);
@@ -114,7 +114,7 @@ END_TEST
 START_TEST(sample_cut_short)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct drain_sample sample;
+	struct ring_reader_sample sample;
 	struct buffer buffer;
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(dump_without_its_empty_part)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct drain_sample sample, cut;
+	struct ring_reader_sample sample, cut;
 	struct buffer buffer;
 	uint8_t copy[256];
 

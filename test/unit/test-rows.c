@@ -15,7 +15,7 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define ADDRESS 0x10000000000ull
 #define CALLER 0x401000ull
 #define GENERATED 0x900000ull /* code without a name */
-#define GENERATED_FROM 15     /* of the shared callers: far from the call */
+#define JIT_FROM 15     /* of the shared callers: far from the call */
 
 /* The linker puts these before the library's own, whose types they have. */
 __typeof__(names_frame) __real_names_frame, __wrap_names_frame;
@@ -79,7 +79,7 @@ static void record_stacks(void)
 	builder_comm(builder, 1000, PID, PID, "stacks");
 	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &code, 1);
 	for (uint64_t i = 0; i < SHARED; i++)
-		callchain[1 + i] = (i < GENERATED_FROM ? CALLER : GENERATED) + i * 16;
+		callchain[1 + i] = (i < JIT_FROM ? CALLER : GENERATED) + i * 16;
 	for (uint64_t i = 0; i < 2 * STACKS; i++) {
 		callchain[0] = CALLER + MEBIBYTE + i % STACKS * 16;
 		builder_call(builder, &(struct builder_call){.call = CALL_MMAP,

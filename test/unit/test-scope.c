@@ -18,29 +18,29 @@ static void teardown(void)
 	scope_deinit(&scope);
 }
 
-static void birth(pid_t pid, pid_t parent, uint64_t time_ns)
+static void allocation(pid_t pid, pid_t parent, uint64_t time_ns)
 {
-	ck_assert(scope_note_birth(&scope, pid, parent, time_ns));
+	ck_assert(scope_note_fork(&scope, pid, parent, time_ns));
 }
 
 START_TEST(threads_with_events_are_all_admitted)
 {
 	struct scope threads = {0};
 
-	ck_assert(!scope_wants_births(&threads));
+	ck_assert(!scope_wants_forks(&threads));
 	ck_assert(scope_admits(&threads, 1234, 5));
 }
 END_TEST
 
 START_TEST(children_follow_and_strangers_do_not)
 {
-	ck_assert(scope_wants_births(&scope));
+	ck_assert(scope_wants_forks(&scope));
 	/* The grandchild's ring was read first. */
-	birth(9, 8, 200);
-	birth(8, 7, 100);
-	birth(21, 20, 150);
+	allocation(9, 8, 200);
+	allocation(8, 7, 100);
+	allocation(21, 20, 150);
 	ck_assert(!scope_admits(&scope, 8, 100));
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(scope_admits(&scope, 7, 1));
 	ck_assert(scope_admits(&scope, 8, 100));
 	ck_assert(scope_admits(&scope, 9, 200));
@@ -49,39 +49,39 @@ START_TEST(children_follow_and_strangers_do_not)
 }
 END_TEST
 
-START_TEST(a_birth_waits_for_those_of_its_ancestors)
+START_TEST(a_allocation_waits_for_those_of_its_ancestors)
 {
 	/* While the rings were looked at, the child's birth came into one that had been, the grandchild's into another.
 	 */
-	birth(9, 8, 200);
-	ck_assert(scope_apply_births(&scope, 150));
+	allocation(9, 8, 200);
+	ck_assert(scope_apply_forks(&scope, 150));
 	ck_assert(!scope_admits(&scope, 9, 200));
-	birth(10, 9, 320);
-	birth(8, 7, 180);
-	ck_assert(scope_apply_births(&scope, 300));
+	allocation(10, 9, 320);
+	allocation(8, 7, 180);
+	ck_assert(scope_apply_forks(&scope, 300));
 	ck_assert(scope_admits(&scope, 8, 180));
 	ck_assert(scope_admits(&scope, 9, 200));
 	ck_assert(!scope_admits(&scope, 10, 320));
-	ck_assert(scope_apply_births(&scope, 320));
+	ck_assert(scope_apply_forks(&scope, 320));
 	ck_assert(scope_admits(&scope, 10, 320));
-	ck_assert_uint_eq(scope.births.count, 0);
+	ck_assert_uint_eq(scope.allocations.count, 0);
 }
 END_TEST
 
 START_TEST(a_number_given_out_again_is_another_process)
 {
-	birth(8, 7, 100);
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
+	allocation(8, 7, 100);
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	/* To a stranger: what the earlier process did is still to be read. */
-	birth(8, 20, 300);
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
+	allocation(8, 20, 300);
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(scope_admits(&scope, 8, 299));
 	ck_assert(!scope_admits(&scope, 8, 300));
 	/* His children are strangers too. */
-	birth(10, 8, 310);
+	allocation(10, 8, 310);
 	/* And to a child again. */
-	birth(8, 7, 400);
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
+	allocation(8, 7, 400);
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(!scope_admits(&scope, 10, 310));
 	ck_assert(!scope_admits(&scope, 8, 399));
 	ck_assert(scope_admits(&scope, 8, 400));
@@ -91,8 +91,8 @@ END_TEST
 START_TEST(without_inheritance_children_are_strangers)
 {
 	scope.no_inherit = true;
-	birth(8, 7, 100);
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
+	allocation(8, 7, 100);
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
 	ck_assert(scope_admits(&scope, 7, 100));
 	ck_assert(!scope_admits(&scope, 8, 100));
 }
@@ -100,17 +100,17 @@ END_TEST
 
 START_TEST(those_that_ended_long_ago_are_forgotten)
 {
-	struct known_processes known = {0};
+	struct process_table known = {0};
 
-	birth(8, 7, 100);
-	birth(9, 7, 900);
-	ck_assert(scope_apply_births(&scope, UINT64_MAX));
-	ck_assert_ptr_nonnull(known_processes_add(&known, 7, true));
+	allocation(8, 7, 100);
+	allocation(9, 7, 900);
+	ck_assert(scope_apply_forks(&scope, UINT64_MAX));
+	ck_assert_ptr_nonnull(process_table_add(&known, 7, true));
 	scope_forget(&scope, &known, 500);
 	ck_assert(scope_admits(&scope, 7, 1000));
 	ck_assert(!scope_admits(&scope, 8, 1000));
 	ck_assert(scope_admits(&scope, 9, 1000)); /* its birth may not have been read yet */
-	known_processes_deinit(&known);
+	process_table_deinit(&known);
 }
 END_TEST
 
@@ -122,7 +122,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_test(cases, threads_with_events_are_all_admitted);
 	tcase_add_test(cases, children_follow_and_strangers_do_not);
-	tcase_add_test(cases, a_birth_waits_for_those_of_its_ancestors);
+	tcase_add_test(cases, a_allocation_waits_for_those_of_its_ancestors);
 	tcase_add_test(cases, a_number_given_out_again_is_another_process);
 	tcase_add_test(cases, without_inheritance_children_are_strangers);
 	tcase_add_test(cases, those_that_ended_long_ago_are_forgotten);

@@ -219,7 +219,7 @@ END_TEST
 
 static void snapshot_of_four_pages(void)
 {
-	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE, driver.now_ns));
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE, driver.now_ns));
 	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW});
 	ck_assert_ptr_null(space_snapshot_end(driver.space, driver.now_ns));
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw b");

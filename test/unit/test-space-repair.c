@@ -34,9 +34,9 @@ static void end(void)
 	ck_assert_msg(space_valid(driver.space, &why), "%s", why);
 }
 
-static uint64_t repaired(void)
+static uint64_t reconciled(void)
 {
-	return space_counts(driver.space).repaired_bytes;
+	return space_counts(driver.space).reconciled_bytes;
 }
 
 static void expect_model_of_the_kernel(const char *text)
@@ -61,21 +61,21 @@ START_TEST(finish_makes_the_model_what_the_last_check_read)
 	    (struct space_attributes){
 		.protection = PROT_READ, .device_major = 8, .device_minor = 1, .inode = 77, .file_offset = 9 * PAGE});
 	end();
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("11-14 rw #3, 14-16 rw u, 20-22 - #4, 22-24 r #4, 30-34 r+9 u");
-	ck_assert_uint_eq(repaired(), 11 * PAGE);
+	ck_assert_uint_eq(reconciled(), 11 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 11 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
 	/* 10 and the file's four pages. */
 	ck_assert_uint_eq(driver.told.released_by_none, 5 * PAGE);
-	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 6 * PAGE);
+	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 6 * PAGE);
 	space_finish(driver.space);
-	ck_assert_uint_eq(repaired(), 11 * PAGE);
+	ck_assert_uint_eq(reconciled(), 11 * PAGE);
 }
 END_TEST
 
-START_TEST(repair_waits_for_calls_in_flight)
+START_TEST(reconcile_waits_for_calls_in_flight)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin_check();
@@ -87,13 +87,13 @@ START_TEST(repair_waits_for_calls_in_flight)
 	driver_unmap(&driver, 10, 4);
 	driver_map(&driver, 20, 4, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #5");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 8 * PAGE);
 	driver.now_ns += 600000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #5, 30-31 rw u, 50-51 rw #6");
-	ck_assert_uint_eq(repaired(), PAGE);
+	ck_assert_uint_eq(reconciled(), PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
 }
 END_TEST
@@ -101,7 +101,7 @@ END_TEST
 /* A thread that waits for a processor returns long after; snapshots come every 100 ms. */
 START_TEST(release_in_flight_over_several_checks)
 {
-	uint32_t birth = driver_map(&driver, 10, 4, RW, 0);
+	uint32_t allocation = driver_map(&driver, 10, 4, RW, 0);
 
 	for (int i = 0; i < 4; i++) {
 		begin_check();
@@ -117,14 +117,14 @@ START_TEST(release_in_flight_over_several_checks)
 	driver_unmap(&driver, 10, 4);
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("50-51 rw #13");
-	ck_assert_uint_eq(driver.told.released[birth], 4 * PAGE);
+	ck_assert_uint_eq(driver.told.released[allocation], 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released_by_none, 0);
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
 }
 END_TEST
 
-START_TEST(difference_of_several_checks_is_repaired_in_time)
+START_TEST(difference_of_several_checks_is_reconciled_in_time)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	for (int i = 0; i < 6; i++) {
@@ -140,7 +140,7 @@ START_TEST(difference_of_several_checks_is_repaired_in_time)
 	driver_line(&driver, 10, 2, anonymous);
 	end();
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
-	ck_assert_uint_eq(repaired(), 2 * PAGE);
+	ck_assert_uint_eq(reconciled(), 2 * PAGE);
 }
 END_TEST
 
@@ -155,23 +155,23 @@ START_TEST(next_check_that_agrees_settles_a_difference)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw #3");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 }
 END_TEST
 
-START_TEST(call_that_returns_after_its_effect_was_repaired_is_not_counted)
+START_TEST(call_that_returns_after_its_effect_was_reconciled_is_not_counted)
 {
 	begin_check();
 	driver_line(&driver, 20, 4, anonymous);
 	end();
 	driver.now_ns += 600000000;
 	driver_map(&driver, 50, 1, RW, 0);
-	ck_assert_uint_eq(repaired(), 4 * PAGE);
+	ck_assert_uint_eq(reconciled(), 4 * PAGE);
 	driver.now_ns += 100000000;
 	driver.thread = 2;
 	driver_map(&driver, 20, 4, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #4, 50-51 rw #3");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
 	driver.thread = 1;
 	driver_unmap(&driver, 20, 4);
@@ -192,16 +192,16 @@ START_TEST(last_check_waits_for_calls_as_long_as_the_recorder_did)
 	driver_map(&driver, 50, 1, RW, 0);
 	driver_unmap(&driver, 10, 4);
 	expect_model_of_the_kernel("20-24 rw #4, 50-51 rw #5");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 5 * PAGE);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("50-51 rw #5");
-	ck_assert_uint_eq(repaired(), 4 * PAGE);
+	ck_assert_uint_eq(reconciled(), 4 * PAGE);
 }
 END_TEST
 
-START_TEST(guard_over_a_page_that_is_repaired_keeps_its_release)
+START_TEST(pending_unmap_over_a_page_that_is_reconciled_keeps_its_release)
 {
 	/* Thread 1's munmap is in flight: thread 2 has the place already, and the check sees that it is right. */
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0);
@@ -219,7 +219,7 @@ START_TEST(guard_over_a_page_that_is_repaired_keeps_its_release)
 	expect_model_of_the_kernel("10-13 r #4, 50-51 rw #5");
 	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
-	ck_assert_uint_eq(repaired(), PAGE);
+	ck_assert_uint_eq(reconciled(), PAGE);
 }
 END_TEST
 
@@ -233,12 +233,12 @@ START_TEST(move_and_mprotect_of_a_mapping_whose_call_was_lost)
 	driver_protect(&driver, 21, 1, PROT_READ);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("20-21 rw u, 21-22 r u, 22-24 rw u, 30-34 rw u");
-	ck_assert_uint_eq(repaired(), 8 * PAGE);
+	ck_assert_uint_eq(reconciled(), 8 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 8 * PAGE);
 }
 END_TEST
 
-START_TEST(repair_of_protection_keeps_the_birth)
+START_TEST(reconcile_of_protection_keeps_the_allocation)
 {
 	driver_map(&driver, 10, 4, PROT_NONE, 0);
 	driver_protect(&driver, 10, 2, RW);
@@ -267,11 +267,11 @@ START_TEST(check_that_never_ends_repairs_nothing_and_keeps_the_one_before)
 	ck_assert_uint_eq(space_check_result(driver.space).mappings, 1);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw #3");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 }
 END_TEST
 
-START_TEST(end_of_the_process_is_no_difference_to_repair)
+START_TEST(end_of_the_process_is_no_difference_to_reconcile)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	begin_check();
@@ -284,7 +284,7 @@ START_TEST(end_of_the_process_is_no_difference_to_repair)
 	end();
 	space_end(driver.space, driver.now_ns + 300000000);
 	expect_model_of_the_kernel("");
-	ck_assert_uint_eq(repaired(), 4 * PAGE);
+	ck_assert_uint_eq(reconciled(), 4 * PAGE);
 }
 END_TEST
 
@@ -300,7 +300,7 @@ START_TEST(check_outlives_exec)
 	ck_assert(space_check_result(driver.space).earlier_program);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
 	space_finish(driver.space);
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	begin_check();
 	end();
 	ck_assert(space_check_result(driver.space).done);
@@ -316,9 +316,9 @@ START_TEST(check_fills_in_what_the_model_could_not_know)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
 
-	driver_witness(&driver, 30, 2, stack);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	driver_mmap2(&driver, 30, 2, stack);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
 	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
 	begin_check();
 	driver_line(
@@ -329,34 +329,34 @@ START_TEST(check_fills_in_what_the_model_could_not_know)
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-12 r+3 #3, 25-32 rw k");
 	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 5);
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
 }
 END_TEST
 
-static void witness_alone(uint64_t page, uint64_t pages, struct space_attributes attributes)
+static void mmap2_alone(uint64_t page, uint64_t pages, struct space_attributes attributes)
 {
-	driver_witness(&driver, page, pages, attributes);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	driver_mmap2(&driver, page, pages, attributes);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
 }
 
-START_TEST(lost_call_whose_witness_came_is_not_the_kernels_work)
+START_TEST(lost_call_whose_mmap2_came_is_not_the_kernels_work)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
 
-	witness_alone(10, 4, anonymous);
-	witness_alone(40, 2, stack);
+	mmap2_alone(10, 4, anonymous);
+	mmap2_alone(40, 2, stack);
 	space_lost(driver.space);
-	driver_witness(&driver, 20, 4, anonymous);
-	driver_witness(&driver, 38, 2, stack);
+	driver_mmap2(&driver, 20, 4, anonymous);
+	driver_mmap2(&driver, 38, 2, stack);
 	driver_map(&driver, 30, 1, PROT_READ, 0);
 	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u, 30-31 r #3, 38-42 rw k");
-	ck_assert_uint_eq(repaired(), 4 * PAGE);
-	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 4 * PAGE);
+	ck_assert_uint_eq(reconciled(), 4 * PAGE);
+	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 4 * PAGE);
 	/* The next program is mapped by the kernel. */
 	space_exec(driver.space);
-	witness_alone(20, 4, anonymous);
+	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("20-24 rw k");
 }
 END_TEST
@@ -368,18 +368,18 @@ START_TEST(losses_are_counted_for_all_spaces)
 	struct space *copy;
 
 	space_count_losses(driver.space, &losses);
-	witness_alone(10, 4, anonymous);
+	mmap2_alone(10, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw k");
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	losses++;
-	witness_alone(20, 4, anonymous);
+	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u");
 	space_exec(driver.space);
-	witness_alone(20, 4, anonymous);
+	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("20-24 rw k");
 	space_destroy(driver.space);
 	driver.space = copy;
-	witness_alone(20, 4, anonymous);
+	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw b, 20-24 rw u");
 	space_destroy(driver.space);
 	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = PAGE}, &driver.space));
@@ -389,7 +389,7 @@ END_TEST
 static uint32_t number_of_found(void *context, const struct space_interval *interval)
 {
 	(void)context;
-	ck_assert_uint_eq(interval->birth, BIRTH_UNKNOWN);
+	ck_assert_uint_eq(interval->allocation, ALLOCATION_UNKNOWN);
 	return 77;
 }
 
@@ -403,18 +403,18 @@ START_TEST(found_bytes_have_the_number_they_are_given)
 	ck_assert_ptr_null(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
 	space_exec(space);
 	space_lost(space);
-	ck_assert_ptr_null(space_witness(
-	    space, &(struct space_witness){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
-	ck_assert_ptr_null(space_witness(
-	    space, &(struct space_witness){.start = 24 * PAGE, .end = 26 * PAGE, .attributes = anonymous}));
+	ck_assert_ptr_null(space_mmap2(
+	    space, &(struct space_mmap2){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
+	ck_assert_ptr_null(space_mmap2(
+	    space, &(struct space_mmap2){.start = 24 * PAGE, .end = 26 * PAGE, .attributes = anonymous}));
 	interval = space_next(space, 0);
-	ck_assert_uint_eq(interval->birth, 77);
+	ck_assert_uint_eq(interval->allocation, 77);
 	ck_assert_uint_eq(interval->end - interval->start, 6 * PAGE);
-	ck_assert(interval->repaired);
-	ck_assert_uint_eq(space_counts(space).repaired_bytes, 6 * PAGE);
+	ck_assert(interval->reconciled);
+	ck_assert_uint_eq(space_counts(space).reconciled_bytes, 6 * PAGE);
 	ck_assert_ptr_null(space_fork(space, &copy));
-	ck_assert_uint_eq(space_next(copy, 0)->birth, BIRTH_BEFORE);
-	ck_assert(!space_next(copy, 0)->repaired);
+	ck_assert_uint_eq(space_next(copy, 0)->allocation, ALLOCATION_BEFORE);
+	ck_assert(!space_next(copy, 0)->reconciled);
 	space_destroy(copy);
 	space_destroy(space);
 }
@@ -425,7 +425,7 @@ START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 	driver_map(&driver, 14, 2, RW, MAP_STACK);
 	driver_map(&driver, 44, 2, RW, MAP_STACK);
 	space_lost(driver.space);
-	driver_witness(&driver, 10, 4, anonymous);
+	driver_mmap2(&driver, 10, 4, anonymous);
 	driver_map(&driver, 30, 1, PROT_READ, 0);
 	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 44-46 rw #4");
 	begin_check();
@@ -436,7 +436,7 @@ START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 40-44 rw u, 44-46 rw #4");
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
-	ck_assert_uint_eq(repaired(), 8 * PAGE);
+	ck_assert_uint_eq(reconciled(), 8 * PAGE);
 }
 END_TEST
 
@@ -452,7 +452,7 @@ START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("20-21 rw #3, 21-23 rw u, 23-24 rw #3");
-	ck_assert_uint_eq(driver.told.born[BIRTH_UNKNOWN], 2 * PAGE);
+	ck_assert_uint_eq(driver.told.born[ALLOCATION_UNKNOWN], 2 * PAGE);
 }
 END_TEST
 
@@ -464,7 +464,7 @@ START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-12 rw #4, 12-15 rw u, 15-16 rw #6");
-	ck_assert_uint_eq(repaired(), 3 * PAGE);
+	ck_assert_uint_eq(reconciled(), 3 * PAGE);
 	space_lost(driver.space);
 	driver_call(&driver, SPACE_BRK, 14 * PAGE, 14 * PAGE, 0, 0, 0, 0, 0);
 	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
@@ -486,7 +486,7 @@ START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
 	driver.space = copy;
 	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-13 rw b, 13-15 rw #6");
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 	space_destroy(driver.space);
 	ck_assert_ptr_null(space_create(&(struct space_options){.page_bytes = PAGE}, &driver.space));
 }
@@ -511,11 +511,11 @@ START_TEST(lost_release_of_what_is_mapped_anew)
 	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released[new], 0);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
-	ck_assert_uint_eq(repaired(), 0);
+	ck_assert_uint_eq(reconciled(), 0);
 }
 END_TEST
 
-START_TEST(lost_release_move_and_replacement_are_repaired)
+START_TEST(lost_release_move_and_replacement_are_reconciled)
 {
 	uint32_t released = driver_map(&driver, 10, 4, RW, 0), moved = driver_map(&driver, 20, 4, RW, 0);
 	uint32_t replaced = driver_map(&driver, 30, 4, RW, 0), kept = driver_map(&driver, 40, 4, RW, 0);
@@ -536,9 +536,9 @@ START_TEST(lost_release_move_and_replacement_are_repaired)
 	ck_assert_uint_eq(driver.told.released[replaced], 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released[kept], 0);
 	ck_assert_uint_eq(driver.told.released_by_none, 12 * PAGE);
-	ck_assert_uint_eq(driver.told.released[BIRTH_UNKNOWN], 2 * PAGE);
+	ck_assert_uint_eq(driver.told.released[ALLOCATION_UNKNOWN], 2 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 16 * PAGE);
-	ck_assert_uint_eq(repaired(), 16 * PAGE);
+	ck_assert_uint_eq(reconciled(), 16 * PAGE);
 }
 END_TEST
 
@@ -549,20 +549,20 @@ int main(void)
 
 	tcase_add_checked_fixture(known, setup, teardown);
 	tcase_add_test(known, finish_makes_the_model_what_the_last_check_read);
-	tcase_add_test(known, repair_waits_for_calls_in_flight);
+	tcase_add_test(known, reconcile_waits_for_calls_in_flight);
 	tcase_add_test(known, release_in_flight_over_several_checks);
-	tcase_add_test(known, difference_of_several_checks_is_repaired_in_time);
+	tcase_add_test(known, difference_of_several_checks_is_reconciled_in_time);
 	tcase_add_test(known, next_check_that_agrees_settles_a_difference);
 	tcase_add_test(known, last_check_waits_for_calls_as_long_as_the_recorder_did);
-	tcase_add_test(known, call_that_returns_after_its_effect_was_repaired_is_not_counted);
-	tcase_add_test(known, guard_over_a_page_that_is_repaired_keeps_its_release);
+	tcase_add_test(known, call_that_returns_after_its_effect_was_reconciled_is_not_counted);
+	tcase_add_test(known, pending_unmap_over_a_page_that_is_reconciled_keeps_its_release);
 	tcase_add_test(known, move_and_mprotect_of_a_mapping_whose_call_was_lost);
-	tcase_add_test(known, repair_of_protection_keeps_the_birth);
+	tcase_add_test(known, reconcile_of_protection_keeps_the_allocation);
 	tcase_add_test(known, check_that_never_ends_repairs_nothing_and_keeps_the_one_before);
-	tcase_add_test(known, end_of_the_process_is_no_difference_to_repair);
+	tcase_add_test(known, end_of_the_process_is_no_difference_to_reconcile);
 	tcase_add_test(known, check_outlives_exec);
 	tcase_add_test(known, check_fills_in_what_the_model_could_not_know);
-	tcase_add_test(known, lost_call_whose_witness_came_is_not_the_kernels_work);
+	tcase_add_test(known, lost_call_whose_mmap2_came_is_not_the_kernels_work);
 	tcase_add_test(known, losses_are_counted_for_all_spaces);
 	tcase_add_test(known, found_bytes_have_the_number_they_are_given);
 	tcase_add_test(known, move_of_what_a_lost_call_mapped_replaces_its_target);
@@ -570,7 +570,7 @@ int main(void)
 	tcase_add_test(known, growth_of_the_break_after_a_loss_is_nobodys);
 	tcase_add_test(known, growth_of_the_break_in_a_child_after_a_loss_is_the_calls);
 	tcase_add_test(known, lost_release_of_what_is_mapped_anew);
-	tcase_add_test(known, lost_release_move_and_replacement_are_repaired);
+	tcase_add_test(known, lost_release_move_and_replacement_are_reconciled);
 	suite_add_tcase(suite, known);
 	return run_suite(suite);
 }

@@ -82,11 +82,11 @@ static void remap(int64_t expected, uint64_t page, uint64_t old_pages, uint64_t 
 	       0);
 }
 
-static uint32_t birth_at(uint64_t page)
+static uint32_t allocation_at(uint64_t page)
 {
 	const struct space_interval *interval = space_find(child.space, at(page));
 
-	return interval ? interval->birth : UINT32_MAX;
+	return interval ? interval->allocation : UINT32_MAX;
 }
 
 static void setup(void)
@@ -101,7 +101,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	ck_assert_uint_eq(space_counts(child.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(child.space).reconciled_bytes, 0);
 	child_stop(&child);
 }
 
@@ -130,7 +130,7 @@ START_TEST(map_fixed_noreplace_is_refused_or_placed)
 	map(10, 4, RW);
 	expect(-EEXIST, SPACE_MMAP, at(12), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
 	expect((int64_t)at(14), SPACE_MMAP, at(14), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
-	ck_assert_uint_ne(birth_at(13), birth_at(14));
+	ck_assert_uint_ne(allocation_at(13), allocation_at(14));
 }
 END_TEST
 
@@ -152,7 +152,7 @@ START_TEST(mremap_shrinks_grows_in_place_and_moves)
 	map(10, 8, RW);
 	remap((int64_t)at(10), 10, 8, 5, 0, 0);
 	remap((int64_t)at(10), 10, 5, 9, 0, 0);
-	ck_assert_uint_ne(birth_at(14), birth_at(15));
+	ck_assert_uint_ne(allocation_at(14), allocation_at(15));
 	map(19, 1, PROT_READ);
 	remap(-ENOMEM, 10, 9, 12, 0, 0);
 	/* Its end is the mapping's: one mapping grows, whatever the model knows of two births in it. */
@@ -293,13 +293,13 @@ END_TEST
 
 START_TEST(mremap_dontunmap_leaves_its_source)
 {
-	uint32_t birth;
+	uint32_t allocation;
 
 	map(10, 4, RW);
-	birth = birth_at(10);
+	allocation = allocation_at(10);
 	remap((int64_t)at(30), 10, 4, 4, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, 30);
-	ck_assert_uint_eq(birth_at(10), birth);
-	ck_assert_uint_ne(birth_at(30), birth);
+	ck_assert_uint_eq(allocation_at(10), allocation);
+	ck_assert_uint_ne(allocation_at(30), allocation);
 }
 END_TEST
 
@@ -384,10 +384,10 @@ START_TEST(mapping_that_grows_down_is_told_by_the_kernel)
 	map_file(800, 2, RW, PRIVATE | MAP_GROWSDOWN, -1, 0);
 	/* The kernel's own access grows it too. */
 	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(799), 1, 0, 0, 0), 1);
-	child_witness(&child, at(799));
+	child_mmap2(&child, at(799));
 	child_compare(&child, ++step);
 	ck_assert_int_eq(child_syscall(&child, SYS_pread64, (uint64_t)child.files[0], at(790), 1, 0, 0, 0), 1);
-	child_witness(&child, at(790));
+	child_mmap2(&child, at(790));
 	child_compare(&child, ++step);
 	unmap(780, 22);
 }
@@ -603,7 +603,7 @@ START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
 
 	ck_assert_uint_ne(context, 0);
 	child_compare(&child, ++step);
-	ck_assert_uint_eq(space_find(child.space, context)->birth, BIRTH_KERNEL);
+	ck_assert_uint_eq(space_find(child.space, context)->allocation, ALLOCATION_KERNEL);
 	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, context));
 	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);

@@ -26,9 +26,9 @@ static void teardown(void)
 	driver_deinit(&driver);
 }
 
-static void begin(enum space_snapshot_mode mode, uint32_t birth)
+static void begin(enum space_snapshot_mode mode, uint32_t allocation)
 {
-	ck_assert_ptr_null(space_snapshot_begin(driver.space, mode, birth, driver.now_ns));
+	ck_assert_ptr_null(space_snapshot_begin(driver.space, mode, allocation, driver.now_ns));
 }
 
 static void end(void)
@@ -46,7 +46,7 @@ static void apply_unmap(uint64_t page)
 					.arguments = {page * PAGE, PAGE},
 					.time_ns = driver.now_ns += 100,
 					.thread = 1,
-					.birth = BIRTH_FIRST};
+					.allocation = ALLOCATION_FIRST};
 
 	ck_assert_ptr_null(space_apply(driver.space, &call));
 }
@@ -54,19 +54,19 @@ static void apply_unmap(uint64_t page)
 START_TEST(first_snapshot_defines_what_no_call_has)
 {
 	driver_map(&driver, 20, 4, RW, 0);
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, anonymous);
 	driver_line(&driver, 20, 6, anonymous);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 20-24 rw #3, 24-26 rw b");
 	ck_assert_uint_eq(space_counts(driver.space).before_bytes, 6 * PAGE);
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
 START_TEST(call_later_than_its_line_wins)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 6, anonymous);
 	driver_line(&driver, 20, 4, anonymous);
 	driver_unmap(&driver, 12, 2);
@@ -79,7 +79,7 @@ END_TEST
 /* The line may show a call in flight; nobody having settled it, the kernel is right in the end. */
 START_TEST(line_later_than_a_call_wins_when_no_call_settles_it)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_map(&driver, 20, 2, PROT_READ, 0);
 	driver_line(&driver, 20, 2, anonymous);
 	end();
@@ -87,13 +87,13 @@ START_TEST(line_later_than_a_call_wins_when_no_call_settles_it)
 	driver.now_ns += 2000000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	ck_assert_str_eq(driver_show(&driver), "20-22 rw #3, 50-51 rw #4");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 2 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 2 * PAGE);
 }
 END_TEST
 
 START_TEST(moved_from_unread_to_read_stays_unknown_until_told)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 30, 1, anonymous);
 	driver_remap(&driver, 40, 4, 4, MREMAP_MAYMOVE, 20);
@@ -101,7 +101,7 @@ START_TEST(moved_from_unread_to_read_stays_unknown_until_told)
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 20-24 -? b, 30-31 rw b, 50-51 rw b");
 	ck_assert_uint_eq(space_counts(driver.space).unknown_bytes, 4 * PAGE);
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
 	driver_line(&driver, 30, 1, anonymous);
@@ -114,9 +114,9 @@ END_TEST
 
 /* Its target was read before it moved, its source after; it returns after both. */
 /* A check says which doubts are of the first reading, and which of its own. */
-START_TEST(doubts_of_the_first_and_of_the_last_reading)
+START_TEST(snapshot_races_of_the_first_and_of_the_last_reading)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 30, 1, anonymous);
 	driver_remap(&driver, 40, 4, 4, MREMAP_MAYMOVE, 20);
 	end();
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 {
 	driver_map(&driver, 40, 4, RW, 0);
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_KERNEL);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_KERNEL);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 30, 1, anonymous);
 	driver_line(&driver, 50, 1, anonymous);
@@ -144,17 +144,17 @@ START_TEST(move_in_flight_from_read_to_unread_in_a_known_space)
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw k, 20-24 rw #3, 30-31 rw k, 50-51 rw k");
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw k, 20-24 rw #3, 30-31 rw k, 50-51 rw k");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
 /* A copied space is known; what it has inherited is moved as above. */
 START_TEST(move_in_flight_of_what_was_there_before)
 {
-	driver_witness(&driver, 40, 4, anonymous);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_mmap2(&driver, 40, 4, anonymous);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 50, 1, anonymous);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 50-51 rw b");
@@ -169,7 +169,7 @@ START_TEST(moved_from_where_the_line_shows_the_next_mapping)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
 
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 20, 4, readable); /* in the place of pages that were rw */
 	driver_remap(&driver, 20, 4, 4, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
@@ -185,7 +185,7 @@ START_TEST(move_of_a_thread_that_has_returned_since_takes_what_was_read)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
 
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 20, 4, readable);
 	driver_line(&driver, 50, 1, anonymous);
 	driver_map(&driver, 70, 1, RW, 0);
@@ -200,7 +200,7 @@ END_TEST
 
 START_TEST(protection_changed_in_flight_keeps_the_rest_of_the_line)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 20, 4, anonymous);
 	driver_protect(&driver, 20, 2, PROT_READ);
 	ck_assert_str_eq(driver_show(&driver), "20-22 r b, 22-24 rw b");
@@ -213,10 +213,10 @@ START_TEST(fork_while_a_line_is_read)
 {
 	struct driver child = driver;
 
-	driver_witness(&driver, 40, 4, anonymous);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_mmap2(&driver, 40, 4, anonymous);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 50, 1, anonymous);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 50-51 rw b");
@@ -233,10 +233,10 @@ START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
 	const struct space_attributes readable = {.protection = PROT_READ};
 	struct driver child = driver;
 
-	driver_witness(&driver, 40, 8, anonymous);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	driver_mmap2(&driver, 40, 8, anonymous);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 40, 8, readable);
 	driver_protect(&driver, 42, 2, PROT_EXEC);
 	driver_call(&driver, SPACE_MADVISE, 0, 46 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
@@ -254,7 +254,7 @@ START_TEST(many_calls_while_a_line_is_read)
 {
 	const struct space_attributes readable = {.protection = PROT_READ};
 
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 1000, 200000, readable);
 	driver_remap(&driver, 1000, 1, 1, MREMAP_MAYMOVE, 10);
 	for (uint64_t i = 1; i < 70000; i++)
@@ -275,12 +275,12 @@ START_TEST(exec_snapshot_cuts_what_the_loader_unmapped)
 	const struct space_attributes image = {.protection = PROT_READ, .device_major = 8, .inode = 5};
 	struct space_attributes tail = image;
 
-	driver_witness(&driver, 100, 20, image);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	driver_mmap2(&driver, 100, 20, image);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
 	driver_map(&driver, 10, 1, RW, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 100-120 r+0 k");
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_KERNEL);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_KERNEL);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 100, 2, image);
 	tail.file_offset = 18 * PAGE;
@@ -288,11 +288,11 @@ START_TEST(exec_snapshot_cuts_what_the_loader_unmapped)
 	driver_line(&driver, 200, 1, anonymous);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 100-102 r+0 k, 118-120 r+18 k, 200-201 rw k");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
-START_TEST(repair_is_counted)
+START_TEST(reconcile_is_counted)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver_map(&driver, 20, 4, RW, 0);
@@ -302,11 +302,11 @@ START_TEST(repair_is_counted)
 	end();
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "12-14 rw #3, 14-16 rw u, 20-24 r #4");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 8 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 8 * PAGE);
 }
 END_TEST
 
-START_TEST(snapshot_names_a_file_no_witness_named)
+START_TEST(snapshot_names_a_file_no_mmap2_named)
 {
 	const struct space_attributes file = {
 	    .protection = PROT_READ, .device_major = 8, .inode = 5, .file_offset = 3 * PAGE, .path = 9};
@@ -317,7 +317,7 @@ START_TEST(snapshot_names_a_file_no_witness_named)
 	driver_line(&driver, 10, 2, file);
 	end();
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 2, file);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3");
@@ -406,7 +406,7 @@ START_TEST(call_that_holds_its_lock_while_a_line_is_read)
 	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, (4 + 2 + 4 + 4) * PAGE);
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "20-21 rw #4, 21-23 r #4, 23-24 rw #4, 40-44 rw #5, 60-61 rw u");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 2 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 2 * PAGE);
 	ck_assert_uint_eq(released, 3);
 	ck_assert_uint_eq(replaced, 4);
 	ck_assert_uint_eq(kept, 5);
@@ -421,21 +421,21 @@ START_TEST(first_snapshot_while_calls_hold_their_locks)
 	driver_map(&driver, 20, 4, RW, MAP_FIXED);
 	driver_remap(&driver, 30, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	driver.in_flight_ns = 0;
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, anonymous);
 	driver_line(&driver, 20, 4, (struct space_attributes){.protection = PROT_READ});
 	driver_line(&driver, 30, 2, anonymous);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 -? b");
 	driver.now_ns += 100000;
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 13, 1, anonymous);
 	driver_line(&driver, 20, 4, anonymous);
 	driver_line(&driver, 40, 2, anonymous);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw b, 13-14 rw b, 20-24 rw #4, 40-42 rw b");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
@@ -458,16 +458,16 @@ START_TEST(stack_grows_unseen)
 {
 	const struct space_attributes stack = {.protection = RW, .stack = true};
 
-	driver_witness(&driver, 30, 2, stack);
-	ck_assert_ptr_null(space_witness(driver.space, &driver.witnesses[0]));
-	driver.witness_count = 0;
+	driver_mmap2(&driver, 30, 2, stack);
+	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
+	driver.mmap2_count = 0;
 	begin(SPACE_SNAPSHOT_CHECK, 0);
 	driver_line(&driver, 25, 7, stack);
 	end();
 	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "25-32 rw k");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
@@ -475,7 +475,7 @@ START_TEST(line_that_begins_before_the_last_one_ended)
 {
 	const struct space_attributes file = {.protection = RW, .device_major = 8, .inode = 5};
 
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, file);
 	driver_line(&driver, 10, 8, file); /* has grown since */
 	driver_line(&driver, 12, 6, file); /* all of it is described already */
@@ -493,7 +493,7 @@ END_TEST
 
 START_TEST(heap_line_tells_the_break)
 {
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW, .heap = true});
 	end();
 	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
@@ -509,7 +509,7 @@ START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
 	const struct space_attributes heap = {.protection = RW, .heap = true};
 
 	space_lost(driver.space);
-	begin(SPACE_SNAPSHOT_DEFINE, BIRTH_BEFORE);
+	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, heap);
 	if (_i) {
 		space_lost(driver.space);
@@ -518,7 +518,7 @@ START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
 	end();
 	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), _i ? "10-15 rw b, 15-16 rw #3" : "10-14 rw b, 14-16 rw #3");
-	ck_assert_uint_eq(space_counts(driver.space).repaired_bytes, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }
 END_TEST
 
@@ -535,7 +535,7 @@ int main(void)
 	tcase_add_test(attached, call_later_than_its_line_wins);
 	tcase_add_test(attached, line_later_than_a_call_wins_when_no_call_settles_it);
 	tcase_add_test(attached, moved_from_unread_to_read_stays_unknown_until_told);
-	tcase_add_test(attached, doubts_of_the_first_and_of_the_last_reading);
+	tcase_add_test(attached, snapshot_races_of_the_first_and_of_the_last_reading);
 	tcase_add_test(known, move_in_flight_from_read_to_unread_in_a_known_space);
 	tcase_add_test(known, move_in_flight_of_what_was_there_before);
 	tcase_add_test(attached, moved_from_where_the_line_shows_the_next_mapping);
@@ -545,8 +545,8 @@ int main(void)
 	tcase_add_test(known, fork_while_a_line_is_read_after_a_change_of_what_it_shows);
 	tcase_add_test(attached, many_calls_while_a_line_is_read);
 	tcase_add_test(known, exec_snapshot_cuts_what_the_loader_unmapped);
-	tcase_add_test(known, repair_is_counted);
-	tcase_add_test(known, snapshot_names_a_file_no_witness_named);
+	tcase_add_test(known, reconcile_is_counted);
+	tcase_add_test(known, snapshot_names_a_file_no_mmap2_named);
 	tcase_add_test(known, check_finds_missing_extra_and_different_pages);
 	tcase_add_test(known, check_is_page_wise);
 	tcase_add_test(known, call_after_the_line_makes_a_difference_undecided);

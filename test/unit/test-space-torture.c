@@ -34,8 +34,8 @@ static void map_anonymous(uint64_t page, uint64_t pages)
 						      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0},
 					.result = (int64_t)(BASE + page * PAGE),
 					.time_ns = 1,
-					.birth = BIRTH_FIRST,
-					.commit = BIRTH_FIRST};
+					.allocation = ALLOCATION_FIRST,
+					.commit = ALLOCATION_FIRST};
 
 	ck_assert_ptr_null(space_apply(space, &call));
 }
@@ -52,8 +52,8 @@ START_TEST(test_map_refused_with_eio_leaves_a_hole)
 				  .arguments = {BASE + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 7, 0},
 				  .result = -EIO,
 				  .time_ns = 2,
-				  .birth = BIRTH_FIRST + 1,
-				  .commit = BIRTH_FIRST + 1};
+				  .allocation = ALLOCATION_FIRST + 1,
+				  .commit = ALLOCATION_FIRST + 1};
 
 	map_anonymous(0, 3);
 	ck_assert_ptr_null(space_apply(space, &call));
@@ -68,7 +68,7 @@ START_TEST(test_map_refused_with_eio_leaves_a_hole)
 }
 END_TEST
 
-static const struct space_witness ring = {
+static const struct space_mmap2 ring = {
     .start = BASE,
     .end = BASE + 3 * PAGE,
     .attributes = {.protection = PROT_READ | PROT_WRITE, .shared = true, .device_minor = 0x13, .inode = 77}};
@@ -79,8 +79,8 @@ START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
 	const struct space_call call = {.kind = SPACE_MUNMAP,
 					.arguments = {BASE + PAGE, PAGE},
 					.time_ns = 2,
-					.witnesses = &ring,
-					.witness_count = 1};
+					.mmap2_records = &ring,
+					.mmap2_count = 1};
 
 	ck_assert_ptr_null(space_apply(space, &call));
 	expect_mapped(0, true);
@@ -95,8 +95,8 @@ START_TEST(test_failed_move_of_what_the_kernel_has_just_made)
 					.arguments = {BASE + PAGE, 2 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0},
 					.result = -EFAULT,
 					.time_ns = 2,
-					.witnesses = &ring,
-					.witness_count = 1};
+					.mmap2_records = &ring,
+					.mmap2_count = 1};
 
 	ck_assert_ptr_null(space_apply(space, &call));
 	for (uint64_t page = 0; page < 3; page++)

@@ -45,9 +45,9 @@ END_TEST
 /* Whoever knows what comes may say so at any time: only the births are told. */
 START_TEST(what_is_found_ahead_changes_nothing)
 {
-	uint32_t first = driver.birth + 1;
+	uint32_t first = driver.allocation + 1;
 
-	ck_assert_uint_eq(space_find_ahead(driver.space, 0), BIRTH_BEFORE);
+	ck_assert_uint_eq(space_find_ahead(driver.space, 0), ALLOCATION_BEFORE);
 	space_fetch_place(driver.space, PAGE);
 	space_fetch_interval(driver.space, PAGE);
 	for (uint64_t i = 0; i < MANY_MAPPINGS; i++) {
@@ -136,9 +136,9 @@ START_TEST(file_offsets_follow_splits_and_merges)
 }
 END_TEST
 
-START_TEST(witness_after_merging_gives_the_file_of_the_range)
+START_TEST(mmap2_after_merging_gives_the_file_of_the_range)
 {
-	driver_witness(
+	driver_mmap2(
 	    &driver, 8, 10,
 	    (struct space_attributes){.protection = PROT_READ, .device_major = 8, .inode = 4, .file_offset = PAGE});
 	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
@@ -148,7 +148,7 @@ END_TEST
 
 START_TEST(read_implies_exec_is_learnt)
 {
-	driver_witness(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ | PROT_EXEC});
+	driver_mmap2(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ | PROT_EXEC});
 	driver_map(&driver, 10, 2, PROT_READ, 0);
 	driver_protect(&driver, 10, 1, PROT_NONE);
 	driver_protect(&driver, 10, 2, PROT_READ);
@@ -182,11 +182,11 @@ START_TEST(mprotect_that_fails_at_a_hole_keeps_what_precedes_it)
 }
 END_TEST
 
-START_TEST(mprotect_that_fails_half_way_keeps_what_witnesses_list)
+START_TEST(mprotect_that_fails_half_way_keeps_what_mmap2_list)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 12, 2, RW, 0);
-	driver_witness(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ});
+	driver_mmap2(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ});
 	driver_call(&driver, SPACE_MPROTECT, -EACCES, 11 * PAGE, 3 * PAGE, PROT_READ, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 11-12 r #3, 12-14 rw #4");
 }
@@ -380,13 +380,13 @@ static struct space_attributes segment(uint64_t file_page)
 /* io_setup by the driver's thread. */
 static void make_ring(uint64_t page, uint64_t pages, uint64_t inode)
 {
-	const struct space_witness ring = {
+	const struct space_mmap2 ring = {
 	    .start = page * PAGE,
 	    .end = (page + pages) * PAGE,
 	    .attributes = {.protection = RW, .shared = true, .ring = true, .device_minor = 19, .inode = inode}};
 	bool made;
 
-	ck_assert_ptr_null(space_witness_ring(driver.space, &ring, driver.thread, driver.now_ns += 1000, &made));
+	ck_assert_ptr_null(space_mmap2_ring(driver.space, &ring, driver.thread, driver.now_ns += 1000, &made));
 	ck_assert(made);
 }
 
@@ -395,9 +395,9 @@ static void destroy_ring(uint64_t page)
 	driver_call(&driver, SPACE_IO_DESTROY, 0, page * PAGE, 0, 0, 0, 0, 0);
 }
 
-START_TEST(shmat_takes_its_size_from_the_witness)
+START_TEST(shmat_takes_its_size_from_the_mmap2)
 {
-	driver_witness(&driver, 10, 5, segment(0));
+	driver_mmap2(&driver, 10, 5, segment(0));
 	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-15 rws+0 #3");
 	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
@@ -408,7 +408,7 @@ END_TEST
 START_TEST(shm_remap_replaces)
 {
 	driver_map(&driver, 8, 10, RW, 0);
-	driver_witness(&driver, 10, 5, segment(0));
+	driver_mmap2(&driver, 10, 5, segment(0));
 	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 10 * PAGE, SHM_REMAP, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-10 rw #3, 10-15 rws+0 #4, 15-18 rw #3");
 }
@@ -416,7 +416,7 @@ END_TEST
 
 START_TEST(shmdt_leaves_moved_pieces)
 {
-	driver_witness(&driver, 10, 5, segment(0));
+	driver_mmap2(&driver, 10, 5, segment(0));
 	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	driver_remap(&driver, 12, 1, 1, MREMAP_MAYMOVE, 40);
 	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
@@ -428,7 +428,7 @@ END_TEST
 
 static void attach_segment(uint64_t page, uint64_t pages)
 {
-	driver_witness(&driver, page, pages, segment(0));
+	driver_mmap2(&driver, page, pages, segment(0));
 	driver_call(&driver, SPACE_SHMAT, (int64_t)(page * PAGE), 1, page * PAGE, 0, 0, 0, 0);
 }
 
@@ -469,7 +469,7 @@ START_TEST(shmdt_leaves_shared_memory_that_is_no_segment)
 {
 	struct space *child;
 	const struct space_call detach = {
-	    .kind = SPACE_SHMDT, .arguments = {8 * PAGE}, .time_ns = 1, .thread = 7, .birth = BIRTH_FIRST};
+	    .kind = SPACE_SHMDT, .arguments = {8 * PAGE}, .time_ns = 1, .thread = 7, .allocation = ALLOCATION_FIRST};
 
 	attach_segment(10, 5);
 	driver_map_file(&driver, 8, 2, RW, 0, MAP_SHARED);
@@ -579,7 +579,7 @@ END_TEST
 /* Two contexts of the same thread, and an mprotect that changes nothing at once after the second io_setup. */
 START_TEST(ring_is_there_whatever_call_comes_next)
 {
-	struct space_witness again = {.start = 10 * PAGE, .end = 13 * PAGE};
+	struct space_mmap2 again = {.start = 10 * PAGE, .end = 13 * PAGE};
 	bool made;
 
 	make_ring(10, 3, 6);
@@ -587,15 +587,15 @@ START_TEST(ring_is_there_whatever_call_comes_next)
 	ck_assert_str_eq(driver_show(&driver), "10-13 rws+0 k");
 	/* The record of an mprotect of a ring is none of io_setup. */
 	again.attributes = space_find(driver.space, 10 * PAGE)->attributes;
-	ck_assert_ptr_null(space_witness_ring(driver.space, &again, 1, driver.now_ns, &made));
+	ck_assert_ptr_null(space_mmap2_ring(driver.space, &again, 1, driver.now_ns, &made));
 	ck_assert(!made);
 }
 END_TEST
 
-START_TEST(witness_of_no_call_adds_what_is_missing)
+START_TEST(mmap2_of_no_call_adds_what_is_missing)
 {
 	driver_map(&driver, 10, 2, RW, 0);
-	driver_witness(&driver, 8, 6, (struct space_attributes){.protection = PROT_READ});
+	driver_mmap2(&driver, 8, 6, (struct space_attributes){.protection = PROT_READ});
 	driver_unmap(&driver, 50, 1);
 	ck_assert_str_eq(driver_show(&driver), "8-10 r k, 10-12 rw #3, 12-14 r k");
 	ck_assert_uint_eq(space_counts(driver.space).kernel_bytes, 4 * PAGE);
@@ -628,7 +628,7 @@ START_TEST(code_generation_changes_when_code_comes_or_goes)
 }
 END_TEST
 
-START_TEST(fork_copies_with_other_births)
+START_TEST(fork_copies_with_other_allocations)
 {
 	struct space *copy;
 	struct told told = driver.told;
@@ -666,15 +666,15 @@ START_TEST(what_an_ended_process_held_is_released)
 }
 END_TEST
 
-START_TEST(part_of_a_mapping_gets_a_birth_of_its_own)
+START_TEST(part_of_a_mapping_gets_a_allocation_of_its_own)
 {
 	driver_map(&driver, 10, 10, RW, 0);
 	driver_protect(&driver, 12, 2, PROT_READ | PROT_EXEC);
-	ck_assert_ptr_null(space_set_birth(driver.space, 12 * PAGE, 14 * PAGE, 20));
+	ck_assert_ptr_null(space_set_allocation(driver.space, 12 * PAGE, 14 * PAGE, 20));
 	driver_protect(&driver, 14, 1, PROT_READ | PROT_EXEC);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-14 rx #20, 14-15 rx #3, 15-20 rw #3");
 	/* Equal neighbours are one again. */
-	ck_assert_ptr_null(space_set_birth(driver.space, 14 * PAGE, 15 * PAGE, 20));
+	ck_assert_ptr_null(space_set_allocation(driver.space, 14 * PAGE, 15 * PAGE, 20));
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 12-15 rx #20, 15-20 rw #3");
 	driver_unmap(&driver, 10, 4);
 	ck_assert_uint_eq(driver.told.released[3], 2 * PAGE);
@@ -688,7 +688,7 @@ START_TEST(commit_is_of_the_call_that_made_it_accessible)
 {
 	driver_map(&driver, 10, 4, RW, 0);
 	driver_map(&driver, 20, 4, PROT_NONE, 0);
-	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->commit, COMMIT_WITH_BIRTH);
+	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->commit, COMMIT_WITH_ALLOCATION);
 	ck_assert_uint_eq(space_find(driver.space, 20 * PAGE)->commit, COMMIT_NONE);
 	driver_protect(&driver, 10, 14, PROT_READ);
 	ck_assert_str_eq(driver_show(&driver), "10-14 r #3, 20-24 r #4/#5");
@@ -734,8 +734,8 @@ START_TEST(dontfork_is_left_out_of_the_copy)
 	ck_assert_ptr_nonnull(space_find(copy, 13 * PAGE));
 	ck_assert_ptr_null(space_find(copy, 17 * PAGE));
 	ck_assert_ptr_null(space_find(copy, 20 * PAGE));
-	ck_assert_uint_eq(space_find(copy, 10 * PAGE)->commit, COMMIT_WITH_BIRTH);
-	ck_assert_uint_eq(space_find(copy, 21 * PAGE)->commit, COMMIT_WITH_BIRTH);
+	ck_assert_uint_eq(space_find(copy, 10 * PAGE)->commit, COMMIT_WITH_ALLOCATION);
+	ck_assert_uint_eq(space_find(copy, 21 * PAGE)->commit, COMMIT_WITH_ALLOCATION);
 	ck_assert_uint_eq(space_find(copy, 22 * PAGE)->commit, COMMIT_NONE);
 	ck_assert(space_valid(copy, &(const char *){NULL}));
 	space_destroy(copy);
@@ -754,7 +754,7 @@ END_TEST
 START_TEST(growth_before_a_munmap_of_the_same_range_is_applied_first)
 {
 	driver_map(&driver, 20, 2, RW, MAP_GROWSDOWN);
-	driver_witness(&driver, 17, 5, (struct space_attributes){.protection = RW});
+	driver_mmap2(&driver, 17, 5, (struct space_attributes){.protection = RW});
 	driver_unmap(&driver, 18, 3);
 	ck_assert_str_eq(driver_show(&driver), "17-18 rw k, 21-22 rw #3");
 }
@@ -765,12 +765,12 @@ START_TEST(ring_in_the_place_of_one_being_destroyed_stays)
 	make_ring(10, 3, 6);
 	driver.thread = 2;
 	make_ring(10, 4, 7);
-	ck_assert_uint_eq(driver.told.released[BIRTH_KERNEL], 0);
+	ck_assert_uint_eq(driver.told.released[ALLOCATION_KERNEL], 0);
 	driver.thread = 1;
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rws+0 k");
 	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 7);
-	ck_assert_uint_eq(driver.told.released[BIRTH_KERNEL], 3 * PAGE);
+	ck_assert_uint_eq(driver.told.released[ALLOCATION_KERNEL], 3 * PAGE);
 	driver.thread = 2;
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "");
@@ -852,13 +852,13 @@ int main(void)
 	tcase_add_test(calls, failed_calls_change_nothing);
 	tcase_add_test(calls, refused_fixed_file_mapping_leaves_a_hole);
 	tcase_add_test(calls, file_offsets_follow_splits_and_merges);
-	tcase_add_test(calls, witness_after_merging_gives_the_file_of_the_range);
+	tcase_add_test(calls, mmap2_after_merging_gives_the_file_of_the_range);
 	tcase_add_test(calls, read_implies_exec_is_learnt);
 	tcase_add_test(calls, what_an_ended_process_held_is_released);
-	tcase_add_test(calls, part_of_a_mapping_gets_a_birth_of_its_own);
+	tcase_add_test(calls, part_of_a_mapping_gets_a_allocation_of_its_own);
 	tcase_add_test(calls, mprotect_moves_bytes_between_reserved_and_committed);
 	tcase_add_test(calls, mprotect_that_fails_at_a_hole_keeps_what_precedes_it);
-	tcase_add_test(calls, mprotect_that_fails_half_way_keeps_what_witnesses_list);
+	tcase_add_test(calls, mprotect_that_fails_half_way_keeps_what_mmap2_list);
 	tcase_add_test(calls, mprotect_growsdown_reaches_the_start_of_the_mapping);
 	tcase_add_test(calls, mremap_grows_shrinks_and_moves);
 	tcase_add_test(calls, mremap_fixed_replaces_its_target);
@@ -872,17 +872,17 @@ int main(void)
 	tcase_add_test(calls, mremap_rounds_to_the_size_of_the_huge_pages);
 	tcase_add_test(calls, failed_moves_of_older_kernels);
 	tcase_add_test(calls, failed_moves_of_older_kernels_and_seals);
-	tcase_add_test(calls, shmat_takes_its_size_from_the_witness);
+	tcase_add_test(calls, shmat_takes_its_size_from_the_mmap2);
 	tcase_add_test(calls, shm_remap_replaces);
 	tcase_add_test(calls, shmdt_leaves_moved_pieces);
 	tcase_add_test(calls, remap_file_pages_changes_the_offset);
 	tcase_add_test(calls, remap_file_pages_forgets_dontfork);
 	tcase_add_test(calls, io_destroy_unmaps_the_ring);
 	tcase_add_test(calls, io_destroy_unmaps_what_lies_where_the_ring_was);
-	tcase_add_test(calls, witness_of_no_call_adds_what_is_missing);
+	tcase_add_test(calls, mmap2_of_no_call_adds_what_is_missing);
 	tcase_add_test(calls, impossible_arguments_change_nothing);
 	tcase_add_test(calls, code_generation_changes_when_code_comes_or_goes);
-	tcase_add_test(calls, fork_copies_with_other_births);
+	tcase_add_test(calls, fork_copies_with_other_allocations);
 	tcase_add_test(calls, exec_empties);
 	tcase_add_test(calls, commit_is_of_the_call_that_made_it_accessible);
 	tcase_add_test(calls, commit_moves_along_and_growth_has_its_own);

@@ -107,8 +107,8 @@ START_TEST(resident_sizes_of_a_part)
 	mmt_report_options_init(&options);
 	options.pids = &pid;
 	options.pid_count = 1;
-	options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, 2700};
-	options.to = (struct mmt_moment){MMT_MOMENT_CLOCK, 5000};
+	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 2700};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 5000};
 	report = report_steps(&options);
 	ck_assert_uint_eq(report->steps[0].to_ns, 3700);
 	check_residents(report, expected, 3);
@@ -130,7 +130,7 @@ static void check_written(write_function *write, const char *expected)
 
 	record_two();
 	mmt_report_options_init(&options);
-	options.to = (struct mmt_moment){MMT_MOMENT_CLOCK, 4000};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 4000};
 	report = report_steps(&options);
 	ck_assert_ptr_nonnull(stream);
 	ck_assert_ptr_null(write(report, &text_options, stream));
@@ -270,7 +270,7 @@ START_TEST(steps_do_not_walk)
 	mmt_report_destroy(report);
 	ck_assert_uint_eq(intervals_seen, without + 2 * with);
 	options.classes = 0;
-	options.from = (struct mmt_moment){MMT_MOMENT_CLOCK, 11000};
+	options.from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, 11000};
 	report = report_steps(&options);
 	check_sums(report, 10);
 	mmt_report_destroy(report);
@@ -351,10 +351,10 @@ START_TEST(steps_of_a_part_follow_its_protection)
 END_TEST
 
 /* Each step is what a report up to that moment shows of these classes. */
-static void check_steps_with_moments(uint32_t classes)
+static void check_steps_with_timestamps(uint32_t classes)
 {
 	struct mmt_report_options options, until;
-	struct mmt_report *report, *moment;
+	struct mmt_report *report, *timestamp;
 
 	mmt_report_options_init(&options);
 	options.classes = classes;
@@ -365,16 +365,16 @@ static void check_steps_with_moments(uint32_t classes)
 
 		mmt_report_options_init(&until);
 		until.classes = classes;
-		until.to = (struct mmt_moment){MMT_MOMENT_CLOCK, step->to_ns};
-		moment = report_file_report(&until);
-		ck_assert_msg(step->unfreed_bytes == moment->unfreed_bytes &&
-				  step->committed_bytes == moment->committed_bytes &&
-				  step->reserved_bytes == moment->reserved_bytes,
+		until.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, step->to_ns};
+		timestamp = report_file_report(&until);
+		ck_assert_msg(step->unfreed_bytes == timestamp->unfreed_bytes &&
+				  step->committed_bytes == timestamp->committed_bytes &&
+				  step->reserved_bytes == timestamp->reserved_bytes,
 			      "classes %#x, step %zu: %" PRIu64 " %" PRIu64 " %" PRIu64 ", at that moment %" PRIu64
 			      " %" PRIu64 " %" PRIu64,
 			      classes, i, step->unfreed_bytes, step->committed_bytes, step->reserved_bytes,
-			      moment->unfreed_bytes, moment->committed_bytes, moment->reserved_bytes);
-		mmt_report_destroy(moment);
+			      timestamp->unfreed_bytes, timestamp->committed_bytes, timestamp->reserved_bytes);
+		mmt_report_destroy(timestamp);
 	}
 	if (classes == 1 << MMT_CLASS_JIT)
 		ck_assert_uint_eq(report->steps[3].committed_bytes, 4 * MEBIBYTE);
@@ -401,9 +401,9 @@ START_TEST(steps_of_a_class_move_what_becomes_code)
 	add_call(builder, CALL_MUNMAP, 6100, FIRST, 0, 0);
 	builder_round(builder);
 	builder_finish(builder, 7000);
-	check_steps_with_moments(0);
+	check_steps_with_timestamps(0);
 	for (unsigned memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
-		check_steps_with_moments(1u << memory_class);
+		check_steps_with_timestamps(1u << memory_class);
 }
 END_TEST
 
@@ -450,9 +450,9 @@ START_TEST(windows_take_one_pass)
 	ck_assert_uint_le(rounds, 2);
 	options.every_ns = 1000;
 	ck_assert_uint_eq(count_read(&options), records + rounds);
-	options.to = (struct mmt_moment){MMT_MOMENT_BEFORE_END, 1};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_BEFORE_END, 1};
 	ck_assert_uint_eq(count_read(&options), records + rounds);
-	options.to = (struct mmt_moment){MMT_MOMENT_SINCE_START, 20000};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_SINCE_START, 20000};
 	options.tail = 0.1;
 	ck_assert_uint_le(count_read(&options), records + rounds);
 }
@@ -467,7 +467,7 @@ START_TEST(windows_of_a_cut_recording_take_more)
 	mmt_report_options_init(&options);
 	once = count_read(&options);
 	ck_assert_uint_ge(once, records);
-	options.to = (struct mmt_moment){MMT_MOMENT_BEFORE_END, 1};
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_BEFORE_END, 1};
 	ck_assert_uint_ge(count_read(&options), once + records);
 }
 END_TEST

@@ -9,57 +9,57 @@
 
 START_TEST(test_names)
 {
-	ck_assert_int_eq(stubs_by_name("_start", false), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stubs_by_name("clone", true), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stubs_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stubs_by_name("start_thread", true), CODE_STUB_THREAD_START);
-	ck_assert_int_eq(stubs_by_name("__libc_start_call_main", true), CODE_STUB_THREAD_START);
-	ck_assert_int_eq(stubs_by_name("__libc_start_main@@GLIBC_2.34", true), CODE_STUB_THREAD_START);
-	ck_assert_int_eq(stubs_by_name("__libc_start_call_main", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_name("runtime.goexit.abi0", false), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stubs_by_name("runtime.systemstack", false), CODE_STUB_STACK_SWITCH);
-	ck_assert_int_eq(stubs_by_name("cloned", true), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_name(NULL, true), CODE_STUB_NONE);
+	ck_assert_int_eq(special_functions_by_name("_start", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_functions_by_name("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_functions_by_name("__clone3@@GLIBC_PRIVATE", true), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_functions_by_name("start_thread", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(special_functions_by_name("__libc_start_main@@GLIBC_2.34", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(special_functions_by_name("__libc_start_call_main", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_name("runtime.goexit.abi0", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_functions_by_name("runtime.systemstack", false), CODE_SPECIAL_FUNCTION_STACK_SWITCH);
+	ck_assert_int_eq(special_functions_by_name("cloned", true), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_name(NULL, true), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
 /* What a program calls so need not be what the C library does. */
 START_TEST(test_names_of_others)
 {
-	ck_assert_int_eq(stubs_by_name("clone", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_name("__clone", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_name("start_thread", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_name("__start_context", false), CODE_STUB_NONE);
+	ck_assert_int_eq(special_functions_by_name("clone", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_name("__clone", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_name("start_thread", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_name("__start_context", false), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
 START_TEST(test_c_libraries)
 {
-	ck_assert(stubs_is_c_library("/usr/lib/x86_64-linux-gnu/libc.so.6"));
-	ck_assert(stubs_is_c_library("/lib/libc-2.31.so"));
-	ck_assert(stubs_is_c_library("/lib/x86_64-linux-gnu/libpthread.so.0"));
-	ck_assert(stubs_is_c_library("/lib64/ld-linux-x86-64.so.2"));
-	ck_assert(stubs_is_c_library("/lib/ld-musl-x86_64.so.1"));
-	ck_assert(stubs_is_c_library("/lib/libc.musl-x86_64.so.1"));
-	ck_assert(!stubs_is_c_library("/usr/lib/libcrypto.so.3"));
-	ck_assert(!stubs_is_c_library("/opt/libc.d/program"));
-	ck_assert(!stubs_is_c_library("[vdso]"));
+	ck_assert(special_functions_is_c_library("/usr/lib/x86_64-linux-gnu/libc.so.6"));
+	ck_assert(special_functions_is_c_library("/lib/libc-2.31.so"));
+	ck_assert(special_functions_is_c_library("/lib/x86_64-linux-gnu/libpthread.so.0"));
+	ck_assert(special_functions_is_c_library("/lib64/ld-linux-x86-64.so.2"));
+	ck_assert(special_functions_is_c_library("/lib/ld-musl-x86_64.so.1"));
+	ck_assert(special_functions_is_c_library("/lib/libc.musl-x86_64.so.1"));
+	ck_assert(!special_functions_is_c_library("/usr/lib/libcrypto.so.3"));
+	ck_assert(!special_functions_is_c_library("/opt/libc.d/program"));
+	ck_assert(!special_functions_is_c_library("[vdso]"));
 }
 END_TEST
 
 /* What is at the return address `split` bytes from the start, when `size` bytes are known. */
-static enum code_stub stub_at(uint16_t machine, const uint8_t *code, size_t split, size_t size)
+static enum code_special_function special_function_at(uint16_t machine, const uint8_t *code, size_t split, size_t size)
 {
-	return stubs_by_code(machine, code + split, size - split, code, split);
+	return special_functions_by_code(machine, code + split, size - split, code, split);
 }
 
 START_TEST(test_code)
 {
 	static const uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
-	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
-	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return) - 1), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -67,9 +67,9 @@ START_TEST(test_code_of_aarch64)
 {
 	static const uint8_t signal_return[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
-	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_STUB_SIGNAL_RETURN);
-	ck_assert_int_eq(stub_at(EM_AARCH64, signal_return, 0, sizeof(signal_return) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_SIGNAL_RETURN);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, signal_return, 0, sizeof(signal_return) - 1), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, signal_return, 0, sizeof(signal_return)), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -82,13 +82,13 @@ START_TEST(test_thread_of_aarch64)
 	static const uint8_t called_otherwise[] = {0xe1, 0x03, 0xc1, 0xa8, 0x03, 0, 0, 0x94, /* bl */
 						   0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
-	ck_assert_int_eq(stub_at(EM_AARCH64, clone, 8, sizeof(clone)), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stub_at(EM_AARCH64, clone, 8, sizeof(clone) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_at(EM_X86_64, clone, 8, sizeof(clone)), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, clone, 8, sizeof(clone)), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, clone, 8, sizeof(clone) - 1), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_X86_64, clone, 8, sizeof(clone)), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, called_otherwise, 8, sizeof(called_otherwise)), CODE_SPECIAL_FUNCTION_NONE);
 	/* Without, or with less, of what is before nothing is proved. */
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_STUB_NONE);
-	ck_assert_int_eq(stubs_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_STUB_NONE);
+	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, NULL, 0), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_functions_by_code(EM_AARCH64, clone + 8, 8, clone + 4, 4), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -101,18 +101,18 @@ START_TEST(test_coroutine_of_aarch64)
 						 0x13, 0xaa, 0xa0, 0xf9, 0xff, 0xb5, 0x78, 0xf5, 0xff, 0x17};
 	uint8_t other[sizeof(start)];
 
-	ck_assert_int_eq(stub_at(EM_AARCH64, start, 4, sizeof(start)), CODE_STUB_COROUTINE);
-	ck_assert_int_eq(stub_at(EM_AARCH64, start, 4, sizeof(start) - 1), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)), CODE_STUB_COROUTINE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, start, 4, sizeof(start)), CODE_SPECIAL_FUNCTION_COROUTINE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, start, 4, sizeof(start) - 1), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, start_with_bti, 4, sizeof(start_with_bti)), CODE_SPECIAL_FUNCTION_COROUTINE);
 	memcpy(other, start, sizeof(start));
 	memcpy(other, (const uint8_t[]){0x03, 0, 0, 0x94}, 4); /* bl: an ordinary function that goes on */
-	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, other, 4, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);
 	memcpy(other, start, sizeof(start));
 	other[8] |= 1; /* cbnz x1 */
-	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, other, 4, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);
 	memcpy(other, start, sizeof(start));
 	other[15] |= 0x80; /* bl */
-	ck_assert_int_eq(stub_at(EM_AARCH64, other, 4, sizeof(other)), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_at(EM_AARCH64, other, 4, sizeof(other)), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 
@@ -121,13 +121,13 @@ START_TEST(test_system_calls)
 	static const uint8_t x86[] = {0x31, 0xc0, 0x0f, 0x05, 0xc3};
 	static const uint8_t arm[] = {0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};
 
-	ck_assert(stubs_has_system_call(EM_X86_64, x86, sizeof(x86)));
-	ck_assert(!stubs_has_system_call(EM_X86_64, x86, 3));
-	ck_assert(!stubs_has_system_call(EM_X86_64, NULL, 0));
-	ck_assert(!stubs_has_system_call(EM_AARCH64, x86, sizeof(x86)));
-	ck_assert(stubs_has_system_call(EM_AARCH64, arm, sizeof(arm)));
-	ck_assert(!stubs_has_system_call(EM_AARCH64, arm, 7));
-	ck_assert(!stubs_has_system_call(EM_AARCH64, arm + 1, sizeof(arm) - 1));
+	ck_assert(special_functions_has_system_call(EM_X86_64, x86, sizeof(x86)));
+	ck_assert(!special_functions_has_system_call(EM_X86_64, x86, 3));
+	ck_assert(!special_functions_has_system_call(EM_X86_64, NULL, 0));
+	ck_assert(!special_functions_has_system_call(EM_AARCH64, x86, sizeof(x86)));
+	ck_assert(special_functions_has_system_call(EM_AARCH64, arm, sizeof(arm)));
+	ck_assert(!special_functions_has_system_call(EM_AARCH64, arm, 7));
+	ck_assert(!special_functions_has_system_call(EM_AARCH64, arm + 1, sizeof(arm) - 1));
 }
 END_TEST
 

@@ -50,8 +50,8 @@ static struct mmt_report *finish(struct recording_builder *builder)
 
 static bool has_note(const struct mmt_report *report, const char *text)
 {
-	for (size_t i = 0; i < report->completeness.lack_count; i++) {
-		if (strstr(report->completeness.lacks[i], text))
+	for (size_t i = 0; i < report->completeness.warning_count; i++) {
+		if (strstr(report->completeness.warnings[i], text))
 			return true;
 	}
 	return false;
@@ -147,7 +147,7 @@ START_TEST(difference_that_no_loss_explains)
 END_TEST
 
 /* Maps that were read while an exec took the memory away prove nothing: what the report does not show needs no hint. */
-START_TEST(difference_in_the_moment_of_an_exec)
+START_TEST(difference_in_the_timestamp_of_an_exec)
 {
 	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
@@ -220,7 +220,7 @@ int main(void)
 	tcase_add_test(tcase, sums_beyond_64_bits);
 	tcase_add_test(tcase, calls_that_something_else_answered);
 	tcase_add_test(tcase, difference_that_no_loss_explains);
-	tcase_add_test(tcase, difference_in_the_moment_of_an_exec);
+	tcase_add_test(tcase, difference_in_the_timestamp_of_an_exec);
 	tcase_add_test(tcase, exec_after_the_last_map);
 	tcase_add_test(tcase, map_read_after_the_first_thread_has_ended);
 	suite_add_tcase(suite, tcase);

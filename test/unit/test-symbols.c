@@ -114,13 +114,13 @@ static struct program *open_with_function(struct program_file *file, const char 
 }
 
 /* What a function of a static program is that is called `name`: its code is a call and, if so, a system call. */
-static enum code_stub stub_of(const char *name, bool has_system_call)
+static enum code_special_function special_function_of(const char *name, bool has_system_call)
 {
 	static const uint8_t call[] = {0xff, 0xd0}, exit_thread[] = {0xb8, 60, 0, 0, 0, 0x0f, 0x05};
 	struct program_file *file = calloc(1, sizeof(*file));
 	struct programs *programs = NULL;
 	struct program *program;
-	enum code_stub stub;
+	enum code_special_function special_function;
 
 	describe_file(file);
 	memcpy(file->code, call, sizeof(call));
@@ -129,21 +129,21 @@ static enum code_stub stub_of(const char *name, bool has_system_call)
 	/* That of the next function does not count. */
 	memcpy(file->code + 16, exit_thread, sizeof(exit_thread));
 	program = open_with_function(file, "/static", name, &programs);
-	stub = program_stub(program, CODE_ADDRESS + sizeof(call), true);
+	special_function = program_special_function(program, CODE_ADDRESS + sizeof(call), true);
 	programs_destroy(programs);
-	return stub;
+	return special_function;
 }
 
 /* Anybody may write a `clone`; the C library's asks the kernel for a thread. */
 START_TEST(c_library_inside)
 {
-	ck_assert_int_eq(stub_of("clone", true), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stub_of("clone", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_of("start_thread", true), CODE_STUB_THREAD_START);
-	ck_assert_int_eq(stub_of("start_thread", false), CODE_STUB_NONE);
-	ck_assert_int_eq(stub_of("_dlstart", false), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stub_of("_start", false), CODE_STUB_ENTRY);
-	ck_assert_int_eq(stub_of("cloned", true), CODE_STUB_NONE);
+	ck_assert_int_eq(special_function_of("clone", true), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_function_of("clone", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_of("start_thread", true), CODE_SPECIAL_FUNCTION_THREAD_START);
+	ck_assert_int_eq(special_function_of("start_thread", false), CODE_SPECIAL_FUNCTION_NONE);
+	ck_assert_int_eq(special_function_of("_dlstart", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_function_of("_start", false), CODE_SPECIAL_FUNCTION_ENTRY);
+	ck_assert_int_eq(special_function_of("cloned", true), CODE_SPECIAL_FUNCTION_NONE);
 }
 END_TEST
 

@@ -22,7 +22,7 @@ static char *render(const struct mmt_report *report, const struct mmt_text_optio
 }
 
 #define ASSERT_HAS(text, part) ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in:\n%s", part, text)
-#define ASSERT_LACKS(text, part) ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in:\n%s", part, text)
+#define ASSERT_WARNINGS(text, part) ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in:\n%s", part, text)
 
 START_TEST(first_screen)
 {
@@ -57,7 +57,7 @@ START_TEST(frames)
 	ASSERT_HAS(text, "(callers beyond here are missing: no unwind data)\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_LACKS(text, "runtime frames");
+	ASSERT_WARNINGS(text, "runtime frames");
 	ASSERT_HAS(text, "RunMain");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 2});
@@ -73,7 +73,7 @@ START_TEST(hostile_names)
 
 	ASSERT_HAS(text, "evil\\x1b[31m\\xff\\x0a");
 	ASSERT_HAS(text, "lib\xc3\xa9.so");
-	ASSERT_LACKS(text, "\x1b");
+	ASSERT_WARNINGS(text, "\x1b");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.ascii = true});
 	for (const char *byte = text; *byte; byte++)
@@ -154,9 +154,9 @@ START_TEST(dump_of_hostile_names)
 	ck_assert_ptr_null(mmt_dump(path, NULL, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, " event=sys\\x0a4.2\\x201/1\\x20x\\x1b[0m\\xc2\\x9b\\x20mmap munmap(");
-	ASSERT_LACKS(text, "\x1b");
-	ASSERT_LACKS(text, "\xc2\x9b");
-	ASSERT_LACKS(text, "\n4.2 1/1");
+	ASSERT_WARNINGS(text, "\x1b");
+	ASSERT_WARNINGS(text, "\xc2\x9b");
+	ASSERT_WARNINGS(text, "\n4.2 1/1");
 	free(text);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(warnings_come_first)
 	report.completeness.lost_events = 1204;
 	text = render(&report, &(struct mmt_text_options){0});
 	ck_assert_ptr_eq(strstr(text, "LOST: 1,204 events"), text);
-	ASSERT_LACKS(text, "MISSED");
+	ASSERT_WARNINGS(text, "MISSED");
 	free(text);
 	report.completeness.missed_threads = 1;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -394,7 +394,7 @@ START_TEST(runs_of_unnamed_runtime_frames)
 	ASSERT_HAS(text, "      ... 2 more frames\n      app+0xa0\n      app+0xb0\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_LACKS(text, "runtime frames");
+	ASSERT_WARNINGS(text, "runtime frames");
 	free(text);
 }
 END_TEST
@@ -449,8 +449,8 @@ START_TEST(parts_given_back)
 	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
 	char *text = render(&report, &(struct mmt_text_options){0});
 
-	ASSERT_LACKS(text, "given back");
-	ASSERT_LACKS(text, "in processes that ended");
+	ASSERT_WARNINGS(text, "given back");
+	ASSERT_WARNINGS(text, "in processes that ended");
 	free(text);
 	report.groups = groups;
 	groups[1].born_bytes = 40960;
@@ -480,7 +480,7 @@ static char *render_end(enum mmt_stack_end end, uint64_t lost_stack_dumps, uint3
 static const struct {
 	enum mmt_stack_end end;
 	uint64_t lost_stack_dumps;
-	const char *has, *lacks;
+	const char *has, *warnings;
 	uint32_t stack_dump_bytes;
 } advice[] = {
     {MMT_STACK_END_DUMP_EXHAUSTED, 0, "dwarf,65280", "unwind tables", 0},
@@ -508,7 +508,7 @@ START_TEST(advice_by_end)
 	char *text = render_end(advice[_i].end, advice[_i].lost_stack_dumps, advice[_i].stack_dump_bytes);
 
 	ASSERT_HAS(text, advice[_i].has);
-	ASSERT_LACKS(text, advice[_i].lacks);
+	ASSERT_WARNINGS(text, advice[_i].warnings);
 	free(text);
 }
 END_TEST
@@ -519,18 +519,18 @@ START_TEST(selection)
 	char *text = render(&report, &(struct mmt_text_options){.limit = 1});
 
 	ASSERT_HAS(text, "MyTest()");
-	ASSERT_LACKS(text, "0xdeadbeef");
+	ASSERT_WARNINGS(text, "0xdeadbeef");
 	ASSERT_HAS(text, "1 more stack with 12.00 KiB (");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.min_bytes = 12289});
-	ASSERT_LACKS(text, "0xdeadbeef");
+	ASSERT_WARNINGS(text, "0xdeadbeef");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = MMT_SORT_ALLOCATED});
 	ASSERT_HAS(text, "1 more stack that mapped 16.00 KiB (");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.limit = 1, .sort = MMT_SORT_FREED});
 	ASSERT_HAS(text, "0xdeadbeef");
-	ASSERT_LACKS(text, "1 more stack"); /* it freed nothing */
+	ASSERT_WARNINGS(text, "1 more stack"); /* it freed nothing */
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_AGE});
 	ck_assert(strstr(text, "0xdeadbeef") < strstr(text, "MyTest()"));
@@ -547,7 +547,7 @@ START_TEST(nothing_unfreed)
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "no leak of mappings.\n");
-	ASSERT_LACKS(text, "not certain");
+	ASSERT_WARNINGS(text, "not certain");
 	free(text);
 }
 END_TEST
@@ -558,7 +558,7 @@ static const struct {
 	size_t left_out_process_count;
 	uint64_t ended_bytes;
 	const char *says;
-} doubts[] = {
+} snapshot_races[] = {
     {{.incomplete = true}, {.checked = true}, 0, 0, "not whole"},
     {{.damaged = true}, {.checked = true}, 0, 0, "not whole"},
     {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
@@ -566,7 +566,7 @@ static const struct {
     {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online unseen\n"},
     {{.left_processes = 2}, {.checked = true}, 0, 0, "  2 processes left the control group\n"},
     {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
-    {{.lack_count = 1, .lacks = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
+    {{.warning_count = 1, .warnings = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
     {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
     {{0}, {.checked = true, .undecided_bytes = 8192}, 0, 0, "  8.00 KiB are undecided"},
     {{0}, {.ended = true}, 0, 0, "  nothing was checked"},
@@ -574,21 +574,21 @@ static const struct {
     {{0}, {.checked = true}, 0, 4096, "ended by themselves held 4.00 KiB"},
 };
 
-START_TEST(nothing_unfreed_with_doubts)
+START_TEST(nothing_unfreed_with_snapshot_races)
 {
 	struct mmt_report report = sample_report();
 	char *text;
 
 	report.group_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
-	report.completeness = doubts[_i].completeness;
-	report.processes = &doubts[_i].process;
-	report.left_out_process_count = doubts[_i].left_out_process_count;
-	report.ended_bytes = doubts[_i].ended_bytes;
+	report.completeness = snapshot_races[_i].completeness;
+	report.processes = &snapshot_races[_i].process;
+	report.left_out_process_count = snapshot_races[_i].left_out_process_count;
+	report.ended_bytes = snapshot_races[_i].ended_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "That is not certain:\n");
-	ASSERT_HAS(text, doubts[_i].says);
-	ASSERT_LACKS(text, "no leak");
+	ASSERT_HAS(text, snapshot_races[_i].says);
+	ASSERT_WARNINGS(text, "no leak");
 	free(text);
 }
 END_TEST
@@ -610,14 +610,14 @@ END_TEST
 /* Word by word, and as they are where there is no terminal. */
 START_TEST(notes_fit_the_terminal)
 {
-	static const char *const lacks[] = {"one two three four five six seven eight nine ten eleven twelve thirteen "
+	static const char *const warnings[] = {"one two three four five six seven eight nine ten eleven twelve thirteen "
 					    "0123456789012345678901234567890123 "
 					    "f\303\274nfzehn"};
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.completeness.lacks = lacks;
-	report.completeness.lack_count = 1;
+	report.completeness.warnings = warnings;
+	report.completeness.warning_count = 1;
 	text = render(&report, &(struct mmt_text_options){.width = 40});
 	ASSERT_HAS(text, "  note: one two three four five six\n"
 			 "        seven eight nine ten eleven\n"
@@ -626,11 +626,11 @@ START_TEST(notes_fit_the_terminal)
 			 "        f\303\274nfzehn\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.width = 40, .colour = true});
-	ASSERT_LACKS(text, "\033[2m\n");
+	ASSERT_WARNINGS(text, "\033[2m\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "  note: ");
-	ASSERT_HAS(text, lacks[0]);
+	ASSERT_HAS(text, warnings[0]);
 	free(text);
 }
 END_TEST
@@ -720,7 +720,7 @@ START_TEST(commits_elsewhere_and_lost_calls)
 	groups[1].lost = true;
 	report.groups = groups;
 	report.group_count = 3;
-	report.completeness.repaired_bytes = 8192;
+	report.completeness.reconciled_bytes = 8192;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
 		   "\n 3        0 B   committed 64.00 KiB   in memory that #1 reserved\n      an arena of malloc: ");
@@ -728,7 +728,7 @@ START_TEST(commits_elsewhere_and_lost_calls)
 	ASSERT_HAS(text, "      mapped by calls that were lost: known from the kernel's maps alone\n");
 	ASSERT_HAS(text, "  repaired from the kernel's maps: 8.00 KiB, although no event was lost\n");
 	free(text);
-	report.completeness.repaired_by_loss = true;
+	report.completeness.reconciled_by_loss = true;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "8.00 KiB, because events were lost\n");
 	free(text);
@@ -748,11 +748,11 @@ START_TEST(names_classes_and_windows)
 	report.groups = groups;
 	report.windowed = true;
 	report.from_ns = 11000000000;
-	report.births_to_ns = 21000000000;
+	report.allocations_to_ns = 21000000000;
 	report.to_ns = 31000000000;
 	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_PEAK});
 	ASSERT_HAS(text, "\n      leak.so\\x1b\n");
-	ASSERT_LACKS(text, "mmap_allocation");
+	ASSERT_WARNINGS(text, "mmap_allocation");
 	ASSERT_HAS(text, "\nby class:   anon 1.00 MiB   heap 12.00 KiB\n");
 	ASSERT_HAS(text, "  window: mapped from 10.0 s to 20.0 s, and still there at 30.0 s after the start\n");
 	ASSERT_HAS(text, "peak 2.00 GiB");
@@ -786,7 +786,7 @@ START_TEST(failures_and_threads)
 	ASSERT_HAS(text, "\nfailed calls: 1,200 x mmap ENOMEM, asked for 12.00 GiB\n");
 	ASSERT_HAS(text, "\nfailed calls: 1 x mprotect error 9999\n");
 	ASSERT_HAS(text, "\nand 1 more kind of failed calls (--json has all)\n");
-	ASSERT_LACKS(text, "maker");
+	ASSERT_WARNINGS(text, "maker");
 	free(text);
 	report.by = MMT_BY_THREAD;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -820,7 +820,7 @@ int main(void)
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, nothing_unfreed);
-	tcase_add_loop_test(cases, nothing_unfreed_with_doubts, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_with_snapshot_races, 0, (int)(sizeof(snapshot_races) / sizeof(snapshot_races[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
 	tcase_add_test(cases, commits_elsewhere_and_lost_calls);

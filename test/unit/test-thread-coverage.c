@@ -13,11 +13,11 @@ static void teardown(void)
 	coverage = (struct thread_coverage){0};
 }
 
-static void note_birth(pid_t tid, uint64_t time_ns, bool expected_new)
+static void note_allocation(pid_t tid, uint64_t time_ns, bool expected_new)
 {
 	bool new_thread;
 
-	ck_assert(thread_coverage_note_birth(&coverage, tid, time_ns, &new_thread));
+	ck_assert(thread_coverage_note_fork(&coverage, tid, time_ns, &new_thread));
 	ck_assert_int_eq(new_thread, expected_new);
 }
 
@@ -50,36 +50,36 @@ START_TEST(an_ended_thread_is_forgotten)
 }
 END_TEST
 
-START_TEST(births_tell_threads_of_one_number_apart)
+START_TEST(allocations_tell_threads_of_one_number_apart)
 {
 	ck_assert(thread_coverage_is_same(&coverage, 7, 100, 200));
-	note_birth(7, 150, false);
+	note_allocation(7, 150, false);
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 100, 200));
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 200, 100));
 	ck_assert(thread_coverage_is_same(&coverage, 7, 150, 200));
 	/* Both before a later birth: another one may have been between them. */
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 120, 130));
-	note_birth(7, 140, false);
+	note_allocation(7, 140, false);
 	ck_assert(!thread_coverage_is_same(&coverage, 7, 145, 200));
 	ck_assert(thread_coverage_is_same(&coverage, 8, 100, 200));
-	coverage.births_missing = true;
+	coverage.forks_missing = true;
 	ck_assert(!thread_coverage_is_same(&coverage, 8, 100, 200));
 }
 END_TEST
 
 START_TEST(who_is_born_later_is_born_with_the_set)
 {
-	note_birth(7, 90, false);
+	note_allocation(7, 90, false);
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
 	thread_coverage_set_whole(&coverage, 100);
-	note_birth(7, 99, false); /* of a parent that had a part of the set, perhaps */
+	note_allocation(7, 99, false); /* of a parent that had a part of the set, perhaps */
 	ck_assert(!thread_coverage_has(&coverage, 7, 1));
-	note_birth(8, 101, true);
-	note_birth(8, 101, false); /* told twice */
+	note_allocation(8, 101, true);
+	note_allocation(8, 101, false); /* told twice */
 	ck_assert(thread_coverage_has(&coverage, 8, 101));
 	ck_assert(thread_coverage_note_end(&coverage, 8, 120));
 	ck_assert(!thread_coverage_has(&coverage, 8, 101));
-	note_birth(8, 130, true);
+	note_allocation(8, 130, true);
 	ck_assert(thread_coverage_has(&coverage, 8, 130));
 }
 END_TEST
@@ -92,7 +92,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, NULL, teardown);
 	tcase_add_test(cases, only_threads_that_had_begun_are_meant);
 	tcase_add_test(cases, an_ended_thread_is_forgotten);
-	tcase_add_test(cases, births_tell_threads_of_one_number_apart);
+	tcase_add_test(cases, allocations_tell_threads_of_one_number_apart);
 	tcase_add_test(cases, who_is_born_later_is_born_with_the_set);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);

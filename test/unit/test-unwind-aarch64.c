@@ -54,11 +54,11 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (page == JIT)
 		return CODE_OTHER;
 	if (is_return_address && address == SIGRETURN)
-		place_ret->stub = CODE_STUB_SIGNAL_RETURN;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_SIGNAL_RETURN;
 	if (page == CONTEXT) {
 		size_t known = address - CONTEXT;
 
-		place_ret->stub = stubs_by_code(EM_AARCH64, start_context + known, sizeof(start_context) - known,
+		place_ret->special_function = special_functions_by_code(EM_AARCH64, start_context + known, sizeof(start_context) - known,
 						start_context, known);
 		place_ret->row = found_row(&rows[0]);
 		return CODE_NATIVE;
@@ -221,7 +221,7 @@ START_TEST(test_only_the_first_frame_may_be_a_leaf)
 }
 END_TEST
 
-START_TEST(test_frame_records_of_generated_code)
+START_TEST(test_frame_records_of_jit_code)
 {
 	start_at(LEAF, JIT + 16, place(4));
 	words[4] = place(10);
@@ -305,7 +305,7 @@ START_TEST(test_signal_trampoline_without_cfi)
 END_TEST
 
 /* A stub of the procedure linkage table leaves everything as it was: its caller is in the link register. */
-START_TEST(test_first_frame_in_a_stub)
+START_TEST(test_first_frame_in_a_special_function)
 {
 	start_at(NO_CFI + 4, (FRAMED + 16) | SIGNATURE, place(4));
 	words[4] = 0;
@@ -353,11 +353,11 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(tests, test_signed_return_addresses);
 	tcase_add_loop_test(tests, test_expressions, 0, 2);
 	tcase_add_test(tests, test_only_the_first_frame_may_be_a_leaf);
-	tcase_add_test(tests, test_frame_records_of_generated_code);
+	tcase_add_test(tests, test_frame_records_of_jit_code);
 	tcase_add_test(tests, test_first_frame_without_cfi);
 	tcase_add_test(tests, test_signal_frame);
 	tcase_add_test(tests, test_signal_trampoline_without_cfi);
-	tcase_add_test(tests, test_first_frame_in_a_stub);
+	tcase_add_test(tests, test_first_frame_in_a_special_function);
 	tcase_add_test(tests, test_coroutine);
 	tcase_add_test(tests, test_end_of_the_copy);
 	suite_add_tcase(suite, tests);

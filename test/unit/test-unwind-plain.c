@@ -17,7 +17,7 @@
 
 static struct cfi_row rows[PAGES];
 static struct cfi_rule rules[PAGES][RULES_MAX];
-static enum code_stub stubs[PAGES];
+static enum code_special_function special_functions[PAGES];
 static uint8_t operations[PAGES][2];
 static struct cfi_expression expressions[PAGES];
 static bool rows_are_finished;
@@ -33,7 +33,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (rows_are_finished)
 		cfi_row_finish(&rows[page]);
 	place_ret->row = &rows[page];
-	place_ret->stub = stubs[page];
+	place_ret->special_function = special_functions[page];
 	return CODE_NATIVE;
 }
 
@@ -103,7 +103,7 @@ static void make_other(const struct machine *machine, size_t page)
 	struct cfi_row *row = &rows[page];
 	uint32_t kind = pick(10);
 
-	stubs[page] = kind == 0 ? CODE_STUB_PYTHON_TRAMPOLINE : kind == 1 ? CODE_STUB_STACK_SWITCH : CODE_STUB_NONE;
+	special_functions[page] = kind == 0 ? CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE : kind == 1 ? CODE_SPECIAL_FUNCTION_STACK_SWITCH : CODE_SPECIAL_FUNCTION_NONE;
 	if (kind != 2)
 		return;
 	operations[page][0] =
@@ -187,7 +187,7 @@ START_TEST(test_random_rows)
 	/* The rows lead somewhere, and on from behind others. */
 	ck_assert_uint_gt(deep, ROUNDS / 50);
 	ck_assert_uint_gt(spliced, ROUNDS / 1000);
-	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_STUB] > ROUNDS / 50);
+	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_SPECIAL_FUNCTION] > ROUNDS / 50);
 #ifdef __x86_64__
 	ck_assert(machine->elf_machine != EM_X86_64 || ways[UNWIND_BY_EXPRESSION] > ROUNDS / 500);
 #endif

@@ -85,13 +85,13 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 
 	(void)context;
 	if (is_return_address && (address & ~0xfffULL) == SIGRETURN)
-		place_ret->stub = CODE_STUB_SIGNAL_RETURN;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_SIGNAL_RETURN;
 	if (is_return_address && (address & ~0xfffULL) == CONTEXT)
-		place_ret->stub = CODE_STUB_COROUTINE;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_COROUTINE;
 	if (page == SWITCH)
-		place_ret->stub = CODE_STUB_STACK_SWITCH;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_STACK_SWITCH;
 	if (page == PYTHON)
-		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE;
 	place_ret->frame_pointer = page == PLAIN && plain_keeps_frame_pointer;
 	if (page == JIT || page == JIT_NO_CALL || page == PYTHON)
 		return CODE_OTHER;
@@ -102,16 +102,16 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	return CODE_NATIVE;
 }
 
-static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
+static enum code_special_function find_special_function(void *context, uint64_t address, bool is_return_address)
 {
 	(void)context;
 	switch ((address - is_return_address) & ~0xfffULL) {
 	case NAMED_ENTRY:
-		return CODE_STUB_ENTRY;
+		return CODE_SPECIAL_FUNCTION_ENTRY;
 	case THREAD_START:
-		return CODE_STUB_THREAD_START;
+		return CODE_SPECIAL_FUNCTION_THREAD_START;
 	default:
-		return CODE_STUB_NONE;
+		return CODE_SPECIAL_FUNCTION_NONE;
 	}
 }
 
@@ -124,7 +124,7 @@ static int follows_call(void *context, uint64_t address)
 }
 
 static const struct unwind_callbacks callbacks = {
-    .find = find_code, .find_stub = find_stub, .follows_call = follows_call};
+    .find = find_code, .find_special_function = find_special_function, .follows_call = follows_call};
 
 /* The unwinder does not ask for their order. */
 static void add_rule(uint64_t page, uint8_t number, enum cfi_rule_kind kind, uint8_t reg, int32_t offset)
@@ -258,7 +258,7 @@ START_TEST(test_zero_return_address_is_the_entry)
 }
 END_TEST
 
-START_TEST(test_plt_stub)
+START_TEST(test_plt_special_function)
 {
 	start_at(PLT + 11, 0);
 	words[0] = 7; /* what the stub pushed */
@@ -302,7 +302,7 @@ START_TEST(test_signal_frame)
 }
 END_TEST
 
-START_TEST(test_frame_pointer_through_generated_code)
+START_TEST(test_frame_pointer_through_jit_code)
 {
 	start_at(LEAF, place(4));
 	words[0] = PLAIN + 2;
@@ -329,7 +329,7 @@ START_TEST(test_guess_without_a_call_is_doubtful)
 }
 END_TEST
 
-START_TEST(test_frame_pointer_must_grow_in_generated_code)
+START_TEST(test_frame_pointer_must_grow_in_jit_code)
 {
 	start_at(LEAF, place(4));
 	words[0] = JIT + 0x10;
@@ -602,7 +602,7 @@ START_TEST(test_python_trampoline)
 	words[31] = ENTRY + 2;
 	run();
 	EXPECT(UNWIND_END_ENTRY, LEAF, PYTHON + 7, FRAMED + 2, ENTRY + 2);
-	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_STUB);
+	ck_assert_uint_eq(result.frames[2].origin, UNWIND_BY_SPECIAL_FUNCTION);
 
 	/* It has a frame pointer. */
 	start_at(LEAF, place(1));
@@ -1003,7 +1003,7 @@ static __attribute__((noinline, no_sanitize("address"))) void copy_stack(uint64_
 		copy[i] = from[i];
 }
 
-static size_t live_frames, live_doubts, live_calls;
+static size_t live_frames, live_snapshot_races, live_calls;
 
 /* One frame of the compiler's unwinder, which gives frame 0 another address of the same function. */
 static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *number)
@@ -1023,7 +1023,7 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
 	}
 	if (*count && !before) {
 		live_calls++;
-		live_doubts += live_follows_call(NULL, address) == 0;
+		live_snapshot_races += live_follows_call(NULL, address) == 0;
 	}
 	++*count;
 	return _URC_NO_REASON;
@@ -1106,7 +1106,7 @@ START_TEST(test_same_as_other_unwinders)
 	ck_assert_int_eq(numbers[0], 1);
 	frameless_allocate((size_t)visits * 16, compare_here);
 	ck_assert_uint_gt(live_calls, 100);
-	ck_assert_uint_eq(live_doubts, 0);
+	ck_assert_uint_eq(live_snapshot_races, 0);
 	/* On aarch64 the vDSO has the code that a handler returns to; some versions of qemu-user have no vDSO. */
 	if (HOST_MACHINE == EM_X86_64 || getauxval(AT_SYSINFO_EHDR)) {
 		signal(SIGUSR1, compare_in_handler);
@@ -1127,12 +1127,12 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 	tcase_add_test(by_hand, test_cfi_to_the_entry);
 	tcase_add_test(by_hand, test_return_address_is_looked_up_before_the_call_ends);
 	tcase_add_test(by_hand, test_zero_return_address_is_the_entry);
-	tcase_add_test(by_hand, test_plt_stub);
+	tcase_add_test(by_hand, test_plt_special_function);
 	tcase_add_test(by_hand, test_realigned_stack);
 	tcase_add_test(by_hand, test_signal_frame);
-	tcase_add_test(by_hand, test_frame_pointer_through_generated_code);
+	tcase_add_test(by_hand, test_frame_pointer_through_jit_code);
 	tcase_add_test(by_hand, test_guess_without_a_call_is_doubtful);
-	tcase_add_test(by_hand, test_frame_pointer_must_grow_in_generated_code);
+	tcase_add_test(by_hand, test_frame_pointer_must_grow_in_jit_code);
 	tcase_add_test(by_hand, test_frameless_first_frame);
 	tcase_add_test(by_hand, test_register_lost_on_the_way);
 	tcase_add_test(by_hand, test_bad_stacks_end);

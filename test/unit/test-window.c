@@ -13,22 +13,22 @@
 #define MIDNIGHT 1763683200ull
 
 static const struct {
-	struct mmt_moment from, to;
+	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
 	double tail;
-	uint64_t from_ns, births_to_ns, to_ns;
+	uint64_t from_ns, allocations_to_ns, to_ns;
 	bool windowed, ends_early;
 } cases[] = {
     {{0}, {0}, 0, 0, START, UINT64_MAX, END, false, false},
-    {{MMT_MOMENT_SINCE_START, 10 * SECOND}, {0}, 0, 0, START + 10 * SECOND, UINT64_MAX, END, true, false},
-    {{MMT_MOMENT_BEFORE_END, 10 * SECOND}, {0}, 0, 0, END - 10 * SECOND, UINT64_MAX, END, true, false},
-    {{0}, {MMT_MOMENT_CLOCK, 20 * SECOND}, 0, 0, START, UINT64_MAX, 20 * SECOND, true, true},
-    {{MMT_MOMENT_REALTIME, (MIDNIGHT + 36733) * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
-    {{MMT_MOMENT_TIME_OF_DAY, 36733 * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
-    {{MMT_MOMENT_TIME_OF_DAY, 36723 * SECOND}, {0}, 0, 0, START, UINT64_MAX, END, true, false},
+    {{MMT_TIMESTAMP_SINCE_START, 10 * SECOND}, {0}, 0, 0, START + 10 * SECOND, UINT64_MAX, END, true, false},
+    {{MMT_TIMESTAMP_BEFORE_END, 10 * SECOND}, {0}, 0, 0, END - 10 * SECOND, UINT64_MAX, END, true, false},
+    {{0}, {MMT_TIMESTAMP_CLOCK, 20 * SECOND}, 0, 0, START, UINT64_MAX, 20 * SECOND, true, true},
+    {{MMT_TIMESTAMP_REALTIME, (MIDNIGHT + 36733) * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
+    {{MMT_TIMESTAMP_TIME_OF_DAY, 36733 * SECOND}, {0}, 0, 0, START + 9600000000, UINT64_MAX, END, true, false},
+    {{MMT_TIMESTAMP_TIME_OF_DAY, 36723 * SECOND}, {0}, 0, 0, START, UINT64_MAX, END, true, false},
     {{0}, {0}, 10 * SECOND, 0, START, END - 10 * SECOND, END, true, false},
     {{0}, {0}, 0, 0.5, START, START + 30 * SECOND, END, true, false},
-    {{MMT_MOMENT_SINCE_START, 20 * SECOND},
+    {{MMT_TIMESTAMP_SINCE_START, 20 * SECOND},
      {0},
      10 * SECOND,
      0.25,
@@ -47,7 +47,7 @@ START_TEST(windows)
 
 	ck_assert_ptr_null(window_resolve(&options, START, END, REALTIME, &window));
 	ck_assert_uint_eq(window.from_ns, cases[_i].from_ns);
-	ck_assert_uint_eq(window.births_to_ns, cases[_i].births_to_ns);
+	ck_assert_uint_eq(window.allocations_to_ns, cases[_i].allocations_to_ns);
 	ck_assert_uint_eq(window.to_ns, cases[_i].to_ns);
 	ck_assert_int_eq(window.windowed, cases[_i].windowed);
 	ck_assert_int_eq(window.ends_early, cases[_i].ends_early);
@@ -55,21 +55,21 @@ START_TEST(windows)
 END_TEST
 
 static const struct {
-	struct mmt_moment from, to;
+	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
 	uint64_t realtime_ns;
 	const char *says;
 } refused[] = {
-    {{MMT_MOMENT_SINCE_START, 61 * SECOND}, {0}, 0, REALTIME, "--from lies outside the recording, which is 60.000 s"},
-    {{MMT_MOMENT_SINCE_START, UINT64_MAX}, {0}, 0, REALTIME, "--from lies outside"},
-    {{0}, {MMT_MOMENT_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to or --at lies outside"},
-    {{0}, {MMT_MOMENT_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to or --at lies outside"},
-    {{0}, {MMT_MOMENT_CLOCK, 4 * SECOND}, 0, REALTIME, "@5000000000 to @65000000000"},
-    {{MMT_MOMENT_TIME_OF_DAY, 36722 * SECOND}, {0}, 0, REALTIME, "--from lies outside"},
-    {{MMT_MOMENT_SINCE_START, 9 * SECOND}, {MMT_MOMENT_SINCE_START, 9 * SECOND}, 0, REALTIME, "--from must lie before"},
+    {{MMT_TIMESTAMP_SINCE_START, 61 * SECOND}, {0}, 0, REALTIME, "--from lies outside the recording, which is 60.000 s"},
+    {{MMT_TIMESTAMP_SINCE_START, UINT64_MAX}, {0}, 0, REALTIME, "--from lies outside"},
+    {{0}, {MMT_TIMESTAMP_BEFORE_END, 61 * SECOND}, 0, REALTIME, "--to or --at lies outside"},
+    {{0}, {MMT_TIMESTAMP_BEFORE_END, UINT64_MAX}, 0, REALTIME, "--to or --at lies outside"},
+    {{0}, {MMT_TIMESTAMP_CLOCK, 4 * SECOND}, 0, REALTIME, "@5000000000 to @65000000000"},
+    {{MMT_TIMESTAMP_TIME_OF_DAY, 36722 * SECOND}, {0}, 0, REALTIME, "--from lies outside"},
+    {{MMT_TIMESTAMP_SINCE_START, 9 * SECOND}, {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}, 0, REALTIME, "--from must lie before"},
     {{0}, {0}, 60 * SECOND, REALTIME, "nothing in it is as old"},
     {{0}, {0}, UINT64_MAX, REALTIME, "nothing in it is as old"},
-    {{MMT_MOMENT_REALTIME, REALTIME}, {0}, 0, 0, "does not say at which time"},
+    {{MMT_TIMESTAMP_REALTIME, REALTIME}, {0}, 0, 0, "does not say at which time"},
 };
 
 START_TEST(refusals)
@@ -91,7 +91,7 @@ END_TEST
 START_TEST(clock_that_went_back)
 {
 	static const struct mmt_report_options asked[] = {
-	    {.to = {MMT_MOMENT_SINCE_START, 9 * SECOND}}, {.from = {MMT_MOMENT_CLOCK, START}}, {.min_age_ns = SECOND}};
+	    {.to = {MMT_TIMESTAMP_SINCE_START, 9 * SECOND}}, {.from = {MMT_TIMESTAMP_CLOCK, START}}, {.min_age_ns = SECOND}};
 	struct window window;
 	struct mmt_error *error = window_resolve(&asked[_i], END, START, REALTIME, &window);
 

@@ -64,7 +64,7 @@ struct pack {
 /* Calls that may have a stack. */
 static bool is_numbered(const struct reader_attribute *attribute)
 {
-	return attribute->role == ROLE_TRUTH && attribute->is_call && !attribute->is_enter;
+	return attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter;
 }
 
 static struct mmt_error *add_attributes(struct pack *pack)
@@ -535,7 +535,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 	char *missing;
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
+		struct generated_code code = code_view_jit(replay->code, (uint32_t)i);
 		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
 						   .has_jitdump = code.names.has_jitdump,
 						   .other_clock = code.names.other_clock,

@@ -23,19 +23,20 @@ static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, u
 static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
 /* The same of a birth whose stack is not told. */
-static void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes);
+static void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
+				       uint64_t bytes);
 
 /* The same two for `bytes` of the total that are PROT_NONE or, modulo 2^64, no longer are: of a row, which says whether
  * they count; in steps alone. */
 static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
 
-static void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes);
+static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
 
 /* What is left of a birth whose stack was waited for too long comes to its row, as of its call. */
-static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *birth);
+static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
 
 /* The row of a birth is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
-static void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row);
+static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocation, uint32_t row);
 
 struct found_key {
 	uint32_t process, kind, side;
@@ -51,8 +52,8 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 
 void ledger_deinit(struct ledger *ledger)
 {
-	vector_deinit(&ledger->births);
-	vector_deinit(&ledger->free_births);
+	vector_deinit(&ledger->allocations);
+	vector_deinit(&ledger->free_allocations);
 	vector_deinit(&ledger->early_releases);
 	vector_deinit(&ledger->accounts);
 	vector_deinit(&ledger->accounts_of_stacks);
@@ -130,83 +131,85 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 	add_release(ledger, owner, releaser, bytes);
 }
 
-static struct birth *find_birth(const struct ledger *ledger, uint32_t number)
+static struct allocation *find_allocation(const struct ledger *ledger, uint32_t number)
 {
-	struct birth *birth;
+	struct allocation *allocation;
 
-	if (number < BIRTH_FIRST || number - BIRTH_FIRST >= ledger->births.count)
+	if (number < ALLOCATION_FIRST || number - ALLOCATION_FIRST >= ledger->allocations.count)
 		return NULL;
-	birth = &ledger->births.items[number - BIRTH_FIRST];
-	return birth->in_use ? birth : NULL;
+	allocation = &ledger->allocations.items[number - ALLOCATION_FIRST];
+	return allocation->in_use ? allocation : NULL;
 }
 
 /* Take the latest of the early releases from a birth that has any. */
-static struct early_release take_early(struct ledger *ledger, struct birth *birth)
+static struct early_release take_early(struct ledger *ledger, struct allocation *allocation)
 {
-	struct early_release *place = &ledger->early_releases.items[birth->early - 1], release = *place;
+	struct early_release *place = &ledger->early_releases.items[allocation->early - 1], release = *place;
 
 	place->next = ledger->free_early;
-	ledger->free_early = birth->early;
-	birth->early = release.next;
+	ledger->free_early = allocation->early;
+	allocation->early = release.next;
 	return release;
 }
 
-static void forget_birth(struct ledger *ledger, struct birth *birth)
+static void forget_allocation(struct ledger *ledger, struct allocation *allocation)
 {
-	struct birth *part = find_birth(ledger, birth->part), *whole = find_birth(ledger, birth->whole);
+	struct allocation *part = find_allocation(ledger, allocation->part),
+			  *whole = find_allocation(ledger, allocation->whole);
 
 	if (part)
-		part->whole = BIRTH_BEFORE;
+		part->whole = ALLOCATION_BEFORE;
 	if (whole)
-		whole->part = BIRTH_BEFORE;
-	birth->in_use = false;
-	while (birth->early)
-		(void)take_early(ledger, birth);
-	if (!vector_push(&ledger->free_births, (uint32_t)(birth - ledger->births.items)))
+		whole->part = ALLOCATION_BEFORE;
+	allocation->in_use = false;
+	while (allocation->early)
+		(void)take_early(ledger, allocation);
+	if (!vector_push(&ledger->free_allocations, (uint32_t)(allocation - ledger->allocations.items)))
 		ledger->out_of_memory = true;
 }
 
 /* What is found later belongs to the same birth. */
-static void forget_empty(struct ledger *ledger, struct birth *birth)
+static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 {
-	if (!birth->live_bytes && !birth->found)
-		forget_birth(ledger, birth);
+	if (!allocation->live_bytes && !allocation->found)
+		forget_allocation(ledger, allocation);
 }
 
-static struct mmt_error *add_birth(struct ledger *ledger, const struct birth *birth, uint32_t *number_ret)
+static struct mmt_error *add_allocation(struct ledger *ledger, const struct allocation *allocation,
+					uint32_t *number_ret)
 {
-	uint32_t index = (uint32_t)ledger->births.count;
+	uint32_t index = (uint32_t)ledger->allocations.count;
 
-	if (ledger->free_births.count)
-		index = ledger->free_births.items[--ledger->free_births.count];
-	else if (!vector_append(&ledger->births))
+	if (ledger->free_allocations.count)
+		index = ledger->free_allocations.items[--ledger->free_allocations.count];
+	else if (!vector_append(&ledger->allocations))
 		return &error_no_memory;
-	ledger->births.items[index] = *birth;
-	*number_ret = index + BIRTH_FIRST;
+	ledger->allocations.items[index] = *allocation;
+	*number_ret = index + ALLOCATION_FIRST;
 	return NULL;
 }
 
-struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *birth_ret)
+struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *allocation_ret)
 {
-	const struct birth birth = {.account = LEDGER_NO_ACCOUNT,
-				    .process = process,
-				    .thread = thread,
-				    .reserver = LEDGER_NO_ACCOUNT,
-				    .side = ledger_side(ledger, ledger->now_ns),
-				    .time_ns = ledger->now_ns,
-				    .in_use = true};
+	const struct allocation allocation = {.account = LEDGER_NO_ACCOUNT,
+					      .process = process,
+					      .thread = thread,
+					      .reserver = LEDGER_NO_ACCOUNT,
+					      .side = ledger_side(ledger, ledger->now_ns),
+					      .time_ns = ledger->now_ns,
+					      .in_use = true};
 
-	return add_birth(ledger, &birth, birth_ret);
+	return add_allocation(ledger, &allocation, allocation_ret);
 }
 
 /* `bytes` of a birth whose stack is not told. */
-static void release_early(struct ledger *ledger, struct birth *birth, uint64_t bytes, uint32_t releaser)
+static void release_early(struct ledger *ledger, struct allocation *allocation, uint64_t bytes, uint32_t releaser)
 {
-	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = birth->early};
+	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = allocation->early};
 	uint32_t place = ledger->free_early;
 
-	if (birth->early && ledger->early_releases.items[birth->early - 1].releaser == releaser) {
-		ledger->early_releases.items[birth->early - 1].bytes += bytes;
+	if (allocation->early && ledger->early_releases.items[allocation->early - 1].releaser == releaser) {
+		ledger->early_releases.items[allocation->early - 1].bytes += bytes;
 		return;
 	}
 	if (place) {
@@ -218,143 +221,143 @@ static void release_early(struct ledger *ledger, struct birth *birth, uint64_t b
 		ledger->out_of_memory = true;
 		return;
 	}
-	birth->early = place;
+	allocation->early = place;
 }
 
 void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
 {
-	struct birth *birth = find_birth(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number);
 	struct account *account;
 
-	if (!birth)
+	if (!allocation)
 		return;
-	birth->live_bytes -= bytes;
-	if (!birth->settled) {
-		release_early(ledger, birth, bytes, releaser);
-		ledger_rows_change_waiting(ledger, birth, ledger->now_ns, -bytes);
+	allocation->live_bytes -= bytes;
+	if (!allocation->settled) {
+		release_early(ledger, allocation, bytes, releaser);
+		ledger_rows_change_waiting(ledger, allocation, ledger->now_ns, -bytes);
 		return;
 	}
-	if (birth->account != LEDGER_NO_ACCOUNT) {
-		account = &ledger->accounts.items[birth->account];
+	if (allocation->account != LEDGER_NO_ACCOUNT) {
+		account = &ledger->accounts.items[allocation->account];
 		wide_sum_add(&account->freed_bytes, bytes);
-		account->freed_count += !birth->live_bytes && !birth->found;
+		account->freed_count += !allocation->live_bytes && !allocation->found;
 		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
 		if (account->row != LEDGER_NO_ROW) {
-			credit_release(ledger, birth->thread, releaser, bytes);
-			if (birth->thread < ledger->threads.count)
-				ledger->threads.items[birth->thread].freed_count += !birth->live_bytes;
+			credit_release(ledger, allocation->thread, releaser, bytes);
+			if (allocation->thread < ledger->threads.count)
+				ledger->threads.items[allocation->thread].freed_count += !allocation->live_bytes;
 		}
 	}
-	forget_empty(ledger, birth);
+	forget_empty(ledger, allocation);
 }
 
 void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 {
-	struct birth *birth = ledger->options.every_ns ? find_birth(ledger, number) : NULL;
+	struct allocation *allocation = ledger->options.every_ns ? find_allocation(ledger, number) : NULL;
 
-	if (!birth)
+	if (!allocation)
 		return;
-	birth->reserved_bytes += bytes;
-	if (!birth->settled)
-		ledger_rows_reserve_waiting(ledger, birth, bytes);
-	else if (birth->account != LEDGER_NO_ACCOUNT)
-		ledger_rows_reserve(ledger, ledger->accounts.items[birth->account].row, ledger->now_ns, bytes);
+	allocation->reserved_bytes += bytes;
+	if (!allocation->settled)
+		ledger_rows_reserve_waiting(ledger, allocation, bytes);
+	else if (allocation->account != LEDGER_NO_ACCOUNT)
+		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, ledger->now_ns, bytes);
 }
 
 void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
 {
-	const struct birth *reserver = find_birth(ledger, reserved);
-	struct birth *birth = find_birth(ledger, number);
+	const struct allocation *reserver = find_allocation(ledger, reserved);
+	struct allocation *allocation = find_allocation(ledger, number);
 
-	if (birth && reserver && reserver->account != LEDGER_NO_ACCOUNT)
-		birth->reserver = reserver->account;
+	if (allocation && reserver && reserver->account != LEDGER_NO_ACCOUNT)
+		allocation->reserver = reserver->account;
 }
 
 void ledger_drop(struct ledger *ledger, uint32_t number)
 {
-	struct birth *birth = find_birth(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number);
 
-	if (birth)
-		forget_birth(ledger, birth);
+	if (allocation)
+		forget_allocation(ledger, allocation);
 }
 
-static void enter_account(struct ledger *ledger, struct birth *birth, uint32_t number)
+static void enter_account(struct ledger *ledger, struct allocation *allocation, uint32_t number)
 {
 	struct account *account = &ledger->accounts.items[number];
 
-	birth->account = number;
-	wide_sum_add(&account->allocated_bytes, birth->born_bytes);
+	allocation->account = number;
+	wide_sum_add(&account->allocated_bytes, allocation->born_bytes);
 	account->allocated_count++;
-	wide_sum_add(&account->freed_bytes, birth->born_bytes - birth->live_bytes);
-	account->freed_count += !birth->live_bytes;
-	ledger_rows_tell(ledger, birth, account->row);
-	if (birth->unordered)
-		ledger_rows_enter(ledger, account->row, birth);
+	wide_sum_add(&account->freed_bytes, allocation->born_bytes - allocation->live_bytes);
+	account->freed_count += !allocation->live_bytes;
+	ledger_rows_tell(ledger, allocation, account->row);
+	if (allocation->unordered)
+		ledger_rows_enter(ledger, account->row, allocation);
 }
 
-static void enter_thread(struct ledger *ledger, struct birth *birth)
+static void enter_thread(struct ledger *ledger, struct allocation *allocation)
 {
-	struct thread_account *owner = thread_of(ledger, birth->thread);
+	struct thread_account *owner = thread_of(ledger, allocation->thread);
 
 	if (!owner)
 		return;
-	wide_sum_add(&owner->allocated_bytes, birth->born_bytes);
+	wide_sum_add(&owner->allocated_bytes, allocation->born_bytes);
 	owner->allocated_count++;
-	owner->freed_count += !birth->live_bytes;
-	while (birth->early) {
-		struct early_release release = take_early(ledger, birth);
+	owner->freed_count += !allocation->live_bytes;
+	while (allocation->early) {
+		struct early_release release = take_early(ledger, allocation);
 
-		credit_release(ledger, birth->thread, release.releaser, release.bytes);
+		credit_release(ledger, allocation->thread, release.releaser, release.bytes);
 	}
 }
 
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
 {
-	struct birth *birth = find_birth(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number);
 	struct mmt_error *error;
 	uint32_t account, part;
 
-	if (!birth || birth->settled)
+	if (!allocation || allocation->settled)
 		return NULL;
-	part = birth->part;
-	birth->settled = true;
+	part = allocation->part;
+	allocation->settled = true;
 	/* Nothing was born, but bytes were here until all of them went to its part. */
-	if (!birth->born_bytes && birth->last_change) {
-		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
+	if (!allocation->born_bytes && allocation->last_change) {
+		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
 		if (error)
 			return error;
-		ledger_rows_tell(ledger, birth, ledger->accounts.items[account].row);
+		ledger_rows_tell(ledger, allocation, ledger->accounts.items[account].row);
 	}
-	if (birth->side == LEDGER_INSIDE && birth->born_bytes) {
-		error = ledger_account(ledger, stack, birth->process, birth->kind, &account);
+	if (allocation->side == LEDGER_INSIDE && allocation->born_bytes) {
+		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
 		if (error)
 			return error;
-		enter_account(ledger, birth, account);
+		enter_account(ledger, allocation, account);
 		if (ledger->accounts.items[account].row != LEDGER_NO_ROW)
-			enter_thread(ledger, birth);
+			enter_thread(ledger, allocation);
 	}
-	if (!birth->live_bytes)
-		forget_birth(ledger, birth);
+	if (!allocation->live_bytes)
+		forget_allocation(ledger, allocation);
 	return ledger_settle(ledger, part, stack);
 }
 
 /* An empty birth beside another, of the same call. */
 static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
 {
-	struct birth *birth = find_birth(ledger, whole);
+	struct allocation *allocation = find_allocation(ledger, whole);
 	uint32_t stack, number;
 	struct mmt_error *error;
-	struct birth part = {.account = birth->account,
-			     .process = birth->process,
-			     .thread = birth->thread,
-			     .kind = kind,
-			     .whole = whole,
-			     .reserver = birth->reserver,
-			     .side = birth->side,
-			     .time_ns = birth->time_ns,
-			     .settled = birth->settled,
-			     .found = birth->found,
-			     .in_use = true};
+	struct allocation part = {.account = allocation->account,
+				  .process = allocation->process,
+				  .thread = allocation->thread,
+				  .kind = kind,
+				  .whole = whole,
+				  .reserver = allocation->reserver,
+				  .side = allocation->side,
+				  .time_ns = allocation->time_ns,
+				  .settled = allocation->settled,
+				  .found = allocation->found,
+				  .in_use = true};
 
 	if (part.account != LEDGER_NO_ACCOUNT) {
 		stack = ledger->accounts.items[part.account].stack;
@@ -362,118 +365,118 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 		if (error)
 			return error;
 	}
-	error = add_birth(ledger, &part, &number);
+	error = add_allocation(ledger, &part, &number);
 	if (!error)
-		ledger->births.items[whole - BIRTH_FIRST].part = number;
+		ledger->allocations.items[whole - ALLOCATION_FIRST].part = number;
 	return error;
 }
 
-static void count_births(struct ledger *ledger, const struct birth *birth, uint64_t bytes, bool was_born)
+static void count_allocations(struct ledger *ledger, const struct allocation *allocation, uint64_t bytes, bool was_born)
 {
-	struct account *account = &ledger->accounts.items[birth->account];
-	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, birth->thread);
+	struct account *account = &ledger->accounts.items[allocation->account];
+	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, allocation->thread);
 
-	account->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
-	account->freed_count += birth->born_bytes && !birth->live_bytes;
+	account->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->born_bytes;
+	account->freed_count += allocation->born_bytes && !allocation->live_bytes;
 	if (!thread)
 		return;
 	wide_sum_add(&thread->allocated_bytes, bytes);
-	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!birth->born_bytes;
-	thread->freed_count += birth->born_bytes && !birth->live_bytes;
+	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->born_bytes;
+	thread->freed_count += allocation->born_bytes && !allocation->live_bytes;
 }
 
 /* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
-static void resize_birth(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
-	uint64_t trend_ns = birth->found ? ledger->now_ns : birth->time_ns;
-	bool was_born = birth->born_bytes;
+	uint64_t trend_ns = allocation->found ? ledger->now_ns : allocation->time_ns;
+	bool was_born = allocation->born_bytes;
 	struct account *account;
 
-	birth->born_bytes += bytes;
-	birth->live_bytes += bytes;
-	ledger_rows_change_waiting(ledger, birth, trend_ns, bytes);
-	if (birth->account == LEDGER_NO_ACCOUNT)
+	allocation->born_bytes += bytes;
+	allocation->live_bytes += bytes;
+	ledger_rows_change_waiting(ledger, allocation, trend_ns, bytes);
+	if (allocation->account == LEDGER_NO_ACCOUNT)
 		return;
-	account = &ledger->accounts.items[birth->account];
+	account = &ledger->accounts.items[allocation->account];
 	wide_sum_add(&account->allocated_bytes, bytes);
 	ledger_rows_change(ledger, account->row, trend_ns, bytes);
-	if (!birth->found)
-		count_births(ledger, birth, bytes, was_born);
+	if (!allocation->found)
+		count_allocations(ledger, allocation, bytes, was_born);
 }
 
 void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
-	struct birth *birth = find_birth(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number);
 
-	if (!birth)
+	if (!allocation)
 		return;
-	if (!birth->born_bytes)
-		birth->kind = kind;
-	resize_birth(ledger, birth, bytes);
+	if (!allocation->born_bytes)
+		allocation->kind = kind;
+	resize_allocation(ledger, allocation, bytes);
 }
 
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret)
 {
-	struct birth *birth = find_birth(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number);
 
 	*part_ret = number;
-	if (!birth || birth->kind == kind || bytes > birth->live_bytes)
+	if (!allocation || allocation->kind == kind || bytes > allocation->live_bytes)
 		return NULL;
-	if (!birth->part) {
+	if (!allocation->part) {
 		struct mmt_error *error = open_part(ledger, number, kind);
 
 		if (error)
 			return error;
-		birth = find_birth(ledger, number);
+		allocation = find_allocation(ledger, number);
 	}
-	*part_ret = birth->part;
-	resize_birth(ledger, birth, -bytes);
-	resize_birth(ledger, find_birth(ledger, birth->part), bytes);
-	if (birth->settled)
-		forget_empty(ledger, birth);
+	*part_ret = allocation->part;
+	resize_allocation(ledger, allocation, -bytes);
+	resize_allocation(ledger, find_allocation(ledger, allocation->part), bytes);
+	if (allocation->settled)
+		forget_empty(ledger, allocation);
 	return NULL;
 }
 
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-			       uint32_t *birth_ret)
+			       uint32_t *allocation_ret)
 {
-	struct birth birth = {.account = LEDGER_NO_ACCOUNT,
-			      .process = process,
-			      .thread = LEDGER_NO_THREAD,
-			      .kind = kind,
-			      .reserver = LEDGER_NO_ACCOUNT,
-			      .side = ledger_side(ledger, ledger->now_ns),
-			      .time_ns = ledger->now_ns,
-			      .settled = true,
-			      .found = true,
-			      .in_use = true};
-	const struct found_key key = {process, kind, birth.side};
+	struct allocation allocation = {.account = LEDGER_NO_ACCOUNT,
+					.process = process,
+					.thread = LEDGER_NO_THREAD,
+					.kind = kind,
+					.reserver = LEDGER_NO_ACCOUNT,
+					.side = ledger_side(ledger, ledger->now_ns),
+					.time_ns = ledger->now_ns,
+					.settled = true,
+					.found = true,
+					.in_use = true};
+	const struct found_key key = {process, kind, allocation.side};
 	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
 	struct mmt_error *error = NULL;
 
 	if (place == INTERN_NONE)
 		return &error_no_memory;
 	if (place == ledger->found.count) {
-		if (birth.side == LEDGER_INSIDE)
-			error = ledger_account(ledger, stack, process, kind, &birth.account);
+		if (allocation.side == LEDGER_INSIDE)
+			error = ledger_account(ledger, stack, process, kind, &allocation.account);
 		if (!error)
-			error = add_birth(ledger, &birth, birth_ret);
-		return error || vector_push(&ledger->found, *birth_ret) ? error : &error_no_memory;
+			error = add_allocation(ledger, &allocation, allocation_ret);
+		return error || vector_push(&ledger->found, *allocation_ret) ? error : &error_no_memory;
 	}
-	*birth_ret = ledger->found.items[place];
+	*allocation_ret = ledger->found.items[place];
 	return NULL;
 }
 
-void ledger_fetch(const struct ledger *ledger, uint32_t birth)
+void ledger_fetch(const struct ledger *ledger, uint32_t allocation)
 {
-	if (birth >= BIRTH_FIRST && birth - BIRTH_FIRST < ledger->births.count)
-		__builtin_prefetch(&ledger->births.items[birth - BIRTH_FIRST]);
+	if (allocation >= ALLOCATION_FIRST && allocation - ALLOCATION_FIRST < ledger->allocations.count)
+		__builtin_prefetch(&ledger->allocations.items[allocation - ALLOCATION_FIRST]);
 }
 
-const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth)
+const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation)
 {
-	return find_birth(ledger, birth);
+	return find_allocation(ledger, allocation);
 }
 
 #define ONLY_ROW 1
@@ -491,7 +494,7 @@ static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_n
 {
 	if (time_ns < ledger->options.from_ns)
 		return LEDGER_BEFORE;
-	return time_ns < ledger->options.births_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
+	return time_ns < ledger->options.allocations_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
 }
 
 static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
@@ -537,8 +540,8 @@ static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uin
 }
 
 /* Not the latest of its stack. */
-static SELDOM struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-					     uint32_t *number_ret)
+static COLD struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
+					   uint32_t *number_ret)
 {
 	struct recent_account *recent =
 	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
@@ -732,7 +735,7 @@ static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
 		ledger->latest_last_ns = UINT64_MAX;
 }
 
-static SELDOM void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+static COLD void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
 {
 	if (time_ns > ledger->latest_last_ns)
 		begin_bucket(ledger, time_ns);
@@ -750,8 +753,8 @@ static inline void add_change(struct ledger *ledger, uint32_t row, uint64_t time
 		add_elsewhere(ledger, row, time_ns, bytes);
 }
 
-static SELDOM void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
-			    uint64_t bytes)
+static COLD void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
+			  uint64_t bytes)
 {
 	uint64_t start_ns = ledger->options.from_ns;
 	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
@@ -797,37 +800,37 @@ static void make_changes(struct ledger *ledger)
 {
 	const struct row_change *change;
 
-	while ((change = row_changes_first(&ledger->changes)) && !change->birth) {
+	while ((change = row_changes_first(&ledger->changes)) && !change->allocation) {
 		make_change(ledger, change);
 		row_changes_remove_first(&ledger->changes);
 	}
 }
 
-static void ledger_rows_tell(struct ledger *ledger, struct birth *birth, uint32_t row)
+static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocation, uint32_t row)
 {
 	struct row_change only;
 
-	if (birth->last_change && row_changes_take_only(&ledger->changes, &only)) {
-		birth->last_change = 0;
+	if (allocation->last_change && row_changes_take_only(&ledger->changes, &only)) {
+		allocation->last_change = 0;
 		only.row = row;
 		make_change(ledger, &only);
 		return;
 	}
-	row_changes_tell(&ledger->changes, birth->last_change, row);
-	birth->last_change = 0;
+	row_changes_tell(&ledger->changes, allocation->last_change, row);
+	allocation->last_change = 0;
 	make_changes(ledger);
 }
 
 /* The first is waited for no longer. */
 static void limit_changes(struct ledger *ledger)
 {
-	struct birth *birth;
+	struct allocation *allocation;
 
 	if (row_changes_count(&ledger->changes) <= ROW_CHANGES_MAXIMUM)
 		return;
-	birth = &ledger->births.items[row_changes_first(&ledger->changes)->birth - BIRTH_FIRST];
-	birth->unordered = true;
-	ledger_rows_tell(ledger, birth, LEDGER_NO_ROW);
+	allocation = &ledger->allocations.items[row_changes_first(&ledger->changes)->allocation - ALLOCATION_FIRST];
+	allocation->unordered = true;
+	ledger_rows_tell(ledger, allocation, LEDGER_NO_ROW);
 }
 
 static void change_known(struct ledger *ledger, const struct row_change *change)
@@ -850,18 +853,18 @@ static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t tre
 						  .row = row});
 }
 
-static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct birth *birth)
+static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation)
 {
 	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
-						  .trend_ns = birth->time_ns,
-						  .step_ns = birth->time_ns,
-						  .bytes = birth->live_bytes,
-						  .reserved = birth->reserved_bytes,
+						  .trend_ns = allocation->time_ns,
+						  .step_ns = allocation->time_ns,
+						  .bytes = allocation->live_bytes,
+						  .reserved = allocation->reserved_bytes,
 						  .row = row});
 }
 
 /* A change of a birth whose stack is not told. */
-static void wait_for_row(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes,
+static void wait_for_row(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
 			 uint64_t reserved)
 {
 	const struct row_change change = {.time_ns = ledger->now_ns,
@@ -869,24 +872,26 @@ static void wait_for_row(struct ledger *ledger, struct birth *birth, uint64_t tr
 					  .step_ns = ledger->now_ns,
 					  .bytes = bytes,
 					  .reserved = reserved,
-					  .previous = birth->last_change,
-					  .birth = (uint32_t)(birth - ledger->births.items) + BIRTH_FIRST};
+					  .previous = allocation->last_change,
+					  .allocation =
+					      (uint32_t)(allocation - ledger->allocations.items) + ALLOCATION_FIRST};
 
-	if (birth->settled || birth->unordered || birth->side != LEDGER_INSIDE)
+	if (allocation->settled || allocation->unordered || allocation->side != LEDGER_INSIDE)
 		return;
-	birth->last_change = row_changes_add(&ledger->changes, &change);
-	ledger->out_of_memory |= !birth->last_change;
+	allocation->last_change = row_changes_add(&ledger->changes, &change);
+	ledger->out_of_memory |= !allocation->last_change;
 	limit_changes(ledger);
 }
 
-static void ledger_rows_change_waiting(struct ledger *ledger, struct birth *birth, uint64_t trend_ns, uint64_t bytes)
+static void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
+				       uint64_t bytes)
 {
-	wait_for_row(ledger, birth, trend_ns, bytes, 0);
+	wait_for_row(ledger, allocation, trend_ns, bytes, 0);
 }
 
-static void ledger_rows_reserve_waiting(struct ledger *ledger, struct birth *birth, uint64_t bytes)
+static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
-	wait_for_row(ledger, birth, 0, 0, bytes);
+	wait_for_row(ledger, allocation, 0, 0, bytes);
 }
 
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)

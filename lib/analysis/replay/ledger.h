@@ -6,7 +6,7 @@
  *
  * A birth's bytes count from its call, in rows and their peaks too, although the row is known only with the stack.
  *
- * The window: births outside [from_ns, births_to_ns) belong to no account.
+ * The window: births outside [from_ns, allocations_to_ns) belong to no account.
  */
 #ifndef ANALYSIS_REPLAY_LEDGER_H
 #define ANALYSIS_REPLAY_LEDGER_H
@@ -30,12 +30,12 @@
 /* When a birth was made, as far as the window is concerned. */
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
-struct birth {
+struct allocation {
 	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not told yet, or it is outside the window */
 	uint32_t process;     /* index */
 	uint32_t thread;      /* the caller's number; LEDGER_NO_THREAD: nobody knows */
 	uint32_t kind;	      /* the caller's number of what it mapped: class and file */
-	uint32_t part, whole; /* see ledger_split(); BIRTH_BEFORE: none */
+	uint32_t part, whole; /* see ledger_split(); ALLOCATION_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
 	uint32_t early; /* place + 1 in the ledger of what was released before the stack was told, the latest first; 0:
 			   none */
@@ -112,7 +112,7 @@ struct recent_release {
 };
 
 struct ledger_options {
-	uint64_t from_ns, births_to_ns;
+	uint64_t from_ns, allocations_to_ns;
 	uint64_t every_ns; /* 0: `steps` are not kept */
 	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
@@ -121,8 +121,8 @@ struct ledger_options {
 
 struct ledger {
 	struct ledger_options options;
-	VECTOR(struct birth) births; /* number - BIRTH_FIRST */
-	VECTOR(uint32_t) free_births;
+	VECTOR(struct allocation) allocations; /* number - ALLOCATION_FIRST */
+	VECTOR(uint32_t) free_allocations;
 	VECTOR(struct early_release) early_releases;
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
@@ -160,30 +160,30 @@ void ledger_deinit(struct ledger *ledger);
 
 /* A number for what the next call creates, without a stack and without bytes. */
 struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread,
-			      uint32_t *birth_ret) MMT_MUST_CHECK;
+			      uint32_t *allocation_ret) MMT_MUST_CHECK;
 
 /* Bytes of `kind` come to a birth (the first decides its kind), or go from it, released by `releaser`. Numbers below
- * BIRTH_FIRST are ignored. */
-void ledger_born(struct ledger *ledger, uint32_t birth, uint32_t kind, uint64_t bytes);
+ * ALLOCATION_FIRST are ignored. */
+void ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes);
 
-void ledger_released(struct ledger *ledger, uint32_t birth, uint64_t bytes, uint32_t releaser);
+void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
 /* Bytes of a birth are PROT_NONE now or, modulo 2^64, no longer are; told after their birth and before their release.
  */
-void ledger_reserved(struct ledger *ledger, uint32_t birth, uint64_t bytes);
+void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes);
 
 /* `birth` takes the place of PROT_NONE bytes of `reserved`. */
-void ledger_replaces(struct ledger *ledger, uint32_t birth, uint32_t reserved);
+void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserved);
 
 /* The call is over and has created nothing. */
-void ledger_drop(struct ledger *ledger, uint32_t birth);
+void ledger_drop(struct ledger *ledger, uint32_t allocation);
 
 /* The call has created something and its stack is known. */
-struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t birth, uint32_t stack) MMT_MUST_CHECK;
+struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
 
 /* `bytes` of what a birth holds have turned into another kind (code: they were made executable). They go to a birth of
  * their own, one for all such bytes of this birth. */
-struct mmt_error *ledger_split(struct ledger *ledger, uint32_t birth, uint32_t kind, uint64_t bytes,
+struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
 /* Commit number of a stack's account; one per account, so that intervals merge. Outside the window: one number for all.
@@ -215,7 +215,7 @@ struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders) MMT_MU
  * it grows with each ledger_born(), and lasts.
  */
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
-			       uint32_t *birth_ret) MMT_MUST_CHECK;
+			       uint32_t *allocation_ret) MMT_MUST_CHECK;
 
 /* Counted when now_ns lies in the window. */
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
@@ -224,10 +224,10 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
 /* For a birth that is asked for soon: bring it into the processor's caches. */
-void ledger_fetch(const struct ledger *ledger, uint32_t birth);
+void ledger_fetch(const struct ledger *ledger, uint32_t allocation);
 
 /* NULL: not a birth in use. */
-const struct birth *ledger_birth(const struct ledger *ledger, uint32_t birth);
+const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
 
 /* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);

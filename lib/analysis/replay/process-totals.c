@@ -5,12 +5,12 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 
-const struct account *holdings_owner(const struct replay *replay, const struct space_interval *interval)
+const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
 	const struct ledger *ledger = &replay->ledger;
-	const struct birth *birth = ledger_birth(ledger, interval->birth);
+	const struct allocation *allocation = ledger_allocation(ledger, interval->allocation);
 
-	return birth ? ledger_counted(ledger, birth->account) : NULL;
+	return allocation ? ledger_counted(ledger, allocation->account) : NULL;
 }
 
 static bool is_wanted(const struct replay *replay, uint32_t kind)
@@ -19,43 +19,45 @@ static bool is_wanted(const struct replay *replay, uint32_t kind)
 }
 
 /* Valid until the next. */
-static struct mmt_error *find_holdings(struct replay *replay, uint32_t process, struct kept_holdings **holdings_ret)
+static struct mmt_error *find_process_totals(struct replay *replay, uint32_t process,
+					     struct kept_process_totals **process_totals_ret)
 {
-	while (replay->holdings.count <= process) {
-		if (!vector_append(&replay->holdings))
+	while (replay->process_totals.count <= process) {
+		if (!vector_append(&replay->process_totals))
 			return &error_no_memory;
 	}
-	*holdings_ret = &replay->holdings.items[process];
+	*process_totals_ret = &replay->process_totals.items[process];
 	return NULL;
 }
 
 /* What most spaces have nothing of takes no memory. */
-static struct mmt_error *keep_facts(struct replay *replay, const struct space *space, struct kept_holdings *holdings)
+static struct mmt_error *keep_facts(struct replay *replay, const struct space *space,
+				    struct kept_process_totals *process_totals)
 {
 	struct space_counts counts = space_counts(space);
 	struct space_facts facts = {.unknown_bytes = counts.unknown_bytes,
-				    .repaired_bytes = counts.repaired_bytes,
+				    .reconciled_bytes = counts.reconciled_bytes,
 				    .ambiguous = counts.ambiguous,
 				    .check = space_check_result(space)};
 
-	if (!facts.unknown_bytes && !facts.repaired_bytes && !facts.ambiguous && !facts.check.done)
+	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.ambiguous && !facts.check.done)
 		return NULL;
-	holdings->facts = arena_alloc(&replay->arena, 1, sizeof(facts));
-	if (!holdings->facts)
+	process_totals->facts = arena_alloc(&replay->arena, 1, sizeof(facts));
+	if (!process_totals->facts)
 		return &error_no_memory;
-	*holdings->facts = facts;
+	*process_totals->facts = facts;
 	return NULL;
 }
 
 static struct mmt_error *find_held(struct replay *replay, uint32_t process, bool ended, struct held_bytes **held_ret)
 {
-	struct kept_holdings *holdings;
-	struct mmt_error *error = find_holdings(replay, process, &holdings);
+	struct kept_process_totals *process_totals;
+	struct mmt_error *error = find_process_totals(replay, process, &process_totals);
 	struct held_bytes **held;
 
 	if (error)
 		return error;
-	held = ended ? &holdings->ended : &holdings->now;
+	held = ended ? &process_totals->ended : &process_totals->now;
 	if (!*held)
 		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
 	*held_ret = *held;
@@ -65,18 +67,18 @@ static struct mmt_error *find_held(struct replay *replay, uint32_t process, bool
 /* Bytes of no row: what are they? */
 static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct held_bytes *held)
 {
-	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	uint64_t bytes = interval->end - interval->start;
 
-	if (!is_wanted(replay, birth ? birth->kind : replay_calls_kind(replay, interval)))
+	if (!is_wanted(replay, allocation ? allocation->kind : replay_calls_kind(replay, interval)))
 		return;
-	if (interval->birth == BIRTH_BEFORE)
+	if (interval->allocation == ALLOCATION_BEFORE)
 		held->inherited += bytes;
-	else if (interval->birth == BIRTH_KERNEL)
+	else if (interval->allocation == ALLOCATION_KERNEL)
 		held->kernel += bytes;
-	else if (birth && birth->side == LEDGER_BEFORE)
+	else if (allocation && allocation->side == LEDGER_BEFORE)
 		held->older += bytes;
-	else if (birth && birth->side == LEDGER_YOUNGER)
+	else if (allocation && allocation->side == LEDGER_YOUNGER)
 		held->younger += bytes;
 }
 
@@ -96,13 +98,13 @@ static void add_owned(const struct space_interval *interval, struct held_bytes *
 static uint32_t find_holder(const struct replay *replay, const struct process *owner,
 			    const struct space_interval *interval, const struct account *account)
 {
-	const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	const struct process *mapper = owner;
 
 	if (account)
 		mapper = processes_at(replay->processes, account->process);
-	else if (birth)
-		mapper = processes_at(replay->processes, birth->process);
+	else if (allocation)
+		mapper = processes_at(replay->processes, allocation->process);
 	return mapper->space == owner->space ? mapper->index : owner->index;
 }
 
@@ -112,7 +114,7 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 	const struct space_interval *interval;
 
 	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
-		const struct account *account = holdings_owner(replay, interval);
+		const struct account *account = process_totals_owner(replay, interval);
 		struct held_bytes *held;
 		struct mmt_error *error =
 		    find_held(replay, find_holder(replay, owner, interval, account), ended, &held);
@@ -127,21 +129,21 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 	return NULL;
 }
 
-struct mmt_error *holdings_release(struct replay *replay, const struct process *process)
+struct mmt_error *process_totals_release(struct replay *replay, const struct process *process)
 {
-	struct kept_holdings *holdings;
+	struct kept_process_totals *process_totals;
 	struct mmt_error *error;
 
 	if (process->borrows_space)
 		return NULL;
-	error = find_holdings(replay, process->index, &holdings);
+	error = find_process_totals(replay, process->index, &process_totals);
 	if (error)
 		return error;
 	space_finish(process->space);
 	/* One that came back after its end, as a loss may make it look: the figures stay those of its first end. */
-	if (!holdings->released) {
-		holdings->released = true;
-		error = keep_facts(replay, process->space, holdings);
+	if (!process_totals->released) {
+		process_totals->released = true;
+		error = keep_facts(replay, process->space, process_totals);
 		if (!error)
 			error = add_space(replay, process, true);
 	}
@@ -150,40 +152,40 @@ struct mmt_error *holdings_release(struct replay *replay, const struct process *
 	return error;
 }
 
-struct mmt_error *holdings_sum(struct replay *replay)
+struct mmt_error *process_totals_sum(struct replay *replay)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		struct kept_holdings *holdings;
+		struct kept_process_totals *process_totals;
 		struct mmt_error *error;
 
 		if (process->borrows_space)
 			continue;
 		error = add_space(replay, process, false);
 		if (!error)
-			error = find_holdings(replay, process->index, &holdings);
-		if (!error && !holdings->released)
-			error = keep_facts(replay, process->space, holdings);
+			error = find_process_totals(replay, process->index, &process_totals);
+		if (!error && !process_totals->released)
+			error = keep_facts(replay, process->space, process_totals);
 		if (error)
 			return error;
 	}
 	return NULL;
 }
 
-struct holdings holdings_of(const struct replay *replay, const struct process *process)
+struct process_totals process_totals_of(const struct replay *replay, const struct process *process)
 {
-	struct kept_holdings kept = {0};
-	struct holdings holdings = {0};
+	struct kept_process_totals kept = {0};
+	struct process_totals process_totals = {0};
 
-	if (process->index < replay->holdings.count)
-		kept = replay->holdings.items[process->index];
+	if (process->index < replay->process_totals.count)
+		kept = replay->process_totals.items[process->index];
 	if (kept.now)
-		holdings.now = *kept.now;
+		process_totals.now = *kept.now;
 	if (kept.ended)
-		holdings.ended = *kept.ended;
+		process_totals.ended = *kept.ended;
 	if (kept.facts)
-		holdings.facts = *kept.facts;
-	return holdings;
+		process_totals.facts = *kept.facts;
+	return process_totals;
 }
 
 #define CPUS_MAXIMUM 8192 /* a file that names higher ones lies */

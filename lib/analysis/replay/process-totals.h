@@ -28,34 +28,34 @@ struct held_bytes {
 
 /* What is known of a space, of its owner's. */
 struct space_facts {
-	uint64_t unknown_bytes, repaired_bytes, ambiguous; /* as in struct space_counts */
+	uint64_t unknown_bytes, reconciled_bytes, ambiguous; /* as in struct space_counts */
 	struct space_check check;
 };
 
-struct holdings {
+struct process_totals {
 	struct held_bytes now;
 	struct held_bytes ended; /* in spaces that were released when their last process ended */
 	struct space_facts facts;
 };
 
 /* The same as it is kept, for each process that ever was. NULL: all zero. */
-struct kept_holdings {
+struct kept_process_totals {
 	struct held_bytes *now, *ended;
 	struct space_facts *facts;
 	bool released; /* the space of this process has left the ledger: the facts are those of just before */
 };
 
 /* The account that an interval's bytes belong to; NULL: they are in no row. */
-const struct account *holdings_owner(const struct replay *replay, const struct space_interval *interval);
+const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval);
 
 /* The process has ended, and what its space held is released with it, at that time: nobody's release. The figures are
  * kept. Nothing happens when it borrows the space. */
-struct mmt_error *holdings_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
+struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 
-/* After the pass, once: add up what is there, so that holdings_of() can tell. */
-struct mmt_error *holdings_sum(struct replay *replay) MMT_MUST_CHECK;
+/* After the pass, once: add up what is there, so that process_totals_of() can tell. */
+struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
 
-struct holdings holdings_of(const struct replay *replay, const struct process *process);
+struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
 
 /*
  * Where records of one kind of ring were lost: each CPU has its own, and a loss is told by the next record that finds

@@ -86,16 +86,16 @@ uint64_t notes_resident(const struct notes *notes)
 	return notes->readings.count ? notes->readings.items[notes->readings.count - 1].resident_bytes : MMT_UNKNOWN;
 }
 
-struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_moment *moment)
+struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_timestamp *timestamp)
 {
-	uint64_t number = moment->ns;
+	uint64_t number = timestamp->ns;
 
-	if (moment->kind != MMT_MOMENT_MARK)
+	if (timestamp->kind != MMT_TIMESTAMP_MARK)
 		return NULL;
 	for (size_t i = 0; i < notes->marks.count; i++) {
 		if (notes->marks.items[i].number != number)
 			continue;
-		*moment = (struct mmt_moment){.kind = MMT_MOMENT_CLOCK, .ns = notes->marks.items[i].time_ns};
+		*timestamp = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = notes->marks.items[i].time_ns};
 		return NULL;
 	}
 	if (!notes->marks.count)
@@ -131,53 +131,53 @@ struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, st
 
 #define EXITED (1ULL << 32) /* beside the name */
 
-void unwatched_deinit(struct unwatched *unwatched)
+void setuid_execs_deinit(struct setuid_execs *setuid_execs)
 {
-	map_deinit(&unwatched->programs);
+	map_deinit(&setuid_execs->programs);
 }
 
-static void count_one(struct unwatched_count *count, uint32_t name)
+static void count_one(struct setuid_execs_count *count, uint32_t name)
 {
 	if (!count->programs++ || name < count->name)
 		count->name = name;
 }
 
 /* One that executes again has gone on after its EXIT, so that its events were not the ones that ended. */
-bool unwatched_executed(struct unwatched *unwatched, int32_t tid, uint32_t name)
+bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name)
 {
-	return map_put(&unwatched->programs, (uint32_t)tid, name);
+	return map_put(&setuid_execs->programs, (uint32_t)tid, name);
 }
 
-void unwatched_exited(struct unwatched *unwatched, int32_t tid)
+void setuid_execs_exited(struct setuid_execs *setuid_execs, int32_t tid)
 {
-	uint64_t *program = map_get(&unwatched->programs, (uint32_t)tid);
+	uint64_t *program = map_get(&setuid_execs->programs, (uint32_t)tid);
 
 	if (program)
 		*program |= EXITED;
 }
 
-void unwatched_mapped(struct unwatched *unwatched, int32_t tid)
+void setuid_execs_mapped(struct setuid_execs *setuid_execs, int32_t tid)
 {
-	map_remove(&unwatched->programs, (uint32_t)tid);
+	map_remove(&setuid_execs->programs, (uint32_t)tid);
 }
 
-void unwatched_forked(struct unwatched *unwatched, int32_t tid)
+void setuid_execs_forked(struct setuid_execs *setuid_execs, int32_t tid)
 {
-	const uint64_t *program = map_get(&unwatched->programs, (uint32_t)tid);
+	const uint64_t *program = map_get(&setuid_execs->programs, (uint32_t)tid);
 
 	if (!program)
 		return;
 	if (*program & EXITED)
-		count_one(&unwatched->gone, (uint32_t)*program);
-	map_remove(&unwatched->programs, (uint32_t)tid);
+		count_one(&setuid_execs->gone, (uint32_t)*program);
+	map_remove(&setuid_execs->programs, (uint32_t)tid);
 }
 
-struct unwatched_count unwatched_count(const struct unwatched *unwatched)
+struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs)
 {
-	struct unwatched_count count = unwatched->gone;
+	struct setuid_execs_count count = setuid_execs->gone;
 	uint64_t tid, program;
 
-	for (size_t i = 0; map_next(&unwatched->programs, &i, &tid, &program);) {
+	for (size_t i = 0; map_next(&setuid_execs->programs, &i, &tid, &program);) {
 		if (program & EXITED)
 			count_one(&count, (uint32_t)program);
 	}

@@ -39,41 +39,41 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 
 /* A moment that names a mark becomes one of the clock; others stay. */
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
-				struct mmt_moment *moment) MMT_MUST_CHECK;
+				struct mmt_timestamp *timestamp) MMT_MUST_CHECK;
 
 /* Into the report: every mark, and the readings from `from_ns` on. */
 struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
 				 struct mmt_report *report) MMT_MUST_CHECK;
 
 /*
- * Programs whose calls the kernel let nobody record. When a thread executes one that gives it the rights of another user
- * or group, the kernel ends the thread's events, whoever has opened them: an exec, then an EXIT, and no mapping of the program in
- * between. Events of CPUs go on, and show the mappings after that EXIT.
+ * Programs whose calls the kernel let nobody record. When a thread executes one that gives it the rights of another
+ * user or group, the kernel ends the thread's events, whoever has opened them: an exec, then an EXIT, and no mapping of
+ * the program in between. Events of CPUs go on, and show the mappings after that EXIT.
  */
 
-struct unwatched_count {
+struct setuid_execs_count {
 	uint64_t programs;
 	uint32_t name; /* the first of theirs to occur in the recording; nothing where there are none */
 };
 
-struct unwatched {
-	struct map programs;	     /* by TID: what it executes, of which nothing has been seen yet */
-	struct unwatched_count gone; /* of those whose events have ended before, and whose TID is another's now */
+struct setuid_execs {
+	struct map programs;		/* by TID: what it executes, of which nothing has been seen yet */
+	struct setuid_execs_count gone; /* of those whose events have ended before, and whose TID is another's now */
 };
 
-void unwatched_deinit(struct unwatched *unwatched);
+void setuid_execs_deinit(struct setuid_execs *setuid_execs);
 
 /* What happened to the thread. `name`: index of the program's. False: out of memory. */
-bool unwatched_executed(struct unwatched *unwatched, int32_t tid, uint32_t name);
+bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name);
 
-void unwatched_exited(struct unwatched *unwatched, int32_t tid);
+void setuid_execs_exited(struct setuid_execs *setuid_execs, int32_t tid);
 
-void unwatched_mapped(struct unwatched *unwatched, int32_t tid);
+void setuid_execs_mapped(struct setuid_execs *setuid_execs, int32_t tid);
 
 /* The number is another thread's from now on. */
-void unwatched_forked(struct unwatched *unwatched, int32_t tid);
+void setuid_execs_forked(struct setuid_execs *setuid_execs, int32_t tid);
 
 /* Those whose events have ended before anything of them was seen. */
-struct unwatched_count unwatched_count(const struct unwatched *unwatched);
+struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs);
 
 #endif

@@ -33,8 +33,8 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 {
 	struct mmt_error *error = outcome->unwound ? NULL : tell_stack(replay, outcome->sequence, stack);
 
-	if (!error && outcome->birth)
-		error = ledger_settle(&replay->ledger, outcome->birth, stack);
+	if (!error && outcome->allocation)
+		error = ledger_settle(&replay->ledger, outcome->allocation, stack);
 	if (!error && outcome->commit)
 		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->commit_kind,
 					     stack);
@@ -113,18 +113,18 @@ static bool can_unwind(const struct replay *replay, const struct process *proces
 	       replay->early_count >= EARLY_SAMPLES_MAX || replay->early_bytes >= EARLY_BYTES_MAX;
 }
 
-static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome, const struct event_stack *truth,
-				const struct event_stack *dump)
+static struct mmt_error *settle(struct replay *replay, const struct outcome *outcome,
+				const struct event_stack *syscall_event, const struct event_stack *dump)
 {
 	struct event_stack joined;
 
 	if (dump) {
-		joined = event_stack_join(truth, dump);
-		truth = &joined;
+		joined = event_stack_join(syscall_event, dump);
+		syscall_event = &joined;
 	}
 	if (!can_unwind(replay, processes_at(replay->processes, outcome->process)))
-		return keep_early_sample(replay, outcome, truth);
-	return unwind_and_credit(replay, outcome, truth);
+		return keep_early_sample(replay, outcome, syscall_event);
+	return unwind_and_credit(replay, outcome, syscall_event);
 }
 
 struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thread_state *state)
@@ -140,7 +140,7 @@ struct mmt_error *replay_calls_settle_waiting(struct replay *replay, struct thre
 
 static bool has_outcome(const struct outcome *outcome)
 {
-	return outcome->birth || outcome->commit || outcome->failure.count;
+	return outcome->allocation || outcome->commit || outcome->failure.count;
 }
 
 static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_state *state, const struct event *event,
@@ -254,7 +254,7 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return NULL;
 	/* One that failed has changed what the kernel tells of, or what lies below a hole. */
-	if (has_failed(event) && event->call.result != -ENOMEM && !state->witnesses.count)
+	if (has_failed(event) && event->call.result != -ENOMEM && !state->mmap2_records.count)
 		return NULL;
 	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
 	     position = interval->end) {
@@ -266,14 +266,14 @@ static const struct space_interval *find_reserved(const struct space *space, con
 
 /* What reserved bytes are when the call has made them accessible. */
 static uint32_t kind_after(const struct replay *replay, const struct space_interval *reserved,
-			   const struct birth *birth, const struct event *event)
+			   const struct allocation *allocation, const struct event *event)
 {
 	struct space_interval accessible = *reserved;
 	uint32_t kind;
 
 	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
 	kind = kind_of(replay, &accessible);
-	return !birth || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : birth->kind;
+	return !allocation || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : allocation->kind;
 }
 
 static uint32_t own_commit(void *context, uint32_t commit)
@@ -300,16 +300,16 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 				     const struct process *process, struct outcome *outcome, uint32_t *commit_ret)
 {
 	const struct space_interval *reserved = find_reserved(process->space, state, event);
-	const struct birth *birth;
+	const struct allocation *allocation;
 	struct event_stack joined;
 	struct mmt_error *error;
 	uint32_t stack;
 
-	*commit_ret = COMMIT_WITH_BIRTH;
+	*commit_ret = COMMIT_WITH_ALLOCATION;
 	if (!reserved)
 		return NULL;
-	birth = ledger_birth(&replay->ledger, reserved->birth);
-	outcome->commit_kind = kind_after(replay, reserved, birth, event);
+	allocation = ledger_allocation(&replay->ledger, reserved->allocation);
+	outcome->commit_kind = kind_after(replay, reserved, allocation, event);
 	if (!can_unwind(replay, process) ||
 	    (replay->has_dumps && !kept_sample_is_of(&state->dump, event, &replay->lost_calls))) {
 		error = ledger_wants_sweep(&replay->ledger) ? sweep_commits(replay) : NULL;
@@ -342,11 +342,12 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 		struct mmt_error *error;
 
 		position = code_end;
-		if (!ledger_birth(&replay->ledger, interval->birth) || classes_kind_class(kind) != MMT_CLASS_JIT)
+		if (!ledger_allocation(&replay->ledger, interval->allocation) ||
+		    classes_kind_class(kind) != MMT_CLASS_JIT)
 			continue;
-		error = ledger_split(&replay->ledger, interval->birth, kind, code_end - code_start, &part);
+		error = ledger_split(&replay->ledger, interval->allocation, kind, code_end - code_start, &part);
 		if (!error)
-			error = space_set_birth(space, code_start, code_end, part);
+			error = space_set_allocation(space, code_start, code_end, part);
 		if (error)
 			return error;
 	}
@@ -354,16 +355,16 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 }
 
 /* What came of the birth that was opened for a call. */
-static struct mmt_error *look_at_birth(struct replay *replay, uint32_t number, struct outcome *outcome)
+static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, struct outcome *outcome)
 {
-	const struct birth *birth = ledger_birth(&replay->ledger, number);
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, number);
 
-	if (!birth || !birth->born_bytes) {
+	if (!allocation || !allocation->born_bytes) {
 		ledger_drop(&replay->ledger, number);
 		return NULL;
 	}
-	if (birth->side == LEDGER_INSIDE) {
-		outcome->birth = number;
+	if (allocation->side == LEDGER_INSIDE) {
+		outcome->allocation = number;
 		return NULL;
 	}
 	return ledger_settle(&replay->ledger, number, 0);
@@ -403,26 +404,26 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	    .time_ns = event->time_ns,
 	    .returned_ns = event->call.returned_ns,
 	    .thread = event->tid,
-	    .birth = BIRTH_BEFORE,
+	    .allocation = ALLOCATION_BEFORE,
 	    .commit = COMMIT_NONE,
-	    .witnesses = state->witnesses.items,
-	    .witness_count = state->witnesses.count};
+	    .mmap2_records = state->mmap2_records.items,
+	    .mmap2_count = state->mmap2_records.count};
 	struct mmt_error *error;
 
 	if (has_failed(event))
 		outcome.failure = describe_failure(event, process->index);
 	error = open_commit(replay, state, event, process, &outcome, &call.commit);
 	if (!error && !only_releases(event->call.call))
-		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.birth);
+		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.allocation);
 	if (error)
 		return error;
 	replay->applying_thread = state->number;
 	error = space_apply(process->space, &call);
-	replay_witnesses_forget(replay, state);
+	replay_mmap2_forget(replay, state);
 	if (!error)
 		error = note_code(replay, process->space, event);
 	if (!error)
-		error = look_at_birth(replay, call.birth, &outcome);
+		error = look_at_fork(replay, call.allocation, &outcome);
 	if (!error && replay->watch.call)
 		replay->watch.call(replay->watch.context, replay, process, event);
 	if (space_is_large(process->space))

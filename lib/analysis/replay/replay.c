@@ -37,11 +37,11 @@ static uint32_t on_found(void *context, const struct space_interval *interval)
 {
 	const struct observed *observed = context;
 	struct replay *replay = observed->replay;
-	uint32_t birth = BIRTH_UNKNOWN;
+	uint32_t allocation = ALLOCATION_UNKNOWN;
 
 	keep_error(replay, ledger_found(&replay->ledger, observed->process, replay_calls_kind(replay, interval),
-					replay->lost_stack, &birth));
-	return birth;
+					replay->lost_stack, &allocation));
+	return allocation;
 }
 
 static void on_born(void *context, const struct space_interval *interval)
@@ -49,11 +49,11 @@ static void on_born(void *context, const struct space_interval *interval)
 	const struct observed *observed = context;
 	struct replay *replay = observed->replay;
 
-	if (interval->birth >= BIRTH_FIRST)
-		ledger_born(&replay->ledger, interval->birth, replay_calls_kind(replay, interval),
+	if (interval->allocation >= ALLOCATION_FIRST)
+		ledger_born(&replay->ledger, interval->allocation, replay_calls_kind(replay, interval),
 			    interval->end - interval->start);
 	if (!interval->attributes.protection)
-		ledger_reserved(&replay->ledger, interval->birth, interval->end - interval->start);
+		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
 }
 
 static void on_protected(void *context, const struct space_interval *interval)
@@ -61,7 +61,8 @@ static void on_protected(void *context, const struct space_interval *interval)
 	const struct observed *observed = context;
 	uint64_t bytes = interval->end - interval->start;
 
-	ledger_reserved(&observed->replay->ledger, interval->birth, interval->attributes.protection ? -bytes : bytes);
+	ledger_reserved(&observed->replay->ledger, interval->allocation,
+			interval->attributes.protection ? -bytes : bytes);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -72,10 +73,10 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
 	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
-		ledger_replaces(&replay->ledger, by->birth, interval->birth);
+		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)
-		ledger_reserved(&replay->ledger, interval->birth, -bytes);
-	ledger_released(&replay->ledger, interval->birth, bytes, releaser);
+		ledger_reserved(&replay->ledger, interval->allocation, -bytes);
+	ledger_released(&replay->ledger, interval->allocation, bytes, releaser);
 }
 
 static bool observe(void *context, struct process *process, struct space_observer *observer_ret)
@@ -96,9 +97,10 @@ static bool observe(void *context, struct process *process, struct space_observe
 	return true;
 }
 
-static bool is_mark(const struct mmt_moment *moment, const struct event *event)
+static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *event)
 {
-	return moment->kind == MMT_MOMENT_MARK && event->kind == EVENT_MARK && event->mark.number == moment->ns;
+	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_MARK &&
+	       event->mark.number == timestamp->ns;
 }
 
 /*
@@ -110,7 +112,7 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 {
 	struct reader *reader;
 	struct mmt_error *error = reader_open_again(recording, &reader);
-	bool from_known = options->from.kind != MMT_MOMENT_MARK, to_known = options->to.kind != MMT_MOMENT_MARK;
+	bool from_known = options->from.kind != MMT_TIMESTAMP_MARK, to_known = options->to.kind != MMT_TIMESTAMP_MARK;
 	bool end = false, says_end = *last_ns_ret != 0;
 
 	*first_ns_ret = 0;
@@ -136,13 +138,13 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 
 static bool asks_for_window(const struct mmt_report_options *options)
 {
-	return options->from.kind != MMT_MOMENT_DEFAULT || options->to.kind != MMT_MOMENT_DEFAULT ||
+	return options->from.kind != MMT_TIMESTAMP_DEFAULT || options->to.kind != MMT_TIMESTAMP_DEFAULT ||
 	       options->min_age_ns || options->tail > 0;
 }
 
 static bool names_marks(const struct mmt_report_options *options)
 {
-	return options->from.kind == MMT_MOMENT_MARK || options->to.kind == MMT_MOMENT_MARK;
+	return options->from.kind == MMT_TIMESTAMP_MARK || options->to.kind == MMT_TIMESTAMP_MARK;
 }
 
 static struct mmt_error *find_window(struct replay *replay, const struct mmt_report_options *asked)
@@ -152,7 +154,8 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 	struct mmt_report_options options = *asked;
 	struct mmt_error *error = NULL;
 
-	replay->window = (struct window){.from_ns = replay->first_ns, .births_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
+	replay->window =
+	    (struct window){.from_ns = replay->first_ns, .allocations_to_ns = UINT64_MAX, .to_ns = UINT64_MAX};
 	if (!asks_for_window(asked))
 		return NULL;
 	if (!first_ns || !last_ns || names_marks(asked)) {
@@ -216,7 +219,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	if (!error)
 		error = find_window(replay, options->report);
 	accounts.from_ns = replay->window.from_ns;
-	accounts.births_to_ns = replay->window.births_to_ns;
+	accounts.allocations_to_ns = replay->window.allocations_to_ns;
 	ledger_init(&replay->ledger, &accounts);
 	if (!error)
 		error = processes_create(&spaces, &replay->processes);
@@ -258,7 +261,7 @@ void replay_deinit(struct replay *replay)
 	for (size_t i = 0; map_next(&replay->early_samples, &i, &process, &early);)
 		replay_calls_forget_early(replay, (uint32_t)process);
 	map_deinit(&replay->early_samples);
-	vector_deinit(&replay->witness_counts);
+	vector_deinit(&replay->mmap2_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
 	effect_order_destroy(replay->order);
@@ -266,17 +269,17 @@ void replay_deinit(struct replay *replay)
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
 	map_deinit(&replay->survivors);
-	vector_deinit(&replay->holdings);
+	vector_deinit(&replay->process_totals);
 	losses_deinit(&replay->lost_calls);
 	losses_deinit(&replay->lost_dumps);
-	unwatched_deinit(&replay->unwatched);
+	setuid_execs_deinit(&replay->setuid_execs);
 	arena_deinit(&replay->arena);
 	code_view_destroy(replay->code); /* late: it keeps names, which takes memory */
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
 }
 
-static SELDOM struct mmt_error *make_state(struct replay *replay, struct thread *thread)
+static COLD struct mmt_error *make_state(struct replay *replay, struct thread *thread)
 {
 	struct replay_thread number = {.tid = thread->tid, .process = thread->process, .thread = thread};
 	struct thread_state *state = calloc(1, sizeof(*state));
@@ -322,9 +325,9 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 		error = replay_calls_credit_early(replay, thread->process);
 	if (error)
 		return error;
-	replay_witnesses_forget(replay, state);
+	replay_mmap2_forget(replay, state);
 	error = processes_comm(replay->processes, thread, event->comm.name, true, event->time_ns);
-	if (!error && !unwatched_executed(&replay->unwatched, thread->tid, thread->name))
+	if (!error && !setuid_execs_executed(&replay->setuid_execs, thread->tid, thread->name))
 		error = &error_no_memory;
 	return error;
 }
@@ -339,7 +342,7 @@ static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 		return NULL;
 	error = replay_calls_credit_early(replay, index);
 	if (!error)
-		error = holdings_release(replay, process);
+		error = process_totals_release(replay, process);
 	if (!error)
 		processes_let_go(replay->processes, process);
 	return error;
@@ -358,11 +361,11 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	if (!error)
 		error = replay_calls_settle_waiting(replay, state);
 	if (!error)
-		error = replay_witnesses_flush(replay, state);
+		error = replay_mmap2_flush(replay, state);
 	if (error)
 		return error;
 	forget_state(replay, thread, state);
-	unwatched_exited(&replay->unwatched, event->task.tid);
+	setuid_execs_exited(&replay->setuid_execs, event->task.tid);
 	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
 	return error ? error : end_process(replay, thread->process);
 }
@@ -371,10 +374,10 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 {
 	struct process *parent = processes_find(replay->processes, event->task.parent_pid);
 
-	unwatched_forked(&replay->unwatched, event->task.tid);
+	setuid_execs_forked(&replay->setuid_execs, event->task.tid);
 	/* What the kernel made in the parent belongs into the copy. */
 	if (parent && event->task.pid != event->task.parent_pid) {
-		struct mmt_error *error = replay_witnesses_tell_process(replay, parent->index);
+		struct mmt_error *error = replay_mmap2_tell_process(replay, parent->index);
 
 		if (error)
 			return error;
@@ -396,18 +399,18 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 		return NULL;
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
-		error = replay_witnesses_tell_process(replay, process->index);
+		error = replay_mmap2_tell_process(replay, process->index);
 		if (!error && thread)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (!error)
 			error = space_snapshot_begin(
 			    process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
-			    event->snapshot == SNAPSHOT_EXEC ? BIRTH_KERNEL : BIRTH_BEFORE, event->time_ns);
+			    event->snapshot == SNAPSHOT_EXEC ? ALLOCATION_KERNEL : ALLOCATION_BEFORE, event->time_ns);
 		if (!error && event->snapshot == SNAPSHOT_STOP)
 			space_snapshot_is_last(process->space);
 		return error;
 	case EVENT_SNAPSHOT_LINE:
-		error = replay_witnesses_describe(replay, &event->mapping, &attributes);
+		error = replay_mmap2_describe(replay, &event->mapping, &attributes);
 		if (error)
 			return error;
 		return space_snapshot_line(process->space, event->time_ns, event->mapping.start,
@@ -449,7 +452,7 @@ static struct mmt_error *replay_lost(struct replay *replay, const struct event *
 	return losses_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 }
 
-static SELDOM struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
+static COLD struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
 	switch (event->kind) {
@@ -509,8 +512,8 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_STACK_DUMP:
 		return replay_calls_dump(replay, state, event);
 	case EVENT_MAPPING:
-		unwatched_mapped(&replay->unwatched, event->tid);
-		return replay_witnesses_keep(replay, state, &event->mapping, event->time_ns);
+		setuid_execs_mapped(&replay->setuid_execs, event->tid);
+		return replay_mmap2_keep(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
 	default:
@@ -535,7 +538,7 @@ static struct mmt_error *finish(struct replay *replay)
 		struct mmt_error *error = replay_calls_settle_waiting(replay, state);
 
 		if (!error)
-			error = replay_witnesses_flush(replay, state);
+			error = replay_mmap2_flush(replay, state);
 		if (error)
 			return error;
 	}
@@ -554,11 +557,12 @@ static struct mmt_error *finish(struct replay *replay)
 	return replay_take_error(replay);
 }
 
-static struct mmt_error *pass_moment(struct replay *replay, uint64_t time_ns)
+static struct mmt_error *pass_timestamp(struct replay *replay, uint64_t time_ns)
 {
 	const struct replay_watch *watch = &replay->watch;
 
-	return watch->moment && time_ns >= watch->moment_ns ? watch->moment(watch->context, replay, time_ns) : NULL;
+	return watch->timestamp && time_ns >= watch->timestamp_ns ? watch->timestamp(watch->context, replay, time_ns)
+								  : NULL;
 }
 
 /* What comes behind a jump of the clock to before the recording's start is in it all the same. */
@@ -589,7 +593,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
 		replay->ledger.now_ns = time_of_event(replay, event);
-		error = pass_moment(replay, event->time_ns);
+		error = pass_timestamp(replay, event->time_ns);
 		if (error)
 			return error;
 	}
@@ -624,7 +628,7 @@ static struct mmt_error *next_event(struct replay *replay, struct event *event, 
 	return NULL;
 }
 
-static SELDOM void tell_progress(const struct replay *replay, const struct event *event)
+static COLD void tell_progress(const struct replay *replay, const struct event *event)
 {
 	if (replay->progress)
 		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));
@@ -680,11 +684,11 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 	return kept_sample_set_stack(kept, &event->call.stack);
 }
 
-struct event_stack event_stack_join(const struct event_stack *truth, const struct event_stack *dump)
+struct event_stack event_stack_join(const struct event_stack *syscall_event, const struct event_stack *dump)
 {
-	struct event_stack joined = *truth;
+	struct event_stack joined = *syscall_event;
 
-	if (!dump || dump->byte_count < truth->byte_count)
+	if (!dump || dump->byte_count < syscall_event->byte_count)
 		return joined;
 	joined.bytes = dump->bytes;
 	joined.byte_count = dump->byte_count;
@@ -751,7 +755,7 @@ void kept_sample_deinit(struct kept_sample *kept)
 
 void thread_state_deinit(struct thread_state *state)
 {
-	vector_deinit(&state->witnesses);
+	vector_deinit(&state->mmap2_records);
 	kept_sample_deinit(&state->call);
 	kept_sample_deinit(&state->dump);
 	kept_sample_deinit(&state->enter);
@@ -759,8 +763,8 @@ void thread_state_deinit(struct thread_state *state)
 
 /* MMAP2 records wait for the call they belong to; what no call claims the kernel did by itself. */
 
-struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct event_mapping *mapping,
-					    struct space_attributes *attributes_ret)
+struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
+					struct space_attributes *attributes_ret)
 {
 	uint32_t path;
 	struct mmt_error *error = code_view_path(replay->code, mapping->path, &path);
@@ -784,44 +788,44 @@ struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct 
 	return NULL;
 }
 
-static struct mmt_error *count_witness(struct replay *replay, const struct thread_state *state)
+static struct mmt_error *count_mmap2(struct replay *replay, const struct thread_state *state)
 {
 	uint32_t process = replay->threads.items[state->number].process;
 
-	while (replay->witness_counts.count <= process) {
-		if (!vector_push(&replay->witness_counts, 0))
+	while (replay->mmap2_counts.count <= process) {
+		if (!vector_push(&replay->mmap2_counts, 0))
 			return &error_no_memory;
 	}
-	replay->witness_counts.items[process]++;
+	replay->mmap2_counts.items[process]++;
 	return NULL;
 }
 
-void replay_witnesses_forget(struct replay *replay, struct thread_state *state)
+void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
 {
-	if (state->witnesses.count)
-		replay->witness_counts.items[replay->threads.items[state->number].process] -=
-		    (uint32_t)state->witnesses.count;
-	state->witnesses.count = 0;
+	if (state->mmap2_records.count)
+		replay->mmap2_counts.items[replay->threads.items[state->number].process] -=
+		    (uint32_t)state->mmap2_records.count;
+	state->mmap2_records.count = 0;
 }
 
-struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
-					const struct event_mapping *mapping, uint64_t time_ns)
+struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,
+				    const struct event_mapping *mapping, uint64_t time_ns)
 {
-	struct space_witness witness = {.start = mapping->start, .end = mapping->start + mapping->length};
-	struct mmt_error *error = replay_witnesses_describe(replay, mapping, &witness.attributes);
+	struct space_mmap2 mmap2_record = {.start = mapping->start, .end = mapping->start + mapping->length};
+	struct mmt_error *error = replay_mmap2_describe(replay, mapping, &mmap2_record.attributes);
 
-	if (error || witness.end <= witness.start)
+	if (error || mmap2_record.end <= mmap2_record.start)
 		return error;
-	if (witness.attributes.ring) {
+	if (mmap2_record.attributes.ring) {
 		const struct replay_thread *thread = &replay->threads.items[state->number];
 		bool made = false;
 
-		error = space_witness_ring(processes_at(replay->processes, thread->process)->space, &witness,
-					   thread->tid, time_ns, &made);
+		error = space_mmap2_ring(processes_at(replay->processes, thread->process)->space, &mmap2_record,
+					 thread->tid, time_ns, &made);
 		if (error || made)
 			return error;
 	}
-	return vector_push(&state->witnesses, witness) ? count_witness(replay, state) : &error_no_memory;
+	return vector_push(&state->mmap2_records, mmap2_record) ? count_mmap2(replay, state) : &error_no_memory;
 }
 
 /* They still describe the call that may yet claim them. */
@@ -830,29 +834,29 @@ static struct mmt_error *tell(struct replay *replay, struct thread_state *state)
 	const struct replay_thread *thread = &replay->threads.items[state->number];
 	struct space *space = processes_at(replay->processes, thread->process)->space;
 
-	for (size_t i = 0; i < state->witnesses.count; i++) {
-		struct space_witness *witness = &state->witnesses.items[i];
-		struct mmt_error *error = witness->told ? NULL : space_witness(space, witness);
+	for (size_t i = 0; i < state->mmap2_records.count; i++) {
+		struct space_mmap2 *mmap2_record = &state->mmap2_records.items[i];
+		struct mmt_error *error = mmap2_record->told ? NULL : space_mmap2(space, mmap2_record);
 
 		if (error)
 			return error;
-		witness->told = true;
+		mmap2_record->told = true;
 	}
 	return NULL;
 }
 
-struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state)
+struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state)
 {
 	struct mmt_error *error = tell(replay, state);
 
 	if (!error)
-		replay_witnesses_forget(replay, state);
+		replay_mmap2_forget(replay, state);
 	return error;
 }
 
-struct mmt_error *replay_witnesses_tell_process(struct replay *replay, uint32_t process)
+struct mmt_error *replay_mmap2_tell_process(struct replay *replay, uint32_t process)
 {
-	if (process >= replay->witness_counts.count || !replay->witness_counts.items[process])
+	if (process >= replay->mmap2_counts.count || !replay->mmap2_counts.items[process])
 		return NULL;
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];

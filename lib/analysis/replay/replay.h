@@ -40,9 +40,9 @@ struct replay_watch {
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
 	/* The stack of a call is known by now: `sequence` is that of its event. */
 	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
-	/* Before the first event that is not before `moment_ns`; it sets that anew. 0, as at first: before any. */
-	struct mmt_error *(*moment)(void *context, struct replay *replay, uint64_t time_ns);
-	uint64_t moment_ns;
+	/* Before the first event that is not before `timestamp_ns`; it sets that anew. 0, as at first: before any. */
+	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
+	uint64_t timestamp_ns;
 	void *context;
 };
 
@@ -73,8 +73,9 @@ struct replay {
 	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
 	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
-	VECTOR(uint32_t) witness_counts;	     /* by process: MMAP2 records that wait for their call */
-	struct map early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
+	VECTOR(uint32_t) mmap2_counts;		     /* by process: MMAP2 records that wait for their call */
+	struct map
+	    early_samples; /* process whose code is not known yet -> the last of its calls, struct early_sample */
 	size_t early_count, early_bytes; /* of all processes together, and of their stack dumps */
 
 	uint64_t first_ns, last_ns;
@@ -82,9 +83,10 @@ struct replay {
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
 	uint64_t losses;	      /* how often calls were lost, of no matter which process */
-	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: a seccomp filter or a tracer answered them */
+	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: a seccomp filter or a tracer
+					 answered them */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
-	struct unwatched unwatched;   /* programs */
+	struct setuid_execs setuid_execs; /* programs */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	bool has_dumps;			     /* stack dumps come in records of their own */
@@ -97,7 +99,8 @@ struct replay {
 	 */
 	struct map survivors;
 	bool releases_ended;
-	VECTOR(struct kept_holdings) holdings; /* by process; those of which nothing is known may be missing */
+	VECTOR(struct kept_process_totals)
+	process_totals; /* by process; those of which nothing is known may be missing */
 	struct arena arena;
 };
 
@@ -118,7 +121,7 @@ struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
 struct outcome {
 	uint32_t process;	      /* index */
 	uint32_t holder;	      /* index of the process whose memory it is, see struct process */
-	uint32_t birth;		      /* BIRTH_BEFORE: created nothing */
+	uint32_t allocation;	      /* ALLOCATION_BEFORE: created nothing */
 	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
 	struct failure failure;	      /* count 0: none */
 	uint64_t sequence;	      /* of the call's event */
@@ -150,14 +153,14 @@ struct thread_state {
 	uint32_t number; /* in replay.threads */
 	size_t place;	 /* in replay.thread_states */
 	/* MMAP2 records since the last call: they come before the exit of the call that made them. */
-	VECTOR(struct space_witness) witnesses;
+	VECTOR(struct space_mmap2) mmap2_records;
 	struct kept_sample call;  /* has an outcome, waits for its stack dump */
 	struct kept_sample dump;  /* came before its call */
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };
 
 /* The truth sample's callchain, and the dump's registers and bytes if there is a dump. */
-struct event_stack event_stack_join(const struct event_stack *truth, const struct event_stack *dump);
+struct event_stack event_stack_join(const struct event_stack *syscall_event, const struct event_stack *dump);
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 
@@ -191,20 +194,20 @@ void thread_state_deinit(struct thread_state *state);
 /* MMAP2 records on their way to the model. */
 
 /* What a mapping record says, in the model's terms. */
-struct mmt_error *replay_witnesses_describe(struct replay *replay, const struct event_mapping *mapping,
-					    struct space_attributes *attributes_ret) MMT_MUST_CHECK;
+struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
+					struct space_attributes *attributes_ret) MMT_MUST_CHECK;
 
 /* Keep a record for the thread's next call, unless it shows at once whose it is. */
-struct mmt_error *replay_witnesses_keep(struct replay *replay, struct thread_state *state,
-					const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,
+				    const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
 
-void replay_witnesses_forget(struct replay *replay, struct thread_state *state);
+void replay_mmap2_forget(struct replay *replay, struct thread_state *state);
 
 /* What no call of the thread has claimed the kernel did by itself. */
-struct mmt_error *replay_witnesses_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
 
 /* What the process's threads have not claimed yet is in the kernel's maps all the same: it goes into the model, and
  * still belongs to the call that may be in flight. */
-struct mmt_error *replay_witnesses_tell_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+struct mmt_error *replay_mmap2_tell_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
 
 #endif

@@ -40,7 +40,7 @@ void row_changes_tell(struct row_changes *changes, uint64_t last, uint32_t row)
 	for (uint64_t number = last; number;) {
 		struct row_change *change = &changes->items.items[number - 1 - changes->done];
 
-		change->birth = 0;
+		change->allocation = 0;
 		change->row = row;
 		number = change->previous;
 	}

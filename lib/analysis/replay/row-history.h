@@ -17,12 +17,12 @@
 
 struct row_change {
 	uint64_t time_ns;
-	uint64_t trend_ns; /* when it counts in the trend: an existing birth's bytes came with its call */
-	uint64_t step_ns;  /* and in steps, which show each moment as it was then */
-	uint64_t bytes;	   /* modulo 2^64: a decrease is a large number */
-	uint64_t reserved; /* the same of those that are PROT_NONE */
-	uint64_t previous; /* number of the change before it that waits for the same birth; 0: none */
-	uint32_t birth;	   /* whose stack is not told; 0: the row is known */
+	uint64_t trend_ns;   /* when it counts in the trend: an existing birth's bytes came with its call */
+	uint64_t step_ns;    /* and in steps, which show each moment as it was then */
+	uint64_t bytes;	     /* modulo 2^64: a decrease is a large number */
+	uint64_t reserved;   /* the same of those that are PROT_NONE */
+	uint64_t previous;   /* number of the change before it that waits for the same birth; 0: none */
+	uint32_t allocation; /* whose stack is not told; 0: the row is known */
 	uint32_t row;
 };
 

@@ -19,7 +19,7 @@ static uint64_t find_time_of_day(const struct span *span, uint64_t ns)
 	if (!localtime_r(&began, &local))
 		return 0;
 	for (int day = 0; day < 2; day++) {
-		struct tm moment = {
+		struct tm timestamp = {
 		    .tm_year = local.tm_year,
 		    .tm_mon = local.tm_mon,
 		    .tm_mday = local.tm_mday + day,
@@ -28,7 +28,7 @@ static uint64_t find_time_of_day(const struct span *span, uint64_t ns)
 		    .tm_sec = (int)(ns / NS_PER_SECOND % 60),
 		    .tm_isdst = -1,
 		};
-		time_t found = mktime(&moment);
+		time_t found = mktime(&timestamp);
 
 		if (found >= began)
 			return (uint64_t)found * NS_PER_SECOND;
@@ -47,32 +47,32 @@ static uint64_t from_realtime(const struct span *span, uint64_t ns)
 }
 
 /* On the recording's clock; 0 or UINT64_MAX: outside it for certain. */
-static uint64_t resolve_moment(const struct span *span, const struct mmt_moment *moment, uint64_t otherwise)
+static uint64_t resolve_timestamp(const struct span *span, const struct mmt_timestamp *timestamp, uint64_t otherwise)
 {
-	switch (moment->kind) {
-	case MMT_MOMENT_SINCE_START:
-		return moment->ns > UINT64_MAX - span->start_ns ? UINT64_MAX : span->start_ns + moment->ns;
-	case MMT_MOMENT_BEFORE_END:
-		return moment->ns > span->end_ns ? 0 : span->end_ns - moment->ns;
-	case MMT_MOMENT_REALTIME:
-		return from_realtime(span, moment->ns);
-	case MMT_MOMENT_TIME_OF_DAY:
-		return from_realtime(span, find_time_of_day(span, moment->ns));
-	case MMT_MOMENT_CLOCK:
-		return moment->ns;
-	case MMT_MOMENT_MARK: /* notes_resolve() has made them moments of the clock */
-	case MMT_MOMENT_DEFAULT:
+	switch (timestamp->kind) {
+	case MMT_TIMESTAMP_SINCE_START:
+		return timestamp->ns > UINT64_MAX - span->start_ns ? UINT64_MAX : span->start_ns + timestamp->ns;
+	case MMT_TIMESTAMP_BEFORE_END:
+		return timestamp->ns > span->end_ns ? 0 : span->end_ns - timestamp->ns;
+	case MMT_TIMESTAMP_REALTIME:
+		return from_realtime(span, timestamp->ns);
+	case MMT_TIMESTAMP_TIME_OF_DAY:
+		return from_realtime(span, find_time_of_day(span, timestamp->ns));
+	case MMT_TIMESTAMP_CLOCK:
+		return timestamp->ns;
+	case MMT_TIMESTAMP_MARK: /* notes_resolve() has made them moments of the clock */
+	case MMT_TIMESTAMP_DEFAULT:
 		break;
 	}
 	return otherwise;
 }
 
-static bool needs_realtime(const struct mmt_moment *moment)
+static bool needs_realtime(const struct mmt_timestamp *timestamp)
 {
-	return moment->kind == MMT_MOMENT_REALTIME || moment->kind == MMT_MOMENT_TIME_OF_DAY;
+	return timestamp->kind == MMT_TIMESTAMP_REALTIME || timestamp->kind == MMT_TIMESTAMP_TIME_OF_DAY;
 }
 
-static struct mmt_error *check_moment(const struct span *span, const char *option, uint64_t ns)
+static struct mmt_error *check_timestamp(const struct span *span, const char *option, uint64_t ns)
 {
 	double seconds = (double)(span->end_ns - span->start_ns) / (double)NS_PER_SECOND;
 
@@ -109,11 +109,11 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 				    "the recording has no parts: its clock went back, from @%" PRIu64 " at its start "
 				    "to @%" PRIu64 " at its end; leave the window out",
 				    start_ns, end_ns);
-	window.from_ns = resolve_moment(&span, &options->from, start_ns);
-	window.to_ns = resolve_moment(&span, &options->to, end_ns);
-	error = check_moment(&span, "from", window.from_ns);
+	window.from_ns = resolve_timestamp(&span, &options->from, start_ns);
+	window.to_ns = resolve_timestamp(&span, &options->to, end_ns);
+	error = check_timestamp(&span, "from", window.from_ns);
 	if (!error)
-		error = check_moment(&span, "to or --at", window.to_ns);
+		error = check_timestamp(&span, "to or --at", window.to_ns);
 	if (error)
 		return error;
 	window.windowed = options->from.kind || options->to.kind || options->min_age_ns || options->tail > 0;
@@ -121,15 +121,15 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 	if (window.windowed && window.from_ns >= window.to_ns)
 		return error_create(MMT_ERROR_INVALID, "--from must lie before --to");
 	young = young_ns(options, &window);
-	window.births_to_ns = window.to_ns - young;
-	if (young && window.births_to_ns <= window.from_ns)
+	window.allocations_to_ns = window.to_ns - young;
+	if (young && window.allocations_to_ns <= window.from_ns)
 		return error_create(MMT_ERROR_INVALID,
 				    "the window is %.3f s long: nothing in it is as old as --min-age "
 				    "and --tail ask for",
 				    (double)(window.to_ns - window.from_ns) / (double)NS_PER_SECOND);
 	/* What happens at the very end belongs to it. */
 	if (!young)
-		window.births_to_ns = UINT64_MAX;
+		window.allocations_to_ns = UINT64_MAX;
 	*window_ret = window;
 	return NULL;
 }

@@ -7,9 +7,9 @@
 
 #include "base/errors.h"
 
-/* Mappings of [from_ns, births_to_ns) count; the state is that of to_ns. */
+/* Mappings of [from_ns, allocations_to_ns) count; the state is that of to_ns. */
 struct window {
-	uint64_t from_ns, births_to_ns, to_ns;
+	uint64_t from_ns, allocations_to_ns, to_ns;
 	bool windowed;	 /* less than everything */
 	bool ends_early; /* to_ns lies before the end of the recording */
 };

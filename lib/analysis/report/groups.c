@@ -126,44 +126,45 @@ static struct mmt_error *name_processes(struct grouping *grouping)
 	return NULL;
 }
 
-static struct mmt_error *add_birth(struct grouping *grouping, const struct birth *birth, uint32_t row)
+static struct mmt_error *add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t row)
 {
 	struct mmt_group *group = &grouping->groups[row - 1];
-	uint64_t key = (uint64_t)(row - 1) << 32 | birth->thread;
+	uint64_t key = (uint64_t)(row - 1) << 32 | allocation->thread;
 	const uint64_t *bytes = map_get(&grouping->thread_bytes, key);
 
-	if (!group->unfreed_count || birth->time_ns < group->first_ns)
-		group->first_ns = birth->time_ns;
-	if (birth->time_ns > group->last_ns)
-		group->last_ns = birth->time_ns;
-	if (birth->live_bytes < group->smallest_bytes)
-		group->smallest_bytes = birth->live_bytes;
-	if (birth->live_bytes > group->largest_bytes)
-		group->largest_bytes = birth->live_bytes;
-	group->born_bytes += birth->born_bytes;
+	if (!group->unfreed_count || allocation->time_ns < group->first_ns)
+		group->first_ns = allocation->time_ns;
+	if (allocation->time_ns > group->last_ns)
+		group->last_ns = allocation->time_ns;
+	if (allocation->live_bytes < group->smallest_bytes)
+		group->smallest_bytes = allocation->live_bytes;
+	if (allocation->live_bytes > group->largest_bytes)
+		group->largest_bytes = allocation->live_bytes;
+	group->born_bytes += allocation->born_bytes;
 	group->unfreed_count++;
 	if (!bytes)
 		group->thread_count++;
-	return map_put(&grouping->thread_bytes, key, (bytes ? *bytes : 0) + birth->live_bytes) ? NULL
-											       : &error_no_memory;
+	return map_put(&grouping->thread_bytes, key, (bytes ? *bytes : 0) + allocation->live_bytes) ? NULL
+												    : &error_no_memory;
 }
 
-static struct mmt_error *add_births(struct grouping *grouping)
+static struct mmt_error *add_allocations(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
-	for (size_t i = 0; i < ledger->births.count; i++) {
-		const struct birth *birth = &ledger->births.items[i];
+	for (size_t i = 0; i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
 		struct mmt_error *error;
 		uint32_t row;
 
 		/* Of what was found nobody knows how many calls it was, when and whose. */
-		if (!birth->in_use || birth->account == LEDGER_NO_ACCOUNT || !birth->live_bytes || birth->found)
+		if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
+		    allocation->found)
 			continue;
-		row = ledger->accounts.items[birth->account].row;
+		row = ledger->accounts.items[allocation->account].row;
 		if (row == LEDGER_NO_ROW)
 			continue;
-		error = add_birth(grouping, birth, row);
+		error = add_allocation(grouping, allocation, row);
 		if (error)
 			return error;
 	}
@@ -435,7 +436,7 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct 
 	if (!error)
 		error = survivors_add(replay, rows, &grouping.sums);
 	if (!error)
-		error = add_births(&grouping);
+		error = add_allocations(&grouping);
 	if (!error)
 		error = add_threads(&grouping);
 	if (!error)
@@ -509,12 +510,13 @@ static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t rese
 }
 
 static bool add_owned(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-		      const struct space_interval *interval, const struct account *owner, const struct birth *birth)
+		      const struct space_interval *interval, const struct account *owner,
+		      const struct allocation *allocation)
 {
 	uint64_t bytes = interval->end - interval->start;
 	struct mmt_group *group = &sums->groups[owner->row - 1];
 	const struct account *committer = find_holder(replay, rows, interval, owner);
-	const struct account *reserver = birth ? ledger_counted(&replay->ledger, birth->reserver) : NULL;
+	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
 
 	group->unfreed_bytes += bytes;
 	group->class_bytes[rows_class(rows, owner)] += bytes;
@@ -530,20 +532,20 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 
 /* Whoever has mapped it, it is not in this report: it was before the window, or by a process that is not asked for. */
 static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
-			 const struct birth *birth)
+			 const struct allocation *allocation)
 {
-	if (interval->birth < BIRTH_FIRST || (birth && birth->side == LEDGER_BEFORE))
+	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
 		return true;
-	return birth && !rows_selects(rows, processes_at(replay->processes, birth->process));
+	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
 }
 
 /* Made accessible in the window by a stack of this report. */
 static void add_unowned(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			const struct space_interval *interval, const struct birth *birth)
+			const struct space_interval *interval, const struct allocation *allocation)
 {
 	const struct account *committer = find_committer(replay, interval);
 
-	if (committer && interval->attributes.protection && is_of_others(replay, rows, interval, birth))
+	if (committer && interval->attributes.protection && is_of_others(replay, rows, interval, allocation))
 		sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
 }
 
@@ -555,14 +557,14 @@ static struct mmt_error *add_process(const struct replay *replay, const struct r
 	size_t run = 0;
 
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
-		const struct birth *birth = ledger_birth(&replay->ledger, interval->birth);
-		const struct account *owner = holdings_owner(replay, interval);
+		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+		const struct account *owner = process_totals_owner(replay, interval);
 
 		if (!owner) {
-			add_unowned(replay, rows, sums, interval, birth);
+			add_unowned(replay, rows, sums, interval, allocation);
 			continue;
 		}
-		if (!add_owned(replay, rows, sums, interval, owner, birth))
+		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
 		if (!residency)
 			continue;

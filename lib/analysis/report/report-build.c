@@ -91,7 +91,7 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 
 		/* Those released when they ended are empty. */
 		if (process->ended)
-			error = holdings_release(replay, process);
+			error = process_totals_release(replay, process);
 	}
 	return error ? error : replay_take_error(replay);
 }
@@ -147,8 +147,8 @@ static void describe_check(const struct report *report, const struct process *pr
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
-	const struct holdings holdings = holdings_of(&report->replay, process);
-	const struct held_bytes *now = &holdings.now, *ended = &holdings.ended;
+	const struct process_totals process_totals = process_totals_of(&report->replay, process);
+	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -174,11 +174,11 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	report->result.younger_bytes += now->younger;
 	if (process->borrows_space)
 		return NULL;
-	described->unknown_bytes = holdings.facts.unknown_bytes;
-	described->repaired_bytes = holdings.facts.repaired_bytes;
-	describe_check(report, process, holdings.facts.check, described);
-	report->result.completeness.ambiguous_events += holdings.facts.ambiguous;
-	report->result.completeness.repaired_bytes += holdings.facts.repaired_bytes;
+	described->unknown_bytes = process_totals.facts.unknown_bytes;
+	described->reconciled_bytes = process_totals.facts.reconciled_bytes;
+	describe_check(report, process, process_totals.facts.check, described);
+	report->result.completeness.ambiguous_events += process_totals.facts.ambiguous;
+	report->result.completeness.reconciled_bytes += process_totals.facts.reconciled_bytes;
 	return NULL;
 }
 
@@ -227,14 +227,14 @@ static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_
 
 static const char *const *copy_texts(struct arena *arena, const char *const *texts, size_t count)
 {
-	const char **copies = arena_alloc(arena, count, sizeof(*copies));
+	const char **dedup = arena_alloc(arena, count, sizeof(*dedup));
 
-	for (size_t i = 0; copies && i < count; i++) {
-		copies[i] = arena_string(arena, texts[i]);
-		if (!copies[i])
+	for (size_t i = 0; dedup && i < count; i++) {
+		dedup[i] = arena_string(arena, texts[i]);
+		if (!dedup[i])
 			return NULL;
 	}
-	return copies;
+	return dedup;
 }
 
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
@@ -259,8 +259,9 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->end_ns = report->replay.last_ns > result->start_ns ? report->replay.last_ns : result->start_ns;
 	result->from_ns = report->replay.window.from_ns ? report->replay.window.from_ns : result->start_ns;
 	result->to_ns = report->replay.window.to_ns < result->end_ns ? report->replay.window.to_ns : result->end_ns;
-	result->births_to_ns =
-	    report->replay.window.births_to_ns < result->to_ns ? report->replay.window.births_to_ns : result->to_ns;
+	result->allocations_to_ns = report->replay.window.allocations_to_ns < result->to_ns
+					? report->replay.window.allocations_to_ns
+					: result->to_ns;
 	result->windowed = report->replay.window.windowed;
 	if (report->replay.window.ends_early)
 		result->end_ns = end_of_recording(metadata, result->to_ns);
@@ -304,7 +305,7 @@ static void describe_loss(struct report *report)
 	/* A file without the recorder's own count has only what the rings wrote down. */
 	if (!metadata->has_loss)
 		completeness->lost_events = report->replay.lost_events;
-	completeness->repaired_by_loss = completeness->repaired_bytes && completeness->lost_events;
+	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
 }
 
 static struct mmt_error *add_figures(struct report *report)
@@ -321,7 +322,7 @@ static struct mmt_error *add_figures(struct report *report)
 		error = totals_of_threads(replay, &report->rows, &report->arena, result);
 	if (!error)
 		error = totals_of_failures(replay, &report->rows, &report->arena, result);
-	return error ? error : lacks_describe(replay, &report->arena, result);
+	return error ? error : warnings_describe(replay, &report->arena, result);
 }
 
 /* Where all large dumps are there nothing larger can be recommended. */
@@ -339,10 +340,10 @@ static void describe_large_dumps(struct report *report)
 }
 
 /* When the frames have been named. */
-static void describe_generated_code(struct report *report, struct mmt_process *described)
+static void describe_jit_code(struct report *report, struct mmt_process *described)
 {
 	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
-		struct generated_code code = code_view_generated(report->replay.code, (uint32_t)i);
+		struct generated_code code = code_view_jit(report->replay.code, (uint32_t)i);
 
 		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
 			continue;
@@ -367,7 +368,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (!error)
 		error = release_ended(report, options);
 	if (!error)
-		error = holdings_sum(&report->replay);
+		error = process_totals_sum(&report->replay);
 	if (!error)
 		error = describe_processes(report, &processes);
 	if (error)
@@ -377,7 +378,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	describe_loss(report);
 	describe_large_dumps(report);
 	error = add_figures(report);
-	describe_generated_code(report, processes);
+	describe_jit_code(report, processes);
 	return error;
 }
 

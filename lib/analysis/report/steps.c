@@ -45,7 +45,7 @@ static bool note_living(struct steps *steps)
 }
 
 /* Everything before `time_ns` has been applied: the moments up to it are those of now. */
-static struct mmt_error *pass_moments(void *context, struct replay *replay, uint64_t time_ns)
+static struct mmt_error *pass_timestamps(void *context, struct replay *replay, uint64_t time_ns)
 {
 	struct steps *steps = context;
 	struct mmt_step step = {.resident_bytes = MMT_UNKNOWN,
@@ -56,18 +56,18 @@ static struct mmt_error *pass_moments(void *context, struct replay *replay, uint
 	/* A clock that jumps forward makes no steps behind the end. */
 	if (stop_ns && time_ns >= stop_ns)
 		time_ns = stop_ns - 1;
-	if (!replay->watch.moment_ns) {
-		replay->watch.moment_ns = replay->ledger.options.from_ns + steps->every_ns;
+	if (!replay->watch.timestamp_ns) {
+		replay->watch.timestamp_ns = replay->ledger.options.from_ns + steps->every_ns;
 	}
-	if (time_ns < replay->watch.moment_ns)
+	if (time_ns < replay->watch.timestamp_ns)
 		return NULL;
 	others_live = find_living(steps, replay);
-	while (replay->watch.moment_ns <= time_ns) {
+	while (replay->watch.timestamp_ns <= time_ns) {
 		if (steps->items.count >= STEPS_MAX)
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps, ask for longer ones",
 					    STEPS_MAX);
-		step.to_ns = replay->watch.moment_ns;
-		replay->watch.moment_ns += steps->every_ns;
+		step.to_ns = replay->watch.timestamp_ns;
+		replay->watch.timestamp_ns += steps->every_ns;
 		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
 			return &error_no_memory;
 	}
@@ -98,7 +98,7 @@ static struct mmt_error *take_back_space(const struct steps *steps, struct repla
 	const struct space_interval *interval;
 
 	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
-		const struct account *account = holdings_owner(replay, interval);
+		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
 		if (account && !take_back(steps, &ledger->steps, account->row, step, bytes))
@@ -131,7 +131,7 @@ void steps_watch(struct steps *steps, struct replay *replay)
 	replay->ledger.options.every_ns = steps->every_ns;
 	if (!steps->every_ns)
 		return;
-	replay->watch.moment = pass_moments;
+	replay->watch.timestamp = pass_timestamps;
 	replay->watch.context = steps;
 }
 
@@ -143,7 +143,7 @@ struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct m
 	if (!steps->every_ns)
 		return NULL;
 	if (report->to_ns)
-		error = pass_moments(steps, replay, report->to_ns - 1);
+		error = pass_timestamps(steps, replay, report->to_ns - 1);
 	report->step_count = steps->items.count + 1;
 	return error ? error : take_back_ended(steps, replay);
 }

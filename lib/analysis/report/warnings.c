@@ -11,24 +11,24 @@
 #include "base/cleanup.h"
 #include "trace/format/syscalls.h"
 
-#define LACKS_MAX 32
+#define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
 
-struct lacks {
+struct warnings {
 	struct arena *arena;
 	const char **items;
 	size_t count, maximum, left_out;
 	bool out_of_memory;
 };
 
-__attribute__((format(printf, 2, 3))) static void add_lack(struct lacks *lacks, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_warning(struct warnings *warnings, const char *format, ...)
 {
 	CLEANUP(free) char *text = NULL;
 	va_list arguments;
 	int length;
 
-	if (lacks->count == lacks->maximum) {
-		lacks->left_out++;
+	if (warnings->count == warnings->maximum) {
+		warnings->left_out++;
 		return;
 	}
 	va_start(arguments, format);
@@ -36,11 +36,11 @@ __attribute__((format(printf, 2, 3))) static void add_lack(struct lacks *lacks, 
 	va_end(arguments);
 	if (length < 0)
 		text = NULL;
-	lacks->items[lacks->count] = text ? arena_string(lacks->arena, text) : NULL;
-	if (lacks->items[lacks->count])
-		lacks->count++;
+	warnings->items[warnings->count] = text ? arena_string(warnings->arena, text) : NULL;
+	if (warnings->items[warnings->count])
+		warnings->count++;
 	else
-		lacks->out_of_memory = true;
+		warnings->out_of_memory = true;
 }
 
 static bool has_call(const struct reader_metadata *metadata, enum call call)
@@ -73,7 +73,7 @@ static bool has_role(const struct reader_metadata *metadata, enum attribute_role
 }
 
 /* What each call would have told. */
-static void find_missing_calls(const struct reader_metadata *metadata, struct lacks *lacks)
+static void find_missing_calls(const struct reader_metadata *metadata, struct warnings *warnings)
 {
 	static const struct {
 		enum call call;
@@ -89,55 +89,58 @@ static void find_missing_calls(const struct reader_metadata *metadata, struct la
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		if (!has_call(metadata, calls[i].call))
-			add_lack(lacks, "no syscalls:sys_exit_%s events: %s", call_describe(calls[i].call)->name,
-				 calls[i].meaning);
+			add_warning(warnings, "no syscalls:sys_exit_%s events: %s", call_describe(calls[i].call)->name,
+				    calls[i].meaning);
 	}
 }
 
-static void find_missing_sources(const struct replay *replay, struct lacks *lacks)
+static void find_missing_sources(const struct replay *replay, struct warnings *warnings)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 
 	if (!replay->has_snapshots)
-		add_lack(
-		    lacks,
+		add_warning(
+		    warnings,
 		    "no snapshot of the process's mappings: what was mapped before is not known, and the result is not "
 		    "checked against the kernel");
 	if (!has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN) &&
 	    !has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-		add_lack(lacks, "no stacks: record with a call graph");
+		add_warning(warnings, "no stacks: record with a call graph");
 	else if (!has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-		add_lack(lacks, "no registers and stack bytes: the direct caller of mmap is missing from most stacks");
+		add_warning(warnings,
+			    "no registers and stack bytes: the direct caller of mmap is missing from most stacks");
 	if (!metadata->ours)
-		add_lack(lacks, "no residency, no copies of perf maps: `mmtrace record` has them");
+		add_warning(warnings, "no residency, no copies of perf maps: `mmtrace record` has them");
 }
 
 /* Names that are there, but not as they should be. */
-static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct lacks *lacks)
+static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct warnings *warnings)
 {
 	if (names->dropped_lines)
-		add_lack(lacks, "the perf map of process %" PRId32 " has %zu lines too many: their code has no names",
-			 pid, names->dropped_lines);
+		add_warning(warnings,
+			    "the perf map of process %" PRId32 " has %zu lines too many: their code has no names", pid,
+			    names->dropped_lines);
 	if (names->other_clock)
-		add_lack(lacks,
-			 "the jitdump of process %" PRId32
-			 " has times of another clock: where code was replaced, the later one gives the name",
-			 pid);
+		add_warning(warnings,
+			    "the jitdump of process %" PRId32
+			    " has times of another clock: where code was replaced, the later one gives the name",
+			    pid);
 	if (names->lost_records)
-		add_lack(lacks,
-			 "%zu %s of the jitdump of process %" PRId32
-			 " cannot be used: %s; some of its code has no name, line or unwind table",
-			 names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
-			 names->lost_records == 1 ? "it is not what it says, or one too many"
-						  : "they are not what they say, or too many");
+		add_warning(warnings,
+			    "%zu %s of the jitdump of process %" PRId32
+			    " cannot be used: %s; some of its code has no name, line or unwind table",
+			    names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
+			    names->lost_records == 1 ? "it is not what it says, or one too many"
+						     : "they are not what they say, or too many");
 	if (names->unread_bytes)
-		add_lack(
-		    lacks,
+		add_warning(
+		    warnings,
 		    "the jitdump of process %" PRId32
 		    " breaks off within a record, %zu bytes before its end: code that only these tell of has no name",
 		    pid, names->unread_bytes);
 	if (names->jitdump_failure)
-		add_lack(lacks, "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
+		add_warning(warnings, "the jitdump of process %" PRId32 " is not used: %s", pid,
+			    names->jitdump_failure);
 }
 
 /* Whether there is an option that makes the runtime keep frame pointers, and it may not have been given. */
@@ -149,30 +152,30 @@ static bool may_lack_frame_pointers(const struct replay *replay, const struct ru
 }
 
 /* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
-static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
+static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
-	add_lack(lacks,
-		 "not known whether process %" PRId32
-		 " (%s) was started with %s%s: without it, callers of compiled methods are "
-		 "missing from its stacks",
-		 pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
+	add_warning(warnings,
+		    "not known whether process %" PRId32
+		    " (%s) was started with %s%s: without it, callers of compiled methods are "
+		    "missing from its stacks",
+		    pid, runtime->label, runtime->frame_pointers, runtime->in_environment ? " in its environment" : "");
 }
 
-static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct lacks *lacks)
+static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
 	if (runtime && runtime->complete_stacks)
-		add_lack(lacks, "stacks of process %" PRId32 " (%s) end in generated code: %s", pid, runtime->label,
-			 runtime->complete_stacks);
+		add_warning(warnings, "stacks of process %" PRId32 " (%s) end in generated code: %s", pid,
+			    runtime->label, runtime->complete_stacks);
 }
 
 /*
  * No more is known than that a program was executed and that the events of its thread ended before its first mapping.
  * Where records were lost, that mapping may have been among them.
  */
-static void find_unwatched_programs(const struct replay *replay, const struct mmt_completeness *completeness,
-				    struct lacks *lacks)
+static void find_setuid_execs_programs(const struct replay *replay, const struct mmt_completeness *completeness,
+				       struct warnings *warnings)
 {
-	struct unwatched_count count = unwatched_count(&replay->unwatched);
+	struct setuid_execs_count count = setuid_execs_count(&replay->setuid_execs);
 	bool lossy = completeness->lost_events || completeness->damaged || replay->lost_events;
 	const char *name;
 
@@ -180,15 +183,15 @@ static void find_unwatched_programs(const struct replay *replay, const struct mm
 		return;
 	name = processes_name(replay->processes, count.name);
 	if (count.programs == 1)
-		add_lack(
-		    lacks,
+		add_warning(
+		    warnings,
 		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, for "
 		    "which the kernel closes the events of a thread (--scope cpus records it), or it ended before it "
 		    "was loaded",
 		    name, lossy ? "its records were lost, or " : "");
 	else
-		add_lack(
-		    lacks,
+		add_warning(
+		    warnings,
 		    "the calls of %" PRIu64 " programs (%s and others) are not in the recording: %sthey are "
 		    "set-user-ID or set-group-ID, for which the kernel closes the events of a thread (--scope cpus "
 		    "records them), or they ended before they were loaded",
@@ -197,24 +200,24 @@ static void find_unwatched_programs(const struct replay *replay, const struct mm
 
 /* `frames_told`: the option for whole stacks is said already. */
 static void find_missing_names(const struct replay *replay, int32_t pid, const struct generated_code *code,
-			       bool frames_told, struct lacks *lacks)
+			       bool frames_told, struct warnings *warnings)
 {
 	bool with_option = !frames_told && may_lack_frame_pointers(replay, code->runtime);
 
 	if (code->names.has_perf_map || code->names.has_jitdump)
-		add_lack(lacks, "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
-			 code->names.has_perf_map ? "perf map" : "jitdump");
+		add_warning(warnings, "some generated code of process %" PRId32 " has no name: its %s does not have it",
+			    pid, code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (code->runtime)
-		add_lack(lacks, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
-			 code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
-			 with_option ? code->runtime->frame_pointers : "",
-			 with_option && code->runtime->in_environment ? " in its environment" : "",
-			 with_option ? ", without which stacks may end at its code" : "");
+		add_warning(warnings, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
+			    code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
+			    with_option ? code->runtime->frame_pointers : "",
+			    with_option && code->runtime->in_environment ? " in its environment" : "",
+			    with_option ? ", without which stacks may end at its code" : "");
 	else
-		add_lack(lacks,
-			 "no names for generated code in process %" PRId32
-			 ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
-			 pid);
+		add_warning(warnings,
+			    "no names for generated code in process %" PRId32
+			    ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
+			    pid);
 }
 
 /* If the recorder started the program, its command line contains that of the program. */
@@ -226,51 +229,52 @@ static bool was_advised(const struct replay *replay, const char *option)
 }
 
 static void find_interpreted(const struct replay *replay, int32_t pid, const struct generated_code *code,
-			     struct lacks *lacks)
+			     struct warnings *warnings)
 {
 	const struct runtime *runtime = code->interpreter;
 
 	/* With -Xcomp, the frames of compiled methods look the same. */
 	if (!runtime || (!strcmp(runtime->name, "java") && was_advised(replay, "-Xcomp")))
 		return;
-	add_lack(lacks, "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid, runtime->label,
-		 runtime->interpreted_advice);
+	add_warning(warnings, "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid,
+		    runtime->label, runtime->interpreted_advice);
 }
 
-static void find_precompiled(int32_t pid, const struct generated_code *code, struct lacks *lacks)
+static void find_precompiled(int32_t pid, const struct generated_code *code, struct warnings *warnings)
 {
 	if (code->unnamed_precompiled && code->runtime && !strcmp(code->runtime->name, "dotnet"))
-		add_lack(lacks,
-			 "precompiled code of process %" PRId32 " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
-			 "in its environment%s",
-			 pid, code->runtime->label, code->names.has_perf_map ? "" : " and with a perf map");
+		add_warning(warnings,
+			    "precompiled code of process %" PRId32
+			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
+			    "in its environment%s",
+			    pid, code->runtime->label, code->names.has_perf_map ? "" : " and with a perf map");
 }
 
-static void find_unnamed_code(const struct replay *replay, struct lacks *lacks)
+static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
-		struct generated_code code = code_view_generated(replay->code, (uint32_t)i);
+		struct generated_code code = code_view_jit(replay->code, (uint32_t)i);
 		bool skipped = code.unchecked_frames && may_lack_frame_pointers(replay, code.runtime);
 
-		find_poor_names(pid, &code.names, lacks);
+		find_poor_names(pid, &code.names, warnings);
 		if (skipped)
-			find_skipped_frames(pid, code.runtime, lacks);
+			find_skipped_frames(pid, code.runtime, warnings);
 		if (code.stacks_end_there)
-			find_ends_in_code(pid, code.runtime, lacks);
+			find_ends_in_code(pid, code.runtime, warnings);
 		if (code.changed_too_often)
-			add_lack(lacks,
-				 "generated code of process %" PRId32
-				 " was replaced too often to be followed: callers of some of it may be missing",
-				 pid);
+			add_warning(warnings,
+				    "generated code of process %" PRId32
+				    " was replaced too often to be followed: callers of some of it may be missing",
+				    pid);
 		if (code.unnamed)
-			find_missing_names(replay, pid, &code, skipped, lacks);
-		find_precompiled(pid, &code, lacks);
-		find_interpreted(replay, pid, &code, lacks);
+			find_missing_names(replay, pid, &code, skipped, warnings);
+		find_precompiled(pid, &code, warnings);
+		find_interpreted(replay, pid, &code, warnings);
 	}
 }
 
-static void find_unusable_programs(const struct replay *replay, struct lacks *lacks)
+static void find_unusable_programs(const struct replay *replay, struct warnings *warnings)
 {
 	static const char *const reasons[] = {
 	    [PROGRAM_MISSING] = "is not there",
@@ -287,18 +291,18 @@ static void find_unusable_programs(const struct replay *replay, struct lacks *la
 		if (state >= PROGRAM_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
-			add_lack(lacks, "%s %s: its frames have no names, and stacks may end there", path,
-				 reasons[state]);
+			add_warning(warnings, "%s %s: its frames have no names, and stacks may end there", path,
+				    reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_lack(lacks, "%zu more program files cannot be used either", count - PROGRAMS_NAMED);
+		add_warning(warnings, "%zu more program files cannot be used either", count - PROGRAMS_NAMED);
 	if (count)
-		add_lack(lacks,
-			 "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
-			 "or recorded with --images all");
+		add_warning(warnings,
+			    "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
+			    "or recorded with --images all");
 }
 
-static void find_poor_debug_information(const struct replay *replay, struct lacks *lacks)
+static void find_poor_debug_information(const struct replay *replay, struct warnings *warnings)
 {
 	static const char *const reasons[] = {
 	    [PROGRAM_POOR_NAMES] = "is damaged",
@@ -318,24 +322,26 @@ static void find_poor_debug_information(const struct replay *replay, struct lack
 		if (state < PROGRAM_POOR_NAMES || ++count > PROGRAMS_NAMED)
 			continue;
 		if (part)
-			add_lack(lacks,
-				 "the debug information of %s is without what is in another file, which is not there "
-				 "(%s): some of its lines and inlined functions are missing",
-				 path, part);
+			add_warning(
+			    warnings,
+			    "the debug information of %s is without what is in another file, which is not there "
+			    "(%s): some of its lines and inlined functions are missing",
+			    path, part);
 		else
-			add_lack(lacks,
-				 "the debug information of %s %s: some of its lines and inlined functions are missing",
-				 path, reasons[state]);
+			add_warning(
+			    warnings,
+			    "the debug information of %s %s: some of its lines and inlined functions are missing", path,
+			    reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_lack(lacks, "the debug information of %zu more program files is not whole either",
-			 count - PROGRAMS_NAMED);
+		add_warning(warnings, "the debug information of %zu more program files is not whole either",
+			    count - PROGRAMS_NAMED);
 }
 
 /* Whether the result of any process in the report differs from the kernel's maps. */
 static bool is_any_wrong(const struct mmt_report *report)
 {
-	if (report->completeness.repaired_bytes)
+	if (report->completeness.reconciled_bytes)
 		return true;
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (report->processes[i].wrong_bytes)
@@ -345,27 +351,28 @@ static bool is_any_wrong(const struct mmt_report *report)
 }
 
 /* Calls that a seccomp filter or a tracer answered in the kernel's place. */
-static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct lacks *lacks)
+static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	bool lossy = completeness->lost_events || completeness->damaged || completeness->missed_threads ||
 		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
 
 	if (replay->faked_calls)
-		add_lack(lacks,
-			 "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
-			 "answers calls in its place. These mapped nothing and are ignored; other calls answered in "
-			 "this way cannot be recognized",
-			 replay->faked_calls,
-			 replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
+		add_warning(
+		    warnings,
+		    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
+		    "answers calls in its place. These mapped nothing and are ignored; other calls answered in "
+		    "this way cannot be recognized",
+		    replay->faked_calls, replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
-		add_lack(lacks,
-			 "the figures differ from the kernel's maps although no event was lost; possible causes are a "
-			 "seccomp filter that skips calls but makes them look successful, and 32-bit calls (int 0x80) "
-			 "of a 64-bit program, which are not recorded");
+		add_warning(
+		    warnings,
+		    "the figures differ from the kernel's maps although no event was lost; possible causes are a "
+		    "seccomp filter that skips calls but makes them look successful, and 32-bit calls (int 0x80) "
+		    "of a 64-bit program, which are not recorded");
 }
 
-static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
+static void find_huge_sums(const struct replay *replay, struct warnings *warnings)
 {
 	uint64_t sum = 0;
 
@@ -373,39 +380,42 @@ static void find_huge_sums(const struct replay *replay, struct lacks *lacks)
 		sum = saturating_add(
 		    sum, wide_sum_get(&replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX), MMT_BYTES_MAX);
 	if (sum == MMT_BYTES_MAX)
-		add_lack(lacks, "16 EiB or more were mapped in total: sums of that size are not exact");
+		add_warning(warnings, "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
-struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)
+struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)
 {
 	struct mmt_completeness *completeness = &report->completeness;
-	struct lacks lacks = {
-	    .arena = arena, .items = arena_alloc(arena, LACKS_MAX + 1, sizeof(*lacks.items)), .maximum = LACKS_MAX};
+	struct warnings warnings = {.arena = arena,
+				    .items = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.items)),
+				    .maximum = WARNINGS_MAX};
 
-	if (!lacks.items)
+	if (!warnings.items)
 		return &error_no_memory;
 	if (!replay->metadata->ours) {
-		find_missing_calls(replay->metadata, &lacks);
-		find_missing_sources(replay, &lacks);
+		find_missing_calls(replay->metadata, &warnings);
+		find_missing_sources(replay, &warnings);
 	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
-		add_lack(&lacks,
-			 "recorded without CAP_PERFMON: children that share their parent's memory until they execute a "
-			 "program (vfork) are taken for copies of it");
+		add_warning(
+		    &warnings,
+		    "recorded without CAP_PERFMON: children that share their parent's memory until they execute a "
+		    "program (vfork) are taken for copies of it");
 	}
 	if (replay->calls_without_entry)
-		add_lack(&lacks, "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
-			 replay->calls_without_entry);
-	find_faked_calls(replay, report, &lacks);
-	find_huge_sums(replay, &lacks);
-	find_unwatched_programs(replay, completeness, &lacks);
-	find_unnamed_code(replay, &lacks);
-	find_unusable_programs(replay, &lacks);
-	find_poor_debug_information(replay, &lacks);
-	if (lacks.left_out) {
-		lacks.maximum++;
-		add_lack(&lacks, "%zu more such notes are left out", lacks.left_out);
+		add_warning(&warnings,
+			    "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
+			    replay->calls_without_entry);
+	find_faked_calls(replay, report, &warnings);
+	find_huge_sums(replay, &warnings);
+	find_setuid_execs_programs(replay, completeness, &warnings);
+	find_unnamed_code(replay, &warnings);
+	find_unusable_programs(replay, &warnings);
+	find_poor_debug_information(replay, &warnings);
+	if (warnings.left_out) {
+		warnings.maximum++;
+		add_warning(&warnings, "%zu more such notes are left out", warnings.left_out);
 	}
-	completeness->lacks = lacks.items;
-	completeness->lack_count = lacks.count;
-	return lacks.out_of_memory ? &error_no_memory : NULL;
+	completeness->warnings = warnings.items;
+	completeness->warning_count = warnings.count;
+	return warnings.out_of_memory ? &error_no_memory : NULL;
 }

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 
 /* When all else in the report has been described. */
-struct mmt_error *lacks_describe(const struct replay *replay, struct arena *arena,
-				 struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena,
+				    struct mmt_report *report) MMT_MUST_CHECK;
 
 #endif

@@ -23,14 +23,14 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 /* Programs of which none was recorded share the code of the one that came next. */
 static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
 {
-	const struct code_copies *copies = &view->metadata->code;
-	uint64_t place = (uint64_t)(recorded - copies->processes.items);
+	const struct code_copies *dedup = &view->metadata->code;
+	uint64_t place = (uint64_t)(recorded - dedup->processes.items);
 	uint64_t *known = map_get(&view->copied_of_program, place);
 	struct copied_code *copied;
 
 	if (known)
 		return (struct copied_code *)(uintptr_t)*known;
-	mmt_error_destroy(copied_code_create(copies, recorded, view->mapped.programs, &copied));
+	mmt_error_destroy(copied_code_create(dedup, recorded, view->mapped.programs, &copied));
 	if (!copied || map_put(&view->copied_of_program, place, (uint64_t)(uintptr_t)copied))
 		return copied;
 	copied_code_destroy(copied);
@@ -63,8 +63,8 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static bool name_generated(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
-			   struct mmt_frame *frame)
+static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
+		     struct mmt_frame *frame)
 {
 	const struct jit_names *names = view->processes.items[key->process].jit_names;
 	char normalised[1024];
@@ -92,14 +92,14 @@ static const char *image_path(struct code_view *view, uint32_t image)
 	}
 	if (!view->image_paths.items[image])
 		view->image_paths.items[image] =
-		    arena_string(&view->arena, mapped_programs_image_path(&view->mapped, image));
+		    arena_string(&view->arena, mapped_modules_image_path(&view->mapped, image));
 	return view->image_paths.items[image];
 }
 
 static size_t name_native(struct code_view *view, const struct frame_key *key, struct frame_names *names,
 			  struct program_frame functions[PROGRAM_INLINE_MAX])
 {
-	struct program *program = key->image == NO_IMAGE ? NULL : mapped_programs_open(&view->mapped, key->image);
+	struct program *program = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
 	bool before = key->is_return_address && !names->behind_no_call;
 	size_t count;
 
@@ -158,7 +158,7 @@ static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, con
 		*count_ret = count;
 		return copy_frames(arena, &frame, functions, count);
 	}
-	if (!key->readable && !name_generated(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
+	if (!key->readable && !name_jit(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
 		frame.module = "[jit]";
 	if (frame.raw_function && !frame.function)
 		return NULL;
@@ -261,7 +261,7 @@ void code_view_pass_over(struct code_view *view, uint32_t frame)
 	}
 	memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
 	if (key.readable && key.image != NO_IMAGE)
-		(void)mapped_programs_open(&view->mapped, key.image);
+		(void)mapped_modules_open(&view->mapped, key.image);
 	else if (key.kind == MMT_FRAME_JIT && !key.generated)
 		view->processes.items[names->process].unnamed = true;
 }
@@ -276,7 +276,7 @@ static bool frame_key(const struct code_view *view, uint32_t frame, struct frame
 }
 
 /* As the runtime wrote it down, or as it was seen last, if the same function was there until then. */
-static void find_generated_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
+static void find_jit_code(struct code_view *view, const struct frame_key *key, struct viewed_code *viewed)
 {
 	struct process_state *state = &view->processes.items[key->process];
 	struct jit_name name = jit_names_describe(state->jit_names, key->generated);
@@ -310,10 +310,10 @@ bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *
 	code->site = key.address;
 	code->is_return_address = key.is_return_address;
 	if (key.readable) {
-		code->size = program_code(mapped_programs_open(&view->mapped, key.image),
+		code->size = program_code(mapped_modules_open(&view->mapped, key.image),
 					  key.address - key.is_return_address, &code->address, &code->bytes);
 	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
-		find_generated_code(view, &key, code_ret);
+		find_jit_code(view, &key, code_ret);
 	}
 	return code->size;
 }
@@ -334,7 +334,7 @@ const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t addr
 	if (!frame_key(view, frame, &key))
 		return NULL;
 	if (key.readable) {
-		(void)program_names(mapped_programs_open(&view->mapped, key.image), address, functions);
+		(void)program_names(mapped_modules_open(&view->mapped, key.image), address, functions);
 		*line_ret = functions[0].source_line;
 		return functions[0].source_file;
 	}
@@ -348,7 +348,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 {
 	if (view->metadata->packed)
 		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
-	return mapped_programs_unusable(&view->mapped, position, state_ret, missing_ret);
+	return mapped_modules_unusable(&view->mapped, position, state_ret, missing_ret);
 }
 
 static bool changed_too_often(const struct process_state *state)
@@ -362,7 +362,7 @@ static bool changed_too_often(const struct process_state *state)
 	return state->changed_too_often;
 }
 
-struct generated_code code_view_generated(struct code_view *view, uint32_t process)
+struct generated_code code_view_jit(struct code_view *view, uint32_t process)
 {
 	struct generated_code generated = {0};
 	const struct jit_names *names;

@@ -41,13 +41,13 @@ struct process_state {
 	int32_t pid;
 	uint64_t program_ns; /* of the last program that was met in it */
 	bool looked_up;
-	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
-	struct map code_of_program;  /* by program_ns, once looked up: in copied_of_program, borrowed; 0: none */
+	struct jit_names *jit_names;   /* NULL: not looked up, or out of memory */
+	struct map code_of_program;    /* by program_ns, once looked up: in copied_of_program, borrowed; 0: none */
 	struct copied_code *last_code; /* of those, looked up last: of the program that began at last_code_ns */
 	uint64_t last_code_ns;
 	bool has_last_code;
-	bool unnamed;		     /* has frames that a perf map would have named */
-	bool unchecked_frames;	     /* as in struct generated_code, like the next one */
+	bool unnamed;	       /* has frames that a perf map would have named */
+	bool unchecked_frames; /* as in struct generated_code, like the next one */
 	bool stacks_end_there;
 	bool changed_too_often; /* in a packed recording */
 	bool unnamed_precompiled;
@@ -61,8 +61,8 @@ struct process_state {
 struct code_view {
 	const struct reader_metadata *metadata;
 	const struct unwind_rules *rules;
-	struct mapped_programs mapped;
-	struct unwind_memo *memo;
+	struct mapped_modules mapped;
+	struct unwind_cache *memo;
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
 	struct map copied_of_program; /* by the place of a program among those whose code was recorded */
@@ -72,7 +72,7 @@ struct code_view {
 	bool has_last_generation;
 	struct intern frames;
 	VECTOR(struct frame_names) names;
-	size_t kept_names; /* how many of them have their frames */
+	size_t kept_names;		  /* how many of them have their frames */
 	VECTOR(const char *) image_paths; /* of frames that have been named; NULL: not yet */
 	struct stacks stacks;
 	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
@@ -97,7 +97,7 @@ void code_view_note_runtime(struct process_state *state, const struct mmt_frame 
 bool code_view_resolved_code(const struct code_view *view, uint32_t frame, struct viewed_code *viewed);
 const char *code_view_resolved_line(const struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
-/* As code_view_unusable() and code_view_generated(), from the tables. */
+/* As code_view_unusable() and code_view_jit(), from the tables. */
 const char *code_view_resolved_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 					char **missing_ret);
 struct jit_names_state code_view_resolved_names(const struct code_view *view, uint32_t process);

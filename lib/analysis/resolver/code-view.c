@@ -27,11 +27,11 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 		return &error_no_memory;
 	view->metadata = metadata;
 	view->rules = unwind_rules_find(metadata->architecture->elf_machine);
-	error = mapped_programs_init(&view->mapped, metadata, demangle);
+	error = mapped_modules_init(&view->mapped, metadata, demangle);
 	if (!error)
 		programs_use_cache(view->mapped.programs, cache_directory);
 	if (!error)
-		error = unwind_memo_create(MEMO_ENTRIES, &view->memo);
+		error = unwind_cache_create(MEMO_ENTRIES, &view->memo);
 	if (!error)
 		error = unwind_places_create(&view->places);
 	if (!error && metadata->packed)
@@ -67,24 +67,24 @@ void code_view_destroy(struct code_view *view)
 	intern_deinit(&view->generations);
 	intern_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
-	unwind_memo_destroy(view->memo);
+	unwind_cache_destroy(view->memo);
 	unwind_places_destroy(view->places);
-	mapped_programs_deinit(&view->mapped);
+	mapped_modules_deinit(&view->mapped);
 	free(view);
 }
 
 struct mmt_error *code_view_path(struct code_view *view, const char *path, uint32_t *path_ret)
 {
-	return mapped_programs_path(&view->mapped, path, path_ret);
+	return mapped_modules_path(&view->mapped, path, path_ret);
 }
 
 const char *code_view_path_name(const struct code_view *view, uint32_t path)
 {
-	return mapped_programs_path_name(&view->mapped, path);
+	return mapped_modules_path_name(&view->mapped, path);
 }
 
 /* Generated code is looked up by its address in the process, whatever the mapping is called. */
-static uint32_t find_generated(struct lookup *lookup, uint64_t address)
+static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 {
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
@@ -94,16 +94,16 @@ static uint32_t find_generated(struct lookup *lookup, uint64_t address)
 /* CPython's names for the code it generates to be seen in stacks. */
 static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
 {
-	uint32_t generated = find_generated(lookup, address);
+	uint32_t generated = find_jit(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
 	return generated && !strncmp(jit_names_describe(names, generated).name, "py::", 4);
 }
 
 /* Unwind rows that the runtime has written for its code. */
-static const struct cfi_row *find_generated_row(struct lookup *lookup, uint64_t address)
+static const struct cfi_row *find_jit_row(struct lookup *lookup, uint64_t address)
 {
-	uint32_t number = find_generated(lookup, address);
+	uint32_t number = find_jit(lookup, address);
 
 	return number ? jit_names_cfi(code_view_jit_names(lookup->view, lookup->process->index), number, address)
 		      : NULL;
@@ -133,7 +133,7 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 
 		if (attributes->protection & PROT_EXEC && attributes->inode &&
 		    runtimes_of_file(path_name(view, attributes->path)) == runtime)
-			program = mapped_programs_find(&view->mapped, interval, interval->start, &ignored);
+			program = mapped_modules_find(&view->mapped, interval, interval->start, &ignored);
 		if (program && program != last)
 			row = program_frame_row(program, runtime->interpreter);
 		last = program ? program : last;
@@ -160,7 +160,7 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 /* As program_follows_call(), for code that the runtime has written down. */
 static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 {
-	uint32_t number = find_generated(lookup, return_address - 1);
+	uint32_t number = find_jit(lookup, return_address - 1);
 	struct jit_name name;
 	uint64_t before;
 
@@ -176,7 +176,7 @@ static int written_follows_call(struct lookup *lookup, uint64_t return_address)
 /* Java's interpreter calls with a return address that it takes from a table: no call is before it. */
 static bool is_interpreter(struct lookup *lookup, uint64_t address)
 {
-	uint32_t generated = find_generated(lookup, address);
+	uint32_t generated = find_jit(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
 	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
@@ -201,7 +201,7 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 /* The function's beginning tells more than what can be deduced behind a call, from which it may never return. */
 static bool keeps_frame_pointer(struct lookup *lookup, uint64_t address)
 {
-	uint32_t number = find_generated(lookup, address);
+	uint32_t number = find_jit(lookup, address);
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
 
 	return number && copied_code_keeps_frame_pointer(find_copied_code(lookup),
@@ -218,16 +218,16 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	*place_ret = (struct code_place){0};
 	if (!interval || !(interval->attributes.protection & PROT_EXEC))
 		return CODE_NONE;
-	program = mapped_programs_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
+	program = mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address);
 	if (program) {
 		*place_ret = program_place(program, file_address + is_return_address, is_return_address);
 		return CODE_NATIVE;
 	}
-	place_ret->row = find_generated_row(lookup, address - is_return_address);
+	place_ret->row = find_jit_row(lookup, address - is_return_address);
 	if (place_ret->row)
 		return CODE_NATIVE;
 	if (is_return_address && is_python_trampoline(lookup, address - 1)) {
-		place_ret->stub = CODE_STUB_PYTHON_TRAMPOLINE;
+		place_ret->special_function = CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE;
 		return CODE_OTHER;
 	}
 	place_ret->row = copied_code_row(find_copied_code(lookup), address, is_return_address);
@@ -237,17 +237,18 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	return place_ret->row ? CODE_NATIVE : CODE_OTHER;
 }
 
-static enum code_stub find_stub(void *context, uint64_t address, bool is_return_address)
+static enum code_special_function find_special_function(void *context, uint64_t address, bool is_return_address)
 {
 	struct lookup *lookup = context;
 	const struct space_interval *interval = space_find(lookup->process->space, address - is_return_address);
 	struct program *program;
 	uint64_t file_address;
 
-	program =
-	    interval ? mapped_programs_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
-		     : NULL;
-	return program ? program_stub(program, file_address + is_return_address, is_return_address) : CODE_STUB_NONE;
+	program = interval
+		      ? mapped_modules_find(&lookup->view->mapped, interval, address - is_return_address, &file_address)
+		      : NULL;
+	return program ? program_special_function(program, file_address + is_return_address, is_return_address)
+		       : CODE_SPECIAL_FUNCTION_NONE;
 }
 
 static int follows_call(void *context, uint64_t return_address)
@@ -259,7 +260,7 @@ static int follows_call(void *context, uint64_t return_address)
 
 	if (!interval)
 		return -1;
-	program = mapped_programs_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
+	program = mapped_modules_find(&lookup->view->mapped, interval, return_address - 1, &file_address);
 	return program ? program_follows_call(program, file_address + 1)
 		       : generated_follows_call(lookup, return_address);
 }
@@ -293,11 +294,11 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 		key->address = frame->address;
 		return;
 	}
-	key->image = mapped_programs_image(&view->mapped, &interval->attributes);
-	key->readable = mapped_programs_find(&view->mapped, interval, address, &key->address) != NULL;
-	if (!key->readable && code_copies_is_generated(code_view_path_name(view, interval->attributes.path))) {
+	key->image = mapped_modules_image(&view->mapped, &interval->attributes);
+	key->readable = mapped_modules_find(&view->mapped, interval, address, &key->address) != NULL;
+	if (!key->readable && code_copies_is_jit(code_view_path_name(view, interval->attributes.path))) {
 		key->kind = MMT_FRAME_JIT;
-		key->generated = find_generated(lookup, address);
+		key->generated = find_jit(lookup, address);
 		key->process = process->index;
 		key->address = frame->address;
 		note_runtime(view, process);
@@ -306,7 +307,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->kind = MMT_FRAME_NATIVE;
 	if (!key->readable) {
 		key->address = interval->attributes.file_offset + (address - interval->start);
-		key->generated = find_generated(lookup, address); /* .NET's precompiled code perhaps */
+		key->generated = find_jit(lookup, address); /* .NET's precompiled code perhaps */
 		key->process = process->index;
 	}
 	key->address += frame->is_return_address;
@@ -478,7 +479,7 @@ static struct mmt_error *unwind_anew(struct code_view *view, const struct proces
 {
 	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
 	struct unwind_callbacks callbacks = {.find = find_code,
-					     .find_stub = find_stub,
+					     .find_special_function = find_special_function,
 					     .follows_call = follows_call,
 					     .context = &lookup,
 					     .places = view->places,
@@ -492,7 +493,7 @@ static struct mmt_error *unwind_anew(struct code_view *view, const struct proces
 		doubt_caller_of_leaf(&view->result);
 	error = put_stack(&lookup, process, stack_ret);
 	if (!error)
-		unwind_memo_put(view->memo, generation, input, &view->result, *stack_ret);
+		unwind_cache_put(view->memo, generation, input, &view->result, *stack_ret);
 	return error;
 }
 
@@ -520,7 +521,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 	error = find_generation(view, process, stack->time_ns, &generation);
 	if (error)
 		return error;
-	if (unwind_memo_get(view->memo, generation, &input, stack_ret))
+	if (unwind_cache_get(view->memo, generation, &input, stack_ret))
 		return NULL;
 	return unwind_anew(view, process, generation, stack->time_ns, &input, stack_ret);
 }

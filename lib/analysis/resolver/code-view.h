@@ -91,14 +91,15 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
-	bool unchecked_frames;	  /* some caller was found by frame pointer, in code that was not recorded */
-	bool stacks_end_there;	  /* some stack could not be unwound beyond such code */
-	bool changed_too_often;	  /* the code was replaced too often to unwind all stacks through it */
-	bool unnamed_precompiled; /* some frame in precompiled .NET code has no name */
-	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the program's function names; NULL: none */
+	bool unchecked_frames;	       /* some caller was found by frame pointer, in code that was not recorded */
+	bool stacks_end_there;	       /* some stack could not be unwound beyond such code */
+	bool changed_too_often;	       /* the code was replaced too often to unwind all stacks through it */
+	bool unnamed_precompiled;      /* some frame in precompiled .NET code has no name */
+	const struct runtime *
+	    interpreter; /* the runtime whose interpreter has frames without the program's function names; NULL: none */
 	struct jit_names_state names;
 };
 
-struct generated_code code_view_generated(struct code_view *view, uint32_t process);
+struct generated_code code_view_jit(struct code_view *view, uint32_t process);
 
 #endif

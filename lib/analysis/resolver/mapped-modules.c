@@ -27,8 +27,7 @@ static uint64_t recorded_until(const struct reader_metadata *metadata)
 }
 
 /* Puts a record before the others of its key, and tells which was the first until then. */
-static bool link_record(struct mapped_programs *mapped, const struct image_key *key, uint32_t record,
-			uint32_t *next_ret)
+static bool link_record(struct mapped_modules *mapped, const struct image_key *key, uint32_t record, uint32_t *next_ret)
 {
 	uint32_t id = intern_put(&mapped->record_keys, key, sizeof(*key));
 
@@ -43,21 +42,21 @@ static bool link_record(struct mapped_programs *mapped, const struct image_key *
 }
 
 /* From the last to the first, so that each key's records are found in their order. */
-static struct mmt_error *index_records(struct mapped_programs *mapped)
+static struct mmt_error *index_records(struct mapped_modules *mapped)
 {
-	const struct image_copies *copies = &mapped->metadata->images;
+	const struct module_copies *dedup = &mapped->metadata->images;
 
-	for (size_t i = 0; i < copies->images.count; i++) {
+	for (size_t i = 0; i < dedup->images.count; i++) {
 		if (!vector_append(&mapped->record_links))
 			return &error_no_memory;
 	}
-	for (uint32_t i = (uint32_t)copies->images.count; i-- > 0;) {
-		const struct image_copy *record = &copies->images.items[i];
+	for (uint32_t i = (uint32_t)dedup->images.count; i-- > 0;) {
+		const struct module_copy *record = &dedup->images.items[i];
 		struct record_links *links = &mapped->record_links.items[i];
 		struct image_key file = {
 		    .inode = record->inode, .device_major = record->device_major, .device_minor = record->device_minor};
 		struct image_key named = {.inode = SPACE_INODE_UNKNOWN};
-		struct mmt_error *error = mapped_programs_path(mapped, record->path, &named.path);
+		struct mmt_error *error = mapped_modules_path(mapped, record->path, &named.path);
 
 		if (error)
 			return error;
@@ -68,12 +67,12 @@ static struct mmt_error *index_records(struct mapped_programs *mapped)
 	return NULL;
 }
 
-static struct mmt_error *index_build_ids(struct mapped_programs *mapped)
+static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 {
 	for (size_t i = mapped->metadata->build_ids.entries.count; i-- > 0;) {
 		uint32_t path;
 		struct mmt_error *error =
-		    mapped_programs_path(mapped, mapped->metadata->build_ids.entries.items[i].path, &path);
+		    mapped_modules_path(mapped, mapped->metadata->build_ids.entries.items[i].path, &path);
 
 		if (error)
 			return error;
@@ -83,8 +82,8 @@ static struct mmt_error *index_build_ids(struct mapped_programs *mapped)
 	return NULL;
 }
 
-struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const struct reader_metadata *metadata,
-				       bool demangle)
+struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struct reader_metadata *metadata,
+				      bool demangle)
 {
 	struct mmt_error *error = programs_create(metadata->architecture->elf_machine, demangle, &mapped->programs);
 	uint32_t unnamed; /* 0: what the model gives to mappings that nothing named */
@@ -95,13 +94,13 @@ struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const str
 	programs_recorded_until(mapped->programs, recorded_until(metadata));
 	if (metadata->kernel)
 		programs_recorded_on(mapped->programs, metadata->kernel);
-	error = mapped_programs_path(mapped, "", &unnamed);
+	error = mapped_modules_path(mapped, "", &unnamed);
 	if (!error)
 		error = index_records(mapped);
 	return error ? error : index_build_ids(mapped);
 }
 
-void mapped_programs_deinit(struct mapped_programs *mapped)
+void mapped_modules_deinit(struct mapped_modules *mapped)
 {
 	vector_deinit(&mapped->image_states);
 	vector_deinit(&mapped->first_records);
@@ -114,7 +113,7 @@ void mapped_programs_deinit(struct mapped_programs *mapped)
 	programs_destroy(mapped->programs);
 }
 
-struct mmt_error *mapped_programs_path(struct mapped_programs *mapped, const char *path, uint32_t *path_ret)
+struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path, uint32_t *path_ret)
 {
 	uint32_t number = intern_put_string(&mapped->paths, path);
 
@@ -124,19 +123,19 @@ struct mmt_error *mapped_programs_path(struct mapped_programs *mapped, const cha
 	return NULL;
 }
 
-const char *mapped_programs_path_name(const struct mapped_programs *mapped, uint32_t path)
+const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32_t path)
 {
 	return intern_get(&mapped->paths, path, NULL);
 }
 
-static const struct build_id_entry *find_build_id(const struct mapped_programs *mapped, uint32_t path)
+static const struct build_id_entry *find_build_id(const struct mapped_modules *mapped, uint32_t path)
 {
 	const uint64_t *entry = map_get(&mapped->build_ids, path);
 
 	return entry ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 }
 
-uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct space_attributes *attributes)
+uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes)
 {
 	struct image_key key = {.inode = attributes->inode,
 				.device_major = attributes->device_major,
@@ -151,7 +150,7 @@ uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct spac
 	return image;
 }
 
-const char *mapped_programs_image_path(const struct mapped_programs *mapped, uint32_t image)
+const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_key key;
 
@@ -160,20 +159,20 @@ const char *mapped_programs_image_path(const struct mapped_programs *mapped, uin
 }
 
 /* Where the records of one file, or of one path, begin. */
-static uint32_t first_record(const struct mapped_programs *mapped, const struct image_key *key)
+static uint32_t first_record(const struct mapped_modules *mapped, const struct image_key *key)
 {
 	uint32_t id = intern_find(&mapped->record_keys, key, sizeof(*key));
 
 	return id == INTERN_NONE ? NO_RECORD : mapped->first_records.items[id];
 }
 
-static const struct image_copy *record_at(const struct mapped_programs *mapped, uint32_t record)
+static const struct module_copy *record_at(const struct mapped_modules *mapped, uint32_t record)
 {
 	return &mapped->metadata->images.images.items[record];
 }
 
 /* Without a known inode the path decides. */
-static uint32_t first_candidate(const struct mapped_programs *mapped, const struct image_key *key)
+static uint32_t first_candidate(const struct mapped_modules *mapped, const struct image_key *key)
 {
 	struct image_key wanted = *key;
 
@@ -184,7 +183,7 @@ static uint32_t first_candidate(const struct mapped_programs *mapped, const stru
 	return first_record(mapped, &wanted);
 }
 
-static uint32_t next_candidate(const struct mapped_programs *mapped, const struct image_key *key, uint32_t record)
+static uint32_t next_candidate(const struct mapped_modules *mapped, const struct image_key *key, uint32_t record)
 {
 	const struct record_links *links = &mapped->record_links.items[record];
 
@@ -192,8 +191,8 @@ static uint32_t next_candidate(const struct mapped_programs *mapped, const struc
 }
 
 /* What was recorded when this file was mapped under this path. */
-static const struct image_copy *own_record(const struct mapped_programs *mapped, const struct image_key *key,
-					   const char *path)
+static const struct module_copy *own_record(const struct mapped_modules *mapped, const struct image_key *key,
+					    const char *path)
 {
 	for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
 		if (!strcmp(record_at(mapped, i)->path, path))
@@ -203,17 +202,17 @@ static const struct image_copy *own_record(const struct mapped_programs *mapped,
 }
 
 /* Once a file is gone its inode is given to another one: under another path only the build-id tells the same file. */
-static bool is_same_file(const struct image_copy *own, const struct image_copy *record)
+static bool is_same_file(const struct module_copy *own, const struct module_copy *record)
 {
 	return record == own || (own->build_id_size && own->build_id_size == record->build_id_size &&
 				 !memcmp(own->build_id, record->build_id, own->build_id_size));
 }
 
-static struct program *open_copy(struct mapped_programs *mapped, const struct image_copy *record)
+static struct program *open_copy(struct mapped_modules *mapped, const struct module_copy *record)
 {
 	struct program *program = NULL;
 	uint8_t *content;
-	struct mmt_error *error = image_copies_extract(&mapped->metadata->images, record, &content);
+	struct mmt_error *error = module_copies_extract(&mapped->metadata->images, record, &content);
 
 	if (!error)
 		error = programs_open_content(mapped->programs, record->path, content, record->size, record->build_id,
@@ -227,7 +226,7 @@ static uint64_t known_inode(uint64_t inode)
 	return inode == SPACE_INODE_UNKNOWN ? 0 : inode;
 }
 
-static struct program *open_record(struct mapped_programs *mapped, const struct image_copy *record)
+static struct program *open_record(struct mapped_modules *mapped, const struct module_copy *record)
 {
 	struct program *program = NULL;
 
@@ -238,19 +237,19 @@ static struct program *open_record(struct mapped_programs *mapped, const struct 
 }
 
 /* The copy in the recording; else the first of the file's paths that leads to the recorded build. */
-static struct program *open_recorded(struct mapped_programs *mapped, const struct image_key *key, const char *path)
+static struct program *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
 {
-	const struct image_copy *own = own_record(mapped, key, path);
+	const struct module_copy *own = own_record(mapped, key, path);
 	struct program *unusable = NULL;
 
-	for (int copies = 1; own && copies >= 0; copies--) {
+	for (int dedup = 1; own && dedup >= 0; dedup--) {
 		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
-			const struct image_copy *record = record_at(mapped, i);
+			const struct module_copy *record = record_at(mapped, i);
 			struct program *program;
 
-			if (!is_same_file(own, record) || (copies && !record->size))
+			if (!is_same_file(own, record) || (dedup && !record->size))
 				continue;
-			program = copies ? open_copy(mapped, record) : open_record(mapped, record);
+			program = dedup ? open_copy(mapped, record) : open_record(mapped, record);
 			if (program && program_state(program) == PROGRAM_READABLE)
 				return program;
 			if (program && !unusable)
@@ -265,16 +264,16 @@ static enum program_state unusable_state(const struct program *program, const ch
 {
 	enum program_state state;
 
-	if (!program || code_copies_is_generated(path) || path[0] != '/')
+	if (!program || code_copies_is_jit(path) || path[0] != '/')
 		return PROGRAM_READABLE;
 	state = program_state(program);
 	return state == PROGRAM_NOT_ELF ? PROGRAM_READABLE : state;
 }
 
 /* Each path is told once with each state. */
-static enum program_state state_to_tell(struct mapped_programs *mapped, const struct program *program, uint32_t path)
+static enum program_state state_to_tell(struct mapped_modules *mapped, const struct program *program, uint32_t path)
 {
-	enum program_state state = unusable_state(program, mapped_programs_path_name(mapped, path));
+	enum program_state state = unusable_state(program, mapped_modules_path_name(mapped, path));
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
 
 	if (state == PROGRAM_READABLE || map_get(&mapped->told, key))
@@ -284,9 +283,9 @@ static enum program_state state_to_tell(struct mapped_programs *mapped, const st
 }
 
 /* Whatever the file has become; NULL: out of memory. */
-static struct program *open_image(struct mapped_programs *mapped, const struct image_key *key)
+static struct program *open_image(struct mapped_modules *mapped, const struct image_key *key)
 {
-	const char *path = mapped_programs_path_name(mapped, key->path);
+	const char *path = mapped_modules_path_name(mapped, key->path);
 	struct program *program = key->inode ? open_recorded(mapped, key, path) : NULL;
 	const struct build_id_entry *build_id;
 
@@ -298,7 +297,7 @@ static struct program *open_image(struct mapped_programs *mapped, const struct i
 	return program;
 }
 
-struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t image)
+struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
 	struct image_key key;
@@ -312,11 +311,11 @@ struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t im
 	return state->program;
 }
 
-struct program *mapped_programs_find(struct mapped_programs *mapped, const struct space_interval *interval,
-				     uint64_t address, uint64_t *file_address_ret)
+struct program *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
+				    uint64_t address, uint64_t *file_address_ret)
 {
-	uint32_t image = mapped_programs_image(mapped, &interval->attributes);
-	struct program *program = image == NO_IMAGE ? NULL : mapped_programs_open(mapped, image);
+	uint32_t image = mapped_modules_image(mapped, &interval->attributes);
+	struct program *program = image == NO_IMAGE ? NULL : mapped_modules_open(mapped, image);
 	uint64_t file_offset = interval->attributes.file_offset + (address - interval->start);
 
 	if (!program || program_state(program) != PROGRAM_READABLE)
@@ -325,7 +324,7 @@ struct program *mapped_programs_find(struct mapped_programs *mapped, const struc
 }
 
 /* What is to be told of its names; PROGRAM_READABLE: nothing. */
-static enum program_state names_state(const struct mapped_programs *mapped, size_t image)
+static enum program_state names_state(const struct mapped_modules *mapped, size_t image)
 {
 	const struct program *program = mapped->image_states.items[image].program;
 
@@ -333,15 +332,15 @@ static enum program_state names_state(const struct mapped_programs *mapped, size
 }
 
 /* Each path is told once. */
-static bool is_first_with_poor_names(const struct mapped_programs *mapped, size_t image)
+static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t image)
 {
-	const char *path = mapped_programs_image_path(mapped, (uint32_t)image);
+	const char *path = mapped_modules_image_path(mapped, (uint32_t)image);
 
 	if (names_state(mapped, image) == PROGRAM_READABLE)
 		return false;
 	for (size_t i = 0; i < image; i++) {
 		if (names_state(mapped, i) != PROGRAM_READABLE &&
-		    !strcmp(mapped_programs_image_path(mapped, (uint32_t)i), path))
+		    !strcmp(mapped_modules_image_path(mapped, (uint32_t)i), path))
 			return false;
 	}
 	return true;
@@ -360,8 +359,8 @@ static char *missing_part(const struct program *program)
 	return asprintf(&text, "%s and %zu more", first, others) < 0 ? NULL : text;
 }
 
-const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
-				     enum program_state *state_ret, char **missing_ret)
+const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position,
+				    enum program_state *state_ret, char **missing_ret)
 {
 	if (missing_ret)
 		*missing_ret = NULL;
@@ -374,7 +373,7 @@ const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_
 		if (missing_ret && *state_ret == PROGRAM_LACKING_NAMES)
 			*missing_ret = missing_part(mapped->image_states.items[image].program);
 		if (*state_ret != PROGRAM_READABLE)
-			return mapped_programs_image_path(mapped, (uint32_t)image);
+			return mapped_modules_image_path(mapped, (uint32_t)image);
 	}
 	return NULL;
 }

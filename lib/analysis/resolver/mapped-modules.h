@@ -30,7 +30,7 @@ struct record_links {
 	uint32_t next_of_file, next_of_path;
 };
 
-struct mapped_programs {
+struct mapped_modules {
 	const struct reader_metadata *metadata;
 	struct programs *programs;
 	struct intern paths;
@@ -44,28 +44,28 @@ struct mapped_programs {
 };
 
 /* Borrows the metadata. Zero the value before; deinitialise it on error too. */
-struct mmt_error *mapped_programs_init(struct mapped_programs *mapped, const struct reader_metadata *metadata,
-				       bool demangle) MMT_MUST_CHECK;
-void mapped_programs_deinit(struct mapped_programs *mapped);
+struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struct reader_metadata *metadata,
+				      bool demangle) MMT_MUST_CHECK;
+void mapped_modules_deinit(struct mapped_modules *mapped);
 
 /* Number of a path, for space_attributes, and back; the text is valid until the next number. */
-struct mmt_error *mapped_programs_path(struct mapped_programs *mapped, const char *path,
-				       uint32_t *path_ret) MMT_MUST_CHECK;
-const char *mapped_programs_path_name(const struct mapped_programs *mapped, uint32_t path);
+struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path,
+				      uint32_t *path_ret) MMT_MUST_CHECK;
+const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32_t path);
 
 /* Number of the mapped file. NO_IMAGE: out of memory, the code is then unreadable, which the stack says. */
-uint32_t mapped_programs_image(struct mapped_programs *mapped, const struct space_attributes *attributes);
-const char *mapped_programs_image_path(const struct mapped_programs *mapped, uint32_t image);
+uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);
+const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);
 
 /* NULL: out of memory. */
-struct program *mapped_programs_open(struct mapped_programs *mapped, uint32_t image);
+struct program *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);
 
 /* The program mapped at an address and the address in its own numbering; NULL: none that can be read. */
-struct program *mapped_programs_find(struct mapped_programs *mapped, const struct space_interval *interval,
-				     uint64_t address, uint64_t *file_address_ret);
+struct program *mapped_modules_find(struct mapped_modules *mapped, const struct space_interval *interval,
+				    uint64_t address, uint64_t *file_address_ret);
 
 /* As code_view_unusable(). */
-const char *mapped_programs_unusable(const struct mapped_programs *mapped, size_t *position,
-				     enum program_state *state_ret, char **missing_ret);
+const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position,
+				    enum program_state *state_ret, char **missing_ret);
 
 #endif

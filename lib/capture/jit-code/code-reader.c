@@ -39,7 +39,7 @@ static struct mmt_error *let_drain(struct code_pass *pass)
 	struct mmt_error *error;
 
 	end_work(pass);
-	error = drain_filling_rings(pass->recorder);
+	error = ring_reader_drain_filling(pass->recorder);
 	begin_work(pass);
 	return error;
 }
@@ -316,7 +316,7 @@ static int spare(int fd, bool at_end, bool *short_ret)
 	bool is_open = fd >= 0;
 
 	if (!at_end)
-		fd = known_processes_spare(fd);
+		fd = process_table_spare(fd);
 	*short_ret |= fd < 0 && (is_open || errno == EMFILE || errno == ENFILE);
 	return fd;
 }

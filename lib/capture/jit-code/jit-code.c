@@ -35,7 +35,7 @@ static struct generating_program *find_program(const struct generated_code *gene
 static struct generating_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
 	struct generated_code *generated = &recorder->generated;
-	const struct known_process *process = known_processes_find(&recorder->processes, pid);
+	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct generating_program *program = vector_append(&generated->programs);
 
 	if (!program)
@@ -141,7 +141,7 @@ void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 static bool can_be_dropped(const struct recorder *recorder, const struct generating_program *program, bool youngest)
 {
 	return program->ended && !program->pages.items.count &&
-	       !(youngest && known_processes_find(&recorder->processes, program->pid));
+	       !(youngest && process_table_find(&recorder->processes, program->pid));
 }
 
 /* Others move. */
@@ -217,14 +217,14 @@ static int compare_changes(const void *first, const void *second)
 }
 
 /* The pages are not found by their addresses any more. */
-static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *copies)
+static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *dedup)
 {
 	struct code_pages *pages = &program->pages;
 	struct process_code *process;
 
 	if (!pages->items.count)
 		return NULL;
-	process = vector_append(&copies->processes);
+	process = vector_append(&dedup->processes);
 	if (!process)
 		return &error_no_memory;
 	process->pid = program->pid;

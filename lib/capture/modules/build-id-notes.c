@@ -227,13 +227,13 @@ static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct want
 	return NULL;
 }
 
-static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which,
+static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_modules *kept, enum mmt_images which,
 				     struct wanted_build_id *wanted)
 {
-	struct image_copy image = {.device_major = wanted->device_major,
-				   .device_minor = wanted->device_minor,
-				   .inode = wanted->inode,
-				   .path = wanted->path};
+	struct module_copy image = {.device_major = wanted->device_major,
+				    .device_minor = wanted->device_minor,
+				    .inode = wanted->inode,
+				    .path = wanted->path};
 	struct build_id_entry entry = {0};
 	struct mmt_error *error = NULL;
 	bool found;
@@ -246,12 +246,12 @@ static struct mmt_error *read_wanted(struct build_id_notes *notes, struct kept_i
 		found = fd >= 0 && build_id_notes_read_file(fd, &entry);
 		memcpy(image.build_id, entry.bytes, sizeof(image.build_id));
 		image.build_id_size = found ? entry.size : 0;
-		error = kept_images_add(kept, which, &image, fd);
+		error = kept_modules_add(kept, which, &image, fd);
 	}
 	return found && !error ? keep_build_id(notes, wanted, &entry) : error;
 }
 
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept, enum mmt_images which)
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept, enum mmt_images which)
 {
 	while (notes->wanted.count) {
 		struct wanted_build_id wanted = notes->wanted.items[--notes->wanted.count];
@@ -269,14 +269,14 @@ struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_
 
 static const char deleted_suffix[] = " (deleted)";
 
-void kept_images_deinit(struct kept_images *kept)
+void kept_modules_deinit(struct kept_modules *kept)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
 		if (kept->files.items[i].fd >= 0)
 			close(kept->files.items[i].fd);
 	}
 	vector_deinit(&kept->files);
-	image_copies_deinit(&kept->index);
+	module_copies_deinit(&kept->index);
 	free(TAKE(kept->left_out));
 }
 
@@ -301,7 +301,7 @@ static int open_by_path(const char *path)
 }
 
 /* Whether a report finds this very file, or the same build, by the path. */
-static bool path_provides(const struct image_copy *image, const struct stat *status)
+static bool path_provides(const struct module_copy *image, const struct stat *status)
 {
 	CLEANUP(close) int fd = open_by_path(image->path);
 	struct build_id_entry found = {0};
@@ -316,10 +316,10 @@ static bool path_provides(const struct image_copy *image, const struct stat *sta
 }
 
 /* The same file under another path: once is enough. */
-static bool is_kept(const struct kept_images *kept, const struct image_copy *image)
+static bool is_kept(const struct kept_modules *kept, const struct module_copy *image)
 {
 	for (size_t i = 0; i < kept->files.count; i++) {
-		const struct image_copy *other = &kept->index.images.items[i];
+		const struct module_copy *other = &kept->index.images.items[i];
 
 		if (kept->files.items[i].fd >= 0 && other->inode == image->inode &&
 		    other->device_major == image->device_major && other->device_minor == image->device_minor)
@@ -329,7 +329,7 @@ static bool is_kept(const struct kept_images *kept, const struct image_copy *ima
 }
 
 /* The bytes to copy; 0: do not copy the file. */
-static uint64_t measure_wanted(const struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+static uint64_t measure_wanted(const struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
 			       int fd)
 {
 	struct stat status;
@@ -342,14 +342,14 @@ static uint64_t measure_wanted(const struct kept_images *kept, enum mmt_images w
 	return (uint64_t)status.st_size;
 }
 
-static void leave_out(struct kept_images *kept, const char *path)
+static void leave_out(struct kept_modules *kept, const char *path)
 {
 	kept->left_out_count++;
 	if (!kept->left_out)
 		kept->left_out = strdup(path);
 }
 
-static struct kept_file *find_largest(const struct kept_images *kept)
+static struct kept_file *find_largest(const struct kept_modules *kept)
 {
 	struct kept_file *largest = NULL;
 
@@ -363,7 +363,7 @@ static struct kept_file *find_largest(const struct kept_images *kept)
 }
 
 /* Removing one larger file is enough: the others fitted together with it. */
-static bool make_room(struct kept_images *kept, uint64_t bytes)
+static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest;
 
@@ -380,13 +380,13 @@ static bool make_room(struct kept_images *kept, uint64_t bytes)
 }
 
 /* Takes `fd`. */
-static struct kept_file choose_file(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
+static struct kept_file choose_file(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
 				    int fd)
 {
 	struct kept_file file = {.fd = fd, .bytes = measure_wanted(kept, which, image, fd)};
 
 	if (file.bytes && make_room(kept, file.bytes)) {
-		file.fd = known_processes_spare(fd);
+		file.fd = process_table_spare(fd);
 		return file;
 	}
 	if (file.bytes)
@@ -396,11 +396,11 @@ static struct kept_file choose_file(struct kept_images *kept, enum mmt_images wh
 	return (struct kept_file){.fd = -1};
 }
 
-struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
-				  int fd)
+struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+				   int fd)
 {
-	uint64_t entry_bytes = image_copies_entry_bytes(image);
-	struct image_copy copy = *image;
+	uint64_t entry_bytes = module_copies_entry_bytes(image);
+	struct module_copy copy = *image;
 	struct kept_file file;
 
 	if (kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes) {
@@ -468,14 +468,14 @@ static bool add_copy(const struct recorder *recorder, struct compressor *compres
 	return false;
 }
 
-struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept, struct buffer *buffer)
+struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)
 {
 	CLEANUP(free) size_t *places = calloc(kept->files.count + 1, sizeof(*places));
 	struct compressor *compressor = NULL;
 	struct mmt_error *error = places ? compressor_create(&compressor) : &error_no_memory;
 
 	if (!error) {
-		image_copies_encode_index(&kept->index, buffer, places);
+		module_copies_encode_index(&kept->index, buffer, places);
 		error = buffer_finish(buffer);
 	}
 	for (size_t i = 0; !error && i < kept->files.count; i++) {
@@ -485,7 +485,7 @@ struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kep
 		if (kept->files.items[i].fd < 0)
 			continue;
 		if (add_copy(recorder, compressor, &kept->files.items[i], buffer, &size))
-			image_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
+			module_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
 		else if (is_interrupted(recorder))
 			kept->interrupted++;
 		else

@@ -28,8 +28,8 @@ struct kept_file {
 	uint64_t bytes; /* its size when it was first seen: no more is copied if it grows */
 };
 
-struct kept_images {
-	struct image_copies index;
+struct kept_modules {
+	struct module_copies index;
 	VECTOR(struct kept_file) files; /* by image */
 	uint64_t bytes;			/* of those to be copied */
 	uint64_t index_bytes;
@@ -39,21 +39,21 @@ struct kept_images {
 };
 
 /* Accepts a value that is zero. */
-void kept_images_deinit(struct kept_images *kept);
+void kept_modules_deinit(struct kept_modules *kept);
 
 /*
  * Adds an ELF file; the image is copied, and `fd`, its file or -1, becomes owned. If the files together are too large,
  * the largest is left out, so that the files of one program do not displace all others.
  */
-struct mmt_error *kept_images_add(struct kept_images *kept, enum mmt_images which, const struct image_copy *image,
-				  int fd) MMT_MUST_CHECK;
+struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images which, const struct module_copy *image,
+				   int fd) MMT_MUST_CHECK;
 
 /*
- * Writes the section: index and copies. It leaves out files that cannot be read or compressed, and the rest of the files
- * when the user asks a second time to stop.
+ * Writes the section: index and copies. It leaves out files that cannot be read or compressed, and the rest of the
+ * files when the user asks a second time to stop.
  */
-struct mmt_error *kept_images_encode(const struct recorder *recorder, struct kept_images *kept,
-				     struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept,
+				      struct buffer *buffer) MMT_MUST_CHECK;
 
 /* Build-ids of the program files that were mapped, read while the files can be had. */
 
@@ -88,7 +88,7 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
 /* Read those asked for; files that cannot be read or have none are left out. The files themselves go to `kept`. */
-struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_images *kept,
+struct mmt_error *build_id_notes_read(struct build_id_notes *notes, struct kept_modules *kept,
 				      enum mmt_images which) MMT_MUST_CHECK;
 
 /* Of an open file; false: none. */

@@ -35,7 +35,7 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
 		close(attachment->kept_tracepoints.items[i]);
-	sentinels_deinit(&attachment->sentinels);
+	hotplug_events_deinit(&attachment->hotplug_events);
 	vector_deinit(&attachment->first_ids);
 	vector_deinit(&attachment->lost_earlier);
 	vector_deinit(&attachment->kept_tracepoints);
@@ -217,9 +217,9 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 }
 
 /* Before the events of which it tells that they have gone. */
-static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, bool *gone_ret)
+static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
 {
-	int errno_value = sentinels_open(&attachment->sentinels, cpu);
+	int errno_value = hotplug_events_open(&attachment->hotplug_events, cpu);
 
 	*gone_ret = errno_value == ENODEV;
 	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1) : NULL;
@@ -227,7 +227,7 @@ static struct mmt_error *open_sentinel(struct attachment *attachment, int cpu, b
 
 static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
 {
-	struct mmt_error *error = open_sentinel(attachment, attachment->rings->cpus.items[cpu], gone_ret);
+	struct mmt_error *error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], gone_ret);
 
 	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
 		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
@@ -260,7 +260,7 @@ static struct mmt_error *open_fences(struct attachment *attachment, uint32_t roo
 		int fd;
 
 		error =
-		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_TRUTH, &fd, gone_ret);
+		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_SYSCALL, &fd, gone_ret);
 		if (!error && !*gone_ret)
 			error = add_fence(attachment, root, fd);
 		if (error || *gone_ret)
@@ -473,7 +473,7 @@ struct mmt_error *attach_watch_outside(struct attachment *attachment, pid_t tid,
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
 		struct attached_fence fence = {.root = UINT32_MAX};
 
-		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_TRUTH,
+		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_SYSCALL,
 				   &fence.fd, gone_ret);
 		if (fence.fd >= 0 && !vector_push(&attachment->fences, fence)) {
 			close(fence.fd);
@@ -595,9 +595,9 @@ void attach_look_outside(struct attachment *attachment)
 	}
 }
 
-struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
+struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
 {
-	return thread_coverage_note_birth(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
+	return thread_coverage_note_fork(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
 }
 
 /* Is the thread that ran the one for which this was opened? */
@@ -646,7 +646,7 @@ struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
 void thread_coverage_deinit(struct thread_coverage *coverage)
 {
 	map_deinit(&coverage->times);
-	map_deinit(&coverage->births);
+	map_deinit(&coverage->allocations);
 	map_deinit(&coverage->ends);
 }
 
@@ -670,14 +670,14 @@ bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint
 	return time_ns && start_ns <= *time_ns;
 }
 
-bool thread_coverage_note_birth(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret)
+bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret)
 {
 	bool whole = coverage->whole_ns && time_ns > coverage->whole_ns;
 
 	*new_ret = whole && !map_get(&coverage->times, (uint32_t)tid);
 	if (whole)
 		return thread_coverage_put(coverage, tid, time_ns);
-	return coverage->whole_ns || put_latest(&coverage->births, tid, time_ns);
+	return coverage->whole_ns || put_latest(&coverage->allocations, tid, time_ns);
 }
 
 bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
@@ -699,14 +699,14 @@ bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t 
 
 bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns)
 {
-	const uint64_t *birth_ns = map_get(&coverage->births, (uint32_t)tid);
+	const uint64_t *allocation_ns = map_get(&coverage->allocations, (uint32_t)tid);
 
-	return !coverage->births_missing && (!birth_ns || (*birth_ns <= a_ns && *birth_ns <= b_ns));
+	return !coverage->forks_missing && (!allocation_ns || (*allocation_ns <= a_ns && *allocation_ns <= b_ns));
 }
 
 void thread_coverage_set_whole(struct thread_coverage *coverage, uint64_t time_ns)
 {
 	coverage->whole_ns = time_ns;
-	map_deinit(&coverage->births);
+	map_deinit(&coverage->allocations);
 	map_deinit(&coverage->ends);
 }

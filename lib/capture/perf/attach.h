@@ -21,11 +21,11 @@
 
 /* Zero initialisation makes an empty one. */
 struct thread_coverage {
-	struct map times;    /* by number: when the thread was known to have the set */
-	struct map births;   /* by number: the latest FORK; while attaching */
-	struct map ends;     /* by number: the latest EXIT of one that had it; while attaching */
-	uint64_t whole_ns;   /* whoever is born later is born with the set; 0: not yet */
-	bool births_missing; /* records were lost while attaching */
+	struct map times;	/* by number: when the thread was known to have the set */
+	struct map allocations; /* by number: the latest FORK; while attaching */
+	struct map ends;	/* by number: the latest EXIT of one that had it; while attaching */
+	uint64_t whole_ns;	/* whoever is born later is born with the set; 0: not yet */
+	bool forks_missing;	/* records were lost while attaching */
 };
 
 void thread_coverage_deinit(struct thread_coverage *coverage);
@@ -38,7 +38,7 @@ bool thread_coverage_put(struct thread_coverage *coverage, pid_t tid, uint64_t t
 bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint64_t start_ns);
 
 /* A FORK record; several may tell of one birth. `new_ret`: the first word of a thread that was born with the set. */
-bool thread_coverage_note_birth(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret);
+bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret);
 
 /* An EXIT record: called when every record older than it has been seen. */
 bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
@@ -107,9 +107,9 @@ struct attachment {
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_fence) fences;
 	VECTOR(struct thread_note) notes;
-	struct sentinels sentinels;    /* of events on CPUs */
-	VECTOR(uint64_t) first_ids;    /* likewise, by event: those that the file knows */
-	VECTOR(uint64_t) lost_earlier; /* likewise: by events that are closed again */
+	struct hotplug_events hotplug_events; /* of events on CPUs */
+	VECTOR(uint64_t) first_ids;	      /* likewise, by event: those that the file knows */
+	VECTOR(uint64_t) lost_earlier;	      /* likewise: by events that are closed again */
 	struct event_switch switching;
 	VECTOR(int) kept_tracepoints; /* events of our own that never fire */
 	struct map root_of_fence;     /* by identifier */
@@ -176,8 +176,8 @@ struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint
 struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				      uint64_t fence_id) MMT_MUST_CHECK;
 
-struct mmt_error *attach_note_birth(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				    bool *new_ret) MMT_MUST_CHECK;
+struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+				   bool *new_ret) MMT_MUST_CHECK;
 
 /*
  * A FORK record tells that this thread started one. True: perhaps it was about to when the events were opened, so that

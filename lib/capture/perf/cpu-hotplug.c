@@ -159,81 +159,82 @@ bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *c
 
 #define STANDSTILL_NS 40000000ULL /* clocks of some machines go on by ticks, of 10 ms at most */
 
-void sentinels_deinit(struct sentinels *sentinels)
+void hotplug_events_deinit(struct hotplug_events *hotplug_events)
 {
-	for (size_t i = 0; i < sentinels->items.count; i++) {
-		if (sentinels->items.items[i].fd >= 0)
-			close(sentinels->items.items[i].fd);
+	for (size_t i = 0; i < hotplug_events->items.count; i++) {
+		if (hotplug_events->items.items[i].fd >= 0)
+			close(hotplug_events->items.items[i].fd);
 	}
-	vector_deinit(&sentinels->items);
+	vector_deinit(&hotplug_events->items);
 }
 
 /* NULL: out of memory. */
-static struct sentinel *find_or_add(struct sentinels *sentinels, int cpu)
+static struct hotplug_event *find_or_add(struct hotplug_events *hotplug_events, int cpu)
 {
-	struct sentinel *added;
+	struct hotplug_event *added;
 
-	for (size_t i = 0; i < sentinels->items.count; i++) {
-		if (sentinels->items.items[i].cpu == cpu)
-			return &sentinels->items.items[i];
+	for (size_t i = 0; i < hotplug_events->items.count; i++) {
+		if (hotplug_events->items.items[i].cpu == cpu)
+			return &hotplug_events->items.items[i];
 	}
-	added = vector_append(&sentinels->items);
+	added = vector_append(&hotplug_events->items);
 	if (added)
-		*added = (struct sentinel){.fd = -1, .cpu = cpu};
+		*added = (struct hotplug_event){.fd = -1, .cpu = cpu};
 	return added;
 }
 
-int sentinels_open(struct sentinels *sentinels, int cpu)
+int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu)
 {
-	struct sentinel *sentinel = find_or_add(sentinels, cpu);
+	struct hotplug_event *hotplug_event = find_or_add(hotplug_events, cpu);
 	struct perf_event_attr attribute;
 	int errno_value;
 
-	if (!sentinel)
+	if (!hotplug_event)
 		return ENOMEM;
-	if (sentinel->fd >= 0)
-		close(sentinel->fd);
-	events_describe_sentinel(&attribute);
-	sentinel->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	errno_value = sentinel->fd < 0 ? errno : 0;
-	sentinel->enabled_ns = 0;
-	sentinel->looked_ns = clock_now_ns();
+	if (hotplug_event->fd >= 0)
+		close(hotplug_event->fd);
+	events_describe_hotplug_event(&attribute);
+	hotplug_event->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	errno_value = hotplug_event->fd < 0 ? errno : 0;
+	hotplug_event->enabled_ns = 0;
+	hotplug_event->looked_ns = clock_now_ns();
 	return errno_value;
 }
 
 /* What cannot be read has gone. */
-static bool stands_still(struct sentinel *sentinel)
+static bool stands_still(struct hotplug_event *hotplug_event)
 {
 	struct {
 		uint64_t value, enabled_ns;
 	} counts;
 
-	if (read(sentinel->fd, &counts, sizeof(counts)) != sizeof(counts) || counts.enabled_ns == sentinel->enabled_ns)
+	if (read(hotplug_event->fd, &counts, sizeof(counts)) != sizeof(counts) ||
+	    counts.enabled_ns == hotplug_event->enabled_ns)
 		return true;
-	sentinel->enabled_ns = counts.enabled_ns;
-	sentinel->looked_ns = clock_now_ns();
+	hotplug_event->enabled_ns = counts.enabled_ns;
+	hotplug_event->looked_ns = clock_now_ns();
 	return false;
 }
 
 /* Soon after the last look it may only seem so. */
-static bool has_stopped(struct sentinel *sentinel)
+static bool has_stopped(struct hotplug_event *hotplug_event)
 {
-	uint64_t since_ns = clock_now_ns() - sentinel->looked_ns;
+	uint64_t since_ns = clock_now_ns() - hotplug_event->looked_ns;
 
-	if (!stands_still(sentinel))
+	if (!stands_still(hotplug_event))
 		return false;
 	if (since_ns >= STANDSTILL_NS)
 		return true;
 	usleep((useconds_t)((STANDSTILL_NS - since_ns) / 1000));
-	return stands_still(sentinel);
+	return stands_still(hotplug_event);
 }
 
-struct mmt_error *sentinels_find_stopped(struct sentinels *sentinels, cpu_list *stopped)
+struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped)
 {
-	for (size_t i = 0; i < sentinels->items.count; i++) {
-		struct sentinel *sentinel = &sentinels->items.items[i];
+	for (size_t i = 0; i < hotplug_events->items.count; i++) {
+		struct hotplug_event *hotplug_event = &hotplug_events->items.items[i];
 
-		if (sentinel->fd >= 0 && has_stopped(sentinel) && !vector_push(stopped, sentinel->cpu))
+		if (hotplug_event->fd >= 0 && has_stopped(hotplug_event) && !vector_push(stopped, hotplug_event->cpu))
 			return &error_no_memory;
 	}
 	return NULL;

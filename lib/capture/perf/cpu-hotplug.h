@@ -61,7 +61,7 @@ bool cpu_watch_take_back(struct cpu_watch *watch, const cpu_list *online, int *c
  * shows it: on a CPU that has been offline it stands still.
  */
 
-struct sentinel {
+struct hotplug_event {
 	int fd; /* -1: closed */
 	int cpu;
 	uint64_t enabled_ns; /* as of the last look at which it had gone on */
@@ -69,18 +69,18 @@ struct sentinel {
 };
 
 /* Zero initialisation makes an empty one; one for each CPU at most. */
-struct sentinels {
-	VECTOR(struct sentinel) items;
+struct hotplug_events {
+	VECTOR(struct hotplug_event) items;
 };
 
 /* Closes every descriptor. */
-void sentinels_deinit(struct sentinels *sentinels);
+void hotplug_events_deinit(struct hotplug_events *hotplug_events);
 
 /* For a CPU that is online, in place of the one that it had. 0, or why it cannot be: a value of errno, ENODEV where the
  * CPU is offline. */
-int sentinels_open(struct sentinels *sentinels, int cpu);
+int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu);
 
 /* Append the CPUs on which they stand still. Takes up to 40 ms for each that was looked at shortly before. */
-struct mmt_error *sentinels_find_stopped(struct sentinels *sentinels, cpu_list *stopped) MMT_MUST_CHECK;
+struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped) MMT_MUST_CHECK;
 
 #endif

@@ -60,7 +60,7 @@ void events_describe_fence(struct perf_event_attr *attribute)
 	attribute->context_switch = 1;
 }
 
-void events_describe_sentinel(struct perf_event_attr *attribute)
+void events_describe_hotplug_event(struct perf_event_attr *attribute)
 {
 	describe_dummy(attribute);
 	attribute->inherit = attribute->inherit_thread = attribute->disabled = 0;
@@ -184,7 +184,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
 	if (!event)
 		return NULL;
-	event->role = ROLE_TRUTH;
+	event->role = ROLE_SYSCALL;
 	event->call = call;
 	event->filter = call_filters[call];
 	if (description->at_entry)
@@ -222,18 +222,18 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 
 	for (size_t i = 0; i < count; i++) {
 		struct event_description *dump;
-		struct event_description *truth;
+		struct event_description *syscall_event;
 
-		if (set->items.items[i].role != ROLE_TRUTH || set->items.items[i].has_dump ||
+		if (set->items.items[i].role != ROLE_SYSCALL || set->items.items[i].has_dump ||
 		    !call_describe(set->items.items[i].call)->creates)
 			continue;
 		dump = vector_append(&set->items);
 		if (!dump)
 			return &error_no_memory;
-		truth = &set->items.items[i];
-		truth->has_large_dump = false;
-		*dump = *truth;
-		truth->has_large_dump = role == ROLE_LARGE_DUMP;
+		syscall_event = &set->items.items[i];
+		syscall_event->has_large_dump = false;
+		*dump = *syscall_event;
+		syscall_event->has_large_dump = role == ROLE_LARGE_DUMP;
 		dump->role = role;
 		dump->ring = role == ROLE_DUMP ? RING_DUMP : RING_LARGE_DUMP;
 		dump->has_dump = true;
@@ -241,7 +241,7 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		dump->attribute.sample_regs_user = architecture->saved_registers;
 		add_bytes(architecture, dump_bytes, &dump->attribute);
 		snprintf(dump->name, sizeof(dump->name), "syscalls:sys_exit_%s/%sstack-dump",
-			 call_describe(truth->call)->name, role == ROLE_DUMP ? "" : "large-");
+			 call_describe(syscall_event->call)->name, role == ROLE_DUMP ? "" : "large-");
 	}
 	return NULL;
 }

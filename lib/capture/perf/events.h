@@ -17,14 +17,14 @@
 #include "trace/sections/sections.h"
 #include "trace/format/tracepoint.h"
 
-enum ring_kind { RING_TRUTH, RING_DUMP, RING_LARGE_DUMP, RING_KINDS };
+enum ring_kind { RING_SYSCALL, RING_DUMP, RING_LARGE_DUMP, RING_KINDS };
 
 struct event_description {
 	struct perf_event_attr attribute;
 	char name[64];
 	const char *filter; /* set on each descriptor; NULL: none. Static. */
 	enum attribute_role role;
-	enum call call; /* ROLE_TRUTH, ROLE_DUMP and ROLE_LARGE_DUMP */
+	enum call call; /* ROLE_SYSCALL, ROLE_DUMP and ROLE_LARGE_DUMP */
 	enum ring_kind ring;
 	bool has_dump;	     /* of more of the stack than the direct caller */
 	bool has_large_dump; /* from a separate event, while the call rate is low */
@@ -71,7 +71,7 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
 void events_describe_fence(struct perf_event_attr *attribute);
 
 /* For one CPU, whoever runs there: its time goes on for as long as the CPU is online, and never again. */
-void events_describe_sentinel(struct perf_event_attr *attribute);
+void events_describe_hotplug_event(struct perf_event_attr *attribute);
 
 /* Never opened; its identifiers mark the snapshots in the file. */
 void events_describe_snapshot(struct event_description *description);

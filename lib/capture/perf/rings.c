@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "capture/proc/text-file.h"
 
-#define TRUTH_BYTES_MIN (16u << 10)
+#define SYSCALL_BYTES_MIN (16u << 10)
 #define OFFLINE_PART 8 /* of the memory of one that is online: perhaps it never comes */
 
 static uint64_t floor_power_of_two(uint64_t value)
@@ -28,33 +28,34 @@ static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 	return least < page_bytes ? page_bytes : least;
 }
 
-static uint64_t divide_large_dumps(uint64_t truth, uint32_t large_dump_bytes, size_t page_bytes)
+static uint64_t divide_large_dumps(uint64_t syscall_event, uint32_t large_dump_bytes, size_t page_bytes)
 {
 	uint64_t least = least_dump_ring(large_dump_bytes, page_bytes);
 
-	if (truth / 2 > RINGS_LARGE_DUMP_BYTES)
+	if (syscall_event / 2 > RINGS_LARGE_DUMP_BYTES)
 		return RINGS_LARGE_DUMP_BYTES;
-	return truth / 2 < least ? least : truth / 2;
+	return syscall_event / 2 < least ? least : syscall_event / 2;
 }
 
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS])
 {
-	uint64_t truth_min = TRUTH_BYTES_MIN > needs->page_bytes ? TRUTH_BYTES_MIN : needs->page_bytes;
-	uint64_t truth = floor_power_of_two(bytes_per_cpu);
+	uint64_t syscall_min = SYSCALL_BYTES_MIN > needs->page_bytes ? SYSCALL_BYTES_MIN : needs->page_bytes;
+	uint64_t syscall_event = floor_power_of_two(bytes_per_cpu);
 	uint64_t dump = 0, dump_min = least_dump_ring(needs->dump_bytes, needs->page_bytes);
 
 	if (needs->dump_bytes) {
-		dump = floor_power_of_two(bytes_per_cpu - truth);
+		dump = floor_power_of_two(bytes_per_cpu - syscall_event);
 		if (!dump)
-			dump = truth /= 2;
+			dump = syscall_event /= 2;
 		dump = dump < dump_min ? dump_min : dump;
 	}
-	truth = truth < truth_min ? truth_min : truth;
-	sizes_ret[RING_TRUTH] = truth;
+	syscall_event = syscall_event < syscall_min ? syscall_min : syscall_event;
+	sizes_ret[RING_SYSCALL] = syscall_event;
 	sizes_ret[RING_LARGE_DUMP] = 0;
 	if (large != LARGE_DUMPS_LEFT_OUT)
-		sizes_ret[RING_LARGE_DUMP] = divide_large_dumps(truth, needs->large_dump_bytes, needs->page_bytes);
+		sizes_ret[RING_LARGE_DUMP] =
+		    divide_large_dumps(syscall_event, needs->large_dump_bytes, needs->page_bytes);
 	if (large == LARGE_DUMPS_TAKE_ROOM && dump / 2 >= dump_min)
 		dump /= 2;
 	sizes_ret[RING_DUMP] = dump;

@@ -7,35 +7,35 @@
 
 #include "capture/perf/clock.h"
 
-void precedence_take(struct precedence *precedence)
+void priority_take(struct priority *priority)
 {
 	errno = 0;
-	precedence->nice_before = getpriority(PRIO_PROCESS, 0);
-	precedence->taken = !errno && !setpriority(PRIO_PROCESS, 0, PRECEDENCE_NICE);
-	precedence_begin_work(precedence, clock_now_ns());
+	priority->nice_before = getpriority(PRIO_PROCESS, 0);
+	priority->taken = !errno && !setpriority(PRIO_PROCESS, 0, PRIORITY_NICE);
+	priority_begin_work(priority, clock_now_ns());
 }
 
-void precedence_give_up(struct precedence *precedence)
+void priority_give_up(struct priority *priority)
 {
-	if (precedence->taken)
-		setpriority(PRIO_PROCESS, 0, precedence->nice_before);
-	precedence->taken = false;
+	if (priority->taken)
+		setpriority(PRIO_PROCESS, 0, priority->nice_before);
+	priority->taken = false;
 }
 
-void precedence_begin_work(struct precedence *precedence, uint64_t now_ns)
+void priority_begin_work(struct priority *priority, uint64_t now_ns)
 {
-	precedence->work_began_ns = now_ns;
+	priority->work_began_ns = now_ns;
 }
 
-bool precedence_pause_is_due(const struct precedence *precedence, uint64_t now_ns)
+bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns)
 {
-	return precedence->taken && now_ns - precedence->work_began_ns >= PRECEDENCE_WORK_NS;
+	return priority->taken && now_ns - priority->work_began_ns >= PRIORITY_WORK_NS;
 }
 
-void precedence_pause(struct precedence *precedence)
+void priority_pause(struct priority *priority)
 {
-	const struct timespec pause = {.tv_nsec = PRECEDENCE_PAUSE_NS};
+	const struct timespec pause = {.tv_nsec = PRIORITY_PAUSE_NS};
 
 	nanosleep(&pause, NULL);
-	precedence_begin_work(precedence, clock_now_ns());
+	priority_begin_work(priority, clock_now_ns());
 }

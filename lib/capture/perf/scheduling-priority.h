@@ -9,26 +9,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PRECEDENCE_NICE (-20)
-#define PRECEDENCE_WORK_NS 300000  /* at a stretch */
-#define PRECEDENCE_PAUSE_NS 300000 /* after it: others have at least half of the processor that the recorder is on */
+#define PRIORITY_NICE (-20)
+#define PRIORITY_WORK_NS 300000	 /* at a stretch */
+#define PRIORITY_PAUSE_NS 300000 /* after it: others have at least half of the processor that the recorder is on */
 
 /* Zero initialisation makes one that is not taken. */
-struct precedence {
+struct priority {
 	bool taken;
 	int nice_before;
 	uint64_t work_began_ns;
 };
 
 /* Who may not is left where it is, and takes its turn with the others: it needs no pauses. */
-void precedence_take(struct precedence *precedence);
-void precedence_give_up(struct precedence *precedence);
+void priority_take(struct priority *priority);
+void priority_give_up(struct priority *priority);
 
 /* The recorder has waited until now. */
-void precedence_begin_work(struct precedence *precedence, uint64_t now_ns);
+void priority_begin_work(struct priority *priority, uint64_t now_ns);
 /* Has it worked for so long that others should have their turn? */
-bool precedence_pause_is_due(const struct precedence *precedence, uint64_t now_ns);
+bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
 /* Wait, then begin to work. */
-void precedence_pause(struct precedence *precedence);
+void priority_pause(struct priority *priority);
 
 #endif

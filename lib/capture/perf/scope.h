@@ -25,7 +25,7 @@ enum scope_kind {
 	SCOPE_EVERYBODY, /* the same, of all processes, or all in a control group; but not the recorder itself */
 };
 
-struct scope_birth {
+struct scope_fork {
 	uint64_t time_ns;
 	pid_t pid, parent;
 };
@@ -37,29 +37,29 @@ struct scope {
 	pid_t recorder;
 	struct map begins,
 	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
-	VECTOR(struct scope_birth) births; /* noted, not yet applied */
-	uint64_t passed_over;		   /* calls of others */
+	VECTOR(struct scope_fork) allocations; /* noted, not yet applied */
+	uint64_t passed_over;		       /* calls of others */
 };
 
 void scope_deinit(struct scope *scope);
 
 /* Is it needed to look for births before anything else is read? */
-bool scope_wants_births(const struct scope *scope);
+bool scope_wants_forks(const struct scope *scope);
 
 /* False, here and below: out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 
-bool scope_note_birth(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
+bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
 /*
  * Of those noted, which may come in any order, in that of time, up to a moment before which every birth has been noted:
  * a later one may be of a child whose own birth came into a ring that had been looked at already. It waits for the next
  * time.
  */
-bool scope_apply_births(struct scope *scope, uint64_t until_ns);
+bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
 /* Those that were followed by then and are not known any more: forgotten as ended. */
-void scope_forget(struct scope *scope, const struct known_processes *known, uint64_t before_ns);
+void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
 /* Is what the process did then to be recorded? */
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);

@@ -100,7 +100,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
 							 line.device_minor, line.inode, line.path};
 
-		struct known_process *process = known_processes_find(&reading->recorder->processes, reading->pid);
+		struct traced_process *process = process_table_find(&reading->recorder->processes, reading->pid);
 
 		if (process)
 			ask_runtime_note_image(process, line.path);
@@ -165,14 +165,14 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
-			error = drain_filling_rings(reading->recorder);
+			error = ring_reader_drain_filling(reading->recorder);
 		if (error)
 			return error;
 	}
 }
 
-/* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may be
- * cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
+/* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may
+ * be cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
 static bool still_has_memory(int fd)
 {
 	char byte;
@@ -180,19 +180,19 @@ static bool still_has_memory(int fd)
 	return pread(fd, &byte, 1, 0) == 1;
 }
 
-/* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes no
- * event and would count as wrong. */
+/* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes
+ * no event and would count as wrong. */
 static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
-	struct known_process *process;
+	struct traced_process *process;
 	struct mmt_error *error = NULL;
 
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
-	error = drain_rings(recorder);
-	process = known_processes_find(&recorder->processes, reading->pid);
+	error = ring_reader_drain(recorder);
+	process = process_table_find(&recorder->processes, reading->pid);
 	*exec_ret = process && process->snapshot_wanted;
 	return error;
 }
@@ -215,10 +215,11 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	if (!error)
 		error = read_maps(reading, fd);
 	if (reading->unreadable)
-		recorder_message(reading->recorder, true,
-				 "the mappings of process %d cannot be read completely: /proc/%d/maps has a line of unknown "
-				 "form",
-				 reading->pid, reading->pid);
+		recorder_message(
+		    reading->recorder, true,
+		    "the mappings of process %d cannot be read completely: /proc/%d/maps has a line of unknown "
+		    "form",
+		    reading->pid, reading->pid);
 	if (!error)
 		error = look_for_exec(reading, &exec);
 	if (error || reading->unreadable || exec || !still_has_memory(fd))
@@ -245,7 +246,7 @@ static bool begin_ranges(struct reading *reading)
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
 {
 	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
-	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 	char path[64], name[PROC_NAME_BYTES];
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error;
@@ -295,7 +296,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)
-			error = drain_filling_rings(recorder);
+			error = ring_reader_drain_filling(recorder);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

@@ -19,20 +19,20 @@
 /* The descriptor first: the process that is checked is then the one that is watched. */
 static struct mmt_error *add_process(struct recorder *recorder, pid_t pid, bool partly)
 {
-	struct known_process *process = known_processes_find(&recorder->processes, pid);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct mmt_error *error;
 
 	if (process)
 		return NULL;
 	if (pid > 0) {
-		process = known_processes_add(&recorder->processes, pid, true);
+		process = process_table_add(&recorder->processes, pid, true);
 		if (!process)
 			return &error_no_memory;
 		process->partly = partly;
 	}
 	error = proc_check_target(pid);
 	if (error && process)
-		known_processes_drop_last(&recorder->processes);
+		process_table_drop_last(&recorder->processes);
 	return error;
 }
 
@@ -150,7 +150,7 @@ static bool look_at_thread(struct recorder *recorder, struct listed_thread threa
 	       thread_coverage_put(&recorder->attachment.coverage, thread.tid, clock_now_ns());
 }
 
-static struct mmt_error *look_at_process(struct recorder *recorder, const struct known_process *process,
+static struct mmt_error *look_at_process(struct recorder *recorder, const struct traced_process *process,
 					 struct look *look)
 {
 	bool all = look->all || !process->partly;
@@ -177,7 +177,7 @@ static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, 
 
 	*look = (struct look){.begin_ns = clock_now_ns(), .complete = true, .all = all};
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (!process->ended)
 			error = look_at_process(recorder, process, look);
@@ -186,16 +186,16 @@ static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, 
 }
 
 /* What is in the rings at the time of the call has had its effect: the second time settles what the first one noted. */
-static struct mmt_error *drain_twice(struct recorder *recorder)
+static struct mmt_error *ring_reader_drain_twice(struct recorder *recorder)
 {
-	struct mmt_error *error = drain_rings(recorder);
+	struct mmt_error *error = ring_reader_drain(recorder);
 
-	return error ? error : drain_rings(recorder);
+	return error ? error : ring_reader_drain(recorder);
 }
 
 static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
 {
-	struct mmt_error *error = drain_twice(recorder);
+	struct mmt_error *error = ring_reader_drain_twice(recorder);
 	bool gone;
 
 	if (error || is_covered(recorder, thread))
@@ -257,7 +257,7 @@ static bool nobody_is_on_the_way(struct recorder *recorder)
 
 static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 {
-	struct mmt_error *error = drain_twice(recorder);
+	struct mmt_error *error = ring_reader_drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
 	struct look look = {0};
 
@@ -269,14 +269,14 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
-		error = drain_twice(recorder);
+		error = ring_reader_drain_twice(recorder);
 	/* A child born meanwhile has not been looked at. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
 		     nobody_is_on_the_way(recorder);
 	if (*whole_ret)
 		note_whole(recorder, &look);
 	look_deinit(&look);
-	if (!error && known_processes_update(&recorder->processes))
+	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
 	return error;
 }
@@ -359,11 +359,11 @@ static struct mmt_error *add_everybody(struct recorder *recorder)
 	for (size_t i = 0; !error && i < pids.count; i++) {
 		pid_t pid = pids.items[i];
 
-		if (pid == getpid() || known_processes_find(&recorder->processes, pid) || proc_has_ended(pid) ||
+		if (pid == getpid() || process_table_find(&recorder->processes, pid) || proc_has_ended(pid) ||
 		    proc_is_kernel_thread(pid))
 			continue;
 		foreign += proc_runs_32_bit_program(pid);
-		if (!known_processes_add(&recorder->processes, pid, false))
+		if (!process_table_add(&recorder->processes, pid, false))
 			error = &error_no_memory;
 	}
 	if (foreign)
@@ -409,7 +409,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = add_everybody(recorder);
 	if (!error)
 		error = follow_processes(recorder);
-	if (!error && known_processes_update(&recorder->processes))
+	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
 	if (error)
 		return error;
@@ -464,7 +464,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 static void warn_of_ended(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (process->ended && process->target)
 			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
@@ -482,7 +482,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 }
 
 /* Were records lost among which a birth could be? */
-static bool births_may_be_lost(const struct recorder *recorder)
+static bool forks_may_be_lost(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->events.items.count; i++) {
 		if (recorder->events.items.items[i].role == ROLE_SIDE_BAND &&
@@ -504,7 +504,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	error = look_at_processes(recorder, true, &look);
 	/* What had happened by then is in the rings. */
 	if (!error)
-		error = drain_twice(recorder);
+		error = ring_reader_drain_twice(recorder);
 	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
 		const struct listed_thread *thread = &look.uncovered.items[i];
 		struct proc_thread state;
@@ -514,7 +514,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 			  !state.exiting && state.start_ticks == thread->start_ticks;
 	}
 	look_deinit(&look);
-	if (missed > recorder->summary.missed_threads && !births_may_be_lost(recorder))
+	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(recorder))
 		recorder->summary.missed_threads = missed;
 	return error;
 }
@@ -568,11 +568,11 @@ static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *
 	if (!recorder->stop_ns && now_ns - recorder->cpus.looked_for_stopped_ns < STOPPED_LOOK_NS)
 		return NULL;
 	recorder->cpus.looked_for_stopped_ns = now_ns;
-	error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
+	error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
 	/* Since the look before it may have gone on for a while, and then away. There is no next one that would tell.
 	 */
 	if (!error && recorder->stop_ns)
-		error = sentinels_find_stopped(&recorder->attachment.sentinels, stopped);
+		error = hotplug_events_find_stopped(&recorder->attachment.hotplug_events, stopped);
 	return error;
 }
 
@@ -597,7 +597,7 @@ struct mmt_error *targets_look_at_cpus(struct recorder *recorder)
 	return error;
 }
 
-static bool has_left(const struct known_process *process, const struct map *members)
+static bool has_left(const struct traced_process *process, const struct map *members)
 {
 	/* Looked at in this order: whoever ends is no member any more, a while before it has ended. A command may run
 	 * anywhere. */
@@ -617,7 +617,7 @@ static struct mmt_error *look_at_cgroup(struct recorder *recorder)
 		for (size_t i = 0; ok && i < pids.count; i++)
 			ok = map_put(&members, (uint32_t)pids.items[i], 1);
 		for (size_t i = 0; ok && i < recorder->processes.items.count; i++) {
-			struct known_process *process = &recorder->processes.items.items[i];
+			struct traced_process *process = &recorder->processes.items.items[i];
 
 			if (!has_left(process, &members))
 				continue;

@@ -18,22 +18,22 @@
 #define LOOK_NS 1000000000ULL
 #define FORGET_NS 1000000000ULL /* by then its last records have been read */
 
-void known_processes_release(struct known_process *process)
+void process_table_release(struct traced_process *process)
 {
 	if (process->pidfd >= 0)
 		close(process->pidfd);
 	if (process->tmp_directory >= 0)
 		close(process->tmp_directory);
-	question_drop(&process->question);
+	helper_drop(&process->helper);
 	process->pidfd = process->tmp_directory = -1;
 }
 
-void known_processes_deinit(struct known_processes *processes)
+void process_table_deinit(struct process_table *processes)
 {
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct known_process *process = &processes->items.items[i];
+		struct traced_process *process = &processes->items.items[i];
 
-		known_processes_release(process);
+		process_table_release(process);
 		vector_deinit(&process->perf_map.growth);
 		free(process->perf_map.text);
 	}
@@ -62,10 +62,10 @@ static void add_begin(struct program_begins *begins, uint64_t time_ns)
 	begins->times_ns[place] = time_ns;
 }
 
-bool known_processes_find_begin(const struct known_processes *processes, pid_t pid, uint64_t time_ns,
-				uint64_t *began_ns_ret)
+bool process_table_find_begin(const struct process_table *processes, pid_t pid, uint64_t time_ns,
+			      uint64_t *began_ns_ret)
 {
-	const struct known_process *process = known_processes_find(processes, pid);
+	const struct traced_process *process = process_table_find(processes, pid);
 	const struct program_begins *begins = process ? &process->begins : NULL;
 
 	*began_ns_ret = 0;
@@ -80,9 +80,9 @@ bool known_processes_find_begin(const struct known_processes *processes, pid_t p
 	return *began_ns_ret || (begins && !begins->forgot);
 }
 
-bool known_processes_note_begin(struct known_processes *processes, pid_t pid, uint64_t time_ns)
+bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64_t time_ns)
 {
-	struct known_process *process = known_processes_find(processes, pid);
+	struct traced_process *process = process_table_find(processes, pid);
 	struct unplaced_begin begin = {pid, time_ns};
 	size_t kept = 0;
 
@@ -100,9 +100,9 @@ bool known_processes_note_begin(struct known_processes *processes, pid_t pid, ui
 }
 
 /* What is known of its number: of an earlier process, whose end and this one's beginning may be told in any order. */
-static void take_begins(struct known_processes *processes, struct known_process *process)
+static void take_begins(struct process_table *processes, struct traced_process *process)
 {
-	const struct known_process *earlier = known_processes_find(processes, process->pid);
+	const struct traced_process *earlier = process_table_find(processes, process->pid);
 	size_t kept = 0;
 
 	if (earlier)
@@ -118,9 +118,9 @@ static void take_begins(struct known_processes *processes, struct known_process 
 	processes->unplaced.count = kept;
 }
 
-struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target)
+struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target)
 {
-	struct known_process *process = vector_append(&processes->items);
+	struct traced_process *process = vector_append(&processes->items);
 
 	if (!process)
 		return NULL;
@@ -129,34 +129,34 @@ struct known_process *known_processes_add(struct known_processes *processes, pid
 	process->tmp_directory = -1;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	process->ended = process->pidfd < 0 && errno == ESRCH;
-	process->pidfd = known_processes_spare(process->pidfd);
+	process->pidfd = process_table_spare(process->pidfd);
 	take_begins(processes, process);
 	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
 	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
-		known_processes_release(process);
+		process_table_release(process);
 		processes->items.count--;
 		return NULL;
 	}
 	return process;
 }
 
-void known_processes_drop_last(struct known_processes *processes)
+void process_table_drop_last(struct process_table *processes)
 {
-	struct known_process *process = &processes->items.items[processes->items.count - 1];
+	struct traced_process *process = &processes->items.items[processes->items.count - 1];
 
 	(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
-	known_processes_release(process);
+	process_table_release(process);
 	processes->items.count--;
 }
 
-struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid)
+struct traced_process *process_table_find(const struct process_table *processes, pid_t pid)
 {
 	const uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)pid);
 
 	return index ? &processes->items.items[*index] : NULL;
 }
 
-int known_processes_spare(int fd)
+int process_table_spare(int fd)
 {
 	struct rlimit limit;
 
@@ -166,7 +166,7 @@ int known_processes_spare(int fd)
 	return -1;
 }
 
-static bool has_ended(struct known_process *process)
+static bool has_ended(struct traced_process *process)
 {
 	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 	uint64_t now_ns;
@@ -180,14 +180,14 @@ static bool has_ended(struct known_process *process)
 	return proc_has_ended(process->pid);
 }
 
-bool known_processes_update(struct known_processes *processes)
+bool process_table_update(struct process_table *processes)
 {
 	bool all_ended = true, any_target = false;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct known_process *process = &processes->items.items[i];
+		struct traced_process *process = &processes->items.items[i];
 
-		question_reap(&process->question);
+		helper_reap(&process->helper);
 		if (!process->ended)
 			process->ended = has_ended(process);
 		if (process->ended && !process->ended_ns)
@@ -198,19 +198,19 @@ bool known_processes_update(struct known_processes *processes)
 	return any_target && all_ended;
 }
 
-static bool can_be_forgotten(const struct known_process *process, uint64_t now_ns)
+static bool can_be_forgotten(const struct traced_process *process, uint64_t now_ns)
 {
 	return process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
-	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text && !process->question.dying;
+	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text && !process->helper.dying;
 }
 
-void known_processes_forget_ended(struct known_processes *processes)
+void process_table_forget_ended(struct process_table *processes)
 {
 	uint64_t now_ns = clock_now_ns();
 	size_t kept = 0;
 
 	for (size_t i = 0; i < processes->items.count; i++) {
-		struct known_process *process = &processes->items.items[i];
+		struct traced_process *process = &processes->items.items[i];
 		uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)process->pid);
 		bool youngest = index && *index == i;
 

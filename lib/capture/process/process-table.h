@@ -41,7 +41,7 @@ struct program_begins {
 	bool forgot; /* one that was earlier than these */
 };
 
-struct known_process {
+struct traced_process {
 	pid_t pid;
 	bool target; /* asked for */
 	bool partly; /* some of its threads only */
@@ -50,7 +50,7 @@ struct known_process {
 	uint64_t ended_ns;	  /* when that was noticed */
 	int pidfd;		  /* -1: ended before it could be had, or descriptors are short */
 	uint64_t looked_after_ns; /* without a descriptor: when it was last seen to live */
-	bool guarded; /* its maps may not be read */
+	bool guarded;		  /* its maps may not be read */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* of the record that asked for it */
@@ -77,7 +77,7 @@ struct known_process {
 	enum { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
 	unsigned ask_attempts;
 	uint64_t ask_at_ns; /* not before; when it has agreed: its map is waited for until then */
-	struct question question;
+	struct helper helper;
 	bool had_trigger; /* Java's, before it was asked */
 	bool map_is_ours; /* its perf map, that of the program before the exec at exec_ns, is there because we asked */
 };
@@ -88,50 +88,50 @@ struct unplaced_begin {
 	uint64_t time_ns;
 };
 
-struct known_processes {
-	VECTOR(struct known_process) items;
+struct process_table {
+	VECTOR(struct traced_process) items;
 	VECTOR(struct unplaced_begin) unplaced;
 	struct map index_of_pid; /* of the youngest process with this number */
 	uint64_t forgotten;	 /* how many there were besides */
 	bool descriptors_short;	 /* some process is recorded with less than is wanted */
 };
 
-void known_processes_deinit(struct known_processes *processes);
+void process_table_deinit(struct process_table *processes);
 
 /*
  * Add a process and open its descriptor; perf_maps_watch() has to be called for the rest. It may have ended already;
  * see `ended`. The pointer is valid until the next addition; NULL: out of memory.
  */
-struct known_process *known_processes_add(struct known_processes *processes, pid_t pid, bool target);
+struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target);
 
 /* Forget the one that was added last: it is not recorded. */
-void known_processes_drop_last(struct known_processes *processes);
+void process_table_drop_last(struct process_table *processes);
 
 /* NULL: not known. */
-struct known_process *known_processes_find(const struct known_processes *processes, pid_t pid);
+struct traced_process *process_table_find(const struct process_table *processes, pid_t pid);
 
 /* A program began: of a process that is not known by now, it is kept until that is added. False: out of memory. */
-bool known_processes_note_begin(struct known_processes *processes, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
+bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
 /* When the program began that ran then, as far as was told; 0: before the recording. False: it is not known, or not any
  * more. */
-bool known_processes_find_begin(const struct known_processes *processes, pid_t pid, uint64_t time_ns,
-				uint64_t *began_ns_ret);
+bool process_table_find_begin(const struct process_table *processes, pid_t pid, uint64_t time_ns,
+			      uint64_t *began_ns_ret);
 
 /* Keep a descriptor that stays open, unless it would take one of the last: closed then; -1. */
-int known_processes_spare(int fd);
+int process_table_spare(int fd);
 
 /* Look whether processes have ended; true: every target has, and there is one. */
-bool known_processes_update(struct known_processes *processes);
+bool process_table_update(struct process_table *processes);
 
 /*
  * Drop those of which nothing more is to come: not asked for, ended a while ago, released, without a perf map. Others
  * move.
  */
-void known_processes_forget_ended(struct known_processes *processes);
+void process_table_forget_ended(struct process_table *processes);
 
 /* Descriptors of an ended process are of no more use. */
-void known_processes_release(struct known_process *process);
+void process_table_release(struct traced_process *process);
 
 /*
  * Threads that may be inside a call whose effect a reading of the maps has seen already. The rest of a call takes what

@@ -37,7 +37,7 @@ static int open_socket_directory(pid_t pid)
 }
 
 /* "dotnet-diagnostic-PID-KEY-socket"; a process with the same number may have left another one. */
-static int connect_to(const struct question_target *target, uid_t owner, int directory)
+static int connect_to(const struct helper_target *target, uid_t owner, int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
@@ -70,7 +70,7 @@ static void put_request(struct buffer *buffer, bool enable)
 		buffer_put_u32(buffer, TYPE_PERF_MAP);
 }
 
-static enum question_answer judge_response(const uint8_t *response, size_t size, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer judge_response(const uint8_t *response, size_t size, char refusal[HELPER_REFUSAL_BYTES])
 {
 	struct bytes bytes = bytes_over(response, size);
 	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
@@ -83,22 +83,22 @@ static enum question_answer judge_response(const uint8_t *response, size_t size,
 	result = bytes_u32(&bytes);
 	if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER) {
 		if (size)
-			snprintf(refusal, QUESTION_REFUSAL_BYTES,
+			snprintf(refusal, HELPER_REFUSAL_BYTES,
 				 "the answer of its diagnostics socket is not understood");
 		else
-			snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
-		return QUESTION_UNANSWERED;
+			snprintf(refusal, HELPER_REFUSAL_BYTES, "no answer within %llu s", WAIT_NS / 1000000000);
+		return HELPER_UNANSWERED;
 	}
 	if (command == RESPONSE_OK && !result)
-		return QUESTION_AGREED;
+		return HELPER_AGREED;
 	if (result == UNKNOWN_COMMAND)
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "its runtime does not know the command; .NET 8 and later do");
 	else
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
-	return QUESTION_REFUSED;
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
+	return HELPER_REFUSED;
 }
 
-static enum question_answer exchange(int fd, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFUSAL_BYTES])
 {
 	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
 	uint64_t until_ns = clock_now_ns() + WAIT_NS;
@@ -116,7 +116,7 @@ static enum question_answer exchange(int fd, bool enable, char refusal[QUESTION_
 	return judge_response(response, received, refusal);
 }
 
-static enum question_answer ask(const struct question_target *target, bool enable, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer ask(const struct helper_target *target, bool enable, char refusal[HELPER_REFUSAL_BYTES])
 {
 	CLEANUP(close) int directory = open_socket_directory(target->pid);
 	CLEANUP(close) int fd = -1;
@@ -125,24 +125,24 @@ static enum question_answer ask(const struct question_target *target, bool enabl
 
 	refused = target_become_user(target->pid, &owner);
 	if (refused) {
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s", refused);
-		return QUESTION_REFUSED;
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "%s", refused);
+		return HELPER_REFUSED;
 	}
 	if (directory >= 0)
 		fd = connect_to(target, owner, directory);
 	if (fd >= 0)
 		return exchange(fd, enable, refusal);
-	snprintf(refusal, QUESTION_REFUSAL_BYTES,
+	snprintf(refusal, HELPER_REFUSAL_BYTES,
 		 "no diagnostics socket of it can be connected to; DOTNET_EnableDiagnostics=0 switches it off");
-	return QUESTION_REFUSED;
+	return HELPER_REFUSED;
 }
 
-enum question_answer ask_dotnet_to_begin(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum helper_answer ask_dotnet_to_begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	return ask(target, true, refusal_ret);
 }
 
-enum question_answer ask_dotnet_to_end(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum helper_answer ask_dotnet_to_end(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	return ask(target, false, refusal_ret);
 }

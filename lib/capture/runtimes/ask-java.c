@@ -58,7 +58,7 @@ static int connect_to(const struct java *java)
  * A thread of the machine that was not attached to before starts to listen. Its socket may have been there before: one
  * that was killed leaves it, and another may get its number.
  */
-static int wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
 {
 	uint64_t until_ns = clock_now_ns() + ATTACH_NS;
 	bool made;
@@ -66,21 +66,21 @@ static int wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_
 
 	/* One that does not handle the signal would die of it. */
 	if (!java->handles_signal) {
-		snprintf(refusal, QUESTION_REFUSAL_BYTES,
+		snprintf(refusal, HELPER_REFUSAL_BYTES,
 			 "it does not handle SIGQUIT, without which it cannot be attached to (-Xrs, or it is just "
 			 "starting)");
 		return -1;
 	}
 	if (!make_trigger(java, &made)) {
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "%s cannot be made in its /tmp: %s", java->trigger_name,
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "%s cannot be made in its /tmp: %s", java->trigger_name,
 			 strerrorname_np(errno));
 		return -1;
 	}
 	if (syscall(SYS_pidfd_send_signal, java->pidfd, SIGQUIT, NULL, 0) < 0)
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it cannot be signalled: %s", strerrorname_np(errno));
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "it cannot be signalled: %s", strerrorname_np(errno));
 	while (!*refusal && (fd = connect_to(java)) < 0) {
 		if (clock_now_ns() >= until_ns)
-			snprintf(refusal, QUESTION_REFUSAL_BYTES,
+			snprintf(refusal, HELPER_REFUSAL_BYTES,
 				 "it does not listen within %llu s (-XX:+DisableAttachMechanism, or it is stopped)",
 				 ATTACH_NS / 1000000000);
 		usleep(STEP_MICROSECONDS);
@@ -91,25 +91,25 @@ static int wake_listener(const struct java *java, char refusal[QUESTION_REFUSAL_
 }
 
 /* The status in decimal, a newline, then what the command says. */
-static enum question_answer judge_answer(const char *answer, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_REFUSAL_BYTES])
 {
 	const char *text = strchr(answer, '\n');
 
 	if (!strncmp(answer, "0\n", 2))
-		return QUESTION_AGREED;
+		return HELPER_AGREED;
 	if (!*answer) {
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "no answer within %llu s", ANSWER_NS / 1000000000);
-		return QUESTION_UNANSWERED;
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "no answer within %llu s", ANSWER_NS / 1000000000);
+		return HELPER_UNANSWERED;
 	}
 	if (strstr(answer, "Unknown diagnostic command"))
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "it does not know Compiler.perfmap; JDK 17 and later do");
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "it does not know Compiler.perfmap; JDK 17 and later do");
 	else
-		snprintf(refusal, QUESTION_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
+		snprintf(refusal, HELPER_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
 			 text ? (int)strcspn(text + 1, "\n") : 0, text ? text + 1 : "");
-	return QUESTION_REFUSED;
+	return HELPER_REFUSED;
 }
 
-static enum question_answer command(int fd, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 {
 	/* Version of the protocol, command, and always three arguments. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
@@ -123,13 +123,13 @@ static enum question_answer command(int fd, char refusal[QUESTION_REFUSAL_BYTES]
 	return judge_answer(answer, refusal);
 }
 
-static enum question_answer ask(const struct java *java, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer ask(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
 {
 	CLEANUP(close) int fd = connect_to(java);
 
 	if (fd < 0)
 		fd = wake_listener(java, refusal);
-	return fd >= 0 ? command(fd, refusal) : QUESTION_REFUSED;
+	return fd >= 0 ? command(fd, refusal) : HELPER_REFUSED;
 }
 
 static void name_trigger(pid_t namespace_pid, char name[32])
@@ -153,7 +153,7 @@ void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner)
 	(void)target_file_remove(directory, name, owner);
 }
 
-enum question_answer ask_java(const struct question_target *target, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum helper_answer ask_java(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	struct java java = {.pid = target->pid,
 			    .pidfd = target->pidfd,
@@ -165,8 +165,8 @@ enum question_answer ask_java(const struct question_target *target, char refusal
 	if (directory < 0 || java.pidfd < 0)
 		refused = "its /tmp cannot be opened";
 	if (refused) {
-		snprintf(refusal_ret, QUESTION_REFUSAL_BYTES, "%s", refused);
-		return QUESTION_REFUSED;
+		snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", refused);
+		return HELPER_REFUSED;
 	}
 	snprintf(java.socket_name, sizeof(java.socket_name), ".java_pid%d", (int)target->namespace_pid);
 	name_trigger(target->namespace_pid, java.trigger_name);

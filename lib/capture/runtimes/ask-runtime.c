@@ -20,11 +20,11 @@
 #define AT_ONCE 16		 /* questions */
 #define STEP_MICROSECONDS 5000
 
-void ask_runtime_note_image(struct known_process *process, const char *path)
+void ask_runtime_note_image(struct traced_process *process, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	process->generates_code |= code_copies_is_generated(path);
+	process->generates_code |= code_copies_is_jit(path);
 	if (slash && !strcmp(slash, "/libcoreclr.so"))
 		process->runtime = RUNTIME_DOTNET;
 	else if (slash && !strcmp(slash, "/libjvm.so"))
@@ -36,18 +36,18 @@ void ask_runtime_note_image(struct known_process *process, const char *path)
 }
 
 /* What a question to Java makes in its /tmp goes with it. */
-static void drop_question(struct known_process *process)
+static void drop_helper(struct traced_process *process)
 {
-	bool asking = process->question.child;
+	bool asking = process->helper.child;
 
-	question_drop(&process->question);
+	helper_drop(&process->helper);
 	if (asking && process->runtime == RUNTIME_JAVA && !process->had_trigger && process->tmp_directory >= 0)
 		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid, process->owner);
 }
 
-void ask_runtime_forget(struct known_process *process)
+void ask_runtime_forget(struct traced_process *process)
 {
-	drop_question(process);
+	drop_helper(process);
 	process->runtime = RUNTIME_UNKNOWN;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
@@ -60,81 +60,81 @@ static const char *label(enum known_runtime runtime)
 	return runtime == RUNTIME_DOTNET ? ".NET" : "Java";
 }
 
-static void tell_refusal(const struct recorder *recorder, const struct known_process *process, const char *refusal)
+static void tell_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
 	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
 			 label(process->runtime), refusal);
 }
 
-static void tell_success(const struct recorder *recorder, const struct known_process *process)
+static void tell_success(const struct recorder *recorder, const struct traced_process *process)
 {
 	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
 			 label(process->runtime));
 }
 
-static void tell_absence(const struct recorder *recorder, const struct known_process *process)
+static void tell_absence(const struct recorder *recorder, const struct traced_process *process)
 {
-	char refusal[QUESTION_REFUSAL_BYTES];
+	char refusal[HELPER_REFUSAL_BYTES];
 
 	snprintf(refusal, sizeof(refusal), "it was asked and agreed, but there is no /tmp/perf-%d.map",
 		 (int)process->namespace_pid);
 	tell_refusal(recorder, process, refusal);
 }
 
-static void tell_of_writing(const struct recorder *recorder, const struct known_process *process, const char *reason)
+static void tell_of_writing(const struct recorder *recorder, const struct traced_process *process, const char *reason)
 {
 	recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s", (int)process->pid,
 			 reason);
 }
 
-static void put(struct known_process *process, question_ask *ask)
+static void put(struct traced_process *process, helper_ask *ask)
 {
-	const struct question_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
+	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
 
 	/* Unanswered for want of a process: as refused below. */
-	(void)question_put(&process->question, &target, ask);
+	(void)helper_put(&process->helper, &target, ask);
 }
 
 /* From now on, until it refuses, it may write a map. */
-static void put_first(struct known_process *process, question_ask *ask)
+static void put_first(struct traced_process *process, helper_ask *ask)
 {
 	put(process, ask);
 	process->asked = ASKED_NOW;
 	process->map_is_ours = true;
 }
 
-static enum question_answer take_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer take_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
 {
-	if (process->question.child)
-		return question_take_answer(&process->question, refusal);
-	snprintf(refusal, QUESTION_REFUSAL_BYTES, "no process can be made to ask it");
-	return QUESTION_REFUSED;
+	if (process->helper.child)
+		return helper_take_answer(&process->helper, refusal);
+	snprintf(refusal, HELPER_REFUSAL_BYTES, "no process can be made to ask it");
+	return HELPER_REFUSED;
 }
 
-static enum question_answer take_first_answer(struct known_process *process, char refusal[QUESTION_REFUSAL_BYTES])
+static enum helper_answer take_first_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
 {
-	enum question_answer answer = take_answer(process, refusal);
+	enum helper_answer answer = take_answer(process, refusal);
 
-	process->map_is_ours &= answer != QUESTION_REFUSED;
+	process->map_is_ours &= answer != HELPER_REFUSED;
 	return answer;
 }
 
-static void take_dotnet_answer(const struct recorder *recorder, struct known_process *process)
+static void take_dotnet_answer(const struct recorder *recorder, struct traced_process *process)
 {
-	char refusal[QUESTION_REFUSAL_BYTES] = "";
+	char refusal[HELPER_REFUSAL_BYTES] = "";
 
 	switch (take_first_answer(process, refusal)) {
-	case QUESTION_WAITS:
+	case HELPER_WAITS:
 		break;
-	case QUESTION_AGREED:
+	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
 		process->ask_at_ns = clock_now_ns() + APPEAR_NS;
 		break;
-	case QUESTION_UNANSWERED:
+	case HELPER_UNANSWERED:
 		tell_refusal(recorder, process, refusal);
 		process->asked = ASKED_WRITES; /* perhaps, one day: it is told to stop */
 		break;
-	case QUESTION_REFUSED:
+	case HELPER_REFUSED:
 		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
 		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 		if (process->asked == ASKED_DONE)
@@ -144,7 +144,7 @@ static void take_dotnet_answer(const struct recorder *recorder, struct known_pro
 }
 
 /* What it says is looked after. */
-static void look_for_map(const struct recorder *recorder, struct known_process *process)
+static void look_for_map(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
 		tell_success(recorder, process);
@@ -155,20 +155,20 @@ static void look_for_map(const struct recorder *recorder, struct known_process *
 	process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
 }
 
-static void take_last_answer(const struct recorder *recorder, struct known_process *process)
+static void take_last_answer(const struct recorder *recorder, struct traced_process *process)
 {
-	char refusal[QUESTION_REFUSAL_BYTES] = "";
-	enum question_answer answer = take_answer(process, refusal);
+	char refusal[HELPER_REFUSAL_BYTES] = "";
+	enum helper_answer answer = take_answer(process, refusal);
 
-	if (answer == QUESTION_WAITS)
+	if (answer == HELPER_WAITS)
 		return;
 	process->asked = ASKED_DONE;
-	if (answer != QUESTION_AGREED)
+	if (answer != HELPER_AGREED)
 		tell_of_writing(recorder, process, refusal);
 }
 
 /* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
-static void step_dotnet(const struct recorder *recorder, struct known_process *process, bool at_end)
+static void step_dotnet(const struct recorder *recorder, struct traced_process *process, bool at_end)
 {
 	switch (process->asked) {
 	case ASKED_NOT:
@@ -201,15 +201,15 @@ static void step_dotnet(const struct recorder *recorder, struct known_process *p
 	}
 }
 
-static void take_java_answer(const struct recorder *recorder, struct known_process *process)
+static void take_java_answer(const struct recorder *recorder, struct traced_process *process)
 {
-	char refusal[QUESTION_REFUSAL_BYTES] = "";
-	enum question_answer answer = take_first_answer(process, refusal);
+	char refusal[HELPER_REFUSAL_BYTES] = "";
+	enum helper_answer answer = take_first_answer(process, refusal);
 
-	if (answer == QUESTION_WAITS)
+	if (answer == HELPER_WAITS)
 		return;
 	process->asked = ASKED_DONE;
-	if (answer != QUESTION_AGREED)
+	if (answer != HELPER_AGREED)
 		tell_refusal(recorder, process, refusal);
 	else if (perf_maps_exists(process))
 		tell_success(recorder, process);
@@ -217,7 +217,7 @@ static void take_java_answer(const struct recorder *recorder, struct known_proce
 		tell_absence(recorder, process);
 }
 
-static void step_java(const struct recorder *recorder, struct known_process *process)
+static void step_java(const struct recorder *recorder, struct traced_process *process)
 {
 	if (process->asked == ASKED_NOW) {
 		take_java_answer(recorder, process);
@@ -230,9 +230,9 @@ static void step_java(const struct recorder *recorder, struct known_process *pro
 	}
 }
 
-static bool is_asking(const struct known_process *process)
+static bool is_asking(const struct traced_process *process)
 {
-	return process->question.child;
+	return process->helper.child;
 }
 
 /* Every process by one step; how many are not done. */
@@ -243,7 +243,7 @@ static size_t step_all(struct recorder *recorder, bool at_end)
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		asking += is_asking(&recorder->processes.items.items[i]);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 		bool was_asking = is_asking(process);
 
 		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
@@ -269,11 +269,11 @@ void ask_runtimes(struct recorder *recorder)
 static void give_up(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct known_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
-		drop_question(process);
+		drop_helper(process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			tell_refusal(recorder, process, "no answer before the recorder had to end");
 		if (process->map_is_ours && process->runtime == RUNTIME_DOTNET)
@@ -287,7 +287,7 @@ void unasked_count(struct unasked *unasked, pid_t pid)
 		unasked->first = pid;
 }
 
-static bool has_names(const struct recorder *recorder, const struct known_process *process)
+static bool has_names(const struct recorder *recorder, const struct traced_process *process)
 {
 	for (size_t i = 0; i < recorder->jitdumps.items.count; i++) {
 		if (recorder->jitdumps.items.items[i].pid == process->pid)
@@ -296,7 +296,7 @@ static bool has_names(const struct recorder *recorder, const struct known_proces
 	return process->perf_map.text || perf_maps_exists(process);
 }
 
-static void count_unasked(struct recorder *recorder, const struct known_process *process)
+static void count_unasked(struct recorder *recorder, const struct traced_process *process)
 {
 	if (!recorder->options->ask_runtime || has_names(recorder, process))
 		return;
@@ -337,10 +337,10 @@ void ask_runtimes_at_end(struct recorder *recorder)
 			break;
 		}
 		usleep(STEP_MICROSECONDS);
-		known_processes_update(&recorder->processes);
+		process_table_update(&recorder->processes);
 	}
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct known_process *process = &recorder->processes.items.items[i];
+		const struct traced_process *process = &recorder->processes.items.items[i];
 
 		/* Of those that ended before this was told already. */
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
@@ -349,29 +349,29 @@ void ask_runtimes_at_end(struct recorder *recorder)
 	tell_unasked(recorder);
 }
 
-static void tell_of_rest(const struct recorder *recorder, const struct known_process *process)
+static void tell_of_rest(const struct recorder *recorder, const struct traced_process *process)
 {
 	recorder_message(recorder, true, "/tmp/perf-%d.map of process %d, made for this recording, stays there",
 			 (int)process->namespace_pid, (int)process->pid);
 }
 
-void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process)
+void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process)
 {
 	if (process->map_is_ours && !perf_maps_remove(process))
 		tell_of_rest(recorder, process);
 	process->map_is_ours = false;
 }
 
-void ask_runtime_end_program(struct recorder *recorder, struct known_process *process)
+void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process)
 {
 	if (process->map_is_ours && !perf_maps_remove_earlier(process))
 		tell_of_rest(recorder, process);
 	process->map_is_ours = false;
 }
 
-void ask_runtime_ended(struct recorder *recorder, struct known_process *process)
+void ask_runtime_ended(struct recorder *recorder, struct traced_process *process)
 {
-	drop_question(process);
+	drop_helper(process);
 	ask_runtime_clean_up(recorder, process);
 	count_unasked(recorder, process);
 }

@@ -24,10 +24,10 @@ struct unasked {
 void unasked_count(struct unasked *unasked, pid_t pid);
 
 /* A file that is mapped executable tells which runtime this is; memory that is no file, that code is generated. */
-void ask_runtime_note_image(struct known_process *process, const char *path);
+void ask_runtime_note_image(struct traced_process *process, const char *path);
 
 /* The process executes another program. */
-void ask_runtime_forget(struct known_process *process);
+void ask_runtime_forget(struct traced_process *process);
 
 /* Go on with asking those that can be asked by now; often. Only with the option, as below. */
 void ask_runtimes(struct recorder *recorder);
@@ -37,16 +37,16 @@ void ask_runtimes(struct recorder *recorder);
 void ask_runtimes_at_end(struct recorder *recorder);
 
 /* The map of a process has been copied: remove it if it was made for us. */
-void ask_runtime_clean_up(struct recorder *recorder, struct known_process *process);
+void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process);
 
 /* The same for the program before an exec; what the one that runs now has written stays. */
-void ask_runtime_end_program(struct recorder *recorder, struct known_process *process);
+void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process);
 
 /* A process has ended, and its map has been copied. */
-void ask_runtime_ended(struct recorder *recorder, struct known_process *process);
+void ask_runtime_ended(struct recorder *recorder, struct traced_process *process);
 
 /* One runtime's ways. */
-question_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
+helper_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
 
 /* The file in the /tmp of a process that makes Java listen: to be removed when the question is given up. */
 bool ask_java_has_trigger(int directory, pid_t namespace_pid);

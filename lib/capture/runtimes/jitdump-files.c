@@ -54,7 +54,7 @@ struct writer_process {
 
 static bool know_writer(const struct recorder *recorder, pid_t pid, struct writer_process *writer)
 {
-	const struct known_process *process = known_processes_find(&recorder->processes, pid);
+	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	char root[64];
 
 	snprintf(root, sizeof(root), "/proc/%d/root", proc_living_thread(pid));
@@ -114,13 +114,13 @@ static void open_dump(const struct recorder *recorder, const struct build_id_map
 		while (*path == '/')
 			path++;
 		note->namespace_pid = writer.namespace_pid;
-		note->fd = known_processes_spare(target_file_open(root, path));
+		note->fd = process_table_spare(target_file_open(root, path));
 		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
 		if (refused) {
 			/* Removed, or hidden: what is mapped can still be had. */
 			if (note->fd >= 0)
 				close(note->fd);
-			note->fd = known_processes_spare(open_mapped(mapping));
+			note->fd = process_table_spare(open_mapped(mapping));
 			if (note->fd >= 0)
 				refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd);
 		}
@@ -151,7 +151,7 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
 {
 	note->knows_program =
-	    known_processes_find_begin(&recorder->processes, note->pid, note->mapped_ns, &note->program_ns);
+	    process_table_find_begin(&recorder->processes, note->pid, note->mapped_ns, &note->program_ns);
 }
 
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
@@ -262,7 +262,7 @@ static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
 	data = malloc(size ? size : 1);
 	if (!data)
 		return &error_no_memory;
-	error = drain_while_reading(recorder, fd, data, size, &size);
+	error = ring_reader_drain_while_reading(recorder, fd, data, size, &size);
 	if (error)
 		return error;
 	note = &recorder->jitdumps.items.items[index];
@@ -332,7 +332,7 @@ static struct mmt_error *keep_all(struct recorder *recorder)
 
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	struct jitdump_copies copies = {0};
+	struct jitdump_copies dedup = {0};
 	struct mmt_error *error = keep_all(recorder);
 
 	tell_what_is_missing(recorder);
@@ -345,13 +345,13 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 					    .data = note->kept,
 					    .size = note->kept_bytes};
 
-		if (note->kept && !vector_push(&copies.dumps, copy))
+		if (note->kept && !vector_push(&dedup.dumps, copy))
 			error = &error_no_memory;
 		else
 			note->kept = NULL;
 	}
-	if (!error && copies.dumps.count)
-		error = jitdump_copies_encode(&copies, buffer);
-	jitdump_copies_deinit(&copies);
+	if (!error && dedup.dumps.count)
+		error = jitdump_copies_encode(&dedup, buffer);
+	jitdump_copies_deinit(&dedup);
 	return error;
 }

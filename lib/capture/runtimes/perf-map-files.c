@@ -24,7 +24,7 @@
 #define EXEC_SLACK_NS 10000000ULL   /* files bear the time of the last tick of the kernel */
 #define START_SLACK_NS 100000000ULL /* start times are known to a hundredth of a second */
 
-static void format_name(const struct known_process *process, char name[32])
+static void format_name(const struct traced_process *process, char name[32])
 {
 	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
 }
@@ -50,7 +50,7 @@ static bool is_same_state(const struct file_state *state, const struct stat *sta
 	       status->st_mtim.tv_sec == state->changed.tv_sec && status->st_mtim.tv_nsec == state->changed.tv_nsec;
 }
 
-static const char *refuse_file(const struct known_process *process, const struct stat *status)
+static const char *refuse_file(const struct traced_process *process, const struct stat *status)
 {
 	if (is_same_state(&process->earlier_map, status))
 		return too_old;
@@ -103,7 +103,7 @@ void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t leng
 }
 
 /* Two steps for each growth: the last look before it, and the first one that shows it. */
-static void add_growth(struct known_process *process, uint64_t now_ns, int fd, const struct stat *status)
+static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, const struct stat *status)
 {
 	struct perf_map_copy *map = &process->perf_map;
 	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
@@ -119,7 +119,7 @@ static void add_growth(struct known_process *process, uint64_t now_ns, int fd, c
 	process->map_looked_at_ns = now_ns;
 }
 
-bool perf_maps_exists(const struct known_process *process)
+bool perf_maps_exists(const struct traced_process *process)
 {
 	struct stat status;
 	char name[32];
@@ -142,7 +142,7 @@ bool target_file_remove(int directory, const char *name, uid_t owner)
 	       (unlinkat(directory, name, 0) == 0 || errno == ENOENT);
 }
 
-bool perf_maps_remove(const struct known_process *process)
+bool perf_maps_remove(const struct traced_process *process)
 {
 	char name[32];
 
@@ -150,7 +150,7 @@ bool perf_maps_remove(const struct known_process *process)
 	return target_file_remove(process->tmp_directory, name, process->owner);
 }
 
-bool perf_maps_remove_earlier(const struct known_process *process)
+bool perf_maps_remove_earlier(const struct traced_process *process)
 {
 	struct stat status;
 	char name[32];
@@ -162,7 +162,7 @@ bool perf_maps_remove_earlier(const struct known_process *process)
 	return perf_maps_remove(process);
 }
 
-void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
+void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns)
 {
 	const struct file_mark *mark = &process->map_growth_mark;
 	CLEANUP(close) int fd = -1;
@@ -185,9 +185,9 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns)
 		add_growth(process, now_ns, fd, &status);
 }
 
-void perf_maps_watch(struct known_process *process, uint64_t began_ns, uint64_t now_ns)
+void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t now_ns)
 {
-	int directory = known_processes_spare(target_directory_open(process->pid, "/tmp"));
+	int directory = process_table_spare(target_directory_open(process->pid, "/tmp"));
 
 	if (directory < 0)
 		return;
@@ -240,7 +240,7 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 				   const char **refused_ret)
 {
 	CLEANUP(free) uint8_t *text = NULL;
-	struct known_process *process;
+	struct traced_process *process;
 	struct mmt_error *error;
 	size_t length;
 
@@ -254,7 +254,7 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 		*refused_ret = "out of memory";
 		return NULL;
 	}
-	error = drain_while_reading(recorder, fd, text, size, &length);
+	error = ring_reader_drain_while_reading(recorder, fd, text, size, &length);
 	if (error)
 		return error;
 	/* Draining may have moved the processes. */
@@ -268,7 +268,7 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 	return NULL;
 }
 
-int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret)
+int perf_maps_open(const struct traced_process *process, struct stat *status, const char **refused_ret)
 {
 	char name[32];
 	int fd;
@@ -292,7 +292,7 @@ int perf_maps_open(const struct known_process *process, struct stat *status, con
 
 struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
+	struct traced_process *process = &recorder->processes.items.items[index];
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error = NULL;
 	const char *refused = NULL;
@@ -323,7 +323,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
  * The file was written by what ran before `exec_ns`: its time tells, or that it is as it was seen before. A time after
  * it is never too late: then this look, or the one that it was seen by, came between the exec and the word of it.
  */
-static bool is_of_earlier_program(const struct recorder *recorder, const struct known_process *process, int fd,
+static bool is_of_earlier_program(const struct recorder *recorder, const struct traced_process *process, int fd,
 				  const struct stat *status, uint64_t exec_ns)
 {
 	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
@@ -337,7 +337,7 @@ static bool is_of_earlier_program(const struct recorder *recorder, const struct 
 
 struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns)
 {
-	struct known_process *process = &recorder->processes.items.items[index];
+	struct traced_process *process = &recorder->processes.items.items[index];
 	struct stat status = {0};
 	struct mmt_error *error = NULL;
 	const char *refused;

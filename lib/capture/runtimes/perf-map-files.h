@@ -27,7 +27,7 @@ int target_file_open(int directory, const char *path);
 bool target_file_remove(int directory, const char *name, uid_t owner);
 
 /* The perf map of a process, opened; -1: none, or it must not be taken, which *refused_ret says. */
-int perf_maps_open(const struct known_process *process, struct stat *status, const char **refused_ret);
+int perf_maps_open(const struct traced_process *process, struct stat *status, const char **refused_ret);
 
 /* The length of the mark, if the file still begins with what had it; 0: begun anew. */
 uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status);
@@ -36,14 +36,14 @@ void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t leng
 /* Hold the process's /tmp, which outlives it. Notes the length that the map has now. Again after exec: it may have
  * moved to another root. `began_ns`: when its program began, 0 before the recording: its growth then begins with
  * nothing at that time. */
-void perf_maps_watch(struct known_process *process, uint64_t began_ns, uint64_t now_ns);
+void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t now_ns);
 
 /* It has executed another program: keep the map of the one before, which is none of the new one's. Before it is watched
  * again. */
 struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* Note the file's length when it has grown; of one that was begun anew, the growth since. */
-void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);
+void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns);
 
 /*
  * Copy the file of the process at `index`, when there is one, into its perf_map.text; one that cannot be taken is left
@@ -52,13 +52,13 @@ void perf_maps_note_growth(struct known_process *process, uint64_t now_ns);
 struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index) MMT_MUST_CHECK;
 
 /* Whether there is one by now that could be copied. */
-bool perf_maps_exists(const struct known_process *process);
+bool perf_maps_exists(const struct traced_process *process);
 
 /* True: it is gone. */
-bool perf_maps_remove(const struct known_process *process);
+bool perf_maps_remove(const struct traced_process *process);
 
 /* The one that perf_maps_end_program() has seen, unless the program that runs now has written since. True: it is gone.
  */
-bool perf_maps_remove_earlier(const struct known_process *process);
+bool perf_maps_remove_earlier(const struct traced_process *process);
 
 #endif

@@ -61,78 +61,78 @@ static bool close_others(int *answer, int *pidfd)
 }
 
 /* The answer is one write: a byte, and the refusal. */
-_Noreturn static void run_child(struct question_target target, question_ask *ask, int answer, pid_t recorder)
+_Noreturn static void run_child(struct helper_target target, helper_ask *ask, int answer, pid_t recorder)
 {
-	char text[1 + QUESTION_REFUSAL_BYTES] = {QUESTION_UNANSWERED};
+	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
 	bool ready = close_others(&answer, &target.pidfd);
 
 	/* Not longer than the recorder. A change of user takes this back: target_become_user() repeats it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!ready)
-		snprintf(text, sizeof(text), "%c%s", QUESTION_REFUSED,
+		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
 			 "the recorder's files cannot be kept from whoever asks it");
 	else if (getppid() == recorder)
 		text[0] = (char)ask(&target, text + 1);
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
 
-bool question_put(struct question *question, const struct question_target *target, question_ask *ask)
+bool helper_put(struct helper *helper, const struct helper_target *target, helper_ask *ask)
 {
 	pid_t recorder = getpid();
 	sigset_t all, before;
 	int ends[2];
 
-	question_reap(question);
-	if (question->dying)
+	helper_reap(helper);
+	if (helper->dying)
 		return false;
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return false;
 	/* Signals of the terminal are the recorder's business. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	question->child = fork();
-	if (question->child == 0)
+	helper->child = fork();
+	if (helper->child == 0)
 		run_child(*target, ask, ends[1], recorder);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
-	question->answer = ends[0];
-	if (question->child > 0)
+	helper->answer = ends[0];
+	if (helper->child > 0)
 		return true;
 	close(ends[0]);
-	*question = (struct question){0};
+	*helper = (struct helper){0};
 	return false;
 }
 
-enum question_answer question_take_answer(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES])
+enum helper_answer helper_take_answer(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
-	char text[1 + QUESTION_REFUSAL_BYTES] = {QUESTION_UNANSWERED};
-	ssize_t count = read(question->answer, text, sizeof(text) - 1);
+	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
+	ssize_t count = read(helper->answer, text, sizeof(text) - 1);
 
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
-		return QUESTION_WAITS;
-	snprintf(refusal_ret, QUESTION_REFUSAL_BYTES, "%s", count > 0 ? text + 1 : "asking it failed");
-	question_drop(question);
-	return (enum question_answer)text[0];
+		return HELPER_WAITS;
+	snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", count > 0 ? text + 1 : "asking it failed");
+	helper_drop(helper);
+	return (enum helper_answer)text[0];
 }
 
-void question_drop(struct question *question)
+void helper_drop(struct helper *helper)
 {
-	if (!question->child)
+	if (!helper->child)
 		return;
-	close(question->answer);
-	kill(question->child, SIGKILL);
-	*question = (struct question){.dying = question->child};
-	question_reap(question);
-	for (unsigned i = 0; i < END_MILLISECONDS && question->dying; i++) {
+	close(helper->answer);
+	kill(helper->child, SIGKILL);
+	*helper = (struct helper){.dying = helper->child};
+	helper_reap(helper);
+	for (unsigned i = 0; i < END_MILLISECONDS && helper->dying; i++) {
 		usleep(1000);
-		question_reap(question);
+		helper_reap(helper);
 	}
 }
 
-void question_reap(struct question *question)
+void helper_reap(struct helper *helper)
 {
-	if (question->dying && waitpid(question->dying, NULL, WNOHANG) != 0)
-		question->dying = 0;
+	if (helper->dying && waitpid(helper->dying, NULL, WNOHANG) != 0)
+		helper->dying = 0;
 }
 
 int target_directory_open(pid_t pid, const char *path)

@@ -11,43 +11,42 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define QUESTION_REFUSAL_BYTES 256
+#define HELPER_REFUSAL_BYTES 256
 
 /* Who is asked. */
-struct question_target {
+struct helper_target {
 	pid_t pid, namespace_pid;
 	int pidfd;
 };
 
-enum question_answer {
-	QUESTION_WAITS,
-	QUESTION_AGREED,
-	QUESTION_REFUSED,    /* it does nothing */
-	QUESTION_UNANSWERED, /* it was told, perhaps, and may do it yet */
+enum helper_answer {
+	HELPER_WAITS,
+	HELPER_AGREED,
+	HELPER_REFUSED,	   /* it does nothing */
+	HELPER_UNANSWERED, /* it was told, perhaps, and may do it yet */
 };
 
 /* Runs in the child, which has nothing open but the target's pidfd, and ends within some seconds. `refusal_ret`, ""
  * before: why the target has not agreed. */
-typedef enum question_answer question_ask(const struct question_target *target,
-					  char refusal_ret[QUESTION_REFUSAL_BYTES]);
+typedef enum helper_answer helper_ask(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
 /* Zeroed: none is put. */
-struct question {
+struct helper {
 	pid_t child;
 	pid_t dying; /* a child that was killed, and that the kernel still holds; 0: none */
 	int answer;  /* pipe */
 };
 
 /* False: no process or pipe can be made, or the one before still dies. */
-bool question_put(struct question *question, const struct question_target *target, question_ask *ask);
+bool helper_put(struct helper *helper, const struct helper_target *target, helper_ask *ask);
 
 /* Once it is answered it is over. */
-enum question_answer question_take_answer(struct question *question, char refusal_ret[QUESTION_REFUSAL_BYTES]);
+enum helper_answer helper_take_answer(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
-/* Give it up. A child that is not gone in a moment is left to question_reap(). */
-void question_drop(struct question *question);
+/* Give it up. A child that is not gone in a moment is left to helper_reap(). */
+void helper_drop(struct helper *helper);
 
-void question_reap(struct question *question);
+void helper_reap(struct helper *helper);
 
 /*
  * Talking to a target through a socket in its own file system, as its own user, in a process made for it (see

@@ -57,10 +57,10 @@ struct function_range {
 };
 
 struct unit {
-	Dwarf_Die lines;  /* has the line table */
-	Dwarf_Die scopes; /* has the functions; another one with split DWARF */
-	bool lacks_part;  /* the file with its functions is missing */
-	bool met_lack;	  /* and something was looked for in it */
+	Dwarf_Die lines;    /* has the line table */
+	Dwarf_Die scopes;   /* has the functions; another one with split DWARF */
+	bool warnings_part; /* the file with its functions is missing */
+	bool met_warning;   /* and something was looked for in it */
 	bool indexed;
 	Dwarf_Off last; /* of the entries looked at for the index: each comes behind those before */
 	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
@@ -71,7 +71,7 @@ struct unit_range {
 	uint32_t unit;
 };
 
-struct debug_names {
+struct dwarf_names {
 	VECTOR(struct unit) units;
 	VECTOR(struct unit_range) ranges; /* sorted by start */
 	Dwarf *dwarf;
@@ -79,11 +79,11 @@ struct debug_names {
 	struct debug_scopes *scopes;
 	uint64_t bytes_read;  /* about */
 	uint64_t ranges_left; /* that the file can still describe */
-	bool lacks_parts;
-	bool lacks_supplement; /* one of them: any entry may refer to it */
-	bool met_lack;	       /* something was looked for in what lacks a part */
-	bool limited;	       /* something is more than is read */
-	bool damaged;	       /* something cannot be read that the file has, or should have */
+	bool warnings_parts;
+	bool warnings_supplement; /* one of them: any entry may refer to it */
+	bool met_warning;	  /* something was looked for in what lacks a part */
+	bool limited;		  /* something is more than is read */
+	bool damaged;		  /* something cannot be read that the file has, or should have */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -93,7 +93,7 @@ static int compare_ranges(const void *left, const void *right)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-static bool add_unit(struct debug_names *names, const struct unit *unit)
+static bool add_unit(struct dwarf_names *names, const struct unit *unit)
 {
 	struct unit_range range = {.unit = (uint32_t)names->units.count};
 	Dwarf_Die die = unit->lines;
@@ -119,7 +119,7 @@ static bool add_unit(struct debug_names *names, const struct unit *unit)
  * No two units share a list of ranges, unless a hostile file makes every unit refer to the same long one. Some sections
  * tell of a supplementary file, which has what several programs have in common.
  */
-static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
+static void look_at_sections(struct dwarf_names *names, Dwarf *dwarf)
 {
 	Elf *elf = dwarf_getelf(dwarf);
 	Elf_Scn *section = NULL;
@@ -141,17 +141,17 @@ static void look_at_sections(struct debug_names *names, Dwarf *dwarf)
 			size += data->d_size;
 	}
 	names->ranges_left = size / RANGE_BYTES_MIN;
-	names->lacks_supplement = names->lacks_parts = has_supplement && !dwarf_getalt(dwarf);
+	names->warnings_supplement = names->warnings_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
 /* Where not even the unit's own name can be read, the rest cannot be trusted. */
-static bool is_garbled(const struct debug_names *names, Dwarf_Die *unit)
+static bool is_garbled(const struct dwarf_names *names, Dwarf_Die *unit)
 {
-	return !names->lacks_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
+	return !names->warnings_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
 }
 
 /* Whether the unit has code to be named. */
-static bool is_wanted(struct debug_names *names, Dwarf_Die *unit, uint8_t type)
+static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 {
 	names->damaged |= is_garbled(names, unit);
 	switch (dwarf_tag(unit)) {
@@ -182,9 +182,9 @@ static bool find_part(Dwarf_CU *position, Dwarf_Die *skeleton, const char *path,
  * The ranges of all units are taken from the units themselves: many compilers write no .debug_aranges, which the
  * library's own search depends on.
  */
-struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret)
+struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret)
 {
-	struct debug_names *names = calloc(1, sizeof(*names));
+	struct dwarf_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
 	struct unit unit = {0};
 	uint8_t type;
@@ -196,19 +196,19 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debu
 	names->lines = line_tables_create(dwarf);
 	names->scopes = debug_scopes_create();
 	if (!names->lines || !names->scopes) {
-		debug_names_destroy(names);
+		dwarf_names_destroy(names);
 		return &error_no_memory;
 	}
 	look_at_sections(names, dwarf);
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
 		if (!is_wanted(names, &unit.lines, type))
 			continue;
-		unit.lacks_part = type == DW_UT_skeleton && !find_part(position, &unit.lines, path, &unit.scopes);
-		names->lacks_parts |= unit.lacks_part;
-		if (type != DW_UT_skeleton || unit.lacks_part)
+		unit.warnings_part = type == DW_UT_skeleton && !find_part(position, &unit.lines, path, &unit.scopes);
+		names->warnings_parts |= unit.warnings_part;
+		if (type != DW_UT_skeleton || unit.warnings_part)
 			unit.scopes = unit.lines;
 		if (!add_unit(names, &unit)) {
-			debug_names_destroy(names);
+			dwarf_names_destroy(names);
 			return &error_no_memory;
 		}
 	}
@@ -219,21 +219,21 @@ struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debu
 	return NULL;
 }
 
-bool debug_names_complete(const struct debug_names *names)
+bool dwarf_names_complete(const struct dwarf_names *names)
 {
-	return !names->lacks_parts && !names->damaged && !names->limited;
+	return !names->warnings_parts && !names->damaged && !names->limited;
 }
 
-enum debug_names_state debug_names_state(const struct debug_names *names)
+enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names)
 {
 	if (names->damaged)
-		return DEBUG_NAMES_DAMAGED;
+		return DWARF_NAMES_DAMAGED;
 	if (names->limited)
-		return DEBUG_NAMES_LIMITED;
-	return names->met_lack ? DEBUG_NAMES_LACKING : DEBUG_NAMES_SOUND;
+		return DWARF_NAMES_LIMITED;
+	return names->met_warning ? DEBUG_NAMES_LACKING : DWARF_NAMES_SOUND;
 }
 
-char *debug_names_missing(const struct debug_names *names, size_t *others_ret)
+char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 {
 	const struct unit *first = NULL;
 	Dwarf_Die skeleton;
@@ -241,24 +241,24 @@ char *debug_names_missing(const struct debug_names *names, size_t *others_ret)
 
 	*others_ret = 0;
 	for (size_t i = 0; i < names->units.count; i++) {
-		if (!names->units.items[i].met_lack)
+		if (!names->units.items[i].met_warning)
 			continue;
 		first = first ? first : &names->units.items[i];
 		count++;
 	}
 	if (!first)
-		return names->met_lack ? debug_part_supplement(names->dwarf) : NULL;
+		return names->met_warning ? debug_part_supplement(names->dwarf) : NULL;
 	*others_ret = count - 1;
 	skeleton = first->lines;
 	return debug_part_of_unit(&skeleton);
 }
 
-uint64_t debug_names_bytes_read(const struct debug_names *names)
+uint64_t dwarf_names_bytes_read(const struct dwarf_names *names)
 {
 	return names->bytes_read + debug_scopes_bytes_read(names->scopes);
 }
 
-bool debug_names_expected(Elf *elf)
+bool dwarf_names_expected(Elf *elf)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -275,7 +275,7 @@ bool debug_names_expected(Elf *elf)
 	return false;
 }
 
-void debug_names_destroy(struct debug_names *names)
+void dwarf_names_destroy(struct dwarf_names *names)
 {
 	if (!names)
 		return;
@@ -288,7 +288,7 @@ void debug_names_destroy(struct debug_names *names)
 	free(names);
 }
 
-static struct unit *find_unit(const struct debug_names *names, uint64_t address)
+static struct unit *find_unit(const struct dwarf_names *names, uint64_t address)
 {
 	size_t low = 0, high = names->ranges.count;
 
@@ -309,7 +309,7 @@ static struct unit *find_unit(const struct debug_names *names, uint64_t address)
 	return NULL;
 }
 
-static bool first_child(struct debug_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
+static bool first_child(struct dwarf_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
 {
 	int missing = dwarf_child(parent, child_ret);
 
@@ -318,7 +318,7 @@ static bool first_child(struct debug_names *names, Dwarf_Die *parent, Dwarf_Die 
 }
 
 /* The next entry on the same level. A reference to an earlier one would never end. */
-static bool next_sibling(struct debug_names *names, Dwarf_Die *die)
+static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
 	int missing = dwarf_siblingof(die, die);
@@ -329,7 +329,7 @@ static bool next_sibling(struct debug_names *names, Dwarf_Die *die)
 	return false;
 }
 
-static bool add_function(struct debug_names *names, struct unit *unit, Dwarf_Die *die)
+static bool add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die *die)
 {
 	struct function_range range = {.offset = dwarf_dieoffset(die)};
 	Dwarf_Addr base, start, end;
@@ -366,7 +366,7 @@ static bool may_hold_functions(Dwarf_Die *die)
 	}
 }
 
-static bool add_functions(struct debug_names *names, struct unit *unit, Dwarf_Die *parent, int level)
+static bool add_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Die *parent, int level)
 {
 	Dwarf_Die die;
 
@@ -404,7 +404,7 @@ static int compare_functions(const void *left, const void *right)
 
 /* The library's search for scopes walks through the whole unit each time, and finds none for code that was inlined from
  * another unit, as link-time optimisation and dwz leave it. */
-static void index_functions(struct debug_names *names, struct unit *unit)
+static void index_functions(struct dwarf_names *names, struct unit *unit)
 {
 	Dwarf_Die root = unit->scopes;
 
@@ -419,7 +419,7 @@ static void index_functions(struct debug_names *names, struct unit *unit)
 		qsort(unit->functions.items, unit->functions.count, sizeof(*unit->functions.items), compare_functions);
 }
 
-static bool find_function(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
+static bool find_function(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
 {
 	size_t low = 0, high;
 
@@ -443,7 +443,7 @@ static bool find_function(struct debug_names *names, struct unit *unit, uint64_t
 }
 
 /* `budget`: how many ranges may still be looked at. Once it is used up nothing is found. */
-static bool covers(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
+static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
@@ -462,7 +462,7 @@ static bool covers(struct debug_names *names, Dwarf_Die *die, uint64_t address, 
 }
 
 /* The child of `die` that has the address, and functions inlined into it perhaps. */
-static bool find_scope(struct debug_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
+static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
 {
 	Dwarf_Die child;
 
@@ -484,7 +484,7 @@ static bool find_scope(struct debug_names *names, Dwarf_Die *die, uint64_t addre
 }
 
 /* The function at `address` and what is inlined there, outermost first. */
-static size_t find_scopes(struct debug_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
+static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
 			  size_t limit)
 {
 	uint32_t budget = LOOKUP_RANGES_MAX;
@@ -563,10 +563,10 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 		frame->entry = entry;
 }
 
-size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
+size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
 {
 	struct unit *unit = find_unit(names, address);
-	Dwarf_Die scopes[DEBUG_NAMES_INLINE_MAX];
+	Dwarf_Die scopes[DWARF_NAMES_INLINE_MAX];
 	const struct unit_lines *lines;
 	const char *directory;
 	Dwarf_Die die;
@@ -575,8 +575,8 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	if (!unit || !limit)
 		return 0;
 	names->bytes_read += LOOKUP_BYTES;
-	unit->met_lack |= unit->lacks_part;
-	names->met_lack |= unit->lacks_part || names->lacks_supplement;
+	unit->met_warning |= unit->warnings_part;
+	names->met_warning |= unit->warnings_part || names->warnings_supplement;
 	die = unit->lines;
 	directory = text_attribute(&die, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
@@ -585,7 +585,7 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	names->damaged |= !lines && !line_tables_limited(names->lines) && dwarf_hasattr(&die, DW_AT_stmt_list);
 	describe_line(lines, address, &frames[0]);
 	count =
-	    find_scopes(names, unit, address, scopes, limit < DEBUG_NAMES_INLINE_MAX ? limit : DEBUG_NAMES_INLINE_MAX);
+	    find_scopes(names, unit, address, scopes, limit < DWARF_NAMES_INLINE_MAX ? limit : DWARF_NAMES_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *scope = &scopes[count - 1 - i];
 
@@ -598,7 +598,7 @@ size_t debug_names_find(struct debug_names *names, uint64_t address, struct debu
 	return frames[0].source_line > 0;
 }
 
-const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame)
+const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
 	Dwarf_Die function = frame->function;
 

@@ -10,35 +10,35 @@
 
 #include "base/errors.h"
 
-struct debug_names;
+struct dwarf_names;
 
 /* Borrows `dwarf`, which is read from `path`: parts of it may be beside that. */
-struct mmt_error *debug_names_create(Dwarf *dwarf, const char *path, struct debug_names **names_ret) MMT_MUST_CHECK;
+struct mmt_error *dwarf_names_create(Dwarf *dwarf, const char *path, struct dwarf_names **names_ret) MMT_MUST_CHECK;
 
-void debug_names_destroy(struct debug_names *names);
+void dwarf_names_destroy(struct dwarf_names *names);
 
 /* False: some files with parts of it (split DWARF, a supplementary file) are missing. */
-bool debug_names_complete(const struct debug_names *names);
+bool dwarf_names_complete(const struct dwarf_names *names);
 
 /* What was met in it so far, the worst of it. */
-enum debug_names_state {
-	DEBUG_NAMES_SOUND,
+enum dwarf_names_state {
+	DWARF_NAMES_SOUND,
 	DEBUG_NAMES_LACKING, /* something was looked for in what lacks a part */
-	DEBUG_NAMES_LIMITED, /* something is more than is read */
-	DEBUG_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
+	DWARF_NAMES_LIMITED, /* something is more than is read */
+	DWARF_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
 };
 
-enum debug_names_state debug_names_state(const struct debug_names *names);
+enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names);
 
 /* Which part it is whose lack was met, the first of them, and how many others; the caller frees it. NULL: none, or it
  * cannot be told. */
-char *debug_names_missing(const struct debug_names *names, size_t *others_ret);
+char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret);
 
 /* Of the Dwarf, until now: about. */
-uint64_t debug_names_bytes_read(const struct debug_names *names);
+uint64_t dwarf_names_bytes_read(const struct dwarf_names *names);
 
 /* The file says that it has debug information, or what it has cannot be told. */
-bool debug_names_expected(Elf *elf);
+bool dwarf_names_expected(Elf *elf);
 
 struct debug_frame {
 	const char *linkage_name; /* NULL: none. Strings live as long as the names and the Dwarf */
@@ -51,14 +51,14 @@ struct debug_frame {
 	Dwarf_Die function; /* of the function, if there is a name */
 };
 
-#define DEBUG_NAMES_INLINE_MAX 64
+#define DWARF_NAMES_INLINE_MAX 64
 
-/* Innermost first, the function and DEBUG_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
+/* Innermost first, the function and DWARF_NAMES_INLINE_MAX - 1 inlined ones at most; 0: nothing is known about
  * `address` (of the Dwarf). */
-size_t debug_names_find(struct debug_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
 
 /* The qualified name, with namespaces and classes, of a function that was found; NULL: there is none, or the linkage
  * name has to be used. */
-const char *debug_names_qualified(struct debug_names *names, const struct debug_frame *frame);
+const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);
 
 #endif

@@ -41,16 +41,16 @@ struct symbols {
 	symbols_measure *measure; /* NULL: nobody can */
 	void *measure_context;
 	bool loaded;		     /* the table */
-	bool debug_loaded;	     /* debug_names */
+	bool debug_loaded;	     /* dwarf_names */
 	struct debug_image *image;   /* the file of it, expanded; NULL: read by libdwfl */
 	char *image_path;	     /* what was expanded */
-	uint64_t image_released_at;  /* debug_names_bytes_read() */
+	uint64_t image_released_at;  /* dwarf_names_bytes_read() */
 	VECTOR(struct symbol) table; /* sorted by start, one of each start */
-	struct debug_names *debug_names;
+	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is some, but not even that can be told */
 	Dwarf_Addr debug_bias;
 	struct stat debug_file; /* a separate one, as it was when it was opened */
-	struct made_names made;
+	struct synthesized_names made;
 	struct known_names known;
 	struct name_cache *cache; /* NULL: none */
 	struct name_cache_key key;
@@ -244,8 +244,8 @@ static void write_cache(struct symbols *symbols)
 {
 	struct buffer buffer;
 
-	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->debug_names ||
-	    !debug_names_complete(symbols->debug_names))
+	if (!symbols->cache || symbols->known.found.count == symbols->kept_count || !symbols->dwarf_names ||
+	    !dwarf_names_complete(symbols->dwarf_names))
 		return;
 	name_cache_begin(symbols->cache, &symbols->key, &buffer);
 	put_origin(debug_path(symbols), &symbols->debug_file, &buffer);
@@ -259,11 +259,11 @@ void symbols_destroy(struct symbols *symbols)
 	if (!symbols)
 		return;
 	write_cache(symbols);
-	made_names_deinit(&symbols->made);
+	synthesized_names_deinit(&symbols->made);
 	vector_deinit(&symbols->table);
 	known_names_deinit(&symbols->known);
 	free(symbols->kept);
-	debug_names_destroy(symbols->debug_names);
+	dwarf_names_destroy(symbols->dwarf_names);
 	debug_image_close(symbols->image);
 	free(symbols->image_path);
 	dwfl_end(symbols->dwfl);
@@ -436,7 +436,7 @@ static void expand(struct symbols *symbols)
 	CLEANUP(close) int expanded = -1;
 	CLEANUP(close) int fd = -1;
 
-	if (debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias)))
+	if (dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias)))
 		return;
 	fd = find_separate(symbols, &symbols->image_path);
 	expanded = fd >= 0 ? expanded_debug_create(fd, EXPANDED_DEBUG_BYTES_MIN) : -1;
@@ -466,9 +466,9 @@ static void load_debug(struct symbols *symbols)
 	if (dwarf && debug_part_supplement_blocks(dwarf, debug_origin(symbols)))
 		symbols->debug_unreadable = true;
 	else if (dwarf)
-		mmt_error_destroy(debug_names_create(dwarf, debug_origin(symbols), &symbols->debug_names));
+		mmt_error_destroy(dwarf_names_create(dwarf, debug_origin(symbols), &symbols->dwarf_names));
 	else
-		symbols->debug_unreadable = debug_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
+		symbols->debug_unreadable = dwarf_names_expected(dwfl_module_getelf(symbols->module, &symbols->bias));
 	if (symbols->image) /* every unit was looked at */
 		debug_image_release(symbols->image);
 	symbols->debug_file = look_at(debug_path(symbols));
@@ -479,9 +479,9 @@ static void release_read(struct symbols *symbols)
 {
 	uint64_t now;
 
-	if (!symbols->image || !symbols->debug_names)
+	if (!symbols->image || !symbols->dwarf_names)
 		return;
-	now = debug_names_bytes_read(symbols->debug_names);
+	now = dwarf_names_bytes_read(symbols->dwarf_names);
 	if (now - symbols->image_released_at < IMAGE_BYTES_MAX)
 		return;
 	symbols->image_released_at = now;
@@ -559,9 +559,9 @@ static void set_function(struct symbols *symbols, const char *raw, const char *f
 	const char *demangled;
 
 	if (version && version != raw)
-		raw = made_names_without_version(&symbols->made, raw, version);
+		raw = synthesized_names_without_version(&symbols->made, raw, version);
 	frame->raw_function = raw;
-	demangled = raw && symbols->demangle ? made_names_demangle(&symbols->made, raw) : NULL;
+	demangled = raw && symbols->demangle ? synthesized_names_demangle(&symbols->made, raw) : NULL;
 	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
 }
 
@@ -602,7 +602,7 @@ static bool set_mangled_function(struct symbols *symbols, const struct debug_fra
 	set_function(symbols, symbol->name, NULL, frame);
 	clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ") : NULL;
 	if (clone)
-		frame->function = made_names_without_version(&symbols->made, frame->function, clone);
+		frame->function = synthesized_names_without_version(&symbols->made, frame->function, clone);
 	return frame->function != NULL;
 }
 
@@ -621,14 +621,14 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 		return;
 	}
 	set_function(symbols, raw,
-		     debug->linkage_name ? debug->name : debug_names_qualified(symbols->debug_names, debug), frame);
+		     debug->linkage_name ? debug->name : dwarf_names_qualified(symbols->dwarf_names, debug), frame);
 }
 
 static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
 {
 	if (!debug->source_file || debug->source_file[0] == '/' || !debug->directory)
 		return debug->source_file;
-	return made_names_path(&symbols->made, debug->directory, debug->source_file);
+	return synthesized_names_path(&symbols->made, debug->directory, debug->source_file);
 }
 
 static size_t find_names(struct symbols *symbols, uint64_t address, struct program_frame *frames)
@@ -637,8 +637,8 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct progr
 	const struct symbol *symbol = find_symbol(symbols, address);
 	size_t count = 0;
 
-	if (symbols->debug_names)
-		count = debug_names_find(symbols->debug_names, address + symbols->bias - symbols->debug_bias, debug,
+	if (symbols->dwarf_names)
+		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug,
 					 PROGRAM_INLINE_MAX);
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct program_frame){.source_file = full_path(symbols, &debug[i]),
@@ -710,20 +710,20 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
 enum program_state symbols_debug_state(const struct symbols *symbols)
 {
 	static const enum program_state states[] = {
-	    [DEBUG_NAMES_SOUND] = PROGRAM_READABLE,
+	    [DWARF_NAMES_SOUND] = PROGRAM_READABLE,
 	    [DEBUG_NAMES_LACKING] = PROGRAM_LACKING_NAMES,
-	    [DEBUG_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
-	    [DEBUG_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
+	    [DWARF_NAMES_LIMITED] = PROGRAM_LIMITED_NAMES,
+	    [DWARF_NAMES_DAMAGED] = PROGRAM_POOR_NAMES,
 	};
 
 	if (symbols->debug_unreadable)
 		return PROGRAM_POOR_NAMES;
-	return symbols->debug_names ? states[debug_names_state(symbols->debug_names)] : PROGRAM_READABLE;
+	return symbols->dwarf_names ? states[dwarf_names_state(symbols->dwarf_names)] : PROGRAM_READABLE;
 }
 
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)
 {
-	return symbols->debug_names ? debug_names_missing(symbols->debug_names, others_ret) : NULL;
+	return symbols->dwarf_names ? dwarf_names_missing(symbols->dwarf_names, others_ret) : NULL;
 }
 
 const char *symbols_library_version(void)

@@ -50,7 +50,7 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
  * it does not. */
 enum program_state symbols_debug_state(const struct symbols *symbols);
 
-/* What is missing with PROGRAM_LACKING_NAMES: see debug_names_missing(). */
+/* What is missing with PROGRAM_LACKING_NAMES: see dwarf_names_missing(). */
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret);
 
 const char *symbols_library_version(void);

@@ -12,7 +12,7 @@ struct key {
 	const char *first, *second; /* a name alone is demangled */
 };
 
-void made_names_deinit(struct made_names *names)
+void synthesized_names_deinit(struct synthesized_names *names)
 {
 	intern_deinit(&names->keys);
 	vector_deinit(&names->texts);
@@ -20,7 +20,7 @@ void made_names_deinit(struct made_names *names)
 }
 
 /* NULL: it must be made, or there is no memory. */
-static const char **find(struct made_names *names, const char *first, const char *second, bool *made_ret)
+static const char **find(struct synthesized_names *names, const char *first, const char *second, bool *made_ret)
 {
 	const struct key key = {first, second};
 	uint32_t number = intern_put(&names->keys, &key, sizeof(key));
@@ -35,7 +35,7 @@ static const char **find(struct made_names *names, const char *first, const char
 	return &names->texts.items[number];
 }
 
-const char *made_names_demangle(struct made_names *names, const char *name)
+const char *synthesized_names_demangle(struct synthesized_names *names, const char *name)
 {
 	bool made;
 	const char **text = find(names, name, NULL, &made);
@@ -48,7 +48,7 @@ const char *made_names_demangle(struct made_names *names, const char *name)
 	return text ? *text : NULL;
 }
 
-const char *made_names_path(struct made_names *names, const char *directory, const char *file)
+const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file)
 {
 	bool made;
 	const char **text = find(names, directory, file, &made);
@@ -64,7 +64,7 @@ const char *made_names_path(struct made_names *names, const char *directory, con
 	return text ? *text : NULL;
 }
 
-const char *made_names_without_version(struct made_names *names, const char *name, const char *end)
+const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end)
 {
 	bool made;
 	const char **text = find(names, name, end, &made);

@@ -8,22 +8,22 @@
 #include "base/vector.h"
 
 /* Zero initialisation makes an empty one. */
-struct made_names {
+struct synthesized_names {
 	struct intern keys;	    /* where what a text is made from is */
 	VECTOR(const char *) texts; /* by the key's number; NULL: there is none */
 	struct arena arena;
 };
 
-void made_names_deinit(struct made_names *names);
+void synthesized_names_deinit(struct synthesized_names *names);
 
 /* What is given is told by its place alone: it must stay. Results live as long as `names`; NULL when out of memory. */
 
 /* NULL, too, when it is not mangled. */
-const char *made_names_demangle(struct made_names *names, const char *name);
+const char *synthesized_names_demangle(struct synthesized_names *names, const char *name);
 
-const char *made_names_path(struct made_names *names, const char *directory, const char *file);
+const char *synthesized_names_path(struct synthesized_names *names, const char *directory, const char *file);
 
 /* A symbol's name up to its version, which begins at `end`. */
-const char *made_names_without_version(struct made_names *names, const char *name, const char *end);
+const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
 
 #endif

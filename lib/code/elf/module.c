@@ -282,11 +282,11 @@ static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 	const struct epilogue_code code = {.read = read_code, .context = program};
 	struct cfi *cfi = cfi_of(program);
 	uint64_t described_end = UINT64_MAX;
-	bool described = cfi && cfi_extent(cfi, start, &described_end);
+	bool described = cfi && cfi_function_range(cfi, start, &described_end);
 
 	if (described_end < end)
 		end = described_end;
-	return described ? end : extent_find(program->programs->disassembly, &code, start, end);
+	return described ? end : function_range_find(program->programs->disassembly, &code, start, end);
 }
 
 /* What a recording brings along is not kept: it could have the build-id of any program. */
@@ -329,13 +329,14 @@ static void open_symbols(struct program *program)
 /* A program's entry is no more than this; what it calls never returns. */
 #define ENTRY_SIZE 64
 
-static enum code_stub stub_by_code(const struct program *program, uint64_t address)
+static enum code_special_function special_function_by_code(const struct program *program, uint64_t address)
 {
 	const uint8_t *code = NULL, *before = NULL;
-	size_t size = elf_file_code_at(&program->file, address, STUBS_CODE_MAX, &code);
-	size_t before_size = elf_file_code_before(&program->file, address, STUBS_CODE_BEFORE, &before);
+	size_t size = elf_file_code_at(&program->file, address, SPECIAL_FUNCTIONS_CODE_MAX, &code);
+	size_t before_size = elf_file_code_before(&program->file, address, SPECIAL_FUNCTIONS_CODE_BEFORE, &before);
 
-	return size ? stubs_by_code(program->programs->machine, code, size, before, before_size) : CODE_STUB_NONE;
+	return size ? special_functions_by_code(program->programs->machine, code, size, before, before_size)
+		    : CODE_SPECIAL_FUNCTION_NONE;
 }
 
 /*
@@ -348,27 +349,29 @@ static bool is_of_c_library(struct program *program, uint64_t address, const cha
 	uint64_t start, end;
 	size_t size;
 
-	if (stubs_is_c_library(program->path))
+	if (special_functions_is_c_library(program->path))
 		return true;
 	if (!program->file.entry || program->file.has_interpreter)
 		return false;
 	if (function[0] == '_' || !symbols_function_range(program->symbols, address, &start, &end))
 		return function[0] == '_';
 	size = elf_file_code_at(&program->file, start, end - start, &code);
-	return stubs_has_system_call(program->programs->machine, code, size);
+	return special_functions_has_system_call(program->programs->machine, code, size);
 }
 
-enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address)
+enum code_special_function program_special_function(struct program *program, uint64_t address, bool is_return_address)
 {
 	const char *function;
 
 	if (program->file.state != PROGRAM_READABLE)
-		return CODE_STUB_NONE;
+		return CODE_SPECIAL_FUNCTION_NONE;
 	open_symbols(program);
 	function = program->symbols ? symbols_function(program->symbols, address - is_return_address) : NULL;
 	if (function)
-		return stubs_by_name(function, is_of_c_library(program, address - is_return_address, function));
-	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_STUB_ENTRY : CODE_STUB_NONE;
+		return special_functions_by_name(function,
+						 is_of_c_library(program, address - is_return_address, function));
+	return program->file.entry && address - program->file.entry < ENTRY_SIZE ? CODE_SPECIAL_FUNCTION_ENTRY
+										 : CODE_SPECIAL_FUNCTION_NONE;
 }
 
 const struct cfi_row *program_frame_row(struct program *program, const char *function)
@@ -432,10 +435,10 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 	if (!place.row)
 		place.row = deduce_row(program, address, is_return_address);
 	if (is_return_address)
-		place.stub = stub_by_code(program, address);
+		place.special_function = special_function_by_code(program, address);
 	place.frame_pointer = is_go_function(program, address - is_return_address);
-	if (place.stub == CODE_STUB_NONE && program->file.is_go)
-		place.stub = program_stub(program, address, is_return_address);
+	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && program->file.is_go)
+		place.special_function = program_special_function(program, address, is_return_address);
 	if (vector_push(&program->known_places, place))
 		(void)map_put(&program->places, key, program->known_places.count - 1);
 	return place;

@@ -59,8 +59,8 @@ struct mmt_error *programs_open_content(struct programs *programs, const char *p
 enum program_state program_state(const struct program *program);
 /* The same, from what program_names() has met until now. */
 enum program_state program_known_state(const struct program *program);
-/* With PROGRAM_LACKING_NAMES: what is missing, as "PATH (id HEX)", and how many files more; the caller frees it. NULL: it
- * cannot be told. */
+/* With PROGRAM_LACKING_NAMES: what is missing, as "PATH (id HEX)", and how many files more; the caller frees it. NULL:
+ * it cannot be told. */
 char *program_missing_part(const struct program *program, size_t *others_ret);
 
 /* ELF virtual address of a byte of the file, through the LOAD segments; false: in none. */
@@ -79,7 +79,7 @@ struct code_place program_place(struct program *program, uint64_t address, bool 
 const struct cfi_row *program_frame_row(struct program *program, const char *function);
 
 /* What the code is by its name or as the program's entry: the symbols are loaded for it. */
-enum code_stub program_stub(struct program *program, uint64_t address, bool is_return_address);
+enum code_special_function program_special_function(struct program *program, uint64_t address, bool is_return_address);
 
 struct disassembly;
 struct disassembly *programs_disassembly(struct programs *programs);

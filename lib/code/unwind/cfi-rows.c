@@ -401,7 +401,7 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 	return row_of(rows, row_at(rows, entry, address - entry->start));
 }
 
-bool cfi_rows_extent(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
+bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
 {
 	bool covered = cfi_rows_find(rows, address);
 	size_t count = cfi_index_up_to(&rows->index, address), last;

@@ -126,7 +126,7 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address);
  * Where the code ends that `address` is the beginning, or a part, of: the end of the entry that covers it, or else the
  * beginning of the next one; UINT64_MAX: none. True: an entry begins just there.
  */
-bool cfi_rows_extent(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret);
+bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret);
 
 /* Compile what has not been asked for. */
 struct mmt_error *cfi_rows_complete(struct cfi_rows *rows) MMT_MUST_CHECK;

@@ -247,14 +247,14 @@ const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
 	return rows ? cfi_rows_find(rows, address) : NULL;
 }
 
-bool cfi_extent(struct cfi *cfi, uint64_t address, uint64_t *end_ret)
+bool cfi_function_range(struct cfi *cfi, uint64_t address, uint64_t *end_ret)
 {
 	struct cfi_rows *tables[] = {cfi_eh_frame(cfi), cfi_debug_frame(cfi)};
 
 	*end_ret = UINT64_MAX;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		uint64_t end;
-		bool begins = tables[i] && cfi_rows_extent(tables[i], address, &end);
+		bool begins = tables[i] && cfi_rows_function_range(tables[i], address, &end);
 
 		if (tables[i] && end < *end_ret)
 			*end_ret = end;

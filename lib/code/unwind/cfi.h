@@ -25,8 +25,8 @@ void cfi_destroy(struct cfi *cfi);
 /* The row that covers `address` (ELF virtual); NULL: none, or out of memory. Valid as long as `cfi`. */
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address);
 
-/* As cfi_rows_extent(), of all tables. */
-bool cfi_extent(struct cfi *cfi, uint64_t address, uint64_t *end_ret);
+/* As cfi_rows_function_range(), of all tables. */
+bool cfi_function_range(struct cfi *cfi, uint64_t address, uint64_t *end_ret);
 
 /* The tables behind it; NULL: none. */
 struct cfi_rows *cfi_eh_frame(struct cfi *cfi);

@@ -319,17 +319,18 @@ static uint64_t least(uint64_t left, uint64_t right)
 static uint64_t guess(uint64_t start, uint64_t address, uint64_t furthest, uint64_t limit)
 {
 	uint64_t known = address > furthest ? address : furthest;
-	uint64_t guessed = start + EXTENT_GUESSED;
+	uint64_t guessed = start + FUNCTION_RANGE_GUESSED;
 
 	return least(known > guessed ? known : guessed, limit);
 }
 
-uint64_t extent_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start, uint64_t limit)
+uint64_t function_range_find(struct disassembly *disassembly, const struct epilogue_code *code, uint64_t start,
+			     uint64_t limit)
 {
 	uint64_t address = start, furthest = start;
 
-	if (limit <= start || limit - start > EXTENT_MAX)
-		limit = start + EXTENT_MAX;
+	if (limit <= start || limit - start > FUNCTION_RANGE_MAX)
+		limit = start + FUNCTION_RANGE_MAX;
 	while (address < limit) {
 		const uint8_t *bytes = NULL;
 		size_t size = code->read(code->context, address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);

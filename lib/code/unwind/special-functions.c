@@ -7,9 +7,9 @@
 
 struct pattern {
 	uint16_t machine;
-	uint8_t stub; /* enum code_stub */
+	uint8_t special_function; /* enum code_special_function */
 	uint8_t size;
-	uint8_t code[STUBS_CODE_MAX];
+	uint8_t code[SPECIAL_FUNCTIONS_CODE_MAX];
 };
 
 /* An instruction of aarch64 or the beginning of one: what is not in `mask` may be anything. */
@@ -19,10 +19,10 @@ struct word {
 
 /* Of aarch64, whose instructions are common ones: what stands before tells them from a program's own. */
 struct words {
-	uint8_t stub; /* enum code_stub */
+	uint8_t special_function; /* enum code_special_function */
 	uint8_t before_count, count;
-	struct word before[STUBS_CODE_BEFORE / 4];
-	struct word code[STUBS_CODE_MAX / 4];
+	struct word before[SPECIAL_FUNCTIONS_CODE_BEFORE / 4];
+	struct word code[SPECIAL_FUNCTIONS_CODE_MAX / 4];
 };
 
 #define EXACTLY(instruction)                                                                                           \
@@ -32,35 +32,37 @@ struct words {
 
 static const struct pattern patterns[] = {
     /* mov $15, %rax; syscall: musl, Go, the C library */
-    {EM_X86_64, CODE_STUB_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},
     /* mov $15, %eax; syscall */
-    {EM_X86_64, CODE_STUB_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}},
     /* __start_context of the C library: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
-    {EM_X86_64, CODE_STUB_COROUTINE, 10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 10, {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}},
     /* the same as it was: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
-    {EM_X86_64, CODE_STUB_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}},
     /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
-    {EM_X86_64, CODE_STUB_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}},
 };
 
 static const struct words aarch64[] = {
     /* mov x8, #139; svc #0 */
-    {.stub = CODE_STUB_SIGNAL_RETURN, .count = 2, .code = {EXACTLY(0xd2801168), EXACTLY(0xd4000001)}},
+    {.special_function = CODE_SPECIAL_FUNCTION_SIGNAL_RETURN,
+     .count = 2,
+     .code = {EXACTLY(0xd2801168), EXACTLY(0xd4000001)}},
     /* musl's clone: ldp x1, x0, [sp], #16; blr x1 | mov x8, #93; svc #0 */
-    {.stub = CODE_STUB_ENTRY,
+    {.special_function = CODE_SPECIAL_FUNCTION_ENTRY,
      .before_count = 2,
      .before = {EXACTLY(0xa8c103e1), EXACTLY(0xd63f0020)},
      .count = 2,
      .code = {EXACTLY(0xd2800ba8), EXACTLY(0xd4000001)}},
     /* __startcontext of the C library, behind what its unwind table begins with: nop | mov x0, x19; cbnz x0,
      * setcontext; b exit */
-    {.stub = CODE_STUB_COROUTINE,
+    {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
      .before_count = 1,
      .before = {EXACTLY(0xd503201f)},
      .count = 3,
      .code = {EXACTLY(0xaa1303e0), {0xff00001f, 0xb5000000}, {0xfc000000, 0x14000000}}},
     /* the same for branch target identification: nop | bti c; ... */
-    {.stub = CODE_STUB_COROUTINE,
+    {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
      .before_count = 1,
      .before = {EXACTLY(0xd503201f)},
      .count = 4,
@@ -79,7 +81,8 @@ static bool are_words(const struct word *words, size_t count, const uint8_t *cod
 	return true;
 }
 
-static enum code_stub aarch64_by_code(const uint8_t *code, size_t size, const uint8_t *before, size_t before_size)
+static enum code_special_function aarch64_by_code(const uint8_t *code, size_t size, const uint8_t *before,
+						  size_t before_size)
 {
 	for (size_t i = 0; i < sizeof(aarch64) / sizeof(*aarch64); i++) {
 		const struct words *words = &aarch64[i];
@@ -87,13 +90,13 @@ static enum code_stub aarch64_by_code(const uint8_t *code, size_t size, const ui
 
 		if (size >= 4u * words->count && before_size >= needed && are_words(words->code, words->count, code) &&
 		    (!needed || are_words(words->before, words->before_count, before + before_size - needed)))
-			return words->stub;
+			return words->special_function;
 	}
-	return CODE_STUB_NONE;
+	return CODE_SPECIAL_FUNCTION_NONE;
 }
 
-enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t size, const uint8_t *before,
-			     size_t before_size)
+enum code_special_function special_functions_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
+						     const uint8_t *before, size_t before_size)
 {
 	if (elf_machine == EM_AARCH64)
 		return aarch64_by_code(code, size, before, before_size);
@@ -102,12 +105,12 @@ enum code_stub stubs_by_code(uint16_t elf_machine, const uint8_t *code, size_t s
 
 		if (pattern->machine == elf_machine && size >= pattern->size &&
 		    !memcmp(code, pattern->code, pattern->size))
-			return pattern->stub;
+			return pattern->special_function;
 	}
-	return CODE_STUB_NONE;
+	return CODE_SPECIAL_FUNCTION_NONE;
 }
 
-bool stubs_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size)
+bool special_functions_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size)
 {
 	static const uint8_t syscall[] = {0x0f, 0x05}, svc[] = {0x01, 0, 0, 0xd4};
 
@@ -120,7 +123,7 @@ bool stubs_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t siz
 	return false;
 }
 
-bool stubs_is_c_library(const char *path)
+bool special_functions_is_c_library(const char *path)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};
 	const char *slash = strrchr(path, '/');
@@ -133,33 +136,33 @@ bool stubs_is_c_library(const char *path)
 	return false;
 }
 
-enum code_stub stubs_by_name(const char *function, bool in_c_library)
+enum code_special_function special_functions_by_name(const char *function, bool in_c_library)
 {
 	static const struct {
 		const char *name;
-		enum code_stub stub;
+		enum code_special_function special_function;
 		bool of_c_library;
 	} names[] = {
-	    {"_start", CODE_STUB_ENTRY, false},
-	    {"_dlstart", CODE_STUB_ENTRY, true},
-	    {"_dl_start_user", CODE_STUB_ENTRY, true},
-	    {"clone", CODE_STUB_ENTRY, true},
-	    {"__clone", CODE_STUB_ENTRY, true},
-	    {"clone3", CODE_STUB_ENTRY, true},
-	    {"__clone3", CODE_STUB_ENTRY, true},
-	    {"start_thread", CODE_STUB_THREAD_START, true},
-	    {"__libc_start_call_main", CODE_STUB_THREAD_START, true},
-	    {"__libc_start_main", CODE_STUB_THREAD_START, true},
-	    {"__libc_start_main_impl", CODE_STUB_THREAD_START, true},
-	    {"__start_context", CODE_STUB_COROUTINE, true},
-	    {"runtime.rt0_go", CODE_STUB_ENTRY, false},
-	    {"runtime.goexit", CODE_STUB_ENTRY, false},
-	    {"runtime.mstart", CODE_STUB_ENTRY, false},
-	    {"runtime.systemstack", CODE_STUB_STACK_SWITCH, false},
-	    {"runtime.mcall", CODE_STUB_STACK_SWITCH, false},
-	    {"runtime.morestack", CODE_STUB_STACK_SWITCH, false},
-	    {"runtime.asmcgocall", CODE_STUB_STACK_SWITCH, false},
-	    {"runtime.cgocallback", CODE_STUB_STACK_SWITCH, false},
+	    {"_start", CODE_SPECIAL_FUNCTION_ENTRY, false},
+	    {"_dlstart", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"_dl_start_user", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"clone", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"__clone", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"clone3", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"__clone3", CODE_SPECIAL_FUNCTION_ENTRY, true},
+	    {"start_thread", CODE_SPECIAL_FUNCTION_THREAD_START, true},
+	    {"__libc_start_call_main", CODE_SPECIAL_FUNCTION_THREAD_START, true},
+	    {"__libc_start_main", CODE_SPECIAL_FUNCTION_THREAD_START, true},
+	    {"__libc_start_main_impl", CODE_SPECIAL_FUNCTION_THREAD_START, true},
+	    {"__start_context", CODE_SPECIAL_FUNCTION_COROUTINE, true},
+	    {"runtime.rt0_go", CODE_SPECIAL_FUNCTION_ENTRY, false},
+	    {"runtime.goexit", CODE_SPECIAL_FUNCTION_ENTRY, false},
+	    {"runtime.mstart", CODE_SPECIAL_FUNCTION_ENTRY, false},
+	    {"runtime.systemstack", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
+	    {"runtime.mcall", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
+	    {"runtime.morestack", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
+	    {"runtime.asmcgocall", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
+	    {"runtime.cgocallback", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
 	};
 	size_t length = function ? strcspn(function, "@") : 0;
 
@@ -169,7 +172,7 @@ enum code_stub stubs_by_name(const char *function, bool in_c_library)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strlen(names[i].name) == length && !strncmp(names[i].name, function, length) &&
 		    (in_c_library || !names[i].of_c_library))
-			return names[i].stub;
+			return names[i].special_function;
 	}
-	return CODE_STUB_NONE;
+	return CODE_SPECIAL_FUNCTION_NONE;
 }

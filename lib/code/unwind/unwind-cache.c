@@ -47,7 +47,7 @@ struct numbered_callchain {
 	bool has_value, full; /* the second as in struct unwind_input */
 };
 
-struct unwind_memo {
+struct unwind_cache {
 	size_t limit;
 	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
 	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
@@ -65,9 +65,9 @@ struct start {
 	uint8_t flags;
 };
 
-struct mmt_error *unwind_memo_create(size_t limit, struct unwind_memo **memo_ret)
+struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **memo_ret)
 {
-	struct unwind_memo *memo = calloc(1, sizeof(*memo));
+	struct unwind_cache *memo = calloc(1, sizeof(*memo));
 
 	if (!memo)
 		return &error_no_memory;
@@ -76,7 +76,7 @@ struct mmt_error *unwind_memo_create(size_t limit, struct unwind_memo **memo_ret
 	return NULL;
 }
 
-static void forget_all(struct unwind_memo *memo)
+static void forget_all(struct unwind_cache *memo)
 {
 	map_deinit(&memo->ways);
 	intern_deinit(&memo->callchains);
@@ -87,7 +87,7 @@ static void forget_all(struct unwind_memo *memo)
 	vector_deinit(&memo->reads);
 }
 
-void unwind_memo_destroy(struct unwind_memo *memo)
+void unwind_cache_destroy(struct unwind_cache *memo)
 {
 	if (!memo)
 		return;
@@ -102,7 +102,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 /* Its place; NULL: it has no number. */
-static struct numbered_callchain *find_numbered(const struct unwind_memo *memo, const struct unwind_input *input)
+static struct numbered_callchain *find_numbered(const struct unwind_cache *memo, const struct unwind_input *input)
 {
 	return input->callchain_number && memo->numbered
 		   ? &memo->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
@@ -110,7 +110,7 @@ static struct numbered_callchain *find_numbered(const struct unwind_memo *memo, 
 }
 
 /* Its id; INTERN_NONE: no stack has it. */
-static uint32_t find_callchain(const struct unwind_memo *memo, const struct unwind_input *input)
+static uint32_t find_callchain(const struct unwind_cache *memo, const struct unwind_input *input)
 {
 	struct numbered_callchain *numbered = find_numbered(memo, input);
 	uint32_t id;
@@ -123,7 +123,7 @@ static uint32_t find_callchain(const struct unwind_memo *memo, const struct unwi
 	return id;
 }
 
-static bool describe_start(const struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
+static bool describe_start(const struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
 			   struct start *start_ret)
 {
 	uint64_t known = input->registers ? input->registers->known : 0;
@@ -185,7 +185,7 @@ static bool is_same_start(const struct entry *entry, const struct start *start)
 	       entry->callchain == start->callchain && entry->flags == start->flags;
 }
 
-static bool matches(const struct unwind_memo *memo, const struct entry *entry, const struct start *start,
+static bool matches(const struct unwind_cache *memo, const struct entry *entry, const struct start *start,
 		    const struct unwind_input *input)
 {
 	if (!is_same_start(entry, start))
@@ -208,7 +208,7 @@ static bool matches(const struct unwind_memo *memo, const struct entry *entry, c
 }
 
 /* NULL: none that the way leads to. */
-static const struct entry *follow_way(const struct unwind_memo *memo, const struct start *start,
+static const struct entry *follow_way(const struct unwind_cache *memo, const struct start *start,
 				      const struct unwind_input *input)
 {
 	const uint64_t *node = map_get(&memo->ways, hash_start(start));
@@ -228,8 +228,8 @@ static bool is_callchain_alone(const struct unwind_input *input)
 	return !input->stack && !input->stack_size && (!input->registers || !input->registers->known);
 }
 
-bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
-		     uint32_t *value_ret)
+bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+		      uint32_t *value_ret)
 {
 	struct numbered_callchain *numbered = find_numbered(memo, input);
 	bool alone = numbered && is_callchain_alone(input);
@@ -262,7 +262,7 @@ bool unwind_memo_get(struct unwind_memo *memo, uint64_t generation, const struct
 }
 
 /* Room for one more, by forgetting if need be. */
-static void make_room(struct unwind_memo *memo, const struct unwind_result *result)
+static void make_room(struct unwind_cache *memo, const struct unwind_result *result)
 {
 	size_t reads = memo->limit * READS_PER_STACK;
 
@@ -275,7 +275,7 @@ static void make_room(struct unwind_memo *memo, const struct unwind_result *resu
 }
 
 /* False: out of memory. */
-static bool add_entry(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+static bool add_entry(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
 		      uint32_t value)
 {
 	struct entry entry = {.generation = start->generation,
@@ -301,7 +301,7 @@ struct descent {
 	bool is_open, passed;
 };
 
-static struct descent descend(const struct unwind_memo *memo, const struct start *start,
+static struct descent descend(const struct unwind_cache *memo, const struct start *start,
 			      const struct unwind_result *result, size_t depth)
 {
 	struct descent descent = {.way = hash_start(start)};
@@ -324,7 +324,7 @@ static struct descent descend(const struct unwind_memo *memo, const struct start
 }
 
 /* Number of the first read in which a stack differs from an entry. */
-static size_t first_difference(const struct unwind_memo *memo, const struct entry *entry,
+static size_t first_difference(const struct unwind_cache *memo, const struct entry *entry,
 			       const struct unwind_result *result)
 {
 	const struct unwind_read *reads = memo->reads.items + entry->read_start;
@@ -337,7 +337,7 @@ static size_t first_difference(const struct unwind_memo *memo, const struct entr
 }
 
 /* The entry with which a new stack has most in common. */
-static size_t nearest_entry(const struct unwind_memo *memo, const struct descent *descent)
+static size_t nearest_entry(const struct unwind_cache *memo, const struct descent *descent)
 {
 	if (descent->is_open)
 		return memo->branches.items[descent->branch].entry;
@@ -345,7 +345,7 @@ static size_t nearest_entry(const struct unwind_memo *memo, const struct descent
 }
 
 /* Let the way of `descent` fork at read number `depth`: to where it led, and to the new entry. */
-static void fork_way(struct unwind_memo *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
+static void fork_way(struct unwind_cache *memo, const struct descent *descent, size_t old_entry, size_t new_entry,
 		     size_t depth)
 {
 	const struct unwind_read *old = &memo->reads.items[memo->entries.items[old_entry].read_start + depth];
@@ -361,14 +361,14 @@ static void fork_way(struct unwind_memo *memo, const struct descent *descent, si
 }
 
 /* They are read from the entries again. */
-static void forget_values(struct unwind_memo *memo)
+static void forget_values(struct unwind_cache *memo)
 {
 	for (size_t i = 0; memo->numbered && i < NUMBERED_CALLCHAINS; i++)
 		memo->numbered[i].has_value = false;
 }
 
 /* Add a stack below what is there already. */
-static void insert(struct unwind_memo *memo, const struct start *start, const struct unwind_result *result,
+static void insert(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
 {
 	struct descent descent = descend(memo, start, result, SIZE_MAX);
@@ -398,8 +398,8 @@ static void insert(struct unwind_memo *memo, const struct start *start, const st
 	fork_way(memo, &descent, nearest, memo->entries.count - 1, depth);
 }
 
-void unwind_memo_put(struct unwind_memo *memo, uint64_t generation, const struct unwind_input *input,
-		     const struct unwind_result *result, uint32_t value)
+void unwind_cache_put(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
+		      const struct unwind_result *result, uint32_t value)
 {
 	struct start start;
 

@@ -20,8 +20,8 @@ struct unwind_known_place {
 	const struct cfi_row *row;
 	uint32_t generation; /* 0: nothing is known */
 	bool is_return_address, frame_pointer;
-	uint8_t kind, stub;  /* enum code_kind, enum code_stub */
-	int8_t follows_call; /* or UNWIND_CALL_NOT_ASKED */
+	uint8_t kind, special_function; /* enum code_kind, enum code_special_function */
+	int8_t follows_call;		/* or UNWIND_CALL_NOT_ASKED */
 };
 
 struct unwind_places {
@@ -101,13 +101,14 @@ enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, b
 						     .generation = callbacks->generation,
 						     .is_return_address = is_return_address,
 						     .kind = (uint8_t)kind,
-						     .stub = (uint8_t)place_ret->stub,
+						     .special_function = (uint8_t)place_ret->special_function,
 						     .frame_pointer = place_ret->frame_pointer,
 						     .follows_call = UNWIND_CALL_NOT_ASKED};
 		return kind;
 	}
-	*place_ret = (struct code_place){
-	    .row = known->row, .stub = (enum code_stub)known->stub, .frame_pointer = known->frame_pointer};
+	*place_ret = (struct code_place){.row = known->row,
+					 .special_function = (enum code_special_function)known->special_function,
+					 .frame_pointer = known->frame_pointer};
 	return (enum code_kind)known->kind;
 }
 
@@ -263,9 +264,10 @@ static bool is_entry(const struct unwind_state *state, uint64_t return_address)
 	struct code_place place;
 
 	unwind_find(state, return_address, true, &place);
-	return place.stub == CODE_STUB_ENTRY ||
-	       (callbacks->find_stub &&
-		callbacks->find_stub(callbacks->context, return_address, true) == CODE_STUB_ENTRY);
+	return place.special_function == CODE_SPECIAL_FUNCTION_ENTRY ||
+	       (callbacks->find_special_function &&
+		callbacks->find_special_function(callbacks->context, return_address, true) ==
+		    CODE_SPECIAL_FUNCTION_ENTRY);
 }
 
 /*
@@ -290,7 +292,7 @@ static enum unwind_step step_to_entry(struct unwind_state *state)
 		if (!is_entry(state, address))
 			return UNWIND_STEP_NO_DATA;
 		caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
-		unwind_enter_caller(state, caller, address, place, UNWIND_BY_STUB);
+		unwind_enter_caller(state, caller, address, place, UNWIND_BY_SPECIAL_FUNCTION);
 		return UNWIND_STEP_DONE;
 	}
 	return UNWIND_STEP_NO_DATA;
@@ -333,7 +335,7 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
-	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_STUB);
+	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_SPECIAL_FUNCTION);
 	state->doubtful = unwind_follows_call(state, address) == 0;
 	return UNWIND_STEP_DONE;
 }
@@ -342,21 +344,21 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 {
 	enum unwind_step last;
 
-	switch (place->stub) {
-	case CODE_STUB_SIGNAL_RETURN:
+	switch (place->special_function) {
+	case CODE_SPECIAL_FUNCTION_SIGNAL_RETURN:
 		return unwind_step_by_signal_frame(state);
-	case CODE_STUB_COROUTINE:
+	case CODE_SPECIAL_FUNCTION_COROUTINE:
 		return UNWIND_STEP_COROUTINE;
-	case CODE_STUB_ENTRY:
+	case CODE_SPECIAL_FUNCTION_ENTRY:
 		return UNWIND_STEP_ENTRY;
-	case CODE_STUB_STACK_SWITCH:
+	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
 		return UNWIND_STEP_OTHER_STACK;
-	case CODE_STUB_PYTHON_TRAMPOLINE:
+	case CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE:
 		if (state->rules->return_address_pushed)
 			return step_by_python_trampoline(state);
 		break;
-	case CODE_STUB_NONE:
-	case CODE_STUB_THREAD_START:
+	case CODE_SPECIAL_FUNCTION_NONE:
+	case CODE_SPECIAL_FUNCTION_THREAD_START:
 		break;
 	}
 	if (!place->row)
@@ -410,8 +412,9 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 		if (kind == CODE_NONE && state->result->frame_count)
 			return UNWIND_END_INVALID;
 		/* Nothing has called these: they were made to be returned to. CFI may begin a byte earlier for that. */
-		if ((place.stub == CODE_STUB_SIGNAL_RETURN && !(place.row && place.row->signal_frame)) ||
-		    place.stub == CODE_STUB_COROUTINE)
+		if ((place.special_function == CODE_SPECIAL_FUNCTION_SIGNAL_RETURN &&
+		     !(place.row && place.row->signal_frame)) ||
+		    place.special_function == CODE_SPECIAL_FUNCTION_COROUTINE)
 			frame.is_return_address = false;
 		if (!unwind_push(state->result, &frame))
 			return UNWIND_END_DEPTH_LIMIT;
@@ -429,18 +432,19 @@ static enum unwind_end recognise_end(const struct unwind_state *state, enum unwi
 {
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
-	enum code_stub stub;
+	enum code_special_function special_function;
 
-	if (!result->frame_count || !state->callbacks->find_stub ||
+	if (!result->frame_count || !state->callbacks->find_special_function ||
 	    (end != UNWIND_END_NO_UNWIND_DATA && end != UNWIND_END_INVALID))
 		return end;
-	stub = state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address);
-	switch (stub) {
-	case CODE_STUB_ENTRY:
+	special_function =
+	    state->callbacks->find_special_function(state->callbacks->context, last->address, last->is_return_address);
+	switch (special_function) {
+	case CODE_SPECIAL_FUNCTION_ENTRY:
 		return UNWIND_END_ENTRY;
-	case CODE_STUB_COROUTINE:
+	case CODE_SPECIAL_FUNCTION_COROUTINE:
 		return UNWIND_END_COROUTINE;
-	case CODE_STUB_STACK_SWITCH:
+	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
 		return UNWIND_END_OTHER_STACK;
 	default:
 		return end;
@@ -457,10 +461,10 @@ static enum unwind_end recognise_thread(const struct unwind_state *state)
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
 	bool is_cut = result->end == UNWIND_END_DUMP_EXHAUSTED || result->end == UNWIND_END_CALLCHAIN;
 
-	if (!is_cut || !result->frame_count || !state->callbacks->find_stub)
+	if (!is_cut || !result->frame_count || !state->callbacks->find_special_function)
 		return result->end;
-	return state->callbacks->find_stub(state->callbacks->context, last->address, last->is_return_address) ==
-		       CODE_STUB_THREAD_START
+	return state->callbacks->find_special_function(state->callbacks->context, last->address,
+						       last->is_return_address) == CODE_SPECIAL_FUNCTION_THREAD_START
 		   ? UNWIND_END_ENTRY
 		   : result->end;
 }
@@ -639,20 +643,22 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 	*continuation_ret = (struct continuation){.next = 1};
 }
 
-static enum code_stub find_stub(const struct unwind_state *state, const struct code_place *place, uint64_t address,
-				bool is_return_address)
+static enum code_special_function find_special_function(const struct unwind_state *state,
+							const struct code_place *place, uint64_t address,
+							bool is_return_address)
 {
 	const struct unwind_callbacks *callbacks = state->callbacks;
 
-	return place->stub == CODE_STUB_NONE && callbacks->find_stub
-		   ? callbacks->find_stub(callbacks->context, address, is_return_address)
-		   : place->stub;
+	return place->special_function == CODE_SPECIAL_FUNCTION_NONE && callbacks->find_special_function
+		   ? callbacks->find_special_function(callbacks->context, address, is_return_address)
+		   : place->special_function;
 }
 
 /* What begins a thread of Go is returned to, and nothing has called it. */
 static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
 {
-	return unwind_follows_call(state, address) == 0 && find_stub(state, place, address, true) != CODE_STUB_ENTRY;
+	return unwind_follows_call(state, address) == 0 &&
+	       find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
 /*
@@ -664,12 +670,13 @@ static enum unwind_end end_of_callchain(const struct unwind_state *state)
 	const struct unwind_result *result = state->result;
 	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
 	struct code_place place = {0};
-	enum code_stub stub;
+	enum code_special_function special_function;
 
 	if (state->rules)
 		unwind_find(state, last->address, last->is_return_address, &place);
-	stub = find_stub(state, &place, last->address, last->is_return_address);
-	if (stub == CODE_STUB_ENTRY || stub == CODE_STUB_THREAD_START || (place.row && cfi_row_is_outermost(place.row)))
+	special_function = find_special_function(state, &place, last->address, last->is_return_address);
+	if (special_function == CODE_SPECIAL_FUNCTION_ENTRY || special_function == CODE_SPECIAL_FUNCTION_THREAD_START ||
+	    (place.row && cfi_row_is_outermost(place.row)))
 		return UNWIND_END_ENTRY;
 	return state->input->callchain_full ? UNWIND_END_DEPTH_LIMIT : UNWIND_END_CALLCHAIN;
 }
@@ -701,7 +708,7 @@ void unwind_splice(struct unwind_state *state)
 		}
 		result->spliced = true;
 		exact = keeps_frame_pointer(state, &place);
-		if (!exact && find_stub(state, &place, address, true) == CODE_STUB_THREAD_START)
+		if (!exact && find_special_function(state, &place, address, true) == CODE_SPECIAL_FUNCTION_THREAD_START)
 			break;
 	}
 	if (result->spliced)

@@ -114,7 +114,7 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 }
 
 /* False: there is no place to remember. */
-static SELDOM bool search_start(const struct intervals *intervals, uint64_t address)
+static COLD bool search_start(const struct intervals *intervals, uint64_t address)
 {
 	size_t chunk = intervals->chunk_count ? count_in_directory(intervals, address) : 0;
 
@@ -190,7 +190,7 @@ void intervals_fetch(const struct intervals *intervals, uint64_t address)
 	found = intervals->chunks[chunk - 1];
 	index = count_in_chunk(found, address) - 1;
 	__builtin_prefetch(&found->nodes[index]->interval.end);
-	__builtin_prefetch(&found->nodes[index]->interval.birth);
+	__builtin_prefetch(&found->nodes[index]->interval.allocation);
 	/* Whatever is put in its place looks at the one below. */
 	if (index)
 		__builtin_prefetch(&found->nodes[index - 1]->interval.end);

@@ -50,7 +50,7 @@ static struct space_interval clip(const struct space_interval *interval, uint64_
 }
 
 /* Pages of the source of which nothing was known: they are mapped, as the call succeeded. */
-static bool find_unknown(struct space *space, struct remap *remap, uint32_t birth)
+static bool find_unknown(struct space *space, struct remap *remap, uint32_t allocation)
 {
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
 	struct interval_node *node;
@@ -60,7 +60,7 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t birt
 
 		position = piece.end;
 		piece.attributes.unknown = true;
-		piece.birth = birth;
+		piece.allocation = allocation;
 		if (!vector_push(&remap->fresh, piece))
 			return false;
 	}
@@ -77,12 +77,12 @@ static bool copy_source(struct space *space, const struct space_call *call, stru
 		struct space_interval piece = clip(&node->interval, position, end);
 
 		position = piece.end;
-		piece.birth = call->birth;
+		piece.allocation = call->allocation;
 		piece.commit = space_edit_commit(&piece.attributes);
 		if (!vector_push(&remap->fresh, piece))
 			return false;
 	}
-	return find_unknown(space, remap, call->birth);
+	return find_unknown(space, remap, call->allocation);
 }
 
 static bool clear_target(struct space *space, const struct space_call *call, const struct remap *remap)
@@ -93,8 +93,8 @@ static bool clear_target(struct space *space, const struct space_call *call, con
 	if (!remap->fixed) {
 		const struct space_attributes none = {.unknown = true};
 
-		return space_guards_place(space, call, remap->target, end,
-					  first->count ? &first->items[0].attributes : &none);
+		return pending_unmaps_place(space, call, remap->target, end,
+					    first->count ? &first->items[0].attributes : &none);
 	}
 	/* Several mappings may be moved at once; what lies under a gap between them stays. */
 	if (remap->old_bytes == remap->new_bytes) {
@@ -127,7 +127,7 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		if (piece.attributes.shm)
 			space_shm_join(space, &piece, &part);
 		if (!space_edit_touch(space, piece.start, piece.end) ||
-		    !(tell ? space_edit_bear(space, &piece) : space_edit_put(space, &piece)))
+		    !(tell ? space_edit_allocate(space, &piece) : space_edit_put(space, &piece)))
 			return false;
 	}
 	return true;
@@ -142,7 +142,7 @@ static bool grow(struct space *space, const struct space_call *call, uint64_t st
 
 	if (last)
 		attributes = space_edit_advance(&last->attributes, start - last->start);
-	return space_calls_bear(space, call, &range, &attributes);
+	return space_calls_allocate(space, call, &range, &attributes);
 }
 
 static bool resize(struct space *space, const struct space_call *call, const struct remap *remap)
@@ -152,12 +152,12 @@ static bool resize(struct space *space, const struct space_call *call, const str
 	struct space_attributes attributes = {.unknown = true};
 
 	if (new_end < old_end)
-		return space_guards_release(space, call, new_end, old_end);
+		return pending_unmaps_release(space, call, new_end, old_end);
 	if (new_end == old_end)
 		return true;
 	if (last)
 		attributes = space_edit_advance(&last->attributes, old_end - last->start);
-	return space_guards_place(space, call, old_end, new_end, &attributes) && grow(space, call, old_end, new_end);
+	return pending_unmaps_place(space, call, old_end, new_end, &attributes) && grow(space, call, old_end, new_end);
 }
 
 /* Old length 0: a second view of a shared mapping. */
@@ -171,11 +171,11 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 	if (source)
 		view.attributes = space_edit_advance(&source->attributes, remap->source - source->start);
 	if (remap->fixed ? !space_edit_release(space, range.start, range.end, call)
-			 : !space_guards_place(space, call, range.start, range.end, &view.attributes))
+			 : !pending_unmaps_place(space, call, range.start, range.end, &view.attributes))
 		return false;
 	if (view.attributes.shm)
 		space_shm_join(space, &view, &part);
-	return space_calls_bear(space, call, &range, &view.attributes);
+	return space_calls_allocate(space, call, &range, &view.attributes);
 }
 
 /*
@@ -196,14 +196,14 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 	uint64_t kept = remap->old_bytes < remap->new_bytes ? remap->old_bytes : remap->new_bytes;
 
 	if (remap->old_bytes > kept &&
-	    !space_guards_release(space, call, remap->source + kept, remap->source + remap->old_bytes))
+	    !pending_unmaps_release(space, call, remap->source + kept, remap->source + remap->old_bytes))
 		return false;
 	remap->old_bytes = kept;
 	if (remap->keep_source) {
 		if (!copy_source(space, call, remap))
 			return false;
-	} else if (!find_unknown(space, remap, BIRTH_BEFORE) ||
-		   !space_guards_take(space, call, remap->source, remap->source + kept, &remap->moved)) {
+	} else if (!find_unknown(space, remap, ALLOCATION_BEFORE) ||
+		   !pending_unmaps_take(space, call, remap->source, remap->source + kept, &remap->moved)) {
 		return false;
 	}
 	if (!remap->moved.count && !remap->fresh.count)
@@ -226,7 +226,7 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 
 	if (!space_mremap_may_change(call, remap))
 		return true;
-	if (!space_doubt_undo(space, call, remap->source, remap->source + remap->old_bytes))
+	if (!snapshot_race_undo(space, call, remap->source, remap->source + remap->old_bytes))
 		return false;
 	failed = space_mremap_failed(space, call, remap);
 	space->counts.ambiguous += !failed.certain;
@@ -244,7 +244,7 @@ static bool apply(struct space *space, const struct space_call *call, struct rem
 		return apply_failed(space, call, remap);
 	if (remap->old_bytes && remap->target == remap->source && !remap->fixed && !remap->keep_source)
 		return resize(space, call, remap);
-	if (!space_doubt_undo(space, call, remap->source, remap->source + told))
+	if (!snapshot_race_undo(space, call, remap->source, remap->source + told))
 		return false;
 	if (!remap->old_bytes)
 		return duplicate(space, call, remap);
@@ -258,7 +258,7 @@ bool space_mremap_apply(struct space *space, const struct space_call *call)
 
 	if (!read_arguments(space, call, &remap))
 		return true;
-	done = space_repair_presumed(space, remap.source, remap.source + remap.old_bytes) && apply(space, call, &remap);
+	done = reconcile_presumed(space, remap.source, remap.source + remap.old_bytes) && apply(space, call, &remap);
 	vector_deinit(&remap.moved);
 	vector_deinit(&remap.fresh);
 	return done;

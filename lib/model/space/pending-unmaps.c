@@ -7,28 +7,29 @@
 #include "model/space/snapshot-races.h"
 #include "model/space/space-state.h"
 
-#define GUARD_NS 1000000000ULL /* contended releases were seen to wait for 23 ms */
-#define GUARDS_MAXIMUM 1024
+#define PENDING_UNMAP_NS 1000000000ULL /* contended releases were seen to wait for 23 ms */
+#define PENDING_UNMAPS_MAXIMUM 1024
 #define KEPT_PIECES 64 /* room for the next call's */
 
-static void remove_guard(struct space *space, size_t index)
+static void remove_pending_unmap(struct space *space, size_t index)
 {
-	intervals_deinit(&space->guards.items[index].saved);
-	memmove(&space->guards.items[index], &space->guards.items[index + 1],
-		(space->guards.count - index - 1) * sizeof(*space->guards.items));
-	space->guards.count--;
+	intervals_deinit(&space->pending_unmaps.items[index].saved);
+	memmove(&space->pending_unmaps.items[index], &space->pending_unmaps.items[index + 1],
+		(space->pending_unmaps.count - index - 1) * sizeof(*space->pending_unmaps.items));
+	space->pending_unmaps.count--;
 }
 
 static void give_up(struct space *space, size_t index)
 {
-	struct guard *guard = &space->guards.items[index];
-	struct space_call unseen = {.kind = SPACE_MUNMAP, .time_ns = guard->time_ns, .thread = -1};
+	struct pending_unmap *pending_unmap = &space->pending_unmaps.items[index];
+	struct space_call unseen = {.kind = SPACE_MUNMAP, .time_ns = pending_unmap->time_ns, .thread = -1};
 	struct interval_node *node;
 
-	for (uint64_t position = 0; (node = intervals_next(&guard->saved, position)); position = node->interval.end)
+	for (uint64_t position = 0; (node = intervals_next(&pending_unmap->saved, position));
+	     position = node->interval.end)
 		space_edit_tell_released(space, &node->interval, &unseen);
 	space->counts.ambiguous++;
-	remove_guard(space, index);
+	remove_pending_unmap(space, index);
 }
 
 /* A snapshot or a witness may have shown the mapping before its call returned: then nothing was in the way. */
@@ -39,9 +40,9 @@ static bool seen_early(const struct space *space, const struct space_call *call,
 	struct space_attributes found = held->attributes;
 	uint64_t address = held->start > start ? held->start : start;
 
-	if ((held->birth >= BIRTH_FIRST && !held->repaired) ||
-	    (held->repaired && space->now_ns - space->repaired_ns > GUARD_NS) ||
-	    (held->birth == BIRTH_BEFORE && !space_doubt_covers(space, call, address)))
+	if ((held->allocation >= ALLOCATION_FIRST && !held->reconciled) ||
+	    (held->reconciled && space->now_ns - space->reconciled_ns > PENDING_UNMAP_NS) ||
+	    (held->allocation == ALLOCATION_BEFORE && !snapshot_race_covers(space, call, address)))
 		return false;
 	placed = space_edit_advance(attributes, address - start);
 	found = space_edit_advance(&held->attributes, address - held->start);
@@ -51,24 +52,24 @@ static bool seen_early(const struct space *space, const struct space_call *call,
 static bool set_aside(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 		      const pieces *saved)
 {
-	struct guard guard = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
+	struct pending_unmap pending_unmap = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
 
-	if (space->guards.count == GUARDS_MAXIMUM)
+	if (space->pending_unmaps.count == PENDING_UNMAPS_MAXIMUM)
 		give_up(space, 0);
 	for (size_t i = 0; i < saved->count; i++) {
-		if (!intervals_insert(&guard.saved, &saved->items[i], 0)) {
-			intervals_deinit(&guard.saved);
+		if (!intervals_insert(&pending_unmap.saved, &saved->items[i], 0)) {
+			intervals_deinit(&pending_unmap.saved);
 			return false;
 		}
 	}
-	if (vector_push(&space->guards, guard))
+	if (vector_push(&space->pending_unmaps, pending_unmap))
 		return true;
-	intervals_deinit(&guard.saved);
+	intervals_deinit(&pending_unmap.saved);
 	return false;
 }
 
-bool space_guards_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
-			const struct space_attributes *attributes)
+bool pending_unmaps_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+			  const struct space_attributes *attributes)
 {
 	pieces saved = {0};
 	bool done = true;
@@ -82,8 +83,8 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 			done = space_edit_take(space, from, to, &saved);
 			continue;
 		}
-		if (node->interval.repaired)
-			space->counts.repaired_bytes -= to - from;
+		if (node->interval.reconciled)
+			space->counts.reconciled_bytes -= to - from;
 		done = space_edit_release(space, from, to, NULL);
 	}
 	if (done && saved.count)
@@ -92,7 +93,8 @@ bool space_guards_place(struct space *space, const struct space_call *call, uint
 	return done;
 }
 
-bool space_guards_in_flight(const struct space *space, int32_t thread, uint64_t time_ns, const struct space_call *call)
+bool pending_unmaps_in_flight(const struct space *space, int32_t thread, uint64_t time_ns,
+			      const struct space_call *call)
 {
 	const uint64_t *last_exit = map_get(&space->last_exits, (uint32_t)call->thread);
 
@@ -118,16 +120,16 @@ static bool keep_part(struct intervals *saved, const struct space_interval *piec
 }
 
 /* Move what lies in [start, end) from the guard to `taken`. */
-static bool hand_over(struct guard *guard, uint64_t start, uint64_t end, pieces *taken)
+static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint64_t end, pieces *taken)
 {
 	struct interval_node *node;
 
-	while ((node = intervals_within(&guard->saved, start, end))) {
+	while ((node = intervals_within(&pending_unmap->saved, start, end))) {
 		struct space_interval piece = node->interval, part = cut_piece(&piece, start, end);
 
-		intervals_remove(&guard->saved, piece.start);
-		if (!vector_push(taken, part) || !keep_part(&guard->saved, &piece, 0, start) ||
-		    !keep_part(&guard->saved, &piece, end, UINT64_MAX))
+		intervals_remove(&pending_unmap->saved, piece.start);
+		if (!vector_push(taken, part) || !keep_part(&pending_unmap->saved, &piece, 0, start) ||
+		    !keep_part(&pending_unmap->saved, &piece, end, UINT64_MAX))
 			return false;
 	}
 	return true;
@@ -147,7 +149,7 @@ static void sort_pieces(pieces *taken)
 }
 
 /* The same for those parts of the range that no older guard has handed over already: `taken` so far. */
-static bool hand_over_rest(struct guard *guard, const struct range *range, pieces *taken)
+static bool hand_over_rest(struct pending_unmap *pending_unmap, const struct range *range, pieces *taken)
 {
 	uint64_t position = range->start;
 	size_t older = taken->count;
@@ -161,36 +163,37 @@ static bool hand_over_rest(struct guard *guard, const struct range *range, piece
 		if (skip <= position)
 			continue;
 		if (stop > position)
-			done = hand_over(guard, position, stop, taken);
+			done = hand_over(pending_unmap, position, stop, taken);
 		position = skip;
 	}
 	if (done && position < range->end)
-		done = hand_over(guard, position, range->end, taken);
+		done = hand_over(pending_unmap, position, range->end, taken);
 	return done;
 }
 
 /* Collect in `spared` what `call` came too early for, in `taken` what it took before. */
-static bool match_guards(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
-			 ranges *spared, pieces *taken)
+static bool match_pending_unmaps(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+				 ranges *spared, pieces *taken)
 {
-	for (size_t i = 0; i < space->guards.count;) {
-		struct guard *guard = &space->guards.items[i];
-		struct range range = {guard->range.start > start ? guard->range.start : start,
-				      guard->range.end < end ? guard->range.end : end};
+	for (size_t i = 0; i < space->pending_unmaps.count;) {
+		struct pending_unmap *pending_unmap = &space->pending_unmaps.items[i];
+		struct range range = {pending_unmap->range.start > start ? pending_unmap->range.start : start,
+				      pending_unmap->range.end < end ? pending_unmap->range.end : end};
 		size_t before = taken->count;
 
-		if (range.start >= range.end || !space_guards_in_flight(space, guard->thread, guard->time_ns, call)) {
+		if (range.start >= range.end ||
+		    !pending_unmaps_in_flight(space, pending_unmap->thread, pending_unmap->time_ns, call)) {
 			i++;
 			continue;
 		}
-		if (!hand_over_rest(guard, &range, taken))
+		if (!hand_over_rest(pending_unmap, &range, taken))
 			return false;
 		if (taken->count > before && !vector_push(spared, range))
 			return false;
-		if (guard->saved.count)
+		if (pending_unmap->saved.count)
 			i++;
 		else
-			remove_guard(space, i);
+			remove_pending_unmap(space, i);
 	}
 	return true;
 }
@@ -220,14 +223,15 @@ static bool take_rest(struct space *space, uint64_t start, uint64_t end, const r
 	return done;
 }
 
-bool space_guards_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end, pieces *taken)
+bool pending_unmaps_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+			 pieces *taken)
 {
 	ranges spared = {0};
 	bool done;
 
-	if (!space->guards.count)
+	if (!space->pending_unmaps.count)
 		return space_edit_touch(space, start, end) && space_edit_take(space, start, end, taken);
-	done = match_guards(space, call, start, end, &spared, taken);
+	done = match_pending_unmaps(space, call, start, end, &spared, taken);
 	if (spared.count > 1)
 		qsort(spared.items, spared.count, sizeof(*spared.items), compare_ranges);
 	done = done && take_rest(space, start, end, &spared, taken);
@@ -236,13 +240,13 @@ bool space_guards_take(struct space *space, const struct space_call *call, uint6
 	return done;
 }
 
-bool space_guards_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+bool pending_unmaps_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	pieces *taken = &space->released;
 	bool done;
 
 	taken->count = 0;
-	done = space_guards_take(space, call, start, end, taken);
+	done = pending_unmaps_take(space, call, start, end, taken);
 	for (size_t i = 0; i < taken->count; i++)
 		space_edit_tell_released(space, &taken->items[i], call);
 	if (taken->capacity > KEPT_PIECES)
@@ -250,10 +254,10 @@ bool space_guards_release(struct space *space, const struct space_call *call, ui
 	return done;
 }
 
-bool space_guards_wait_for(const struct space *space, uint64_t start, uint64_t end)
+bool pending_unmaps_wait_for(const struct space *space, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < space->guards.count; i++) {
-		const struct range *range = &space->guards.items[i].range;
+	for (size_t i = 0; i < space->pending_unmaps.count; i++) {
+		const struct range *range = &space->pending_unmaps.items[i].range;
 
 		if (range->start < end && range->end > start)
 			return true;
@@ -261,30 +265,30 @@ bool space_guards_wait_for(const struct space *space, uint64_t start, uint64_t e
 	return false;
 }
 
-void space_guards_expire(struct space *space, uint64_t now_ns)
+void pending_unmaps_expire(struct space *space, uint64_t now_ns)
 {
-	while (space->guards.count && now_ns > space->guards.items[0].time_ns &&
-	       now_ns - space->guards.items[0].time_ns > GUARD_NS)
+	while (space->pending_unmaps.count && now_ns > space->pending_unmaps.items[0].time_ns &&
+	       now_ns - space->pending_unmaps.items[0].time_ns > PENDING_UNMAP_NS)
 		give_up(space, 0);
 }
 
-bool space_guards_note(struct space *space, const struct space_call *call)
+bool pending_unmaps_note(struct space *space, const struct space_call *call)
 {
-	if (space->guards.count || space->snapshot.open || space->doubts.count)
+	if (space->pending_unmaps.count || space->snapshot.open || space->snapshot_races.count)
 		return map_put(&space->last_exits, (uint32_t)call->thread, call->time_ns);
 	if (space->last_exits.count)
 		map_deinit(&space->last_exits);
 	return true;
 }
 
-void space_guards_give_up(struct space *space)
+void pending_unmaps_give_up(struct space *space)
 {
-	while (space->guards.count)
+	while (space->pending_unmaps.count)
 		give_up(space, 0);
 }
 
-void space_guards_deinit(struct space *space)
+void pending_unmaps_deinit(struct space *space)
 {
-	space_guards_give_up(space);
-	vector_deinit(&space->guards);
+	pending_unmaps_give_up(space);
+	vector_deinit(&space->pending_unmaps);
 }

@@ -16,32 +16,34 @@
 #include "model/space/space-state.h"
 
 /* Make [start, end) free for what the kernel placed there; `attributes` are those of its first byte. */
-bool space_guards_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
-			const struct space_attributes *attributes);
+bool pending_unmaps_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+			  const struct space_attributes *attributes);
 
 /*
  * `call` releases [start, end): the pieces it took, ascending, without what it could not have meant. The caller tells
  * or moves them.
  */
-bool space_guards_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end, pieces *taken);
+bool pending_unmaps_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
+			 pieces *taken);
 
 /* The same, told as released. */
-bool space_guards_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
+bool pending_unmaps_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
 
 /* Whether `call` was on its way when `thread` mapped something that a guard was made for, at `time_ns`. */
-bool space_guards_in_flight(const struct space *space, int32_t thread, uint64_t time_ns, const struct space_call *call);
+bool pending_unmaps_in_flight(const struct space *space, int32_t thread, uint64_t time_ns,
+			      const struct space_call *call);
 
 /* Whether a release in flight is waited for that took something of [start, end). */
-bool space_guards_wait_for(const struct space *space, uint64_t start, uint64_t end);
+bool pending_unmaps_wait_for(const struct space *space, uint64_t start, uint64_t end);
 
 /* Before a call is applied: give up guards that waited for too long. */
-void space_guards_expire(struct space *space, uint64_t now_ns);
+void pending_unmaps_expire(struct space *space, uint64_t now_ns);
 /* After it. */
-bool space_guards_note(struct space *space, const struct space_call *call);
+bool pending_unmaps_note(struct space *space, const struct space_call *call);
 
 /* Give up all. */
-void space_guards_give_up(struct space *space);
+void pending_unmaps_give_up(struct space *space);
 
-void space_guards_deinit(struct space *space);
+void pending_unmaps_deinit(struct space *space);
 
 #endif

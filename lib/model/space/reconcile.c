@@ -3,9 +3,9 @@
 
 #include "model/space/space-state.h"
 
-#define LATE_NS 1000000000ULL  /* a call in flight while its page was read returns within this time */
-#define REPAIR_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
-#define END_NS 100000000ULL    /* so long before its last thread's end a process's memory may go */
+#define LATE_NS 1000000000ULL	  /* a call in flight while its page was read returns within this time */
+#define RECONCILE_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
+#define END_NS 100000000ULL	  /* so long before its last thread's end a process's memory may go */
 
 /* In the marks the interval's birth says whether something is mapped, the commit with which birth it is put where it is
  * missing; attributes are those that address 0 would have. */
@@ -13,7 +13,7 @@ enum { MARK_NOTHING, MARK_MAPPED };
 
 static bool same_page(const struct space_interval *left, const struct space_interval *right)
 {
-	return left->birth == right->birth && space_edit_agree(&left->attributes, &right->attributes);
+	return left->allocation == right->allocation && space_edit_agree(&left->attributes, &right->attributes);
 }
 
 /* When [range->start, ...) was first found to be so; the range is cut where the answer changes. */
@@ -32,21 +32,21 @@ static uint64_t first_found(const struct intervals *earlier, struct space_interv
 	return same_page(&node->interval, range) ? node->time_ns : time_ns;
 }
 
-bool space_repair_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
-		       uint64_t time_ns, bool wrong)
+bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
+		    uint64_t time_ns, bool wrong)
 {
 	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unsaid;
 	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unsaid;
 	struct space_check *check = &space->snapshot.check;
-	struct space_interval range = {.birth = MARK_NOTHING};
+	struct space_interval range = {.allocation = MARK_NOTHING};
 
 	if (start >= end)
 		return true;
 	if (attributes) {
 		range.attributes = space_edit_advance(attributes, -start);
-		range.birth = MARK_MAPPED;
-		range.commit =
-		    space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.birth : (uint32_t)BIRTH_BEFORE;
+		range.allocation = MARK_MAPPED;
+		range.commit = space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.allocation
+									     : (uint32_t)ALLOCATION_BEFORE;
 	}
 	if (wrong) {
 		if (!check->wrong_bytes)
@@ -90,7 +90,7 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 	return true;
 }
 
-bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end)
+bool reconcile_excuse(struct space *space, uint64_t start, uint64_t end)
 {
 	return intervals_cut(&space->found.unsaid, start, end) && intervals_cut(&space->finding.unsaid, start, end) &&
 	       excuse(space, &space->found.differing, &space->check, start, end) &&
@@ -135,24 +135,24 @@ static void complete(void *context, struct space_interval *interval)
 }
 
 /* The kernel has the mapping, the model has nothing there. */
-static bool repair_missing(struct space *space, const struct space_interval *mark, uint32_t birth)
+static bool reconcile_missing(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
-	struct space_interval interval = {.start = mark->start, .end = mark->end, .birth = birth};
+	struct space_interval interval = {.start = mark->start, .end = mark->end, .allocation = allocation};
 	const struct space_interval *above = space_find(space, mark->end);
 
 	interval.attributes = space_edit_advance(&mark->attributes, mark->start);
 	if (interval.attributes.stack)
-		interval.birth = BIRTH_KERNEL;
-	else if (above && above->start == mark->end && above->attributes.growsdown && birth != BIRTH_UNKNOWN)
-		interval.birth = above->birth;
+		interval.allocation = ALLOCATION_KERNEL;
+	else if (above && above->start == mark->end && above->attributes.growsdown && allocation != ALLOCATION_UNKNOWN)
+		interval.allocation = above->allocation;
 	interval.commit = space_edit_commit(&interval.attributes);
-	if (interval.birth == BIRTH_UNKNOWN)
-		space->counts.repaired_bytes += mark->end - mark->start;
-	return space_edit_bear(space, &interval);
+	if (interval.allocation == ALLOCATION_UNKNOWN)
+		space->counts.reconciled_bytes += mark->end - mark->start;
+	return space_edit_allocate(space, &interval);
 }
 
 /* Both have something: [mark->start, mark->end) is one interval of the model, or a part of one. */
-static bool repair_different(struct space *space, const struct space_interval *mark, uint32_t birth)
+static bool reconcile_different(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
 	struct space_interval held = *space_find(space, mark->start);
 	struct space_attributes told = space_edit_advance(&mark->attributes, mark->start);
@@ -164,15 +164,15 @@ static bool repair_different(struct space *space, const struct space_interval *m
 		return space_edit_change(space, mark->start, mark->end, complete, &correction);
 	held.attributes.protection = protection;
 	if (space_edit_agree(&held.attributes, &told)) {
-		space->counts.repaired_bytes += mark->end - mark->start;
+		space->counts.reconciled_bytes += mark->end - mark->start;
 		return space_edit_change(space, mark->start, mark->end, correct_protection, &protection) &&
 		       space_edit_change(space, mark->start, mark->end, complete, &correction);
 	}
 	/* Another mapping: that one went and this one came unseen. */
-	return space_edit_release(space, mark->start, mark->end, NULL) && repair_missing(space, mark, birth);
+	return space_edit_release(space, mark->start, mark->end, NULL) && reconcile_missing(space, mark, allocation);
 }
 
-static bool repair(struct space *space, const struct space_interval *mark, uint32_t birth)
+static bool reconcile(struct space *space, const struct space_interval *mark, uint32_t allocation)
 {
 	struct space_interval part = *mark;
 
@@ -186,14 +186,14 @@ static bool repair(struct space *space, const struct space_interval *mark, uint3
 
 		part.start = position;
 		part.end = stop < mark->end ? stop : mark->end;
-		if (mark->birth == MARK_NOTHING) {
+		if (mark->allocation == MARK_NOTHING) {
 			if (held)
-				space->counts.repaired_bytes += part.end - part.start;
+				space->counts.reconciled_bytes += part.end - part.start;
 			done = !held || space_edit_release(space, part.start, part.end, NULL);
 		} else if (held) {
-			done = repair_different(space, &part, birth);
+			done = reconcile_different(space, &part, allocation);
 		} else {
-			done = repair_missing(space, &part, birth);
+			done = reconcile_missing(space, &part, allocation);
 		}
 		if (!done)
 			return false;
@@ -202,7 +202,7 @@ static bool repair(struct space *space, const struct space_interval *mark, uint3
 }
 
 /* What was first found by `until_ns`. */
-static bool repair_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
+static bool reconcile_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
 {
 	struct interval_node *node;
 
@@ -211,40 +211,40 @@ static bool repair_marks(struct space *space, struct intervals *marks, uint64_t 
 
 		position = mark.end;
 		if (node->time_ns > until_ns) {
-			if (node->time_ns < space->repair_ns)
-				space->repair_ns = node->time_ns;
+			if (node->time_ns < space->reconcile_ns)
+				space->reconcile_ns = node->time_ns;
 			continue;
 		}
 		intervals_remove(marks, mark.start);
-		if (!repair(space, &mark, wrong ? BIRTH_UNKNOWN : mark.commit))
+		if (!reconcile(space, &mark, wrong ? ALLOCATION_UNKNOWN : mark.commit))
 			return false;
 	}
 	return true;
 }
 
-static bool repair_found(struct space *space, uint64_t until_ns)
+static bool reconcile_found(struct space *space, uint64_t until_ns)
 {
-	space->repair_ns = UINT64_MAX;
-	return repair_marks(space, &space->found.differing, until_ns, true) &&
-	       repair_marks(space, &space->found.unsaid, until_ns, false);
+	space->reconcile_ns = UINT64_MAX;
+	return reconcile_marks(space, &space->found.differing, until_ns, true) &&
+	       reconcile_marks(space, &space->found.unsaid, until_ns, false);
 }
 
-bool space_repair_all(struct space *space)
+bool reconcile_all(struct space *space)
 {
-	return repair_found(space, UINT64_MAX);
+	return reconcile_found(space, UINT64_MAX);
 }
 
-bool space_repair_late(struct space *space, uint64_t now_ns)
+bool reconcile_late(struct space *space, uint64_t now_ns)
 {
-	if (space->last_snapshot || now_ns <= space->repair_ns || now_ns - space->repair_ns < REPAIR_NS)
+	if (space->last_snapshot || now_ns <= space->reconcile_ns || now_ns - space->reconcile_ns < RECONCILE_NS)
 		return true;
-	space->repaired_ns = now_ns;
-	return repair_found(space, now_ns - REPAIR_NS);
+	space->reconciled_ns = now_ns;
+	return reconcile_found(space, now_ns - RECONCILE_NS);
 }
 
-bool space_repair_ended(struct space *space, uint64_t now_ns)
+bool reconcile_ended(struct space *space, uint64_t now_ns)
 {
-	return now_ns < END_NS || repair_found(space, now_ns - END_NS);
+	return now_ns < END_NS || reconcile_found(space, now_ns - END_NS);
 }
 
 static void forget(struct findings *findings)
@@ -253,12 +253,12 @@ static void forget(struct findings *findings)
 	intervals_deinit(&findings->unsaid);
 }
 
-void space_repair_begin(struct space *space)
+void reconcile_begin(struct space *space)
 {
 	forget(&space->finding);
 }
 
-void space_repair_end(struct space *space)
+void reconcile_end(struct space *space)
 {
 	struct interval_node *node;
 
@@ -267,23 +267,23 @@ void space_repair_end(struct space *space)
 	space->finding = (struct findings){0};
 	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
 		space->check = space->snapshot.check;
-	space->repair_ns = UINT64_MAX;
+	space->reconcile_ns = UINT64_MAX;
 	for (uint64_t position = 0; (node = intervals_next(&space->found.differing, position));
 	     position = node->interval.end)
-		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
+		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
 	for (uint64_t position = 0; (node = intervals_next(&space->found.unsaid, position));
 	     position = node->interval.end)
-		space->repair_ns = node->time_ns < space->repair_ns ? node->time_ns : space->repair_ns;
+		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
 }
 
-void space_repair_forget(struct space *space)
+void reconcile_forget(struct space *space)
 {
 	forget(&space->found);
 	forget(&space->finding);
-	space->repair_ns = UINT64_MAX;
+	space->reconcile_ns = UINT64_MAX;
 }
 
-bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end)
+bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
@@ -297,12 +297,12 @@ bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end)
 			part.end = end;
 		position = part.end;
 		held = space_next(space, part.start);
-		if (part.birth == MARK_NOTHING || (held && held->start < part.end))
+		if (part.allocation == MARK_NOTHING || (held && held->start < part.end))
 			continue;
 		if (!intervals_cut(&space->found.differing, part.start, part.end) ||
-		    !repair(space, &part, BIRTH_UNKNOWN))
+		    !reconcile(space, &part, ALLOCATION_UNKNOWN))
 			return false;
-		space->repaired_ns = space->now_ns;
+		space->reconciled_ns = space->now_ns;
 	}
 	return true;
 }

@@ -11,30 +11,30 @@
 
 /* The open snapshot read `attributes` (of `start`; NULL: nothing is mapped) at `time_ns` where the model has something
  * else. Not `wrong`: the model could not know (a stack's growth, a file no witness named). */
-bool space_repair_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
-		       uint64_t time_ns, bool wrong);
+bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
+		    uint64_t time_ns, bool wrong);
 
 /* The call being applied settles [start, end). */
-bool space_repair_excuse(struct space *space, uint64_t start, uint64_t end);
+bool reconcile_excuse(struct space *space, uint64_t start, uint64_t end);
 
 /* A call that presumes mappings in [start, end): what the kernel has there and the model has not is repaired first. */
-bool space_repair_presumed(struct space *space, uint64_t start, uint64_t end);
+bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end);
 
 /* A snapshot begins: the one before, if it is open, will not be read to its end. */
-void space_repair_begin(struct space *space);
+void reconcile_begin(struct space *space);
 /* The open snapshot was read to its end: what it found counts instead of what the one before had found. */
-void space_repair_end(struct space *space);
+void reconcile_end(struct space *space);
 
 /* Repair what is old enough for all calls in flight to have returned. */
-bool space_repair_late(struct space *space, uint64_t now_ns);
+bool reconcile_late(struct space *space, uint64_t now_ns);
 
 /* The process has ended: repair what was not its end. */
-bool space_repair_ended(struct space *space, uint64_t now_ns);
+bool reconcile_ended(struct space *space, uint64_t now_ns);
 
 /* Repair now. */
-bool space_repair_all(struct space *space);
+bool reconcile_all(struct space *space);
 
 /* Forget what is not repaired yet. */
-void space_repair_forget(struct space *space);
+void reconcile_forget(struct space *space);
 
 #endif

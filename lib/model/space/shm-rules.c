@@ -13,23 +13,24 @@ bool space_shm_attach(struct space *space, const struct space_call *call)
 
 	if (space_calls_failed(call) || (start & (space->page_bytes - 1)))
 		return true;
-	for (size_t i = call->witness_count; i > 0; i--) {
-		const struct space_witness *witness = &call->witnesses[i - 1];
-		struct range range = {start, witness->end};
+	for (size_t i = call->mmap2_count; i > 0; i--) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i - 1];
+		struct range range = {start, mmap2_record->end};
 		struct space_attributes attributes = {.shm = true, .attachment = space->attachments + 1};
 
-		if (witness->start > start || witness->end <= start || !space_calls_valid_witness(space, witness))
+		if (mmap2_record->start > start || mmap2_record->end <= start ||
+		    !space_calls_valid_mmap2(space, mmap2_record))
 			continue;
-		space_calls_take_witness(&attributes, witness, start);
+		space_calls_take_mmap2(&attributes, mmap2_record, start);
 		attributes.segment_pages = (uint32_t)((range.end - range.start) / space->page_bytes);
 		space->attachments++;
 		if (call->arguments[2] & SHM_REMAP) {
 			if (!space_edit_release(space, range.start, range.end, call))
 				return false;
-		} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+		} else if (!pending_unmaps_place(space, call, range.start, range.end, &attributes)) {
 			return false;
 		}
-		return space_calls_bear(space, call, &range, &attributes);
+		return space_calls_allocate(space, call, &range, &attributes);
 	}
 	/* Nobody told how large it is. */
 	space->counts.ambiguous++;
@@ -177,7 +178,7 @@ void space_shm_join(struct space *space, struct space_interval *piece, uint32_t 
 /* What is sealed stays, and the call succeeds all the same. */
 static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
 {
-	return piece->attributes.sealed || space_guards_release(space, call, piece->start, piece->end);
+	return piece->attributes.sealed || pending_unmaps_release(space, call, piece->start, piece->end);
 }
 
 /*

@@ -47,7 +47,7 @@ static bool note_in_flight(struct space *space, uint64_t start, uint64_t end)
 
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	return !space->now_ns || (note_in_flight(space, start, end) && space_repair_excuse(space, start, end));
+	return !space->now_ns || (note_in_flight(space, start, end) && reconcile_excuse(space, start, end));
 }
 
 /* The end of the range from `position`, at most `end`, in which the answer is the same: whether a call in flight when
@@ -123,9 +123,9 @@ static bool mark(struct space *space, const struct stretch *stretch, uint64_t st
 	struct space_attributes told;
 
 	if (!stretch->attributes)
-		return space_repair_mark(space, start, end, NULL, stretch->time_ns, wrong);
+		return reconcile_mark(space, start, end, NULL, stretch->time_ns, wrong);
 	told = space_edit_advance(stretch->attributes, start - stretch->start);
-	return space_repair_mark(space, start, end, &told, stretch->time_ns, wrong);
+	return reconcile_mark(space, start, end, &told, stretch->time_ns, wrong);
 }
 
 /* If a call was in flight, the line may be older than the model: it proves nothing, and nothing is repaired. */
@@ -146,13 +146,13 @@ static bool differ(struct space *space, const struct stretch *stretch, uint64_t 
 /* Put what the kernel has and the model has not: [start, end) is free. */
 static bool define_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
-	struct space_interval interval = {.start = start, .end = end, .birth = space->snapshot.birth};
+	struct space_interval interval = {.start = start, .end = end, .allocation = space->snapshot.allocation};
 
 	if (!stretch->attributes)
 		return true;
 	interval.attributes = space_edit_advance(stretch->attributes, start - stretch->start);
 	interval.commit = space_edit_commit(&interval.attributes);
-	return space_edit_bear(space, &interval);
+	return space_edit_allocate(space, &interval);
 }
 
 /* [start, end) is a part of the model's `held`. What a call has made, io_setup too, is not given up for one reading,
@@ -164,14 +164,14 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 	struct stretch part = *stretch;
 
 	if (agrees(&before, stretch)) {
-		if (before.attributes.unknown && !space_doubt_add(space, DOUBT_UNKNOWN, start, end, NULL))
+		if (before.attributes.unknown && !snapshot_race_add(space, DOUBT_UNKNOWN, start, end, NULL))
 			return false;
 		return space_edit_change(space, start, end, complete_interval, &part);
 	}
-	if (before.birth >= BIRTH_UNKNOWN || before.attributes.ring)
+	if (before.allocation >= ALLOCATION_UNKNOWN || before.attributes.ring)
 		return differ(space, stretch, start, end, false);
-	return space_doubt_add(space, DOUBT_HELD, start, end, &before) && space_edit_release(space, start, end, NULL) &&
-	       define_missing(space, stretch, start, end);
+	return snapshot_race_add(space, DOUBT_HELD, start, end, &before) &&
+	       space_edit_release(space, start, end, NULL) && define_missing(space, stretch, start, end);
 }
 
 /* Nothing is mapped in [start, end), as far as is known. */
@@ -188,7 +188,7 @@ static bool define_free(struct space *space, const struct stretch *stretch, uint
 		}
 		if (kind == DOUBT_NOTHING && !stretch->attributes)
 			continue;
-		if (!space_doubt_add(space, kind, position, stop, NULL) ||
+		if (!snapshot_race_add(space, kind, position, stop, NULL) ||
 		    !intervals_cut(&space->unknown, position, stop) || !define_missing(space, stretch, position, stop))
 			return false;
 	}
@@ -197,7 +197,7 @@ static bool define_free(struct space *space, const struct stretch *stretch, uint
 
 static bool define_stretch(struct space *space, const struct stretch *stretch)
 {
-	if (!space_doubt_renew(space, stretch->start, stretch->end))
+	if (!snapshot_race_renew(space, stretch->start, stretch->end))
 		return false;
 	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
 		const struct interval_node *node = intervals_within(&space->mapped, position, stretch->end);
@@ -323,18 +323,19 @@ static void close_read(struct space *space, uint64_t time_ns)
 	struct snapshot *snapshot = &space->snapshot;
 
 	if (snapshot->open && snapshot->mode == SPACE_SNAPSHOT_DEFINE)
-		space_doubt_close(space, snapshot->read_start, snapshot->position, time_ns);
+		snapshot_race_close(space, snapshot->read_start, snapshot->position, time_ns);
 	snapshot->read_start = snapshot->position;
 }
 
-struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
+struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t allocation,
 				       uint64_t time_ns)
 {
 	close_read(space, time_ns);
-	if (!space_repair_late(space, time_ns))
+	if (!reconcile_late(space, time_ns))
 		return &error_no_memory;
-	space_repair_begin(space);
-	space->snapshot = (struct snapshot){.open = true, .mode = mode, .birth = birth, .line_time_ns = time_ns};
+	reconcile_begin(space);
+	space->snapshot =
+	    (struct snapshot){.open = true, .mode = mode, .allocation = allocation, .line_time_ns = time_ns};
 	return NULL;
 }
 
@@ -399,7 +400,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 		snapshot->check.done = true;
 		snapshot->check.time_ns = snapshot->line_time_ns;
 	}
-	space_repair_end(space);
+	reconcile_end(space);
 	snapshot->open = false;
 	return NULL;
 }
@@ -417,21 +418,21 @@ struct space_check space_check_result(const struct space *space)
 
 static bool insert(struct space *space, const struct space_interval *range)
 {
-	struct interval_node *before = intervals_before(&space->doubts, range->start);
+	struct interval_node *before = intervals_before(&space->snapshot_races, range->start);
 
-	if (before && range->birth == DOUBT_UNKNOWN && before->interval.birth == DOUBT_UNKNOWN &&
+	if (before && range->allocation == DOUBT_UNKNOWN && before->interval.allocation == DOUBT_UNKNOWN &&
 	    before->interval.end == range->start && before->time_ns == READING) {
 		before->interval.end = range->end;
 		return true;
 	}
-	return intervals_insert(&space->doubts, range, READING);
+	return intervals_insert(&space->snapshot_races, range, READING);
 }
 
-bool space_doubt_renew(struct space *space, uint64_t start, uint64_t end)
+bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
 		struct space_interval part = node->interval;
 
 		if (part.start < start)
@@ -440,26 +441,26 @@ bool space_doubt_renew(struct space *space, uint64_t start, uint64_t end)
 			part.end = end;
 		position = part.end;
 		if (node->time_ns != READING &&
-		    (!intervals_cut(&space->doubts, part.start, part.end) || !insert(space, &part)))
+		    (!intervals_cut(&space->snapshot_races, part.start, part.end) || !insert(space, &part)))
 			return false;
 	}
 	return true;
 }
 
-bool space_doubt_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
-		     const struct space_interval *held)
+bool snapshot_race_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
+		       const struct space_interval *held)
 {
-	struct space_interval range = {.birth = kind};
+	struct space_interval range = {.allocation = kind};
 	struct interval_node *node;
 
 	if (held) {
 		range.attributes = space_edit_advance(&held->attributes, -held->start);
-		range.commit = held->birth;
+		range.commit = held->allocation;
 	}
-	if (!space_doubt_renew(space, start, end))
+	if (!snapshot_race_renew(space, start, end))
 		return false;
 	for (uint64_t position = start; position < end; position = node ? node->interval.end : end) {
-		node = intervals_within(&space->doubts, position, end);
+		node = intervals_within(&space->snapshot_races, position, end);
 		range.start = position;
 		range.end = node ? node->interval.start : end;
 		if (range.start < range.end && !insert(space, &range))
@@ -468,31 +469,31 @@ bool space_doubt_add(struct space *space, enum doubt_kind kind, uint64_t start, 
 	return true;
 }
 
-void space_doubt_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns)
+void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));
+	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));
 	     position = node->interval.end) {
 		if (node->time_ns == READING)
 			node->time_ns = time_ns;
 	}
-	space->doubts_ns = time_ns;
+	space->snapshot_races_ns = time_ns;
 }
 
-bool space_doubt_settle(struct space *space, uint64_t start, uint64_t end)
+bool snapshot_race_settle(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->doubts, start, end);
+	return intervals_cut(&space->snapshot_races, start, end);
 }
 
 /* What was held changes with what the model has now. Where nothing was, the call has found something all the same. */
 static struct space_interval changed(const struct space_interval *doubt,
 				     void (*change)(void *context, struct space_interval *interval), void *context)
 {
-	struct space_interval part = *doubt, held = {.start = part.start, .end = part.end, .birth = part.commit};
+	struct space_interval part = *doubt, held = {.start = part.start, .end = part.end, .allocation = part.commit};
 
-	if (part.birth != DOUBT_HELD) {
-		part.birth = DOUBT_UNKNOWN;
+	if (part.allocation != DOUBT_HELD) {
+		part.allocation = DOUBT_UNKNOWN;
 		return part;
 	}
 	held.attributes = space_edit_advance(&part.attributes, part.start);
@@ -502,12 +503,12 @@ static struct space_interval changed(const struct space_interval *doubt,
 	return part;
 }
 
-bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
-			void (*change)(void *context, struct space_interval *interval), void *context)
+bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
+			  void (*change)(void *context, struct space_interval *interval), void *context)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
 		struct space_interval part = node->interval;
 		uint64_t time_ns = node->time_ns;
 
@@ -516,11 +517,11 @@ bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
 		if (part.end > end)
 			part.end = end;
 		position = part.end;
-		if (part.birth == DOUBT_UNKNOWN)
+		if (part.allocation == DOUBT_UNKNOWN)
 			continue;
 		part = changed(&part, change, context);
-		if (!intervals_cut(&space->doubts, part.start, part.end) ||
-		    !intervals_insert(&space->doubts, &part, time_ns))
+		if (!intervals_cut(&space->snapshot_races, part.start, part.end) ||
+		    !intervals_insert(&space->snapshot_races, &part, time_ns))
 			return false;
 	}
 	return true;
@@ -535,9 +536,9 @@ static bool was_in_flight(const struct space *space, const struct space_call *ca
 	return !last_exit || *last_exit <= read_ns;
 }
 
-bool space_doubt_covers(const struct space *space, const struct space_call *call, uint64_t address)
+bool snapshot_race_covers(const struct space *space, const struct space_call *call, uint64_t address)
 {
-	const struct interval_node *node = intervals_next(&space->doubts, address);
+	const struct interval_node *node = intervals_next(&space->snapshot_races, address);
 
 	return node && node->interval.start <= address && was_in_flight(space, call, node->time_ns);
 }
@@ -563,7 +564,7 @@ static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
 		node = intervals_within(&space->mapped, position, end);
 		free_range.end = node ? node->interval.start : end;
 		if (free_range.start < free_range.end &&
-		    !space_guards_wait_for(space, free_range.start, free_range.end) &&
+		    !pending_unmaps_wait_for(space, free_range.start, free_range.end) &&
 		    !intervals_insert(&space->unknown, &free_range, 0))
 			return false;
 	}
@@ -574,23 +575,23 @@ static bool put_back(struct space *space, const struct space_interval *range)
 {
 	struct space_interval held = *range;
 
-	if (range->birth == DOUBT_UNKNOWN)
+	if (range->allocation == DOUBT_UNKNOWN)
 		return make_unknown(space, range->start, range->end);
 	if (!space_edit_release(space, range->start, range->end, NULL))
 		return false;
-	if (range->birth == DOUBT_NOTHING)
+	if (range->allocation == DOUBT_NOTHING)
 		return true;
 	held.attributes = space_edit_advance(&range->attributes, range->start);
-	held.birth = range->commit;
+	held.allocation = range->commit;
 	held.commit = space_edit_commit(&held.attributes);
-	return space_edit_bear(space, &held);
+	return space_edit_allocate(space, &held);
 }
 
-bool space_doubt_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+bool snapshot_race_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = start; (node = intervals_within(&space->doubts, position, end));) {
+	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));) {
 		struct space_interval part = node->interval;
 
 		if (part.start < start)
@@ -599,38 +600,39 @@ bool space_doubt_undo(struct space *space, const struct space_call *call, uint64
 			part.end = end;
 		position = part.end;
 		if (was_in_flight(space, call, node->time_ns) &&
-		    (!intervals_cut(&space->doubts, part.start, part.end) || !put_back(space, &part)))
+		    (!intervals_cut(&space->snapshot_races, part.start, part.end) || !put_back(space, &part)))
 			return false;
 	}
 	return true;
 }
 
-bool space_doubt_undo_in_copy(const struct space *space, struct space *copy)
+bool snapshot_race_undo_in_copy(const struct space *space, struct space *copy)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = 0; (node = intervals_next(&space->doubts, position)); position = node->interval.end) {
+	for (uint64_t position = 0; (node = intervals_next(&space->snapshot_races, position));
+	     position = node->interval.end) {
 		struct space_interval part = node->interval;
 
 		if (node->time_ns != READING)
 			continue;
-		part.commit = BIRTH_BEFORE;
-		if (part.birth == DOUBT_HELD && part.attributes.dontfork)
-			part.birth = DOUBT_NOTHING;
+		part.commit = ALLOCATION_BEFORE;
+		if (part.allocation == DOUBT_HELD && part.attributes.dontfork)
+			part.allocation = DOUBT_NOTHING;
 		if (!put_back(copy, &part))
 			return false;
 	}
 	return true;
 }
 
-void space_doubt_expire(struct space *space, uint64_t now_ns)
+void snapshot_race_expire(struct space *space, uint64_t now_ns)
 {
-	if (space->doubts.count && !space->snapshot.open && now_ns > space->doubts_ns &&
-	    now_ns - space->doubts_ns > LATE_NS)
-		space_doubt_forget(space);
+	if (space->snapshot_races.count && !space->snapshot.open && now_ns > space->snapshot_races_ns &&
+	    now_ns - space->snapshot_races_ns > LATE_NS)
+		snapshot_race_forget(space);
 }
 
-void space_doubt_forget(struct space *space)
+void snapshot_race_forget(struct space *space)
 {
-	intervals_deinit(&space->doubts);
+	intervals_deinit(&space->snapshot_races);
 }

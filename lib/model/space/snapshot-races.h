@@ -23,35 +23,35 @@ enum doubt_kind {
 
 /* The read at work is about to change [start, end), whose pages are all of this kind; `held` for DOUBT_HELD alone:
  * the interval they are part of. What is in doubt already is in doubt anew as what it was before that. */
-bool space_doubt_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
-		     const struct space_interval *held);
+bool snapshot_race_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
+		       const struct space_interval *held);
 
 /* The read at work tells what is in doubt in [start, end) again. */
-bool space_doubt_renew(struct space *space, uint64_t start, uint64_t end);
+bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t end);
 
 /* The read has ended by `time_ns`; it told of [start, end). */
-void space_doubt_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns);
+void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns);
 
 /* A call has settled [start, end). */
-bool space_doubt_settle(struct space *space, uint64_t start, uint64_t end);
+bool snapshot_race_settle(struct space *space, uint64_t start, uint64_t end);
 
 /* A call has changed the mappings of [start, end), which stay: what they were before is changed with them. */
-bool space_doubt_change(struct space *space, uint64_t start, uint64_t end,
-			void (*change)(void *context, struct space_interval *interval), void *context);
+bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
+			  void (*change)(void *context, struct space_interval *interval), void *context);
 
 /* The call is going to move [start, end): what it may have moved before the reading is put back. */
-bool space_doubt_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
+bool snapshot_race_undo(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
 
 /* `copy` has been copied from `space`: what the read at work told may be younger than the copy, and is put back there.
  */
-bool space_doubt_undo_in_copy(const struct space *space, struct space *copy);
+bool snapshot_race_undo_in_copy(const struct space *space, struct space *copy);
 
 /* Whether `call` may have been in flight when the page at `address` was read. */
-bool space_doubt_covers(const struct space *space, const struct space_call *call, uint64_t address);
+bool snapshot_race_covers(const struct space *space, const struct space_call *call, uint64_t address);
 
 /* Before a call is applied: whatever was in flight then has returned. */
-void space_doubt_expire(struct space *space, uint64_t now_ns);
+void snapshot_race_expire(struct space *space, uint64_t now_ns);
 
-void space_doubt_forget(struct space *space);
+void snapshot_race_forget(struct space *space);
 
 #endif

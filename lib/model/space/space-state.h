@@ -17,7 +17,7 @@ typedef VECTOR(struct range) ranges;
 typedef VECTOR(struct space_interval) pieces;
 
 /* See space-guards.h. */
-struct guard {
+struct pending_unmap {
 	struct range range;
 	uint64_t time_ns;
 	int32_t thread;		/* who mapped the range */
@@ -50,7 +50,7 @@ struct changed_range {
 struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
-	uint32_t birth;
+	uint32_t allocation;
 	uint64_t position;   /* everything below has been described */
 	uint64_t read_start; /* this and what is above by the read at work */
 	uint64_t line_time_ns;
@@ -78,19 +78,19 @@ struct space {
 	uint32_t parts;		   /* how many parts of attachments were numbered */
 	uint32_t attachments;	   /* how many segments were attached */
 
-	VECTOR(struct guard) guards;
+	VECTOR(struct pending_unmap) pending_unmaps;
 	struct map last_exits; /* thread -> time of its last call, kept while it matters who was in flight when */
 
 	struct snapshot snapshot;
 	bool described; /* a DEFINE, or an exec, has told everything once */
 
-	struct intervals doubts; /* see space-doubt.h */
-	uint64_t doubts_ns;	 /* when the last read had ended that left any */
+	struct intervals snapshot_races; /* see space-doubt.h */
+	uint64_t snapshot_races_ns;	 /* when the last read had ended that left any */
 
 	struct findings found, finding; /* see space-repair.h: of the last snapshot, of the open one */
 	bool last_snapshot;		/* has begun: nothing is repaired before the end */
-	uint64_t repair_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
-	uint64_t repaired_ns;		/* when something was repaired last */
+	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
+	uint64_t reconciled_ns;		/* when something was repaired last */
 	struct space_check check;
 	uint64_t now_ns;			/* time of the call being applied; 0: none is */
 	uint64_t returned_ns;			/* return time of that call if now_ns is the time of its lock; else 0 */
@@ -136,7 +136,7 @@ static inline bool space_edit_accessible(const struct space_attributes *attribut
 /* The commit of a mapping that is what it is from its birth on. */
 static inline uint32_t space_edit_commit(const struct space_attributes *attributes)
 {
-	return space_edit_accessible(attributes) ? COMMIT_WITH_BIRTH : COMMIT_NONE;
+	return space_edit_accessible(attributes) ? COMMIT_WITH_ALLOCATION : COMMIT_NONE;
 }
 
 /* Merge the neighbours that meet at `address`, if they are equal. */
@@ -146,7 +146,7 @@ void space_edit_merge_at(struct space *space, uint64_t address);
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 
 /* The same, told as born. */
-bool space_edit_bear(struct space *space, const struct space_interval *interval);
+bool space_edit_allocate(struct space *space, const struct space_interval *interval);
 
 /* Take [start, end) out and append the pieces to `taken`. Nobody is told. */
 bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken);
@@ -167,8 +167,9 @@ static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_
 {
 	/* Fast path: long after a snapshot nothing is left to resolve. Changes by a call in flight must be noted for
 	   the next snapshot. */
-	return !(space->returned_ns | space->unknown.count | space->doubts.count | space->found.differing.count |
-		 space->found.unsaid.count | space->finding.differing.count | space->finding.unsaid.count) ||
+	return !(space->returned_ns | space->unknown.count | space->snapshot_races.count |
+		 space->found.differing.count | space->found.unsaid.count | space->finding.differing.count |
+		 space->finding.unsaid.count) ||
 	       space_edit_touch_some(space, start, end);
 }
 

@@ -23,7 +23,7 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 		space->observer = *options->observer;
 	space->page_bytes = options->page_bytes;
 	space->rules = options->rules ? *options->rules : kernel_rules_newest();
-	space->repair_ns = UINT64_MAX;
+	space->reconcile_ns = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);
 		return &error_no_memory;
@@ -36,14 +36,14 @@ static void release_everything(struct space *space)
 {
 	struct interval_node *node;
 
-	space_guards_deinit(space);
+	pending_unmaps_deinit(space);
 	vector_deinit(&space->rings);
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
 		space_edit_tell_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
-	space_doubt_forget(space);
-	space_repair_forget(space);
+	snapshot_race_forget(space);
+	reconcile_forget(space);
 	vector_deinit(&space->in_flight);
 }
 
@@ -93,13 +93,13 @@ static bool copy_space(const struct space *space, struct space *copy)
 
 		if (interval.attributes.dontfork)
 			continue;
-		interval.birth = BIRTH_BEFORE;
-		interval.repaired = false;
+		interval.allocation = ALLOCATION_BEFORE;
+		interval.reconciled = false;
 		interval.commit = space_edit_commit(&interval.attributes);
 		if (!space_edit_put(copy, &interval))
 			return false;
 	}
-	return space_doubt_undo_in_copy(space, copy);
+	return snapshot_race_undo_in_copy(space, copy);
 }
 
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
@@ -166,14 +166,14 @@ bool space_is_described(const struct space *space)
 	return space->described;
 }
 
-static void change_birth(void *context, struct space_interval *interval)
+static void change_allocation(void *context, struct space_interval *interval)
 {
-	interval->birth = *(const uint32_t *)context;
+	interval->allocation = *(const uint32_t *)context;
 }
 
-struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth)
+struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end, uint32_t allocation)
 {
-	return space_edit_change(space, start, end, change_birth, &birth) ? NULL : &error_no_memory;
+	return space_edit_change(space, start, end, change_allocation, &allocation) ? NULL : &error_no_memory;
 }
 
 struct new_commits {
@@ -198,8 +198,8 @@ size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *contex
 		change_commit(&commits, &node->interval);
 		space_edit_merge_at(space, node->interval.start);
 	}
-	for (size_t i = 0; i < space->guards.count; i++) {
-		const struct intervals *saved = &space->guards.items[i].saved;
+	for (size_t i = 0; i < space->pending_unmaps.count; i++) {
+		const struct intervals *saved = &space->pending_unmaps.items[i].saved;
 
 		count += saved->count;
 		for (uint64_t position = 0; (node = intervals_next(saved, position)); position = node->interval.end)
@@ -210,16 +210,16 @@ size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *contex
 
 void space_finish(struct space *space)
 {
-	space_guards_give_up(space);
-	if (!space_repair_all(space))
+	pending_unmaps_give_up(space);
+	if (!reconcile_all(space))
 		space->snapshot.open = false;
 }
 
 void space_end(struct space *space, uint64_t time_ns)
 {
-	if (!space_repair_ended(space, time_ns))
+	if (!reconcile_ended(space, time_ns))
 		space->snapshot.open = false;
-	space_repair_forget(space);
+	reconcile_forget(space);
 }
 
 struct space_counts space_counts(const struct space *space)
@@ -268,7 +268,7 @@ uint32_t space_find_ahead(const struct space *space, uint64_t address)
 {
 	const struct interval_node *node = intervals_next(&space->mapped, address);
 
-	return node ? node->interval.birth : (uint32_t)BIRTH_BEFORE;
+	return node ? node->interval.allocation : (uint32_t)ALLOCATION_BEFORE;
 }
 
 static const char *find_disorder(const struct intervals *intervals, uint64_t page_bytes)
@@ -309,9 +309,9 @@ static const char *find_wrong_count(const struct space *space)
 
 		if (interval->attributes.unknown)
 			recount.unknown_bytes += bytes;
-		if (interval->birth == BIRTH_KERNEL)
+		if (interval->allocation == ALLOCATION_KERNEL)
 			recount.kernel_bytes += bytes;
-		else if (interval->birth < BIRTH_FIRST)
+		else if (interval->allocation < ALLOCATION_FIRST)
 			recount.before_bytes += bytes;
 		else if (interval->attributes.protection)
 			recount.committed_bytes += bytes;
@@ -353,7 +353,7 @@ bool space_valid(const struct space *space, const char **why_ret)
 	if (!why)
 		why = find_disorder(&space->found.differing, space->page_bytes);
 	if (!why)
-		why = find_disorder(&space->doubts, space->page_bytes);
+		why = find_disorder(&space->snapshot_races, space->page_bytes);
 	if (!why)
 		why = find_wrong_count(space);
 	if (!why)
@@ -410,8 +410,8 @@ bool space_edit_continues(const struct space_interval *left, const struct space_
 
 bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
 {
-	return left->birth == right->birth && left->repaired == right->repaired && left->commit == right->commit &&
-	       space_edit_continues(left, right);
+	return left->allocation == right->allocation && left->reconciled == right->reconciled &&
+	       left->commit == right->commit && space_edit_continues(left, right);
 }
 
 static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)
@@ -425,8 +425,9 @@ static void count_bytes(struct space *space, const struct space_interval *interv
 
 	if (interval->attributes.unknown)
 		add_bytes(&counts->unknown_bytes, bytes, add);
-	if (interval->birth < BIRTH_FIRST) {
-		add_bytes(interval->birth == BIRTH_KERNEL ? &counts->kernel_bytes : &counts->before_bytes, bytes, add);
+	if (interval->allocation < ALLOCATION_FIRST) {
+		add_bytes(interval->allocation == ALLOCATION_KERNEL ? &counts->kernel_bytes : &counts->before_bytes,
+			  bytes, add);
 		return;
 	}
 	add_bytes(&counts->mapped_bytes, bytes, add);
@@ -493,17 +494,17 @@ bool space_edit_put(struct space *space, const struct space_interval *interval)
 	return true;
 }
 
-bool space_edit_bear(struct space *space, const struct space_interval *interval)
+bool space_edit_allocate(struct space *space, const struct space_interval *interval)
 {
 	struct space_interval named;
 
 	if (interval->start >= interval->end)
 		return true;
-	if (interval->repaired || interval->birth == BIRTH_UNKNOWN) {
+	if (interval->reconciled || interval->allocation == ALLOCATION_UNKNOWN) {
 		named = *interval;
-		named.repaired = named.birth == BIRTH_UNKNOWN;
-		if (named.repaired && space->observer.found)
-			named.birth = space->observer.found(space->observer.context, &named);
+		named.reconciled = named.allocation == ALLOCATION_UNKNOWN;
+		if (named.reconciled && space->observer.found)
+			named.allocation = space->observer.found(space->observer.context, &named);
 		interval = &named;
 	}
 	if (!space_edit_put(space, interval))
@@ -582,6 +583,6 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 
 bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->unknown, start, end) && space_doubt_settle(space, start, end) &&
+	return intervals_cut(&space->unknown, start, end) && snapshot_race_settle(space, start, end) &&
 	       space_snapshot_touch(space, start, end);
 }

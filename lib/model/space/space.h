@@ -19,17 +19,17 @@
 
 /* Births that are no call's. */
 enum {
-	BIRTH_BEFORE = 0,  /* mapped before the recording began, or inherited by fork */
-	BIRTH_KERNEL = 1,  /* made by the kernel itself: exec, vdso, stack growth */
-	BIRTH_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
-	BIRTH_FIRST = 3,   /* the caller's own count from here */
+	ALLOCATION_BEFORE = 0,	/* mapped before the recording began, or inherited by fork */
+	ALLOCATION_KERNEL = 1,	/* made by the kernel itself: exec, vdso, stack growth */
+	ALLOCATION_UNKNOWN = 2, /* found in a snapshot although no event made it: repaired */
+	ALLOCATION_FIRST = 3,	/* the caller's own count from here */
 };
 
 /* Commits that are no call's: who made an interval accessible. */
 enum {
-	COMMIT_NONE = 0,       /* PROT_NONE */
-	COMMIT_WITH_BIRTH = 1, /* accessible since the call that mapped it */
-	COMMIT_FIRST = 2,      /* the caller's own numbers from here: intervals of different numbers do not merge */
+	COMMIT_NONE = 0,	    /* PROT_NONE */
+	COMMIT_WITH_ALLOCATION = 1, /* accessible since the call that mapped it */
+	COMMIT_FIRST = 2, /* the caller's own numbers from here: intervals of different numbers do not merge */
 };
 
 /* What the kernel compares page by page. */
@@ -65,9 +65,9 @@ struct space_attributes {
 struct space_interval {
 	uint64_t start, end; /* end exclusive */
 	struct space_attributes attributes;
-	uint32_t birth;
+	uint32_t allocation;
 	uint32_t commit : 31; /* COMMIT_NONE exactly while protection is PROT_NONE */
-	bool repaired : 1;    /* born as BIRTH_UNKNOWN, whatever number the observer has given it */
+	bool reconciled : 1;  /* born as ALLOCATION_UNKNOWN, whatever number the observer has given it */
 };
 
 enum space_call_kind {
@@ -87,10 +87,10 @@ enum space_call_kind {
 
 /* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel
  * reports it after merging. */
-struct space_witness {
+struct space_mmap2 {
 	uint64_t start, end;
 	struct space_attributes attributes; /* file_offset belongs to `start` */
-	bool told;			    /* by space_witness(), before its call: it only describes */
+	bool told;			    /* by space_mmap2(), before its call: it only describes */
 };
 
 struct space_call {
@@ -101,11 +101,11 @@ struct space_call {
 	uint64_t returned_ns; /* return time if time_ns is the time of its lock; else 0. A line read in between may show
 				 either state */
 	int32_t thread;
-	uint32_t birth;	 /* number for what this call creates; >= BIRTH_FIRST */
-	uint32_t commit; /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
-			    COMMIT_WITH_BIRTH */
-	const struct space_witness *witnesses; /* of this thread since its previous call, oldest first */
-	size_t witness_count;
+	uint32_t allocation; /* number for what this call creates; >= ALLOCATION_FIRST */
+	uint32_t commit;     /* number for what this call makes accessible of what was PROT_NONE (mprotect); 0 is
+				COMMIT_WITH_ALLOCATION */
+	const struct space_mmap2 *mmap2_records; /* of this thread since its previous call, oldest first */
+	size_t mmap2_count;
 };
 
 /*
@@ -114,8 +114,8 @@ struct space_call {
  * told when that call returns (see space-guards.h). Callbacks must not touch the space.
  */
 struct space_observer {
-	/* The number, BIRTH_FIRST or later, that `interval` shall have for its birth instead of BIRTH_UNKNOWN; may be
-	 * NULL. Told as born after that. Equal numbers merge. */
+	/* The number, ALLOCATION_FIRST or later, that `interval` shall have for its birth instead of
+	 * ALLOCATION_UNKNOWN; may be NULL. Told as born after that. Equal numbers merge. */
 	uint32_t (*found)(void *context, const struct space_interval *interval);
 	/* `interval` is what becomes mapped, with its birth. */
 	void (*born)(void *context, const struct space_interval *interval);
@@ -129,12 +129,12 @@ struct space_observer {
 
 struct space_counts {
 	uint64_t intervals;
-	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births BIRTH_FIRST and later */
-	uint64_t kernel_bytes;					/* BIRTH_KERNEL */
-	uint64_t before_bytes;					/* BIRTH_BEFORE and BIRTH_UNKNOWN */
-	uint64_t unknown_bytes;	 /* mapped pages whose attributes no snapshot has given yet */
-	uint64_t ambiguous;	 /* calls whose order with others could not be told */
-	uint64_t repaired_bytes; /* made or removed because the kernel's maps said so (births BIRTH_UNKNOWN) */
+	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births ALLOCATION_FIRST and later */
+	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
+	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
+	uint64_t unknown_bytes;	   /* mapped pages whose attributes no snapshot has given yet */
+	uint64_t ambiguous;	   /* calls whose order with others could not be told */
+	uint64_t reconciled_bytes; /* made or removed because the kernel's maps said so (births ALLOCATION_UNKNOWN) */
 };
 
 struct space_check {
@@ -167,15 +167,15 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 /* Reports every byte as released (by NULL). Accepts NULL. */
 void space_destroy(struct space *space);
 
-/* fork: a copy without observer in which every birth is BIRTH_BEFORE, less what is under MADV_DONTFORK. */
+/* fork: a copy without observer in which every birth is ALLOCATION_BEFORE, less what is under MADV_DONTFORK. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
 /* exec: everything is unmapped, and the new space is known to be empty. MMAP2 records outside calls fill it
- * (BIRTH_KERNEL). The last check stays until there is one of the new program. */
+ * (ALLOCATION_KERNEL). The last check stays until there is one of the new program. */
 void space_exec(struct space *space);
 
 /* Calls up to here may be missing. What only a witness tells of may be theirs from here on, and is born as
- * BIRTH_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
+ * ALLOCATION_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
 void space_lost(struct space *space);
 
 /* The same for all spaces at once: each growth of `losses`, which must stay, is a loss. For a new space; a copy of it
@@ -185,7 +185,7 @@ void space_count_losses(struct space *space, const uint64_t *losses);
 /*
  * A space with so many intervals that they are not in the processor's caches: what a coming call asks for is brought
  * there while others are applied, first the place, then the interval. It is found at last, just before that call, and
- * its birth returned (BIRTH_BEFORE: none). Nothing changes but how long the call takes.
+ * its birth returned (ALLOCATION_BEFORE: none). Nothing changes but how long the call takes.
  */
 bool space_is_large(const struct space *space);
 
@@ -198,15 +198,15 @@ uint32_t space_find_ahead(const struct space *space, uint64_t address);
 /* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 
-/* An MMAP2 record that belongs to no call: adds what the model lacks, as BIRTH_KERNEL (but see space_lost()). */
-struct mmt_error *space_witness(struct space *space, const struct space_witness *witness) MMT_MUST_CHECK;
+/* An MMAP2 record that belongs to no call: adds what the model lacks, as ALLOCATION_KERNEL (but see space_lost()). */
+struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mmap2_record) MMT_MUST_CHECK;
 
 /*
  * An MMAP2 record of a ring, by `thread`. A ring that the model does not have has just been made by io_setup, at a
  * place that the kernel chose; false in *new_ret: the record belongs to some other call.
  */
-struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
-				     uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;
+struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2 *mmap2_record, int32_t thread,
+				   uint64_t time_ns, bool *new_ret) MMT_MUST_CHECK;
 
 /*
  * One line-wise reading of the kernel's maps. Lines come in ascending order, each with the time of the read() that
@@ -216,16 +216,16 @@ struct mmt_error *space_witness_ring(struct space *space, const struct space_wit
  * a call that comes before it but returned later: Linux 6.17 and later read maps without the lock that calls hold.
  *
  * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with birth `birth`
- * (BIRTH_BEFORE at attach, BIRTH_KERNEL after exec). What a move in flight has moved before the reading is put back for
- * it. What calls have made is compared as in a CHECK, but not counted as wrong.
+ * (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight has moved before the reading is
+ * put back for it. What calls have made is compared as in a CHECK, but not counted as wrong.
  *
  * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after, and that
- * the next CHECK does not find right, are then made as the kernel has them: missing ones are born as BIRTH_UNKNOWN,
- * others released by NULL, both counted as repaired.
+ * the next CHECK does not find right, are then made as the kernel has them: missing ones are born as
+ * ALLOCATION_UNKNOWN, others released by NULL, both counted as repaired.
  */
 enum space_snapshot_mode { SPACE_SNAPSHOT_DEFINE, SPACE_SNAPSHOT_CHECK };
 
-struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t birth,
+struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_mode mode, uint32_t allocation,
 				       uint64_t time_ns) MMT_MUST_CHECK;
 
 struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uint64_t start, uint64_t end,
@@ -255,7 +255,8 @@ void space_end(struct space *space, uint64_t time_ns);
 
 /* What is mapped in [start, end), where intervals begin and end, has another of the caller's births from here on.
  * Nobody is told. */
-struct mmt_error *space_set_birth(struct space *space, uint64_t start, uint64_t end, uint32_t birth) MMT_MUST_CHECK;
+struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
+				       uint32_t allocation) MMT_MUST_CHECK;
 
 /* Whatever is held has the number that `rename` gives for its commit (it is asked for those from COMMIT_FIRST on) from
  * here on; neighbours that are equal then are one. Nobody is told. How many intervals there were. */

@@ -36,27 +36,28 @@ bool space_calls_range(const struct space *space, uint64_t start, uint64_t lengt
 	return true;
 }
 
-bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness)
+bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2 *mmap2_record)
 {
-	return witness->start < witness->end && !((witness->start | witness->end) & (space->page_bytes - 1));
+	return mmap2_record->start < mmap2_record->end &&
+	       !((mmap2_record->start | mmap2_record->end) & (space->page_bytes - 1));
 }
 
-const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
-						const struct range *range)
+const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
+					    const struct range *range)
 {
-	for (size_t i = call->witness_count; i > 0; i--) {
-		const struct space_witness *witness = &call->witnesses[i - 1];
+	for (size_t i = call->mmap2_count; i > 0; i--) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i - 1];
 
-		if (witness->start <= range->start && witness->end >= range->end &&
-		    space_calls_valid_witness(space, witness))
-			return witness;
+		if (mmap2_record->start <= range->start && mmap2_record->end >= range->end &&
+		    space_calls_valid_mmap2(space, mmap2_record))
+			return mmap2_record;
 	}
 	return NULL;
 }
 
-void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start)
+void space_calls_take_mmap2(struct space_attributes *attributes, const struct space_mmap2 *mmap2_record, uint64_t start)
 {
-	struct space_attributes seen = space_edit_advance(&witness->attributes, start - witness->start);
+	struct space_attributes seen = space_edit_advance(&mmap2_record->attributes, start - mmap2_record->start);
 
 	attributes->protection = seen.protection & PROTECTIONS;
 	attributes->shared = seen.shared;
@@ -82,16 +83,16 @@ void space_calls_learn(struct space *space, uint64_t asked, const struct space_a
 		space->read_implies_exec = true;
 }
 
-bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
-		      const struct space_attributes *attributes)
+bool space_calls_allocate(struct space *space, const struct space_call *call, const struct range *range,
+			  const struct space_attributes *attributes)
 {
 	const struct space_interval interval = {.start = range->start,
 						.end = range->end,
 						.attributes = *attributes,
-						.birth = call->birth,
+						.allocation = call->allocation,
 						.commit = space_edit_commit(attributes)};
 
-	return space_edit_touch(space, range->start, range->end) && space_edit_bear(space, &interval);
+	return space_edit_touch(space, range->start, range->end) && space_edit_allocate(space, &interval);
 }
 
 static uint8_t huge_page_bits(uint64_t flags)
@@ -106,7 +107,7 @@ static uint8_t huge_page_bits(uint64_t flags)
 static void describe_mmap(struct space *space, const struct space_call *call, const struct range *range,
 			  struct space_attributes *attributes_ret)
 {
-	const struct space_witness *witness = space_calls_witness(space, call, range);
+	const struct space_mmap2 *mmap2_record = space_calls_mmap2(space, call, range);
 	uint64_t flags = call->arguments[3];
 	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
 
@@ -118,9 +119,9 @@ static void describe_mmap(struct space *space, const struct space_call *call, co
 	    .noreserve = flags & MAP_NORESERVE,
 	    .thread_stack = flags & MAP_STACK,
 	};
-	if (witness) {
-		space_calls_learn(space, call->arguments[2], &witness->attributes);
-		space_calls_take_witness(attributes_ret, witness, range->start);
+	if (mmap2_record) {
+		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
+		space_calls_take_mmap2(attributes_ret, mmap2_record, range->start);
 	} else if (!(flags & MAP_ANONYMOUS)) {
 		attributes_ret->inode = SPACE_INODE_UNKNOWN;
 		attributes_ret->file_offset = call->arguments[5];
@@ -151,23 +152,23 @@ static uint64_t mmap_length(const struct space_call *call)
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
 	static const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
-	const struct space_witness *witness = space_calls_witness(space, call, range);
+	const struct space_mmap2 *mmap2_record = space_calls_mmap2(space, call, range);
 	const struct space_interval *above;
 	struct space_attributes continued, held;
 
-	if (!witness || (call->arguments[3] & MAP_ANONYMOUS) || witness->start != range->start ||
-	    witness->end == range->end)
+	if (!mmap2_record || (call->arguments[3] & MAP_ANONYMOUS) || mmap2_record->start != range->start ||
+	    mmap2_record->end == range->end)
 		return 0;
 	above = space_find(space, range->end);
-	continued = space_edit_advance(&witness->attributes, range->end - range->start);
+	continued = space_edit_advance(&mmap2_record->attributes, range->end - range->start);
 	held = above ? space_edit_advance(&above->attributes, range->end - above->start) : continued;
 	if (above && space_edit_agree(&held, &continued))
 		return 0;
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(*shifts); i++) {
-		if (witness->end - witness->start != round_up(range->end - range->start, shifts[i]) ||
-		    witness->start & ((1ULL << shifts[i]) - 1))
+		if (mmap2_record->end - mmap2_record->start != round_up(range->end - range->start, shifts[i]) ||
+		    mmap2_record->start & ((1ULL << shifts[i]) - 1))
 			continue;
-		range->end = witness->end;
+		range->end = mmap2_record->end;
 		return shifts[i];
 	}
 	return 0;
@@ -215,10 +216,10 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	if ((flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE)) {
 		if (!space_edit_release(space, range.start, range.end, call))
 			return false;
-	} else if (!space_guards_place(space, call, range.start, range.end, &attributes)) {
+	} else if (!pending_unmaps_place(space, call, range.start, range.end, &attributes)) {
 		return false;
 	}
-	return space_calls_bear(space, call, &range, &attributes);
+	return space_calls_allocate(space, call, &range, &attributes);
 }
 
 static bool apply_munmap(struct space *space, const struct space_call *call)
@@ -227,26 +228,26 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
 
 	if (call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
 		return true;
-	return space_guards_release(space, call, range.start, range.end);
+	return pending_unmaps_release(space, call, range.start, range.end);
 }
 
 /* Growth told by the kernel alone, when the old break is not known. */
 static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
 {
-	for (size_t i = 0; i < call->witness_count; i++) {
-		const struct space_witness *witness = &call->witnesses[i];
+	for (size_t i = 0; i < call->mmap2_count; i++) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
 		const struct interval_node *below = intervals_before(&space->mapped, top);
-		struct range range = {witness->start, top};
+		struct range range = {mmap2_record->start, top};
 
-		if (witness->end != top || !space_calls_valid_witness(space, witness))
+		if (mmap2_record->end != top || !space_calls_valid_mmap2(space, mmap2_record))
 			continue;
 		if (below && below->interval.end > range.start)
 			range.start = below->interval.end;
 		if (range.start < range.end) {
 			struct space_attributes attributes = {.heap = true};
 
-			space_calls_take_witness(&attributes, witness, range.start);
-			return space_calls_bear(space, call, &range, &attributes);
+			space_calls_take_mmap2(&attributes, mmap2_record, range.start);
+			return space_calls_allocate(space, call, &range, &attributes);
 		}
 	}
 	return true;
@@ -260,14 +261,14 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	struct range range = {old, top};
 	struct space_attributes attributes = {.protection = space_calls_protection(space, PROT_READ | PROT_WRITE),
 					      .heap = true};
-	const struct space_witness *witness;
+	const struct space_mmap2 *mmap2_record;
 	struct space_call grower = *call;
 
 	if (space_calls_failed(call) || !top)
 		return true;
 	if (known && space_losses(space) != space->losses_at_break && top > old) {
-		grower.birth = BIRTH_UNKNOWN;
-		space->counts.repaired_bytes += top - old;
+		grower.allocation = ALLOCATION_UNKNOWN;
+		space->counts.reconciled_bytes += top - old;
 	}
 	space->break_known = true;
 	space->losses_at_break = space_losses(space);
@@ -276,21 +277,21 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
 	if (top < old)
-		return space_guards_release(space, call, top, old);
+		return pending_unmaps_release(space, call, top, old);
 	if (top == old)
 		return true;
-	witness = space_calls_witness(space, call, &range);
-	if (witness)
-		space_calls_take_witness(&attributes, witness, range.start);
-	return space_guards_place(space, call, range.start, range.end, &attributes) &&
-	       space_calls_bear(space, &grower, &range, &attributes);
+	mmap2_record = space_calls_mmap2(space, call, &range);
+	if (mmap2_record)
+		space_calls_take_mmap2(&attributes, mmap2_record, range.start);
+	return pending_unmaps_place(space, call, range.start, range.end, &attributes) &&
+	       space_calls_allocate(space, &grower, &range, &attributes);
 }
 
 bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
 			void (*change)(void *context, struct space_interval *interval), void *context)
 {
 	return space_shm_part(space, start, end, change, context) &&
-	       space_doubt_change(space, start, end, change, context) &&
+	       snapshot_race_change(space, start, end, change, context) &&
 	       space_edit_change(space, start, end, change, context);
 }
 
@@ -383,7 +384,7 @@ static bool apply(struct space *space, const struct space_call *call)
 	return true;
 }
 
-static bool concerns(const struct space_call *call, const struct space_witness *witness)
+static bool concerns(const struct space_call *call, const struct space_mmap2 *mmap2_record)
 {
 	uint64_t start = call->arguments[0], end = start + call->arguments[1];
 
@@ -399,62 +400,64 @@ static bool concerns(const struct space_call *call, const struct space_witness *
 		start = (uint64_t)call->result - 1;
 		end = start + 1;
 	}
-	return witness->start < end && witness->end > start;
+	return mmap2_record->start < end && mmap2_record->end > start;
 }
 
 /* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
 static void become_as_seen(void *context, struct space_interval *interval)
 {
-	const struct space_witness *witness = context;
+	const struct space_mmap2 *mmap2_record = context;
 
-	if (interval->birth != BIRTH_KERNEL)
+	if (interval->allocation != ALLOCATION_KERNEL)
 		return;
-	interval->attributes = space_edit_advance(&witness->attributes, interval->start - witness->start);
+	interval->attributes = space_edit_advance(&mmap2_record->attributes, interval->start - mmap2_record->start);
 	interval->attributes.protection &= PROTECTIONS;
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
 /* Of what has no call the kernel makes stacks grow; the rest may be a lost call's. */
-static uint32_t birth_of_missing(struct space *space, const struct space_interval *missing)
+static uint32_t allocation_of_missing(struct space *space, const struct space_interval *missing)
 {
 	const struct space_interval *above = space_find(space, missing->end);
 
 	if (!space_is_lossy(space) || missing->attributes.stack ||
 	    (above && (above->attributes.growsdown || above->attributes.stack)))
-		return BIRTH_KERNEL;
-	space->counts.repaired_bytes += missing->end - missing->start;
-	return BIRTH_UNKNOWN;
+		return ALLOCATION_KERNEL;
+	space->counts.reconciled_bytes += missing->end - missing->start;
+	return ALLOCATION_UNKNOWN;
 }
 
-static bool add_missing(struct space *space, const struct space_witness *witness)
+static bool add_missing(struct space *space, const struct space_mmap2 *mmap2_record)
 {
 	struct space_interval interval = {0};
-	struct space_witness seen = *witness;
-	uint64_t position = witness->start;
+	struct space_mmap2 seen = *mmap2_record;
+	uint64_t position = mmap2_record->start;
 
-	if (!space_edit_change(space, witness->start, witness->end, become_as_seen, &seen))
+	if (!space_edit_change(space, mmap2_record->start, mmap2_record->end, become_as_seen, &seen))
 		return false;
-	while (position < witness->end) {
+	while (position < mmap2_record->end) {
 		const struct interval_node *next = intervals_next(&space->mapped, position);
 
 		interval.start = position;
-		interval.end = next && next->interval.start < witness->end ? next->interval.start : witness->end;
-		position = next ? next->interval.end : witness->end;
+		interval.end =
+		    next && next->interval.start < mmap2_record->end ? next->interval.start : mmap2_record->end;
+		position = next ? next->interval.end : mmap2_record->end;
 		if (interval.start >= interval.end)
 			continue;
-		interval.attributes = space_edit_advance(&witness->attributes, interval.start - witness->start);
+		interval.attributes =
+		    space_edit_advance(&mmap2_record->attributes, interval.start - mmap2_record->start);
 		interval.attributes.protection &= PROTECTIONS;
 		interval.commit = space_edit_commit(&interval.attributes);
-		interval.birth = birth_of_missing(space, &interval);
-		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_bear(space, &interval))
+		interval.allocation = allocation_of_missing(space, &interval);
+		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_allocate(space, &interval))
 			return false;
 	}
 	return true;
 }
 
-struct mmt_error *space_witness(struct space *space, const struct space_witness *witness)
+struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mmap2_record)
 {
-	if (space_calls_valid_witness(space, witness) && !add_missing(space, witness))
+	if (space_calls_valid_mmap2(space, mmap2_record) && !add_missing(space, mmap2_record))
 		return &error_no_memory;
 	return NULL;
 }
@@ -465,18 +468,19 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 
 	space->now_ns = call->time_ns;
 	space->returned_ns = call->returned_ns;
-	if (!space_repair_late(space, call->time_ns))
+	if (!reconcile_late(space, call->time_ns))
 		return &error_no_memory;
-	space_guards_expire(space, call->time_ns);
-	space_doubt_expire(space, call->time_ns);
-	for (size_t i = 0; done && i < call->witness_count; i++) {
-		const struct space_witness *witness = &call->witnesses[i];
+	pending_unmaps_expire(space, call->time_ns);
+	snapshot_race_expire(space, call->time_ns);
+	for (size_t i = 0; done && i < call->mmap2_count; i++) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
 
 		/* What the thread's stack did before the call. */
-		if (!witness->told && !concerns(call, witness) && space_calls_valid_witness(space, witness))
-			done = add_missing(space, witness);
+		if (!mmap2_record->told && !concerns(call, mmap2_record) &&
+		    space_calls_valid_mmap2(space, mmap2_record))
+			done = add_missing(space, mmap2_record);
 	}
-	done = done && apply(space, call) && space_guards_note(space, call);
+	done = done && apply(space, call) && pending_unmaps_note(space, call);
 	space->now_ns = space->returned_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
@@ -508,8 +512,8 @@ static bool protect(struct space *space, const struct space_call *call, uint64_t
 	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->commit};
 
 	/* A caller that does not tell commits apart gives none. */
-	if (change.commit < COMMIT_WITH_BIRTH)
-		change.commit = COMMIT_WITH_BIRTH;
+	if (change.commit < COMMIT_WITH_ALLOCATION)
+		change.commit = COMMIT_WITH_ALLOCATION;
 
 	return start >= end || space_calls_change(space, start, end, change_protection, &change);
 }
@@ -535,11 +539,12 @@ static uint64_t lowest(const struct space *space, const struct space_call *call,
 		return start;
 	if (interval && (interval->attributes.growsdown || interval->attributes.stack))
 		low = interval->start;
-	for (size_t i = 0; i < call->witness_count; i++) {
-		const struct space_witness *witness = &call->witnesses[i];
+	for (size_t i = 0; i < call->mmap2_count; i++) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
 
-		if (witness->start < low && witness->end > start && space_calls_valid_witness(space, witness))
-			low = witness->start;
+		if (mmap2_record->start < low && mmap2_record->end > start &&
+		    space_calls_valid_mmap2(space, mmap2_record))
+			low = mmap2_record->start;
 	}
 	return low;
 }
@@ -552,7 +557,7 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 	if (!space_calls_range(space, call->arguments[0], call->arguments[1], &range))
 		return true;
 	range.start = lowest(space, call, range.start);
-	if (!space_repair_presumed(space, range.start, range.end))
+	if (!reconcile_presumed(space, range.start, range.end))
 		return false;
 	changed_end = range.end;
 	/* A failed call has changed what precedes the mapping it failed at: a gap in the map, or else only the kernel
@@ -563,15 +568,15 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
 		changed_end = range.start;
 	if (!protect(space, call, range.start, changed_end, space_calls_protection(space, call->arguments[2])))
 		return false;
-	for (size_t i = 0; i < call->witness_count; i++) {
-		const struct space_witness *witness = &call->witnesses[i];
-		uint64_t start = witness->start > range.start ? witness->start : range.start;
-		uint64_t end = witness->end < range.end ? witness->end : range.end;
+	for (size_t i = 0; i < call->mmap2_count; i++) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
+		uint64_t start = mmap2_record->start > range.start ? mmap2_record->start : range.start;
+		uint64_t end = mmap2_record->end < range.end ? mmap2_record->end : range.end;
 
-		if (start >= end || !space_calls_valid_witness(space, witness))
+		if (start >= end || !space_calls_valid_mmap2(space, mmap2_record))
 			continue;
-		space_calls_learn(space, call->arguments[2], &witness->attributes);
-		if (!protect(space, call, start, end, witness->attributes.protection))
+		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
+		if (!protect(space, call, start, end, mmap2_record->attributes.protection))
 			return false;
 		if (end > changed_end)
 			changed_end = end;
@@ -585,11 +590,11 @@ bool space_mprotect_apply(struct space *space, const struct space_call *call)
  * others may have got their place.
  */
 
-static bool has_ring(const struct space *space, const struct space_witness *witness)
+static bool has_ring(const struct space *space, const struct space_mmap2 *mmap2_record)
 {
-	const struct space_interval *held = space_find(space, witness->start);
+	const struct space_interval *held = space_find(space, mmap2_record->start);
 
-	return held && held->attributes.ring && held->attributes.inode == witness->attributes.inode;
+	return held && held->attributes.ring && held->attributes.inode == mmap2_record->attributes.inode;
 }
 
 static void remove_ring(struct space *space, struct ring *ring)
@@ -598,37 +603,37 @@ static void remove_ring(struct space *space, struct ring *ring)
 	memmove(ring, ring + 1, (size_t)(space->rings.items + space->rings.count - ring) * sizeof(*ring));
 }
 
-static bool make_ring(struct space *space, const struct space_witness *witness, const struct space_call *setup)
+static bool make_ring(struct space *space, const struct space_mmap2 *mmap2_record, const struct space_call *setup)
 {
-	const struct ring ring = {.start = witness->start,
-				  .bytes = witness->end - witness->start,
-				  .inode = witness->attributes.inode,
+	const struct ring ring = {.start = mmap2_record->start,
+				  .bytes = mmap2_record->end - mmap2_record->start,
+				  .inode = mmap2_record->attributes.inode,
 				  .made_ns = setup->time_ns,
 				  .maker = setup->thread};
-	struct space_interval interval = {.start = witness->start,
-					  .end = witness->end,
-					  .attributes = witness->attributes,
-					  .birth = BIRTH_KERNEL,
-					  .commit = space_edit_commit(&witness->attributes)};
+	struct space_interval interval = {.start = mmap2_record->start,
+					  .end = mmap2_record->end,
+					  .attributes = mmap2_record->attributes,
+					  .allocation = ALLOCATION_KERNEL,
+					  .commit = space_edit_commit(&mmap2_record->attributes)};
 
 	if (space->rings.count == RINGS_MAXIMUM)
 		remove_ring(space, space->rings.items);
 	return vector_push(&space->rings, ring) &&
-	       space_guards_place(space, setup, witness->start, witness->end, &witness->attributes) &&
-	       space_edit_touch(space, witness->start, witness->end) && space_edit_bear(space, &interval);
+	       pending_unmaps_place(space, setup, mmap2_record->start, mmap2_record->end, &mmap2_record->attributes) &&
+	       space_edit_touch(space, mmap2_record->start, mmap2_record->end) && space_edit_allocate(space, &interval);
 }
 
-struct mmt_error *space_witness_ring(struct space *space, const struct space_witness *witness, int32_t thread,
-				     uint64_t time_ns, bool *new_ret)
+struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2 *mmap2_record, int32_t thread,
+				   uint64_t time_ns, bool *new_ret)
 {
 	const struct space_call setup = {.kind = SPACE_MMAP, .time_ns = time_ns, .thread = thread};
 	bool done;
 
-	*new_ret = space_calls_valid_witness(space, witness) && !has_ring(space, witness);
+	*new_ret = space_calls_valid_mmap2(space, mmap2_record) && !has_ring(space, mmap2_record);
 	if (!*new_ret)
 		return NULL;
 	space->now_ns = time_ns;
-	done = make_ring(space, witness, &setup);
+	done = make_ring(space, mmap2_record, &setup);
 	space->now_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
@@ -658,7 +663,7 @@ static struct ring *find_ring(struct space *space, const struct space_call *call
 		if (ring->start != call->arguments[0])
 			continue;
 		late = ring;
-		if (space_guards_in_flight(space, ring->maker, ring->made_ns, call))
+		if (pending_unmaps_in_flight(space, ring->maker, ring->made_ns, call))
 			continue;
 		doubtful = found != NULL;
 		if (!found || (held && held->attributes.ring && held->attributes.inode == ring->inode))
@@ -690,12 +695,13 @@ static bool give_ring(struct space *space, const struct space_call *call, uint64
 		struct space_interval piece = node->interval;
 
 		position = piece.end;
-		if (!piece.attributes.ring || piece.birth != BIRTH_KERNEL || piece.start < start || piece.end > end)
+		if (!piece.attributes.ring || piece.allocation != ALLOCATION_KERNEL || piece.start < start ||
+		    piece.end > end)
 			continue;
 		if (!space_edit_release(space, piece.start, piece.end, NULL))
 			return false;
-		piece.birth = call->birth;
-		if (!space_edit_bear(space, &piece))
+		piece.allocation = call->allocation;
+		if (!space_edit_allocate(space, &piece))
 			return false;
 	}
 	return true;
@@ -712,9 +718,9 @@ bool space_rings_setup(struct space *space, const struct space_call *call)
 			continue;
 		ring->settled = true;
 		if (!space_calls_failed(call))
-			return call->birth < BIRTH_FIRST || give_ring(space, call, start, end);
+			return call->allocation < ALLOCATION_FIRST || give_ring(space, call, start, end);
 		remove_ring(space, ring);
-		return space_guards_release(space, call, start, end);
+		return pending_unmaps_release(space, call, start, end);
 	}
 	return true;
 }
@@ -737,5 +743,5 @@ bool space_rings_destroy(struct space *space, const struct space_call *call)
 	} else {
 		return true;
 	}
-	return is_sealed(space, start, end) || space_guards_release(space, call, start, end);
+	return is_sealed(space, start, end) || pending_unmaps_release(space, call, start, end);
 }

@@ -9,15 +9,15 @@
 bool space_calls_range(const struct space *space, uint64_t start, uint64_t length, struct range *range_ret);
 
 /* Whole pages, not empty. */
-bool space_calls_valid_witness(const struct space *space, const struct space_witness *witness);
+bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2 *mmap2_record);
 
 /* The call's last witness that covers the range; NULL: none. */
-const struct space_witness *space_calls_witness(const struct space *space, const struct space_call *call,
-						const struct range *range);
+const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
+					    const struct range *range);
 
 /* Put a new mapping of the call into a free range. */
-bool space_calls_bear(struct space *space, const struct space_call *call, const struct range *range,
-		      const struct space_attributes *attributes);
+bool space_calls_allocate(struct space *space, const struct space_call *call, const struct range *range,
+			  const struct space_attributes *attributes);
 
 /* A call changes mappings and leaves them in place: as space_edit_change(). */
 bool space_calls_change(struct space *space, uint64_t start, uint64_t end,
@@ -35,7 +35,8 @@ static inline bool space_calls_failed(const struct space_call *call)
 }
 
 /* What the witness says of `start` upwards. */
-void space_calls_take_witness(struct space_attributes *attributes, const struct space_witness *witness, uint64_t start);
+void space_calls_take_mmap2(struct space_attributes *attributes, const struct space_mmap2 *mmap2_record,
+			    uint64_t start);
 
 /* In files of their names. False: out of memory. */
 bool space_mremap_apply(struct space *space, const struct space_call *call);

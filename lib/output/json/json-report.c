@@ -40,8 +40,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "left_processes", completeness->left_processes);
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
 	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
-	document_unsigned(document, "repaired_bytes", completeness->repaired_bytes);
-	document_bool(document, "repaired_by_loss", completeness->repaired_by_loss);
+	document_unsigned(document, "repaired_bytes", completeness->reconciled_bytes);
+	document_bool(document, "repaired_by_loss", completeness->reconciled_by_loss);
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
 		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
@@ -54,8 +54,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
 	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
 	document_open_array(document, "lacks");
-	for (size_t i = 0; i < completeness->lack_count; i++)
-		document_string(document, NULL, completeness->lacks[i]);
+	for (size_t i = 0; i < completeness->warning_count; i++)
+		document_string(document, NULL, completeness->warnings[i]);
 	document_close(document);
 	document_close(document);
 }
@@ -82,7 +82,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "resident_bytes", process->resident_bytes);
 	document_unsigned(document, "before_bytes", process->before_bytes);
 	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
-	document_unsigned(document, "repaired_bytes", process->repaired_bytes);
+	document_unsigned(document, "repaired_bytes", process->reconciled_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
 	document_unsigned(document, "check_age_ns", process->checked ? process->check_age_ns : MMT_UNKNOWN);
@@ -347,7 +347,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "end_ns", report->end_ns);
 	document_unsigned(document, "from_ns", report->from_ns);
 	document_unsigned(document, "to_ns", report->to_ns);
-	document_unsigned(document, "births_to_ns", report->births_to_ns);
+	document_unsigned(document, "births_to_ns", report->allocations_to_ns);
 	document_bool(document, "windowed", report->windowed);
 	document_bool(document, "exact_order", report->exact_order);
 	document_bool(document, "stacks_recorded", report->stacks_recorded);

@@ -221,16 +221,16 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 	text_end_line(text);
 }
 
-static void put_repair(struct text *text, const struct mmt_completeness *completeness)
+static void put_reconcile(struct text *text, const struct mmt_completeness *completeness)
 {
 	char bytes[MMT_SIZE_TEXT];
 
-	if (!completeness->repaired_bytes)
+	if (!completeness->reconciled_bytes)
 		return;
 	text_format(text, TEXT_BAD, "  repaired from the kernel's maps: %s",
-		    mmt_format_bytes(completeness->repaired_bytes, bytes));
+		    mmt_format_bytes(completeness->reconciled_bytes, bytes));
 	text_put(text, TEXT_PLAIN,
-		 completeness->repaired_by_loss ? ", because events were lost" : ", although no event was lost");
+		 completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
 	text_end_line(text);
 }
 
@@ -242,14 +242,14 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 	text_marks(text, report);
 	text_window(text, report);
 	text_choice(text, report);
-	put_repair(text, &report->completeness);
+	put_reconcile(text, &report->completeness);
 	if (one_line_of_checks)
 		text_checks_line(text, report);
 	else
 		text_checks(text, report);
-	for (size_t i = 0; i < report->completeness.lack_count; i++) {
+	for (size_t i = 0; i < report->completeness.warning_count; i++) {
 		text_put(text, TEXT_STRONG, "  note: ");
-		text_put_sentence(text, TEXT_PLAIN, report->completeness.lacks[i], NOTE_INDENT);
+		text_put_sentence(text, TEXT_PLAIN, report->completeness.warnings[i], NOTE_INDENT);
 		text_end_line(text);
 	}
 }

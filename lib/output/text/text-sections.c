@@ -47,12 +47,13 @@ void text_choice(struct text *text, const struct mmt_report *report)
 
 void text_window(struct text *text, const struct mmt_report *report)
 {
-	char from[MMT_SIZE_TEXT], births_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];
+	char from[MMT_SIZE_TEXT], allocations_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];
 
 	if (!report->windowed)
 		return;
 	text_format(text, TEXT_STRONG, "  window: mapped from %s to %s, and still there at %s",
-		    format_since(report, report->from_ns, from), format_since(report, report->births_to_ns, births_to),
+		    format_since(report, report->from_ns, from),
+		    format_since(report, report->allocations_to_ns, allocations_to),
 		    format_since(report, report->to_ns, to));
 	text_put(text, TEXT_PLAIN, " after the start");
 	text_end_line(text);

@@ -259,7 +259,7 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 {
 	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
 	explanations->exhausted_stacks += report->completeness.stacks_by_end[MMT_STACK_END_DUMP_EXHAUSTED];
-	explanations->notes |= report->completeness.lack_count > 0;
+	explanations->notes |= report->completeness.warning_count > 0;
 	explanations->stacks_not_asked_for |= !report->stacks_recorded;
 	explanations->no_dumps |= !report->stack_dump_bytes;
 	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;

@@ -122,16 +122,16 @@ enum note_kind { NOTE_MARK, NOTE_RESIDENT, NOTE_LARGE_DUMPS };
 #define LIMIT_CODE_BYTES (256u << 20)
 #define LIMIT_CODE_CHANGES 16384 /* of one program */
 #define LIMIT_MARKS 65536
-#define LIMIT_NAME_PIECES (1u << 24)
+#define LIMIT_INCREMENTAL_METADATA (1u << 24)
 #define LIMIT_IMAGES (1u << 20)
 #define LIMIT_IMAGE_BYTES (1u << 30) /* of all together, decompressed */
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
-#define PERF_MAPS_BYTES_MAX (256u << 20)   /* what our recorder takes of all perf maps together */
-#define IMAGES_BYTES_MAX (256u << 20)	   /* ... and of program files */
-#define JITDUMPS_BYTES_MAX (256u << 20)	   /* and of all jitdumps */
-#define CODE_BYTES_MAX (64u << 20)	   /* and of generated code */
-#define NAME_PIECES_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
-#define FRAME_BYTES (8u << 20)		   /* what our writer puts into one compressed record at most */
+#define PERF_MAPS_BYTES_MAX (256u << 20)	    /* what our recorder takes of all perf maps together */
+#define IMAGES_BYTES_MAX (256u << 20)		    /* ... and of program files */
+#define JITDUMPS_BYTES_MAX (256u << 20)		    /* and of all jitdumps */
+#define CODE_BYTES_MAX (64u << 20)		    /* and of generated code */
+#define INCREMENTAL_METADATA_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
+#define FRAME_BYTES (8u << 20)			    /* what our writer puts into one compressed record at most */
 
 #endif

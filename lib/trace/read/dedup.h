@@ -17,53 +17,53 @@
 
 #define COPIES_RECENT 256 /* a power of two */
 
-struct copies_root {
+struct dedup_root {
 	uint64_t key; /* (thread, attribute, processor) */
 	uint64_t id;
 	uint64_t time_ns; /* of its last record */
 };
 
 /* Zero initialisation makes an empty one. */
-struct copies {
-	VECTOR(struct copies_root) roots;
+struct dedup {
+	VECTOR(struct dedup_root) roots;
 	struct map places;		/* key -> place in `roots` */
-	struct map births;		/* thread -> when its number was given out anew */
+	struct map allocations;		/* thread -> when its number was given out anew */
 	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
 	uint16_t epoch; /* of the clock, see order.h */
 };
 
-void copies_deinit(struct copies *copies);
+void dedup_deinit(struct dedup *dedup);
 
 /* The clock has jumped: times from before it have no meaning any more, and nothing that has them any say. */
-void copies_begin_epoch(struct copies *copies, uint16_t epoch);
+void copies_begin_epoch(struct dedup *dedup, uint16_t epoch);
 
-static inline size_t copies_recent_place(uint64_t key)
+static inline size_t dedup_recent_place(uint64_t key)
 {
 	return key * 0x9e3779b97f4a7c15ULL >> 32 & (COPIES_RECENT - 1);
 }
 
-/* For copies_check(). */
-bool copies_check_seldom(struct copies *copies, const struct copies_root *fresh);
+/* For dedup_check(). */
+bool dedup_check_cold(struct dedup *dedup, const struct dedup_root *fresh);
 
 /* True: a copy of a record already seen. Out of memory it says false: a copy too much is better than an end. Mostly it
  * comes from the root that fired for its thread before. */
-static inline bool copies_check(struct copies *copies, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
-				uint64_t time_ns)
+static inline bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
+			       uint64_t time_ns)
 {
 	/* Attributes are fewer than 2^12, processors than 2^20. */
 	const uint64_t key =
 	    (uint64_t)(uint32_t)tid << 32 | (uint64_t)(attribute & 0xfff) << 20 | ((uint32_t)cpu & 0xfffff);
-	const uint32_t recent = copies->recent[copies_recent_place(key)];
-	struct copies_root *root = recent ? &copies->roots.items[recent - 1] : NULL;
+	const uint32_t recent = dedup->recent[dedup_recent_place(key)];
+	struct dedup_root *root = recent ? &dedup->roots.items[recent - 1] : NULL;
 
 	if (!root || root->key != key || root->id != id)
-		return copies_check_seldom(copies, &(struct copies_root){.key = key, .id = id, .time_ns = time_ns});
+		return dedup_check_cold(dedup, &(struct dedup_root){.key = key, .id = id, .time_ns = time_ns});
 	root->time_ns = time_ns;
 	return false;
 }
 
 /* A new thread has this number now. */
-void copies_forget(struct copies *copies, int32_t tid, uint64_t time_ns);
+void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns);
 
 #endif

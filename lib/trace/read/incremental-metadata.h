@@ -10,7 +10,8 @@
 
 /* Adds to what `values` has. Pieces that do not fit together end what they belong to. *damage_ret: more of them than a
  * recorder writes, and the rest is left. */
-struct mmt_error *name_pieces_read(const struct recording_file *file, const struct layouts *layouts,
-				   struct reader_metadata *values, struct mmt_error **damage_ret) MMT_MUST_CHECK;
+struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
+					    struct reader_metadata *values,
+					    struct mmt_error **damage_ret) MMT_MUST_CHECK;
 
 #endif

@@ -23,7 +23,7 @@ void metadata_deinit(struct metadata *metadata)
 	code_copies_deinit(&values->code);
 	recording_residency_deinit(&values->residency);
 	build_ids_deinit(&values->build_ids);
-	image_copies_deinit(&values->images);
+	module_copies_deinit(&values->images);
 	resolved_stacks_deinit(&values->stacks);
 	tracepoints_deinit(&values->tracepoints);
 	free(values->attributes);
@@ -202,7 +202,7 @@ static enum attribute_role infer_role(const struct perf_event_attr *attr, const 
 				      bool is_call)
 {
 	if (is_call)
-		return ROLE_TRUTH;
+		return ROLE_SYSCALL;
 	if (tracepoint && strcmp(tracepoint->name, "task_newtask") == 0)
 		return ROLE_NEW_TASK;
 	if (tracepoint && strcmp(tracepoint->name, "mmap_lock_acquire_returned") == 0)
@@ -359,7 +359,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	if (!error)
 		error = take_damage(metadata);
 	if (!error)
-		error = pass_damage(metadata, image_copies_load(file, &values->images));
+		error = pass_damage(metadata, module_copies_load(file, &values->images));
 	if (!error)
 		error = pass_damage(metadata, load_names(file, metadata));
 	if (!error)

@@ -27,7 +27,7 @@ struct reader {
 	struct feed *feed;	  /* NULL: the last event was handed out */
 	struct feed_batch *batch; /* NULL: none yet, or none any more */
 	size_t position;	  /* of the next record in the batch */
-	struct copies copies;
+	struct dedup dedup;
 	struct decoder *decoder;
 	struct mmt_error *damage;	    /* the first */
 	uint64_t sequence;		    /* of the last event */
@@ -51,7 +51,8 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	if (!error)
 		error = layouts_create(reader->file, &reader->layouts);
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
-		error = name_pieces_read(reader->file, &reader->layouts, &reader->metadata.values, &reader->damage);
+		error = incremental_metadata_read(reader->file, &reader->layouts, &reader->metadata.values,
+						  &reader->damage);
 	if (!error)
 		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
@@ -98,7 +99,7 @@ void reader_close(struct reader *reader)
 		return;
 	feed_destroy(reader->feed);
 	decoder_destroy(reader->decoder);
-	copies_deinit(&reader->copies);
+	dedup_deinit(&reader->dedup);
 	layouts_deinit(&reader->layouts);
 	metadata_deinit(&reader->metadata);
 	recording_file_close(reader->file);
@@ -170,7 +171,7 @@ static inline bool is_copy(struct reader *reader, uint32_t attribute, int32_t ti
 	/* The parts of a snapshot have ids of their own. */
 	if (!reader->layouts.items[attribute].may_come_twice || id >= SNAPSHOT_ID_FIRST)
 		return false;
-	return copies_check(&reader->copies, tid, attribute, cpu, id, time_ns);
+	return dedup_check(&reader->dedup, tid, attribute, cpu, id, time_ns);
 }
 
 /* In the file: of the record, or of the compressed record that holds it. */
@@ -200,7 +201,7 @@ static bool expand_item(struct reader *reader, const struct order_item *item, co
 }
 
 /* False: the record is a copy, or damaged; nothing to hand out. */
-static SELDOM bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
+static COLD bool decode_item(struct reader *reader, const struct order_item *item, struct event *event)
 {
 	struct record_identity identity;
 	struct perf_event_header header;
@@ -218,11 +219,11 @@ static SELDOM bool decode_item(struct reader *reader, const struct order_item *i
 	}
 	number_event(reader, item, event);
 	if (event->kind == EVENT_FORK)
-		copies_forget(&reader->copies, event->task.tid, item->time_ns);
+		dedup_forget(&reader->dedup, event->task.tid, item->time_ns);
 	return true;
 }
 
-static SELDOM struct mmt_error *take_batch(struct reader *reader)
+static COLD struct mmt_error *take_batch(struct reader *reader)
 {
 	reader->batch = feed_next(reader->feed);
 	reader->position = 0;
@@ -256,15 +257,15 @@ static bool take_item(struct reader *reader, struct event *event)
 	size_t position = reader->position++;
 
 	fetch_ahead(reader);
-	if (batch->items[position].epoch != reader->copies.epoch)
-		copies_begin_epoch(&reader->copies, batch->items[position].epoch);
+	if (batch->items[position].epoch != reader->dedup.epoch)
+		copies_begin_epoch(&reader->dedup, batch->items[position].epoch);
 	if (batch->calls && batch->calls[position].ready)
 		return expand_item(reader, &batch->items[position], &batch->calls[position], event);
 	return decode_item(reader, &batch->items[position], event);
 }
 
 /* What comes after the last event needs the memory more. */
-static SELDOM void end_feed(struct reader *reader)
+static COLD void end_feed(struct reader *reader)
 {
 	reader->out_of_order = reader_out_of_order(reader);
 	if (reader->batch)

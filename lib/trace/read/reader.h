@@ -42,7 +42,7 @@ struct reader_metadata {
 	bool has_residency;
 	struct recording_residency residency;
 	struct build_ids build_ids;
-	struct image_copies images;
+	struct module_copies images;
 	bool packed; /* samples have the numbers of their stacks, which are in `stacks` */
 	struct resolved_stacks stacks;
 	struct tracepoints tracepoints;
@@ -92,8 +92,8 @@ struct reader_ahead {
 };
 
 /*
- * Where the call is whose record comes so many behind the one handed out last: what it releases or changes, but for those
- * that are told something else than an address. False: that is not known yet, or it only makes a new mapping.
+ * Where the call is whose record comes so many behind the one handed out last: what it releases or changes, but for
+ * those that are told something else than an address. False: that is not known yet, or it only makes a new mapping.
  */
 bool reader_look_ahead(const struct reader *reader, size_t events, struct reader_ahead *ahead_ret);
 

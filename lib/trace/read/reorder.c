@@ -11,13 +11,13 @@
 #define SEAM_WAITS 2				   /* the round in which the jump was seen, and the next one */
 
 /* What records are ordered by. */
-struct moment {
+struct timestamp {
 	uint64_t time_ns;
 	uint16_t epoch;
 };
 
 struct stream {
-	struct moment last;
+	struct timestamp last;
 	bool seen;
 };
 
@@ -27,19 +27,19 @@ struct order {
 	VECTOR(struct order_item) merged; /* room for merging */
 	VECTOR(size_t) runs;		  /* where they begin; at last, where they end */
 	size_t first, releasable;
-	size_t sorted;		    /* all before it are in order */
-	size_t round_start;	    /* the first that was pushed in this round */
-	struct moment youngest;	    /* of this round and those before */
-	struct moment round_before; /* the youngest when the last round ended */
-	struct moment reached;	    /* if the round ended now, everything up to here would have been pushed */
-	struct moment complete;	    /* the same when the last round ended */
-	struct moment floor;	    /* nothing older may come, unless the clock has jumped */
+	size_t sorted;		       /* all before it are in order */
+	size_t round_start;	       /* the first that was pushed in this round */
+	struct timestamp youngest;     /* of this round and those before */
+	struct timestamp round_before; /* the youngest when the last round ended */
+	struct timestamp reached;      /* if the round ended now, everything up to here would have been pushed */
+	struct timestamp complete;     /* the same when the last round ended */
+	struct timestamp floor;	       /* nothing older may come, unless the clock has jumped */
 	struct stream *streams;
 	size_t stream_count;
-	uint16_t epoch;	     /* of the clock; the last one stays */
-	unsigned seam_waits; /* ends of rounds until nothing from before the last jump can come any more */
-	uint64_t seam_ns;    /* what is younger came before that jump */
-	struct moment taken; /* that of the last */
+	uint16_t epoch;		/* of the clock; the last one stays */
+	unsigned seam_waits;	/* ends of rounds until nothing from before the last jump can come any more */
+	uint64_t seam_ns;	/* what is younger came before that jump */
+	struct timestamp taken; /* that of the last */
 	uint64_t violations;
 	size_t bytes;	    /* of records that wait, with what it takes to sort them */
 	size_t block_bytes; /* of the blocks they lie in */
@@ -98,14 +98,14 @@ static inline bool is_before(const struct order_item *left, const struct order_i
 	return left->time_ns < right->time_ns;
 }
 
-static inline bool is_younger(struct moment left, struct moment right)
+static inline bool is_younger(struct timestamp left, struct timestamp right)
 {
 	return left.epoch != right.epoch ? left.epoch > right.epoch : left.time_ns > right.time_ns;
 }
 
-static inline struct moment moment_of(const struct order_item *item)
+static inline struct timestamp timestamp_of(const struct order_item *item)
 {
-	return (struct moment){.time_ns = item->time_ns, .epoch = item->epoch};
+	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
 /* Ascending runs of what is held. */
@@ -169,12 +169,12 @@ static struct order_item *merge_later_runs(struct order *order)
 }
 
 /* The first of the items in [low, high) that is younger; they are sorted. */
-static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct moment moment)
+static size_t find_younger_in(const struct order_item *items, size_t low, size_t high, struct timestamp timestamp)
 {
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (is_younger(moment_of(&items[middle]), moment))
+		if (is_younger(timestamp_of(&items[middle]), timestamp))
 			high = middle;
 		else
 			low = middle + 1;
@@ -201,16 +201,16 @@ static struct mmt_error *sort(struct order *order)
 	items = order->items.items;
 	middle = order->runs.items[1];
 	end = order->runs.items[2];
-	start = find_younger_in(items, order->first, middle, moment_of(&later[middle]));
+	start = find_younger_in(items, order->first, middle, timestamp_of(&later[middle]));
 	memcpy(order->merged.items + start, items + start, (middle - start) * sizeof(*items));
 	merge_runs(order->merged.items + start, middle - start, later + middle, end - middle, items + start);
 	return NULL;
 }
 
 /* The first that is younger; what is held is sorted. */
-static size_t find_younger(const struct order *order, struct moment moment)
+static size_t find_younger(const struct order *order, struct timestamp timestamp)
 {
-	return find_younger_in(order->items.items, order->first, order->items.count, moment);
+	return find_younger_in(order->items.items, order->first, order->items.count, timestamp);
 }
 
 /* What has gone out makes room. */
@@ -232,7 +232,7 @@ static struct mmt_error *release_half(struct order *order)
 	size_t middle = order->first + (order->items.count - order->first) / 2;
 
 	if (!error)
-		order->releasable = find_younger(order, moment_of(&order->items.items[middle]));
+		order->releasable = find_younger(order, timestamp_of(&order->items.items[middle]));
 	order->seam_waits -= order->seam_waits > 0;
 	return error;
 }
@@ -256,8 +256,8 @@ static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_
 		if (item->epoch != before || item->time_ns > order->seam_ns)
 			continue;
 		item->epoch = order->epoch;
-		if (is_younger(moment_of(item), order->youngest))
-			order->youngest = moment_of(item);
+		if (is_younger(timestamp_of(item), order->youngest))
+			order->youngest = timestamp_of(item);
 	}
 }
 
@@ -280,19 +280,19 @@ static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const s
  * The recorder reads its clock, then the heads of all rings, and then what is before these. So what it says itself is
  * no younger than all that it has read; of what a ring says others may have had older records still on their way.
  */
-static struct moment find_reached(const struct order_item *item, bool own)
+static struct timestamp find_reached(const struct order_item *item, bool own)
 {
-	struct moment moment = moment_of(item);
+	struct timestamp timestamp = timestamp_of(item);
 
 	if (!own)
-		moment.time_ns -= moment.time_ns < ORDER_IN_FLIGHT_NS ? moment.time_ns : ORDER_IN_FLIGHT_NS;
-	return moment;
+		timestamp.time_ns -= timestamp.time_ns < ORDER_IN_FLIGHT_NS ? timestamp.time_ns : ORDER_IN_FLIGHT_NS;
+	return timestamp;
 }
 
 static inline void place_in_time(struct order *order, struct order_item *item, uint32_t number)
 {
 	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
-	struct moment reached;
+	struct timestamp reached;
 
 	if (!item->time_ns) {
 		item->time_ns = order->taken.time_ns;
@@ -301,9 +301,9 @@ static inline void place_in_time(struct order *order, struct order_item *item, u
 	}
 	item->epoch = find_epoch(order, item->time_ns, stream);
 	if (stream)
-		*stream = (struct stream){.last = moment_of(item), .seen = true};
-	if (is_younger(moment_of(item), order->youngest))
-		order->youngest = moment_of(item);
+		*stream = (struct stream){.last = timestamp_of(item), .seen = true};
+	if (is_younger(timestamp_of(item), order->youngest))
+		order->youngest = timestamp_of(item);
 	reached = find_reached(item, !stream);
 	if (is_younger(reached, order->reached))
 		order->reached = reached;
@@ -367,7 +367,7 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 {
 	struct mmt_error *error = order_end(order);
 	/* What the data begin with ends a round of nothing. */
-	bool has_round = is_younger(order->round_before, (struct moment){0});
+	bool has_round = is_younger(order->round_before, (struct timestamp){0});
 	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
 	const struct order_item *items = order->items.items;
 
@@ -385,13 +385,13 @@ struct mmt_error *order_end_early(struct order *order, struct order_unfinished *
 	return NULL;
 }
 
-static void note_time(struct order *order, struct moment moment)
+static void note_time(struct order *order, struct timestamp timestamp)
 {
-	bool late = moment.time_ns < order->taken.time_ns;
+	bool late = timestamp.time_ns < order->taken.time_ns;
 
 	order->violations += late;
-	if (!late || order->taken.time_ns - moment.time_ns > ORDER_JUMP_NS || moment.epoch != order->taken.epoch)
-		order->taken = moment;
+	if (!late || order->taken.time_ns - timestamp.time_ns > ORDER_JUMP_NS || timestamp.epoch != order->taken.epoch)
+		order->taken = timestamp;
 }
 
 size_t order_take(struct order *order, struct order_item *items_ret, size_t maximum, size_t bytes,
@@ -405,7 +405,7 @@ size_t order_take(struct order *order, struct order_item *items_ret, size_t maxi
 		items_ret[count++] = *item;
 		taken += item->size;
 		let_go(order, item->block, done);
-		note_time(order, moment_of(item));
+		note_time(order, timestamp_of(item));
 	}
 	order->bytes -= taken + count * ITEM_BYTES;
 	return count;

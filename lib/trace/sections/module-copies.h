@@ -14,7 +14,7 @@
 #include "base/vector.h"
 #include "trace/read/recording-file.h"
 
-struct image_copy {
+struct module_copy {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	char *path; /* owned; as MMAP2 or the snapshot names it */
@@ -24,29 +24,30 @@ struct image_copy {
 	uint32_t offset, stored; /* the compressed copy in the section */
 };
 
-struct image_copies {
-	VECTOR(struct image_copy) images;
+struct module_copies {
+	VECTOR(struct module_copy) images;
 	const struct recording_file *file; /* NULL: none read */
 };
 
-void image_copies_deinit(struct image_copies *copies);
+void module_copies_deinit(struct module_copies *dedup);
 
 /* The size of an image's index entry. */
-uint64_t image_copies_entry_bytes(const struct image_copy *image);
+uint64_t module_copies_entry_bytes(const struct module_copy *image);
 
 /*
  * The section begins with the index; the copies are appended to the same buffer, and told to the index once they are
  * there: image `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element
  * for each image.
  */
-void image_copies_encode_index(const struct image_copies *copies, struct buffer *buffer, size_t *places);
-void image_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size);
+void module_copies_encode_index(const struct module_copies *dedup, struct buffer *buffer, size_t *places);
+void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size);
 
 /* The index; on error the value is empty. The file must outlive it. */
-struct mmt_error *image_copies_load(const struct recording_file *file, struct image_copies *copies_ret) MMT_MUST_CHECK;
+struct mmt_error *module_copies_load(const struct recording_file *file,
+				     struct module_copies *copies_ret) MMT_MUST_CHECK;
 
 /* The content of a file that was copied, owned by the caller; exactly image->size bytes. */
-struct mmt_error *image_copies_extract(const struct image_copies *copies, const struct image_copy *image,
-				       uint8_t **data_ret) MMT_MUST_CHECK;
+struct mmt_error *module_copies_extract(const struct module_copies *dedup, const struct module_copy *image,
+					uint8_t **data_ret) MMT_MUST_CHECK;
 
 #endif

@@ -14,8 +14,8 @@
 /* What an event attribute is for; index = attribute's place in the file. */
 enum attribute_role {
 	ROLE_OTHER,
-	ROLE_TRUTH, /* exit of a call */
-	ROLE_DUMP,  /* stack dump of a call */
+	ROLE_SYSCALL, /* exit of a call */
+	ROLE_DUMP,    /* stack dump of a call */
 	ROLE_NEW_TASK,
 	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
 	ROLE_SNAPSHOT,
@@ -127,17 +127,17 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 void perf_map_copy_deinit(struct perf_map_copy *copy);
 
 /* Compressed with zstd inside. */
-void perf_map_copies_deinit(struct perf_map_copies *copies);
+void perf_map_copies_deinit(struct perf_map_copies *dedup);
 
-struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *dedup, struct buffer *buffer) MMT_MUST_CHECK;
 
 struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room,
 					 struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Compressed with zstd inside. */
-void jitdump_copies_deinit(struct jitdump_copies *copies);
+void jitdump_copies_deinit(struct jitdump_copies *dedup);
 
-struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *dedup, struct buffer *buffer) MMT_MUST_CHECK;
 
 struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room,
 					struct jitdump_copies *copies_ret) MMT_MUST_CHECK;

@@ -113,7 +113,7 @@ static void show_interval(const struct space_interval *interval)
 		interval->start, interval->end, attributes->protection & PROT_READ ? 'r' : '-',
 		attributes->protection & PROT_WRITE ? 'w' : '-', attributes->protection & PROT_EXEC ? 'x' : '-',
 		attributes->shared ? 's' : 'p', attributes->file_offset, attributes->device_major,
-		attributes->device_minor, attributes->inode, interval->birth, attributes->unknown ? " unknown" : "",
+		attributes->device_minor, attributes->inode, interval->allocation, attributes->unknown ? " unknown" : "",
 		attributes->growsdown ? " growsdown" : "");
 }
 
@@ -139,7 +139,7 @@ static void show_difference(const struct check *check, const struct space *space
 static struct mmt_error *compare(struct check *check, struct space *space, uint64_t time_ns,
 				 struct space_check *result_ret)
 {
-	struct mmt_error *error = space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, BIRTH_UNKNOWN, time_ns);
+	struct mmt_error *error = space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, ALLOCATION_UNKNOWN, time_ns);
 	const char *text = check->text.items;
 	struct line line;
 

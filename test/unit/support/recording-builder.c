@@ -70,11 +70,11 @@ static void add_formats(struct writer *writer)
 		if (call_describe((enum call)i)->at_entry)
 			continue;
 		snprintf(name, sizeof(name), "sys_exit_%s", call_describe((enum call)i)->name);
-		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_TRUTH_ID + i), name,
+		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_SYSCALL_ID + i), name,
 			   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
 			   "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\nprint fmt: \"0x%lx\", REC->ret\n");
 	}
-	add_format(&tracepoints, "syscalls", BUILDER_TRUTH_ID + CALL_MADVISE, "sys_enter_madvise",
+	add_format(&tracepoints, "syscalls", BUILDER_SYSCALL_ID + CALL_MADVISE, "sys_enter_madvise",
 		   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
 		   "\tfield:unsigned long start;\toffset:16;\tsize:8;\tsigned:0;\n"
 		   "\tfield:size_t len_in;\toffset:24;\tsize:8;\tsigned:0;\n"
@@ -115,7 +115,7 @@ static void add_attribute(struct writer *writer, struct recording_info *info, st
 }
 
 static const uint64_t call_ids[] = {
-    [ROLE_TRUTH] = BUILDER_TRUTH_ID, [ROLE_DUMP] = BUILDER_DUMP_ID, [ROLE_LARGE_DUMP] = BUILDER_LARGE_DUMP_ID};
+    [ROLE_SYSCALL] = BUILDER_SYSCALL_ID, [ROLE_DUMP] = BUILDER_DUMP_ID, [ROLE_LARGE_DUMP] = BUILDER_LARGE_DUMP_ID};
 
 static void add_call_attributes(struct writer *writer, struct recording_info *info, enum attribute_role role,
 				bool no_stacks)
@@ -123,7 +123,7 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		struct perf_event_attr attr = {
 		    .type = PERF_TYPE_TRACEPOINT,
-		    .config = BUILDER_TRUTH_ID + i,
+		    .config = BUILDER_SYSCALL_ID + i,
 		    .sample_type = CALL_SAMPLE_TYPE,
 		    .sample_regs_user =
 			architecture_argument_mask(&architecture_x86_64, 6) | architecture_x86_64.frame_registers,
@@ -132,7 +132,7 @@ static void add_call_attributes(struct writer *writer, struct recording_info *in
 		bool at_entry = call_describe((enum call)i)->at_entry;
 		char name[64];
 
-		if (at_entry && role != ROLE_TRUTH)
+		if (at_entry && role != ROLE_SYSCALL)
 			continue;
 		if (no_stacks) {
 			attr.sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
@@ -215,7 +215,7 @@ static struct recording_builder *create(const char *path, const struct contents 
 	builder->no_stacks = contents->no_stacks;
 	info.stack_dump_bytes = contents->no_stacks ? 0 : BUILDER_STACK_BYTES;
 	add_formats(builder->writer);
-	add_call_attributes(builder->writer, &info, ROLE_TRUTH, contents->no_stacks);
+	add_call_attributes(builder->writer, &info, ROLE_SYSCALL, contents->no_stacks);
 	if (contents->dumps)
 		add_call_attributes(builder->writer, &info, ROLE_DUMP, false);
 	if (contents->large_dumps)
@@ -347,7 +347,7 @@ static void append_entry(struct recording_builder *builder, const struct builder
 	buffer_init(&body, UINT16_MAX);
 	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
 	buffer_put_u32(&body, 44); /* raw: common fields, number of the call, arguments, padding to 8 */
-	buffer_put_u64(&body, BUILDER_TRUTH_ID + (uint64_t)call->call);
+	buffer_put_u64(&body, BUILDER_SYSCALL_ID + (uint64_t)call->call);
 	buffer_put_u64(&body, 0);
 	for (size_t i = 0; i < 3; i++)
 		buffer_put_u64(&body, call->arguments[i]);
@@ -378,7 +378,7 @@ void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t p
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call)
 {
-	enum attribute_role role = call->dump ? ROLE_DUMP : call->large_dump ? ROLE_LARGE_DUMP : ROLE_TRUTH;
+	enum attribute_role role = call->dump ? ROLE_DUMP : call->large_dump ? ROLE_LARGE_DUMP : ROLE_SYSCALL;
 	uint64_t id = call->id ? call->id : call_ids[role] + (uint64_t)call->call;
 	struct buffer *body = &builder->body;
 
@@ -392,7 +392,7 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 	buffer_put_u64(body, (uint64_t)PERF_CONTEXT_USER);
 	buffer_put(body, call->callchain, call->callchain_count * sizeof(uint64_t));
 	buffer_put_u32(body, 28); /* raw: common fields, number of the call, result, padding to 8 */
-	buffer_put_u64(body, BUILDER_TRUTH_ID + (uint64_t)call->call);
+	buffer_put_u64(body, BUILDER_SYSCALL_ID + (uint64_t)call->call);
 	buffer_put_u64(body, 0);
 	buffer_put_u64(body, (uint64_t)call->result);
 	buffer_put_u32(body, 0);

@@ -17,9 +17,9 @@
 struct recording_builder;
 struct writer;
 
-/* Ids of the attributes' first root: BUILDER_TRUTH_ID + call, BUILDER_DUMP_ID + call, BUILDER_LARGE_DUMP_ID + call. A
+/* Ids of the attributes' first root: BUILDER_SYSCALL_ID + call, BUILDER_DUMP_ID + call, BUILDER_LARGE_DUMP_ID + call. A
  * second root has BUILDER_SECOND_ROOT more. */
-#define BUILDER_TRUTH_ID 100
+#define BUILDER_SYSCALL_ID 100
 #define BUILDER_DUMP_ID 200
 #define BUILDER_NEW_TASK_ID 300
 #define BUILDER_SIDE_BAND_ID 301

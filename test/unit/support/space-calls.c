@@ -7,16 +7,16 @@
 
 #include "support/marks.h"
 
-static unsigned int slot(uint32_t birth)
+static unsigned int slot(uint32_t allocation)
 {
-	return birth < 63 ? birth : 63;
+	return allocation < 63 ? allocation : 63;
 }
 
 static void on_born(void *context, const struct space_interval *interval)
 {
 	struct told *told = context;
 
-	told->born[slot(interval->birth)] += interval->end - interval->start;
+	told->born[slot(interval->allocation)] += interval->end - interval->start;
 	if (!interval->attributes.protection)
 		told->reserved += interval->end - interval->start;
 }
@@ -35,7 +35,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	struct told *told = context;
 
 	ck_assert_uint_eq(bytes, interval->end - interval->start);
-	told->released[slot(interval->birth)] += bytes;
+	told->released[slot(interval->allocation)] += bytes;
 	if (!interval->attributes.protection)
 		told->reserved -= bytes;
 	if (!by)
@@ -48,7 +48,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 
 static void init(struct driver *driver, const struct kernel_rules *rules)
 {
-	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .birth = BIRTH_FIRST - 1};
+	*driver = (struct driver){.now_ns = 1000000, .thread = 1, .allocation = ALLOCATION_FIRST - 1};
 	const struct space_observer observer = {
 	    .born = on_born, .released = on_released, .protected = on_protected, .context = &driver->told};
 	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = rules};
@@ -97,15 +97,15 @@ void driver_call(struct driver *driver, enum space_call_kind kind, int64_t resul
 					.returned_ns =
 					    driver->in_flight_ns ? driver->now_ns + 1000 + driver->in_flight_ns : 0,
 					.thread = driver->thread,
-					.birth = ++driver->birth,
-					.commit = driver->birth,
-					.witnesses = driver->witnesses,
-					.witness_count = driver->witness_count};
+					.allocation = ++driver->allocation,
+					.commit = driver->allocation,
+					.mmap2_records = driver->mmap2_records,
+					.mmap2_count = driver->mmap2_count};
 	const char *why = "";
 
 	driver->now_ns = call.time_ns;
 	ck_assert_ptr_null(space_apply(driver->space, &call));
-	driver->witness_count = 0;
+	driver->mmap2_count = 0;
 	ck_assert_msg(space_valid(driver->space, &why), "%s", why);
 }
 
@@ -113,13 +113,13 @@ uint32_t driver_map(struct driver *driver, uint64_t page, uint64_t pages, int pr
 {
 	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
 		    (uint64_t)protection, (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | more_flags), UINT64_MAX, 0);
-	return driver->birth;
+	return driver->allocation;
 }
 
 uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, int protection, uint64_t file_page,
 			 int more_flags)
 {
-	driver_witness(driver, page, pages,
+	driver_mmap2(driver, page, pages,
 		       (struct space_attributes){.protection = (uint32_t)protection,
 						 .shared = more_flags & MAP_SHARED,
 						 .device_major = 8,
@@ -129,7 +129,7 @@ uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, i
 	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
 		    (uint64_t)protection, (uint64_t)((more_flags & MAP_SHARED ? 0 : MAP_PRIVATE) | more_flags), 3,
 		    file_page * PAGE);
-	return driver->birth;
+	return driver->allocation;
 }
 
 void driver_unmap(struct driver *driver, uint64_t page, uint64_t pages)
@@ -147,23 +147,23 @@ uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, 
 {
 	driver_call(driver, SPACE_MREMAP, (int64_t)(result_page * PAGE), page * PAGE, old_pages * PAGE,
 		    new_pages * PAGE, (uint64_t)flags, flags & MREMAP_FIXED ? result_page * PAGE : 0, 0);
-	return driver->birth;
+	return driver->allocation;
 }
 
-void driver_witness(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes)
+void driver_mmap2(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes)
 {
-	ck_assert_uint_lt(driver->witness_count, sizeof(driver->witnesses) / sizeof(*driver->witnesses));
-	driver->witnesses[driver->witness_count++] =
-	    (struct space_witness){.start = page * PAGE, .end = (page + pages) * PAGE, .attributes = attributes};
+	ck_assert_uint_lt(driver->mmap2_count, sizeof(driver->mmap2_records) / sizeof(*driver->mmap2_records));
+	driver->mmap2_records[driver->mmap2_count++] =
+	    (struct space_mmap2){.start = page * PAGE, .end = (page + pages) * PAGE, .attributes = attributes};
 }
 
-static const char *birth_text(uint32_t birth, char *text, size_t size)
+static const char *allocation_text(uint32_t allocation, char *text, size_t size)
 {
 	static const char *const special[] = {"b", "k", "u"};
 
-	if (birth < BIRTH_FIRST)
-		return special[birth];
-	snprintf(text, size, "#%u", birth);
+	if (allocation < ALLOCATION_FIRST)
+		return special[allocation];
+	snprintf(text, size, "#%u", allocation);
 	return text;
 }
 
@@ -176,12 +176,12 @@ const char *driver_show(const struct driver *driver)
 	text[0] = '\0';
 	for (uint64_t position = 0; (interval = space_next(driver->space, position)); position = interval->end) {
 		const struct space_attributes *attributes = &interval->attributes;
-		char birth[16], commit[16], file[32] = "", other[24] = "";
+		char allocation[16], commit[16], file[32] = "", other[24] = "";
 
 		if (attributes->inode)
 			snprintf(file, sizeof(file), "+%lu", (unsigned long)(attributes->file_offset / PAGE));
-		if (attributes->protection && interval->commit != COMMIT_WITH_BIRTH)
-			snprintf(other, sizeof(other), "/%s", birth_text(interval->commit, commit, sizeof(commit)));
+		if (attributes->protection && interval->commit != COMMIT_WITH_ALLOCATION)
+			snprintf(other, sizeof(other), "/%s", allocation_text(interval->commit, commit, sizeof(commit)));
 		used += (size_t)snprintf(
 		    text + used, sizeof(text) - used, "%s%lu-%lu %s%s%s%s%s%s%s%s %s%s", used ? ", " : "",
 		    (unsigned long)(interval->start / PAGE), (unsigned long)(interval->end / PAGE),
@@ -189,7 +189,7 @@ const char *driver_show(const struct driver *driver)
 		    attributes->protection & PROT_EXEC ? "x" : "", attributes->protection ? "" : "-",
 		    attributes->shared ? "s" : "", attributes->unknown ? "?" : "",
 		    attributes->inode == SPACE_INODE_UNKNOWN ? "!" : "", file,
-		    birth_text(interval->birth, birth, sizeof(birth)), other);
+		    allocation_text(interval->allocation, allocation, sizeof(allocation)), other);
 		ck_assert_uint_lt(used, sizeof(text));
 	}
 	return text;

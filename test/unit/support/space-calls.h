@@ -16,16 +16,16 @@ struct told {
 	int32_t last_thread; /* of the last release by a call */
 };
 
-/* The next call: a clock that steps 1 us, thread 1, birth from BIRTH_FIRST up unless changed. */
+/* The next call: a clock that steps 1 us, thread 1, birth from ALLOCATION_FIRST up unless changed. */
 struct driver {
 	struct space *space;
 	struct told told;
 	uint64_t now_ns;
 	uint64_t in_flight_ns; /* the next calls return so much later; 0: their time is that of their exit */
 	int32_t thread;
-	uint32_t birth; /* of the last call */
-	struct space_witness witnesses[4];
-	size_t witness_count; /* for the next call alone */
+	uint32_t allocation; /* of the last call */
+	struct space_mmap2 mmap2_records[4];
+	size_t mmap2_count; /* for the next call alone */
 };
 
 /* A space that knows it is empty. */
@@ -50,7 +50,7 @@ void driver_unmap(struct driver *driver, uint64_t page, uint64_t pages);
 void driver_protect(struct driver *driver, uint64_t page, uint64_t pages, int protection);
 uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
 		      uint64_t result_page);
-void driver_witness(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
+void driver_mmap2(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
 
 /*
  * The map as text, one interval after the other: "10-14 rw #3 " is pages 10 to 13, protection, birth (b before, k

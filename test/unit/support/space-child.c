@@ -67,7 +67,7 @@ static void serve(int requests, int answers)
 	_exit(0);
 }
 
-static bool read_line(FILE *maps, struct space_witness *line)
+static bool read_line(FILE *maps, struct space_mmap2 *line)
 {
 	char text[4400], protection[5];
 	uint64_t start, end, offset, inode;
@@ -78,7 +78,7 @@ static bool read_line(FILE *maps, struct space_witness *line)
 	ck_assert_int_eq(sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end,
 				protection, &offset, &major, &minor, &inode),
 			 7);
-	*line = (struct space_witness){
+	*line = (struct space_mmap2){
 	    .start = start,
 	    .end = end,
 	    .attributes = {.protection = (protection[0] == 'r' ? PROT_READ : 0U) |
@@ -98,7 +98,7 @@ static bool read_line(FILE *maps, struct space_witness *line)
 	return true;
 }
 
-static size_t read_maps(const struct child *child, struct space_witness *lines)
+static size_t read_maps(const struct child *child, struct space_mmap2 *lines)
 {
 	char path[64];
 	size_t count = 0;
@@ -116,11 +116,11 @@ static size_t read_maps(const struct child *child, struct space_witness *lines)
 
 static void take_snapshot(struct child *child, enum space_snapshot_mode mode)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	size_t count = read_maps(child, lines);
 
 	child->now_ns += 1000;
-	ck_assert_ptr_null(space_snapshot_begin(child->space, mode, BIRTH_BEFORE, child->now_ns));
+	ck_assert_ptr_null(space_snapshot_begin(child->space, mode, ALLOCATION_BEFORE, child->now_ns));
 	for (size_t i = 0; i < count; i++)
 		ck_assert_ptr_null(space_snapshot_line(child->space, child->now_ns, lines[i].start, lines[i].end,
 						       &lines[i].attributes));
@@ -160,7 +160,7 @@ void child_start(struct child *child)
 
 	memset(child, 0, sizeof(*child));
 	child->now_ns = 1000;
-	child->birth = BIRTH_FIRST;
+	child->allocation = ALLOCATION_FIRST;
 	open_files(child);
 	ck_assert_int_eq(pipe2(requests, 0) | pipe2(answers, 0), 0);
 	child->pid = fork();
@@ -220,7 +220,7 @@ int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1
 }
 
 /* The records the kernel would have written: mappings made, and what a failed mprotect changed all the same. */
-static size_t make_witnesses(const struct child *child, const struct space_call *call, struct space_witness *witnesses)
+static size_t make_mmap2(const struct child *child, const struct space_call *call, struct space_mmap2 *mmap2_records)
 {
 	bool failed = call->result < 0 && call->result > -4096;
 	uint64_t start = (uint64_t)call->result, end = start + 1;
@@ -232,13 +232,13 @@ static size_t make_witnesses(const struct child *child, const struct space_call 
 	} else if (failed || (call->kind != SPACE_MMAP && call->kind != SPACE_SHMAT)) {
 		return 0;
 	}
-	total = read_maps(child, witnesses);
+	total = read_maps(child, mmap2_records);
 	for (size_t i = 0; i < total; i++) {
-		if (witnesses[i].start >= end || witnesses[i].end <= start)
+		if (mmap2_records[i].start >= end || mmap2_records[i].end <= start)
 			continue;
-		if (call->kind == SPACE_MPROTECT && witnesses[i].attributes.protection != call->arguments[2])
+		if (call->kind == SPACE_MPROTECT && mmap2_records[i].attributes.protection != call->arguments[2])
 			continue;
-		witnesses[count++] = witnesses[i];
+		mmap2_records[count++] = mmap2_records[i];
 	}
 	return count;
 }
@@ -261,15 +261,15 @@ static bool undecidable(const struct child *child, const struct space_call *call
 int64_t child_call_as(struct child *child, long number, enum space_call_kind kind, uint64_t a0, uint64_t a1,
 		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {
-	static struct space_witness witnesses[LINES_MAXIMUM];
+	static struct space_mmap2 mmap2_records[LINES_MAXIMUM];
 	struct space_call call = {.kind = kind, .arguments = {a0, a1, a2, a3, a4, a5}, .thread = 1};
 
 	call.result = child_syscall(child, number, a0, a1, a2, a3, a4, a5);
 	call.time_ns = child->now_ns += 1000;
-	call.birth = child->birth++;
-	call.commit = call.birth;
-	call.witnesses = witnesses;
-	call.witness_count = make_witnesses(child, &call, witnesses);
+	call.allocation = child->allocation++;
+	call.commit = call.allocation;
+	call.mmap2_records = mmap2_records;
+	call.mmap2_count = make_mmap2(child, &call, mmap2_records);
 	snprintf(child->last, sizeof(child->last),
 		 "kind %d (%#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64
 		 ") = %#" PRIx64,
@@ -288,20 +288,20 @@ int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, 
 	return child_call_as(child, numbers[kind], kind, a0, a1, a2, a3, a4, a5);
 }
 
-void child_witness(struct child *child, uint64_t address)
+void child_mmap2(struct child *child, uint64_t address)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	size_t count = read_maps(child, lines);
 
 	for (size_t i = 0; i < count; i++) {
 		if (lines[i].start <= address && address < lines[i].end)
-			ck_assert_ptr_null(space_witness(child->space, &lines[i]));
+			ck_assert_ptr_null(space_mmap2(child->space, &lines[i]));
 	}
 }
 
 uint64_t child_file_offset(struct child *child, uint64_t address)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	size_t count = read_maps(child, lines);
 
 	for (size_t i = 0; i < count; i++) {
@@ -314,7 +314,7 @@ uint64_t child_file_offset(struct child *child, uint64_t address)
 
 uint64_t child_io_setup(struct child *child, uint64_t events)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	const struct request request = {SYS_io_setup, {events, (uint64_t)(uintptr_t)&aio_context}};
 	struct answer answer = ask(child, &request);
 	size_t count = read_maps(child, lines);
@@ -324,7 +324,7 @@ uint64_t child_io_setup(struct child *child, uint64_t events)
 
 		if (lines[i].start != answer.context)
 			continue;
-		ck_assert_ptr_null(space_witness_ring(child->space, &lines[i], 1, child->now_ns, &made));
+		ck_assert_ptr_null(space_mmap2_ring(child->space, &lines[i], 1, child->now_ns, &made));
 		ck_assert(made);
 	}
 	snprintf(child->last, sizeof(child->last), "io_setup = %" PRId64, answer.result);
@@ -333,7 +333,7 @@ uint64_t child_io_setup(struct child *child, uint64_t events)
 
 void child_limit(struct child *child, bool limit, uint64_t bytes)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	struct rlimit value = {RLIM_INFINITY, RLIM_INFINITY};
 	size_t count = read_maps(child, lines);
 
@@ -354,7 +354,7 @@ static uint64_t model_bytes(const struct space *space)
 }
 
 /* What the model says of the line's first byte, in the kernel's terms. */
-static bool equal_page(const struct space_interval *interval, uint64_t address, const struct space_witness *line)
+static bool equal_page(const struct space_interval *interval, uint64_t address, const struct space_mmap2 *line)
 {
 	const struct space_attributes *model = &interval->attributes, *kernel = &line->attributes;
 
@@ -367,7 +367,7 @@ static bool equal_page(const struct space_interval *interval, uint64_t address, 
 
 void child_compare(struct child *child, unsigned int step)
 {
-	static struct space_witness lines[LINES_MAXIMUM];
+	static struct space_mmap2 lines[LINES_MAXIMUM];
 	size_t count = read_maps(child, lines);
 	const char *why = "";
 	uint64_t total = 0;

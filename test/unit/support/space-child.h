@@ -18,7 +18,7 @@ struct child {
 	int shared_memory[2];
 	struct space *space;
 	uint64_t now_ns;
-	uint32_t birth;
+	uint32_t allocation;
 	char last[256]; /* the last calls, for messages */
 };
 
@@ -39,7 +39,7 @@ int64_t child_call_as(struct child *child, long number, enum space_call_kind kin
 		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 
 /* Tell of the mapping at `address` as of one the kernel made by itself. */
-void child_witness(struct child *child, uint64_t address);
+void child_mmap2(struct child *child, uint64_t address);
 
 /* A system call the model is not told of. */
 int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
