@@ -85,7 +85,7 @@ struct recorder {
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */
 	VECTOR(struct perf_map_copy) earlier_maps;	 /* of programs that were followed by others */
-	uint64_t piece_bytes;				 /* see name-pieces.h */
+	uint64_t piece_bytes;				 /* see incremental-metadata.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
 	uint64_t resident_readings;

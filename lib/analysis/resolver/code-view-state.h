@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the code view share: code-view.c unwinds, code-names.c names, code-resolved.c reads the tables of
+/* What the files of the code view share: code-view.c unwinds, code-names.c names frames and reads the tables of
  * packed recordings. Nobody else includes this. */
 #ifndef ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
 #define ANALYSIS_RESOLVER_CODE_VIEW_STATE_H

@@ -58,14 +58,14 @@ struct traced_process {
 	struct program_begins begins;
 	uint64_t executing_ns; /* its exec, as long as it has made no call in the new program; 0: none */
 
-	/* Its perf map, see perf-maps.h. */
+	/* Its perf map, see perf-map-files.h. */
 	int tmp_directory; /* O_PATH; -1: none */
 	pid_t namespace_pid;
 	uid_t owner;
 	uint64_t started_realtime_ns;
 	uint64_t map_looked_at_ns;
 	struct file_mark map_growth_mark;
-	struct file_mark map_pieces_mark; /* see name-pieces.h */
+	struct file_mark map_pieces_mark; /* see incremental-metadata.h */
 	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
 	struct file_state earlier_map; /* of the program before the last exec, left as it was then */

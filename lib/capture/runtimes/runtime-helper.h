@@ -49,9 +49,8 @@ void helper_drop(struct helper *helper);
 void helper_reap(struct helper *helper);
 
 /*
- * Talking to a target through a socket in its own file system, as its own user, in a process made for it (see
- * question.h). The target is not trusted: no link of it is followed out of its root, nothing is waited for without an
- * end.
+ * The helper talks to a target through a socket in the target's own file system, as the target's user. It does not
+ * trust the target: it follows no link out of the target's root, and every wait has a limit.
  */
 
 /* O_PATH descriptor of a directory, as the process sees its path; -1: none. */

@@ -13,8 +13,8 @@ char *debug_part_of_unit(Dwarf_Die *skeleton);
 
 char *debug_part_supplement(Dwarf *dwarf);
 
-/* Whether the library would wait for what stands at one of the places of the file: debug-places.h. `path`: of the file with
- * the unit, or with `dwarf`. */
+/* Whether libdw would block on one of the paths where it looks for the file, such as a FIFO. `path`: the file that
+ * contains the unit or `dwarf`. */
 bool debug_part_of_unit_blocks(Dwarf_Die *skeleton, const char *path);
 
 /* The file refers to a supplementary one. */

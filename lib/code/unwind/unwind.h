@@ -2,7 +2,7 @@
 /*
  * From registers, the copied part of a stack and the kernel's frame-pointer callchain to return addresses. The unwinder
  * knows neither processes nor files: it asks through callbacks. Rules (by architecture, see unwind-x86-64.c):
- *   1. where CFI describes the address, follow it; where it does not, a row deduced from the instructions (epilogue.h),
+ *   1. where CFI describes the address, follow it; where it does not, a row deduced from the code (instruction-analysis.h),
  * as long as that leads to a call;
  *   2. at a signal return trampoline, take the registers from the signal frame;
  *   3. elsewhere (JIT code): a row deduced from its recorded bytes, if that leads behind a call; else frame pointer; in

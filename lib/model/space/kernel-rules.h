@@ -16,7 +16,7 @@ enum shm_merging {
 	SHM_MERGES_INTO_BOTH	  /* since 6.12, commit 01c373e9a5ce. Measured on 6.12 and 6.18 */
 };
 
-/* Moves with MREMAP_FIXED that fail; see space-mremap-failed.c. */
+/* Moves with MREMAP_FIXED that fail; see mremap-rules.c. */
 struct kernel_rules {
 	/* mremap() looks for a mapping at the source before mremap_to() unmaps the target: since 5.16, commit
 	 * 550a7d60bd5e. Measured on 6.1. */

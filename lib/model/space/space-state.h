@@ -16,7 +16,7 @@ typedef VECTOR(struct range) ranges;
 
 typedef VECTOR(struct space_interval) pieces;
 
-/* See space-guards.h. */
+/* See pending-unmaps.h. */
 struct pending_unmap {
 	struct range range;
 	uint64_t time_ns;
@@ -35,7 +35,7 @@ struct ring {
 
 #define RINGS_MAXIMUM 1024
 
-/* See space-repair.h: ranges where the model is not what the kernel's maps say, and when they were first read so. */
+/* See reconcile.h: ranges where the model is not what the kernel's maps say, and when they were first read so. */
 struct findings {
 	struct intervals differing;
 	struct intervals unsaid; /* where the model could not know */
@@ -84,10 +84,10 @@ struct space {
 	struct snapshot snapshot;
 	bool described; /* a DEFINE, or an exec, has told everything once */
 
-	struct intervals snapshot_races; /* see space-doubt.h */
+	struct intervals snapshot_races; /* see snapshot-races.h */
 	uint64_t snapshot_races_ns;	 /* when the last read had ended that left any */
 
-	struct findings found, finding; /* see space-repair.h: of the last snapshot, of the open one */
+	struct findings found, finding; /* see reconcile.h: of the last snapshot, of the open one */
 	bool last_snapshot;		/* has begun: nothing is repaired before the end */
 	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there is none */
 	uint64_t reconciled_ns;		/* when something was repaired last */

@@ -111,7 +111,7 @@ struct space_call {
 /*
  * Told about every byte that changes hands. `by` is the call that does it, NULL for snapshots and the end of the space;
  * its thread is -1 when a release must have happened but never showed up. Bytes that a call in flight has released are
- * told when that call returns (see space-guards.h). Callbacks must not touch the space.
+ * told when that call returns (see pending-unmaps.h). Callbacks must not touch the space.
  */
 struct space_observer {
 	/* The number, ALLOCATION_FIRST or later, that `interval` shall have for its birth instead of

@@ -32,7 +32,7 @@ enum event_kind {
 	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
 };
 
-/* The memory system calls. The table in trace/calls.c has their tracepoints and which of them create mappings. */
+/* The memory system calls. trace/format/syscalls.c has their tracepoints and says which of them create mappings. */
 enum call {
 	CALL_MMAP,
 	CALL_MUNMAP,

@@ -30,7 +30,7 @@ struct dedup {
 	struct map allocations;		/* thread -> when its number was given out anew */
 	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
-	uint16_t epoch; /* of the clock, see order.h */
+	uint16_t epoch; /* of the clock, see reorder.h */
 };
 
 void dedup_deinit(struct dedup *dedup);

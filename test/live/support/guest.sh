@@ -14,9 +14,9 @@ shift 2
 tests=("$@")
 [ $# -gt 0 ] || tests=(
 	unit-space-rules unit-space-kernel
-	unit-code-reading unit-generated-code unit-jitdumps unit-residency
-	unit-events unit-rings unit-cpus unit-scope unit-precedence unit-question unit-thread-coverage
-	unit-known-processes unit-in-flight unit-build-id-notes
+	unit-code-reading unit-jit-code unit-jitdump-files unit-residency
+	unit-events unit-rings unit-cpu-hotplug unit-scope unit-scheduling-priority unit-runtime-helper unit-thread-coverage
+	unit-process-table unit-in-flight unit-build-id-notes
 	live-torture-single live-torture-threads live-torture-forks live-torture-races
 	live-kinds live-killed-recorder live-jit-code
 	live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-map-fixed live-commit-before

@@ -330,7 +330,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("epilogue");
+	Suite *suite = suite_create("instruction-analysis");
 	TCase *tests = tcase_create("epilogue");
 
 	tcase_add_loop_test(tests, test_rows, 0, sizeof(cases) / sizeof(*cases));

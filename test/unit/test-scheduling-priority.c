@@ -91,7 +91,7 @@ END_TEST
 int main(void)
 {
 	TCase *tests = tcase_create("precedence");
-	Suite *suite = suite_create("precedence");
+	Suite *suite = suite_create("scheduling-priority");
 
 	tcase_add_test(tests, taken_and_given_up);
 	tcase_add_test(tests, refused);

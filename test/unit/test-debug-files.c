@@ -58,7 +58,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("debug-places");
+	Suite *suite = suite_create("debug-files");
 	TCase *tests = tcase_create("debug-places");
 
 	tcase_add_checked_fixture(tests, setup, NULL);

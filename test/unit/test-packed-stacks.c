@@ -328,7 +328,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("resolved-stacks");
+	Suite *suite = suite_create("packed-stacks");
 	TCase *tests = tcase_create("resolved-stacks");
 
 	tcase_add_test(tests, all_of_it);

@@ -363,7 +363,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("question");
+	Suite *suite = suite_create("runtime-helper");
 	TCase *tests = tcase_create("question");
 
 	tcase_add_checked_fixture(tests, create, NULL);

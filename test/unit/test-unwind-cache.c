@@ -344,7 +344,7 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 
 int main(void)
 {
-	Suite *suite = suite_create("unwind-memo");
+	Suite *suite = suite_create("unwind-cache");
 
 	add_stacks_by_hand(suite, "stacks by hand", set_up);
 	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);

@@ -100,7 +100,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("layout");
+	Suite *suite = suite_create("sample-layout");
 	TCase *tests = tcase_create("layout");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);

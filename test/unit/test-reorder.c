@@ -551,7 +551,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("order");
+	Suite *suite = suite_create("reorder");
 	TCase *cases = tcase_create("rounds");
 
 	tcase_add_checked_fixture(cases, create, destroy);

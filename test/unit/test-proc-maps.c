@@ -114,7 +114,7 @@ END_TEST
 int main(void)
 {
 	TCase *lines = tcase_create("lines");
-	Suite *suite = suite_create("procmaps");
+	Suite *suite = suite_create("proc-maps");
 
 	tcase_add_test(lines, file_mapping);
 	tcase_add_test(lines, anonymous_mapping);

@@ -143,7 +143,7 @@ static void expect_frame(const struct program_frame *frame, const char *function
 	ck_assert_str_eq(frame->function, function);
 	ck_assert_ptr_nonnull(frame->source_file);
 	ck_assert_int_eq(frame->source_file[0], '/');
-	ck_assert_ptr_nonnull(strstr(frame->source_file, "/test-program.c"));
+	ck_assert_ptr_nonnull(strstr(frame->source_file, "/test-module.c"));
 	ck_assert_uint_eq(frame->source_line, (uint32_t)line);
 	ck_assert(frame->inlined == inlined);
 }
@@ -624,7 +624,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("program");
+	Suite *suite = suite_create("module");
 	TCase *tests = tcase_create("program");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);

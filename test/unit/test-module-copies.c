@@ -174,7 +174,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("image-copies");
+	Suite *suite = suite_create("module-copies");
 	TCase *tests = tcase_create("image-copies");
 
 	tcase_add_test(tests, round_trip);

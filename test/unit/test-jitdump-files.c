@@ -132,7 +132,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("jitdumps");
+	Suite *suite = suite_create("jitdump-files");
 	TCase *cases = tcase_create("jitdumps");
 
 	tcase_add_checked_fixture(cases, create, destroy);

@@ -146,7 +146,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cpus");
+	Suite *suite = suite_create("cpu-hotplug");
 	TCase *tests = tcase_create("cpus");
 
 	tcase_add_checked_fixture(tests, NULL, teardown);

@@ -228,7 +228,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("name-pieces");
+	Suite *suite = suite_create("incremental-metadata");
 	TCase *tests = tcase_create("name-pieces");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);

@@ -48,7 +48,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stacks");
+	Suite *suite = suite_create("stack-table");
 	TCase *interned = tcase_create("interned");
 
 	tcase_add_test(interned, equal_stacks_have_equal_numbers);

@@ -214,7 +214,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mapped-programs");
+	Suite *suite = suite_create("mapped-modules");
 	TCase *tests = tcase_create("mapped-programs");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);

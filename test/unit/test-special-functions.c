@@ -133,7 +133,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stubs");
+	Suite *suite = suite_create("special-functions");
 	TCase *tests = tcase_create("stubs");
 
 	tcase_add_test(tests, test_names);

@@ -183,7 +183,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("known-processes");
+	Suite *suite = suite_create("process-table");
 	TCase *cases = tcase_create("ends");
 
 	tcase_set_timeout(cases, 600);

@@ -150,7 +150,7 @@ END_TEST
 int main(void)
 {
 	TCase *images = tcase_create("images");
-	Suite *suite = suite_create("kept-images");
+	Suite *suite = suite_create("kept-modules");
 
 	tcase_add_checked_fixture(images, set_up, tear_down);
 	tcase_add_test(images, a_growing_file_is_copied_as_it_was);

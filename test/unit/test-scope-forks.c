@@ -148,7 +148,7 @@ END_TEST
 int main(void)
 {
 	TCase *tests = tcase_create("births");
-	Suite *suite = suite_create("births");
+	Suite *suite = suite_create("scope-forks");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_child_is_followed_although_it_is_seen_before_its_parent);

@@ -32,7 +32,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("made-names");
+	Suite *suite = suite_create("synthesized-names");
 	TCase *tests = tcase_create("made-names");
 
 	tcase_add_test(tests, a_text_is_made_once);

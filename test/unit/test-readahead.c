@@ -370,7 +370,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("frames-ahead");
+	Suite *suite = suite_create("readahead");
 	TCase *cases = tcase_create("help");
 
 	tcase_add_checked_fixture(cases, set_up, tear_down);
