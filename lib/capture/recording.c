@@ -234,7 +234,7 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 		recorder_message(
 		    recorder, true, "no large stack dumps: %s; deep stacks of code without frame pointers end early",
 		    recorder->rings.has_large_dumps ? "too few files can be open for so many threads (ulimit -n)"
-						    : "the kernel grants no ring buffers for them");
+						    : "the kernel grants no ring buffers for them (ulimit -l, ulimit -n)");
 	if (recorder->rings.left_out_count)
 		recorder_message(
 		    recorder, false, "%zu %s offline and without events: there are more of them than are online",

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/buffer.h"
 #include "capture/ring-reader.h"
@@ -236,6 +237,36 @@ START_TEST(impossible_record)
 }
 END_TEST
 
+/* Where the descriptors do not suffice for the rings of large dumps, recording does without these rings alone. */
+START_TEST(few_descriptors)
+{
+	struct rlimit limit;
+	struct rings rings;
+	bool enough = false;
+	struct mmt_error *error = rings_create(64 << 10, 8192, 65280, &rings);
+
+	rings_deinit(&rings);
+	if (error) { /* perf events are not permitted here */
+		mmt_error_destroy(error);
+		return;
+	}
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (limit.rlim_cur = 4; !enough; limit.rlim_cur++) {
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		error = rings_create(64 << 10, 8192, 65280, &rings);
+		enough = !error;
+		if (enough) {
+			ck_assert(!rings.has_large_dumps);
+			ck_assert(!rings.shrunk);
+		} else {
+			ck_assert_uint_lt(limit.rlim_cur, 1024);
+			mmt_error_destroy(error);
+		}
+		rings_deinit(&rings);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *rings = tcase_create("rings");
@@ -243,6 +274,7 @@ int main(void)
 
 	tcase_add_test(rings, division);
 	tcase_add_test(rings, room_for_large_dumps);
+	tcase_add_test(rings, few_descriptors);
 	tcase_add_test(rings, sample_layout);
 	tcase_add_test(rings, dump_without_its_empty_part);
 	tcase_add_test(rings, sample_cut_short);

@@ -85,7 +85,7 @@ static int open_owner(int cpu, uint64_t data_bytes)
 	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* `refused_ret`: the kernel does not grant so much locked memory. */
+/* `refused_ret`: smaller rings, or none for large dumps, may be granted. */
 static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
 				   bool *refused_ret)
 {
@@ -107,8 +107,10 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 			    MMT_ERROR_UNSUPPORTED,
 			    "cannot open a perf event: the kernel does not support its attributes; Linux 6.1 "
 			    "or later is needed");
-		if (errno_value == EMFILE || errno_value == ENFILE)
+		if (errno_value == EMFILE || errno_value == ENFILE) {
+			*refused_ret = kind == RING_LARGE_DUMP; /* recording does without them */
 			return error_system(errno_value, "cannot open a perf event (raise the limit with `ulimit -n`)");
+		}
 		return error_system(errno_value,
 				    "cannot open a perf event (kernel.perf_event_paranoid is %lld; run as root or with "
 				    "CAP_PERFMON)",
@@ -169,7 +171,6 @@ static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cp
 		if (!*refused_ret || large == LARGE_DUMPS_LEFT_OUT)
 			return error;
 		mmt_error_destroy(error);
-		rings->shrunk = true;
 	}
 }
 
@@ -181,7 +182,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 	    .large_dump_bytes = large_dump_bytes,
 	    .page_bytes = (size_t)sysconf(_SC_PAGESIZE),
 	};
-	uint64_t sizes[RING_KINDS], smallest[RING_KINDS];
+	uint64_t sizes[RING_KINDS], wanted[RING_KINDS], smallest[RING_KINDS];
 	struct mmt_error *error;
 	bool refused;
 
@@ -194,6 +195,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
 			bytes_per_cpu = RINGS_BYTES_DEFAULT;
 	}
+	rings_divide(bytes_per_cpu, &needs, LARGE_DUMPS_LEFT_OUT, wanted);
 	rings_divide(0, &needs, LARGE_DUMPS_LEFT_OUT, smallest);
 	for (;;) {
 		error = open_divided(rings, bytes_per_cpu, &needs, sizes, &refused);
@@ -202,9 +204,9 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 		if (!refused || !memcmp(sizes, smallest, sizeof(sizes)))
 			return error;
 		mmt_error_destroy(error);
-		rings->shrunk = true;
 		bytes_per_cpu /= 2;
 	}
+	rings->shrunk = sizes[RING_SYSCALL] < wanted[RING_SYSCALL] || sizes[RING_DUMP] < wanted[RING_DUMP];
 	rings->has_large_dumps = sizes[RING_LARGE_DUMP];
 	for (unsigned kind = 0; kind < RING_KINDS; kind++)
 		rings->bytes_per_cpu += sizes[kind];

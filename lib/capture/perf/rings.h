@@ -37,7 +37,7 @@ struct rings {
 	size_t online_count;
 	size_t left_out_count;	/* of CPUs that may come besides */
 	uint64_t bytes_per_cpu; /* that is online, in fact; others have an eighth */
-	bool shrunk;		/* the kernel refused the size asked for */
+	bool shrunk;		/* the rings other than those of large dumps are smaller than asked for */
 	bool has_large_dumps;
 };
 
