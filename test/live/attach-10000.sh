@@ -30,5 +30,5 @@ expect_check 0
 start_workload many-idle 10000
 (ulimit -n 20000 2>/dev/null; "$MMTRACE" record --scope threads -o refused.data -p "$pid" 2>refused.log) &&
 	fail "10,000 threads were attached to one by one"
-grep -q 'too many threads.*ulimit -n' refused.log || fail "$(cat refused.log)"
+grep -q 'file descriptors.*ulimit -n' refused.log || fail "$(cat refused.log)"
 [ ! -e refused.data ] || fail "a recording was left behind"

@@ -57,8 +57,8 @@ static struct mmt_error *refuse_descriptors(const struct attachment *attachment)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	return error_create(MMT_ERROR_SYSTEM,
-			    "the target has too many threads: %llu descriptors are needed and %llu are allowed; raise "
-			    "the limit with `ulimit -n`",
+			    "recording needs %llu file descriptors and %llu are allowed: raise the limit with "
+			    "`ulimit -n`",
 			    (unsigned long long)attachment->descriptors_wanted, (unsigned long long)limit.rlim_max);
 }
 
@@ -103,6 +103,8 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 
 	if (tid > 0)
 		snprintf(whose, sizeof(whose), "of thread %d", tid);
+	else if (attachment->cgroup >= 0)
+		snprintf(whose, sizeof(whose), "in the control group");
 	switch (errno_value) {
 	case EMFILE:
 	case ENFILE:
