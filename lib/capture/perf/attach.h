@@ -87,7 +87,10 @@ struct event_switch {
 	VECTOR(int) fds;
 	pthread_t thread;
 	bool has_thread, on;
-	bool is_complete, must_end; /* atomic */
+	/* Atomic. */
+	bool is_complete; /* every event was switched */
+	bool has_ended;	  /* the thread, complete or not */
+	bool must_end;
 };
 
 /* A record about a thread, kept until all that is older has been seen. */
@@ -215,7 +218,11 @@ enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
 
 enum switch_state attach_switch_state(const struct attachment *attachment);
 
-/* Stop switching early, which must be done before closing descriptors; only some events are switched then. */
+/* Ask the thread to end early, without waiting for it. True: it has ended, or there is none. */
+bool attach_stop_switch(struct attachment *attachment);
+
+/* Stop switching early and wait for the thread, which must be done before closing descriptors; only some events are
+ * switched then. */
 void attach_end_switch(struct attachment *attachment);
 
 /* Add what the kernel counted as lost, by event, inherited events included. `lost` has an element per event of the set.

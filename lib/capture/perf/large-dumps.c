@@ -13,8 +13,8 @@
 #define LOW_NS (FULL_NS / 4)
 
 /*
- * A thread that is created while its parent's events are switched may inherit the previous state. By the second pass its
- * events are linked to the parent's, so the switch reaches them.
+ * A thread that is created while its parent's events are switched may inherit the previous state. By the second pass
+ * its events are linked to the parent's, so the switch reaches them.
  */
 #define PASSES 2
 
@@ -97,7 +97,8 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
 	large->calls = 0;
-	if (on != large->on)
+	/* A switch in progress ends after its present ioctl(): the next step begins another. */
+	if (on != large->on && attach_stop_switch(&recorder->attachment))
 		error = begin_switch(recorder, on, now_ns);
 	return error ? error : switch_events(recorder, now_ns);
 }

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/thread.h"
 #include "capture/proc/proc.h"
 
 #define OPTIONS (PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
@@ -110,9 +111,15 @@ static void *watch_exits(void *context)
 		int result;
 
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-		/* Wait only for stops of this thread's tracees, and not for their exits, for which other threads wait. */
-		result = waitid(P_ALL, 0, &stop, WSTOPPED | __WALL | __WNOTHREAD);
+		/* Wait only for stops of this thread's tracees, and not for their exits, for which other threads wait.
+		   WNOWAIT: if the thread is cancelled here, the kernel still delivers the signal that the stop
+		   announces. */
+		result = waitid(P_ALL, 0, &stop, WSTOPPED | WNOWAIT | __WALL | __WNOTHREAD);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+		if (result == 0)
+			result = waitid(P_PID, (id_t)stop.si_pid, &stop, WSTOPPED | WNOHANG | __WALL | __WNOTHREAD);
+		if (result == 0 && !stop.si_pid)
+			continue; /* killed meanwhile */
 		if (result == 0)
 			handle_stop(watch, stop.si_pid, stop.si_status);
 		else if (errno != EINTR)
@@ -138,19 +145,6 @@ static void destroy(struct exit_watch *watch)
 	free(watch);
 }
 
-/* The other threads handle the signals. */
-static int start_thread(struct exit_watch *watch)
-{
-	sigset_t all, before;
-	int failure;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failure = pthread_create(&watch->thread, NULL, watch_exits, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failure;
-}
-
 struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret)
 {
 	struct exit_watch *watch = calloc(1, sizeof(*watch));
@@ -163,7 +157,7 @@ struct mmt_error *exit_watch_start(pid_t pid, struct exit_watch **watch_ret)
 	    pipe2(watch->started, O_CLOEXEC) < 0)
 		failure = errno;
 	if (!failure)
-		failure = start_thread(watch);
+		failure = thread_start(&watch->thread, watch_exits, watch);
 	if (failure) {
 		destroy(watch);
 		return error_create(MMT_ERROR_SYSTEM, "cannot prepare for checks at exit: %s", strerror(failure));

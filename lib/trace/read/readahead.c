@@ -4,12 +4,12 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "trace/read/records.h"
 #include "trace/write/compress.h"
 
@@ -458,18 +458,11 @@ static bool has_processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
-/* Signals are for the threads of the program. */
 static void start_thread(struct feed *feed)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return;
 	if (has_processors())
 		records_let_help(feed->records);
-	feed->threaded = pthread_create(&feed->thread, NULL, run, feed) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	feed->threaded = thread_start(&feed->thread, run, feed) == 0;
 }
 
 struct mmt_error *feed_create(const struct recording_file *file, const struct layouts *layouts,
