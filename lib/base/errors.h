@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Making errors; the reading side is public, see mmtrace/error.h. */
+/* Creating errors. Callers of the library read them through mmtrace/error.h. */
 #ifndef BASE_ERRORS_H
 #define BASE_ERRORS_H
 

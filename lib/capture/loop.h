@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the first record to the last: draining, snapshots as processes come, the end. */
+/* The record loop: drains the rings, follows processes and reads snapshots, until recording stops. */
 #ifndef CAPTURE_LOOP_H
 #define CAPTURE_LOOP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One recording at work: what record.c, attaching, draining, snapshots and the end share. */
+/* The state of a recording in progress, shared by the files of lib/capture. */
 #ifndef CAPTURE_RECORDER_H
 #define CAPTURE_RECORDER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Moving records from the rings into the file. Only what the recorder must know itself is looked at. */
+/* The ring reader: drains the ring buffers into the file. It parses only what the recorder itself needs to know. */
 #ifndef CAPTURE_RING_READER_H
 #define CAPTURE_RING_READER_H
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The head of the file: event attributes and the sections that are known when recording starts. */
+/*
+ * What the recorder writes around the records: the head of the file, its closing sections, marks and metadata that
+ * is written while recording goes on.
+ */
 #ifndef CAPTURE_SESSION_H
 #define CAPTURE_SESSION_H
 
 #include "base/buffer.h"
 #include "base/errors.h"
 #include "capture/recorder.h"
+
+/* The head of the file: event attributes and the sections that are known when recording starts. */
 
 /* Gives them to the writer; recorder->start_ns is set. */
 struct mmt_error *head_add(struct recorder *recorder) MMT_MUST_CHECK;

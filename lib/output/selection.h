@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which groups of a report, or entries of a diff, are shown, and in which order. */
+/* Chooses and sorts the groups of a report, or the entries of a diff, that are shown. */
 #ifndef OUTPUT_SELECTION_H
 #define OUTPUT_SELECTION_H
 

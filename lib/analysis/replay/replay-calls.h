@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls on their way to the model, and their stacks on the way to the ledger. */
+/* Matches syscall events with their MMAP2 records and stack dumps, and applies them to the model and the ledger. */
 #ifndef ANALYSIS_REPLAY_REPLAY_CALLS_H
 #define ANALYSIS_REPLAY_REPLAY_CALLS_H
 

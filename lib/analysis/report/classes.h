@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What kind of memory a mapping is, as far as the mapping itself tells; what its stack tells is added by groups. Pure.
+/*
+ * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. groups.c
+ * refines it by stack.
  */
 #ifndef ANALYSIS_REPORT_CLASSES_H
 #define ANALYSIS_REPORT_CLASSES_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When two frames, and two stacks, are the same to a reader: module, function and line decide, not addresses. */
+/*
+ * Which frames and stacks a report treats as equal: those with the same module, function and line. Addresses do not
+ * count.
+ */
 #ifndef ANALYSIS_REPORT_FRAME_NAMES_H
 #define ANALYSIS_REPORT_FRAME_NAMES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the rows of the ledger and what is mapped at the end to what a report shows. */
+/* Builds the groups of a report from the rows of the ledger and the mappings that exist at the end. */
 #ifndef ANALYSIS_REPORT_GROUPS_H
 #define ANALYSIS_REPORT_GROUPS_H
 

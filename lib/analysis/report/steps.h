@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The development of a recording in equal steps, taken on the way of the one pass. */
+/* report --every: totals at equal time steps, taken during the one replay. */
 #ifndef ANALYSIS_REPORT_STEPS_H
 #define ANALYSIS_REPORT_STEPS_H
 

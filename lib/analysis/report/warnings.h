@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recording does not hold, in sentences for its user. */
+/* Warnings of a report: what the recording does not contain, and why. */
 #ifndef ANALYSIS_REPORT_WARNINGS_H
 #define ANALYSIS_REPORT_WARNINGS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Generated code of one process: what the recording holds of perf maps and jitdumps, by address and time. */
+/* Symbolizes the JIT code of one process from recorded perf maps and jitdumps, by address and time. */
 #ifndef ANALYSIS_RESOLVER_JIT_NAMES_H
 #define ANALYSIS_RESOLVER_JIT_NAMES_H
 

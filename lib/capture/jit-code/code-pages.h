@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Generated code that is kept until recording ends: each piece compressed by itself, so that it can be replaced. Pure.
- */
+/* Pages of JIT code that were copied, with their changes, in a compressed store. */
 #ifndef CAPTURE_JIT_CODE_CODE_PAGES_H
 #define CAPTURE_JIT_CODE_CODE_PAGES_H
 
@@ -13,6 +12,9 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/sections/code-copies.h"
+
+/* Generated code that is kept until recording ends: each piece compressed by itself, so that it can be replaced. Pure.
+ */
 
 #define CODE_STORE_NONE SIZE_MAX
 #define CODE_KEPT_BYTES_MAX (20u << 20) /* compressed: the recorder's memory */

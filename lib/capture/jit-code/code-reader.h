@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One pass over the programs that generate code: what they have of it now is read, and kept in recorder->generated. */
+/* Reads the JIT code of processes, one bounded pass at a time. */
 #ifndef CAPTURE_JIT_CODE_CODE_READER_H
 #define CAPTURE_JIT_CODE_CODE_READER_H
 

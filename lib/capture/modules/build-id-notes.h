@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The program files of the targets, held open from when they are first seen: an open file can be read after its
- * process, its name and its mount namespace are gone. At the end those that a report could not find by their path are
- * copied into the recording: files of a container or another root, and files that were replaced or deleted meanwhile.
- */
+/* Build-ids of the mapped modules, and copies of modules that may be gone when the report is made (--images). */
 #ifndef CAPTURE_MODULES_BUILD_ID_NOTES_H
 #define CAPTURE_MODULES_BUILD_ID_NOTES_H
 
@@ -20,6 +16,12 @@
 #include "base/vector.h"
 #include "trace/sections/module-copies.h"
 #include "trace/sections/sections.h"
+
+/*
+ * The program files of the targets, held open from when they are first seen: an open file can be read after its
+ * process, its name and its mount namespace are gone. At the end those that a report could not find by their path are
+ * copied into the recording: files of a container or another root, and files that were replaced or deleted meanwhile.
+ */
 
 struct recorder;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which threads are known to have the whole event set, opened or inherited. The kernel gives the numbers of threads
- * out again, on a small or busy system within a second: every word about a number has a time, and only a thread that
- * had begun by then is meant.
+ * Opens the perf events of the recorded threads or CPUs and attaches to every thread of a running process, while it
+ * creates others. Also switches the events of large stack dumps (attach-switch.c).
  */
 #ifndef CAPTURE_PERF_ATTACH_H
 #define CAPTURE_PERF_ATTACH_H
@@ -18,6 +17,12 @@
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/events.h"
 #include "capture/perf/rings.h"
+
+/*
+ * Which threads are known to have the whole event set, opened or inherited. The kernel gives the numbers of threads
+ * out again, on a small or busy system within a second: every word about a number has a time, and only a thread that
+ * had begun by then is meant.
+ */
 
 /* Zero initialisation makes an empty one. */
 struct thread_coverage {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The clock of a recording, CLOCK_MONOTONIC, and a time budget for work that must stay rare. */
 #ifndef CAPTURE_PERF_CLOCK_H
 #define CAPTURE_PERF_CLOCK_H
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Which CPUs there are, and on which of them calls go unseen. Events of threads are opened for CPUs that are offline as
- * well, and wait for them. Events on CPUs are opened where one is online, are gone when it goes offline, and are opened
- * anew when it is seen to be back: what is done there before that goes unseen.
- */
+/* CPU hotplug: which CPUs are online, and the hotplug events (dummy events on each CPU) that report changes. */
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
 
@@ -13,6 +9,12 @@
 
 #include "base/errors.h"
 #include "base/vector.h"
+
+/*
+ * Which CPUs there are, and on which of them calls go unseen. Events of threads are opened for CPUs that are offline as
+ * well, and wait for them. Events on CPUs are opened where one is online, are gone when it goes offline, and are opened
+ * anew when it is seen to be back: what is done there before that goes unseen.
+ */
 
 /* Zero initialisation makes an empty list; freed with vector_deinit(). */
 typedef VECTOR(int) cpu_list;

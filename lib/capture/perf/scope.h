@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
- * everybody in a control group: what others do is passed over while draining, and never gets into the file.
- *
- * The rings are read one after the other, and a child's first calls may be in an earlier one than its birth. So births
- * are looked for in all rings first.
- */
+/* Which processes are recorded: chosen threads, a control group, or everybody on the CPUs. */
 #ifndef CAPTURE_PERF_SCOPE_H
 #define CAPTURE_PERF_SCOPE_H
 
@@ -18,6 +12,14 @@
 #include "base/vector.h"
 #include "capture/proc/proc.h"
 #include "capture/process/process-table.h"
+
+/*
+ * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
+ * everybody in a control group: what others do is passed over while draining, and never gets into the file.
+ *
+ * The rings are read one after the other, and a child's first calls may be in an earlier one than its birth. So births
+ * are looked for in all rings first.
+ */
 
 enum scope_kind {
 	SCOPE_THREADS,	 /* events of threads */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lines of /proc/PID/maps. */
+/* Parsing /proc/PID/maps, and asking the kernel about single mappings (PROCMAP_QUERY, Linux 6.11). */
 #ifndef CAPTURE_PROC_PROC_MAPS_H
 #define CAPTURE_PROC_PROC_MAPS_H
 
@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "trace/format/format.h"
+
+/* Lines of /proc/PID/maps. */
 
 struct procmaps_line {
 	uint64_t start, end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What /proc says about a process. */
+/* What /proc reports about a process and its threads. */
 #ifndef CAPTURE_PROC_PROC_H
 #define CAPTURE_PROC_PROC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which pages of a process are in memory. */
+/* Which pages of a process are resident (PAGEMAP_SCAN, or pagemap). */
 #ifndef CAPTURE_PROC_RESIDENCY_H
 #define CAPTURE_PROC_RESIDENCY_H
 

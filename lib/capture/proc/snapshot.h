@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Readings of /proc/PID/maps, written into the recording as records of the snapshot attribute. */
+/* Snapshots: reads /proc/PID/maps and writes the lines, with the time of each read(), into the recording. */
 #ifndef CAPTURE_PROC_SNAPSHOT_H
 #define CAPTURE_PROC_SNAPSHOT_H
 

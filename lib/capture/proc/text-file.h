@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Small text files of the kernel (/proc, tracefs), read whole. */
+/* Reads small text files of /proc, sysfs and tracefs, and opens files of a target that must be regular files. */
 #ifndef CAPTURE_PROC_TEXT_FILE_H
 #define CAPTURE_PROC_TEXT_FILE_H
 
@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/errors.h"
+
+/* Small text files of the kernel (/proc, tracefs), read whole. */
 
 #define TEXT_FILE_BYTES_MAX (1u << 20)
 

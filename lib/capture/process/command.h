@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A command to be recorded: started, but held before it runs its program. */
+/* Starts the command to record and holds it before exec(). */
 #ifndef CAPTURE_PROCESS_COMMAND_H
 #define CAPTURE_PROCESS_COMMAND_H
 

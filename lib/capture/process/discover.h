@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Attaching to running processes, all their threads, while these start others. */
+/* Finds the processes and threads to record and attaches to them while they create others. */
 #ifndef CAPTURE_PROCESS_DISCOVER_H
 #define CAPTURE_PROCESS_DISCOVER_H
 

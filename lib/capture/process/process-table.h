@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The processes of a recording: those asked for and their later children. */
+/* The process table of the recorder: the recorded processes and their children. */
 #ifndef CAPTURE_PROCESS_PROCESS_TABLE_H
 #define CAPTURE_PROCESS_PROCESS_TABLE_H
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A question to a target, put by a child process of the recorder: it may wait for the answer and become the target's
- * user, and the recorder does neither.
- */
+/* The runtime helper: a forked child process that talks to a runtime with the privileges of its user. */
 #ifndef CAPTURE_RUNTIMES_RUNTIME_HELPER_H
 #define CAPTURE_RUNTIMES_RUNTIME_HELPER_H
 
@@ -10,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/*
+ * A question to a target, put by a child process of the recorder: it may wait for the answer and become the target's
+ * user, and the recorder does neither.
+ */
 
 #define HELPER_REFUSAL_BYTES 256
 

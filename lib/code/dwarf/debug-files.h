@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The other files that have a part of a program's debug information, as it names them itself. */
+/*
+ * Separate debug files: where they are looked for, parts that a file refers to (.gnu_debugaltlink, split DWARF), and
+ * copies with their compressed sections expanded.
+ */
 #ifndef CODE_DWARF_DEBUG_FILES_H
 #define CODE_DWARF_DEBUG_FILES_H
 
@@ -7,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The other files that have a part of a program's debug information, as it names them itself. */
 
 /* As "PATH (id HEX)", without what is not said. The caller frees it; NULL: there is none, or no memory. */
 char *debug_part_of_unit(Dwarf_Die *skeleton);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Demangles C++, Rust and D names with libiberty. */
 #ifndef CODE_DWARF_DEMANGLE_H
 #define CODE_DWARF_DEMANGLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names that were looked up before, by address of the program file; as bytes too, so that they can be kept. */
+/* Names found earlier, by file address. They can be encoded, to be kept in the name cache. */
 #ifndef CODE_DWARF_KNOWN_NAMES_H
 #define CODE_DWARF_KNOWN_NAMES_H
 

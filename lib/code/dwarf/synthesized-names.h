@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Texts that are made from those of a program, each once: demangled names, whole paths. */
+/* Names that are derived from those of a module, each stored once: demangled names and full paths. */
 #ifndef CODE_DWARF_SYNTHESIZED_NAMES_H
 #define CODE_DWARF_SYNTHESIZED_NAMES_H
 

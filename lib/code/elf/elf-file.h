@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One ELF file: opened with care, checked against the recorded build-id, its segments. */
+/* Opens one ELF file, verifies its build-id, and gives its segments. */
 #ifndef CODE_ELF_ELF_FILE_H
 #define CODE_ELF_ELF_FILE_H
 

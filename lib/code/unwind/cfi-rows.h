@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One row of call frame information: how to find the caller's registers from one range of addresses. */
+/*
+ * Compiles call frame information (CFI) into rows: for a range of addresses, how to find the CFA and the saved
+ * registers.
+ */
 #ifndef CODE_UNWIND_CFI_ROWS_H
 #define CODE_UNWIND_CFI_ROWS_H
 
@@ -10,6 +13,8 @@
 #include "base/errors.h"
 #include "base/registers.h"
 #include "code/unwind/cfi-entries.h"
+
+/* One row of call frame information: how to find the caller's registers from one range of addresses. */
 
 /* DWARF numbers below this are looked at: the general registers of every architecture. */
 #define CFI_REGISTERS REGISTER_NUMBERS

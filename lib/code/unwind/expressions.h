@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rows with DWARF expressions: one step by them, which libunwind makes. */
+/* Steps through CFI rows with DWARF expressions, by libunwind. */
 #ifndef CODE_UNWIND_EXPRESSIONS_H
 #define CODE_UNWIND_EXPRESSIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Code that unwinding must know for what it is: its own rules, if it has any, tell another story. */
+/* Special functions that end or redirect unwinding: thread start, signal return, stack switches, coroutine entries. */
 #ifndef CODE_UNWIND_SPECIAL_FUNCTIONS_H
 #define CODE_UNWIND_SPECIAL_FUNCTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside of struct space, shared by the files space*.c alone. */
+/* The inside of struct space, for the files of this folder only. */
 #ifndef MODEL_SPACE_SPACE_STATE_H
 #define MODEL_SPACE_SPACE_STATE_H
 

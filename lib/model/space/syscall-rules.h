@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the rules of the calls share. */
+/* What the rules of the memory syscalls share. */
 #ifndef MODEL_SPACE_SYSCALL_RULES_H
 #define MODEL_SPACE_SYSCALL_RULES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recording is and how far it can be trusted: the lines above the figures. */
+/* The lines above the figures: what was recorded, and how far it can be trusted. */
 #ifndef OUTPUT_TEXT_TEXT_HEADER_H
 #define OUTPUT_TEXT_TEXT_HEADER_H
 

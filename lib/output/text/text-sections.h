@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parts of a report that are there only when they say something. */
+/* The sections of a text report that are printed only when they have content. */
 #ifndef OUTPUT_TEXT_TEXT_SECTIONS_H
 #define OUTPUT_TEXT_TEXT_SECTIONS_H
 

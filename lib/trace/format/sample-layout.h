@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the fields of an attribute's records are: worked out once from its sample_type. */
+/* The layout of the samples of an attribute: where each field is, from sample_type and read_format. */
 #ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
 #define TRACE_FORMAT_SAMPLE_LAYOUT_H
 

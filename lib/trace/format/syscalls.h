@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The one table of the memory system calls that mmtrace records. To add one, add a row and its rule in model/space.c.
+/*
+ * The table of the memory syscalls that mmtrace records. To add one, add a row here and its rule in
+ * model/space/syscall-rules.c.
  */
 #ifndef TRACE_FORMAT_SYSCALLS_H
 #define TRACE_FORMAT_SYSCALLS_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Equal callchains have equal numbers, so that whoever has seen one need not look at it again. In bounded memory: one
- * that was not seen for long may get another number when it comes again. No number is given twice to different ones.
- */
+/* Decodes samples on the thread that reads ahead, and numbers equal callchains. */
 #ifndef TRACE_READ_DECODE_AHEAD_H
 #define TRACE_READ_DECODE_AHEAD_H
 
@@ -14,6 +11,11 @@
 #include "trace/format/event.h"
 #include "trace/read/decode.h"
 #include "trace/read/reorder.h"
+
+/*
+ * Equal callchains have equal numbers, so that whoever has seen one need not look at it again. In bounded memory: one
+ * that was not seen for long may get another number when it comes again. No number is given twice to different ones.
+ */
 
 struct callchain_numbers;
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A thread created while its process was being attached to can inherit an event from several roots: each fires, and one
- * call gives several records. Of the roots that fire for one (thread, attribute, processor) only the first counts; ids
- * are per root and processor.
- */
+/* Event dedup: drops the copies of an event that a thread inherited through several roots. */
 #ifndef TRACE_READ_DEDUP_H
 #define TRACE_READ_DEDUP_H
 
@@ -14,6 +10,12 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/sample-layout.h"
+
+/*
+ * A thread created while its process was being attached to can inherit an event from several roots: each fires, and one
+ * call gives several records. Of the roots that fire for one (thread, attribute, processor) only the first counts; ids
+ * are per root and processor.
+ */
 
 #define COPIES_RECENT 256 /* a power of two */
 

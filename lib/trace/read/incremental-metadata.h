@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Perf maps, jitdumps and build-ids from the pieces among the records: for files that have no end. */
+/*
+ * Incremental metadata: perf maps, jitdumps and build-ids that were written among the records, for recordings whose
+ * recorder was killed.
+ */
 #ifndef TRACE_READ_INCREMENTAL_METADATA_H
 #define TRACE_READ_INCREMENTAL_METADATA_H
 

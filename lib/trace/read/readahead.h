@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Compressed records of a file, decompressed before their reader comes to them, by another thread that has nothing else
- * to do. It does those that hold one whole frame each, as ours do; everything else, and everything that is wrong, is left
- * to the reader.
- */
+/* Readahead: threads that read, decompress, reorder and decode what comes next while the caller replays. */
 #ifndef TRACE_READ_READAHEAD_H
 #define TRACE_READ_READAHEAD_H
 
@@ -16,6 +12,12 @@
 #include "trace/read/decode-ahead.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/reorder.h"
+
+/*
+ * Compressed records of a file, decompressed before their reader comes to them, by another thread that has nothing else
+ * to do. It does those that hold one whole frame each, as ours do; everything else, and everything that is wrong, is left
+ * to the reader.
+ */
 
 #define FRAMES_AHEAD_MAX 32	       /* which wait for the reader, or are being done */
 #define FRAMES_AHEAD_BYTES (512u << 10)	/* in them: when they have so much no more is begun */

@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reorder: merges the records of all rings into time order. */
+#ifndef TRACE_READ_REORDER_H
+#define TRACE_READ_REORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errors.h"
+#include "trace/format/format.h"
+#include "trace/read/recording-file.h"
+
 /*
  * Time order across rings, in bounded memory. Records of one ring are in order, rings are not in order with each other.
  * A round ends when every ring has been drained up to a head read in that round: what comes later is younger than the
@@ -13,16 +25,6 @@
  * Without ends of rounds, as when a recorder was made without them, the older half of what waits goes out whenever
  * ORDER_WINDOW_BYTES wait. Of blocks that a few records keep, and in a file whose rounds do not end, likewise.
  */
-#ifndef TRACE_READ_REORDER_H
-#define TRACE_READ_REORDER_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/errors.h"
-#include "trace/format/format.h"
-#include "trace/read/recording-file.h"
 
 #define ORDER_WINDOW_BYTES (32u << 20)
 #define ORDER_JUMP_NS 1000000000ULL

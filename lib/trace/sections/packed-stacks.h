@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The machine code around the places of frames, of packed recordings: a part of FEATURE_MMTRACE_STACKS. */
+/* The tables of a packed recording: its stacks with their names, and the instructions around their frames. */
 #ifndef TRACE_SECTIONS_PACKED_STACKS_H
 #define TRACE_SECTIONS_PACKED_STACKS_H
 
@@ -12,6 +12,8 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
+
+/* The machine code around the places of frames, of packed recordings: a part of FEATURE_MMTRACE_STACKS. */
 
 /* From this byte of the code on; texts are numbers. */
 struct resolved_line {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* zstd, behind the few doors the format needs. */
+/* Compresses records with zstd, in complete frames. */
 #ifndef TRACE_WRITE_COMPRESS_H
 #define TRACE_WRITE_COMPRESS_H
 

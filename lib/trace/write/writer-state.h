@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the parts of the writer share. */
+/* The state of the writer, shared by writer.c and writer-sections.c. */
 #ifndef TRACE_WRITE_WRITER_STATE_H
 #define TRACE_WRITE_WRITER_STATE_H
 
