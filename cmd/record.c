@@ -105,7 +105,7 @@ static void clear_progress(struct record_context *record)
 	record->progress_shown = false;
 }
 
-/* One line that is written anew each second. */
+/* One line that is written again each second. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;

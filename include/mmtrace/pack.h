@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Packing: every stack of a recording is unwound and named now, and the recording written anew with the names and
+ * Packing: every stack of a recording is unwound and named now, and the recording written again with the names and
  * without what they came from: no bytes of stacks, no registers but the arguments of the calls, no perf maps, no
  * jitdumps, no copies of programs but, unless they are not wanted, the instructions around the place of each frame. A
  * report of the packed recording is that of the original, on any machine.

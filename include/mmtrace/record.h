@@ -22,7 +22,7 @@ enum mmt_call_graph {
 	MMT_CALL_GRAPH_NONE,  /* no stacks */
 };
 
-/* Which program files are copied into the recording; at most 256 MiB of them. */
+/* Which modules are copied into the recording; at most 256 MiB of them. */
 enum mmt_images {
 	MMT_IMAGES_MISSING, /* those that their path does not lead to on this machine: of containers, or replaced since
 			     */
@@ -30,7 +30,7 @@ enum mmt_images {
 	MMT_IMAGES_NONE,
 };
 
-/* Whether the bytes of generated code are copied into the recording; at most 64 MiB of them. */
+/* Whether the bytes of JIT code are copied into the recording; at most 64 MiB of them. */
 enum mmt_code {
 	MMT_CODE_ALL, /* of the processes that live when recording ends */
 	MMT_CODE_NONE,
@@ -84,15 +84,15 @@ struct mmt_record_options {
 	const char *cgroup; /* every process in it and below it: its directory, or its path under the mount; or NULL */
 	enum mmt_record_scope scope;
 	char *const *command; /* a NULL-terminated argument vector */
-	/* Numbers of the signals that the command ignores, beside those that the caller does (of these SIGPIPE only if it
-	   is named here), and of those that it blocks, each list with a 0 behind: for a caller that has changed what it
-	   was started with. NULL: none. */
+	/* Numbers of the signals that the command ignores, beside those that the caller does (of these SIGPIPE only if
+	   it is named here), and of those that it blocks, each list with a 0 behind: for a caller that has changed what
+	   it was started with. NULL: none. */
 	const int *command_ignores, *command_blocks;
 	/* Path of the recording; an existing file becomes OUTPUT.old. "-": standard output, in perf's pipe format; that
 	   of the command is then standard error. The caller takes care of SIGPIPE. */
 	const char *output;
 	const char *const *command_line; /* NULL-terminated words for the file's CMDLINE feature, or NULL */
-	uint64_t ring_bytes;		 /* per CPU, shared by the truth and the dump ring; 0: default */
+	uint64_t ring_bytes;		 /* per CPU, shared by the rings of syscall events and of stack dumps; 0: default */
 	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
@@ -105,13 +105,13 @@ struct mmt_record_options {
 	bool lean;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
-	/* Interval at which the mappings of every process are read for checks, and its resident size; 0: only the mappings
-	   of a command and its children, at growing intervals of a tenth of the time since the start. */
+	/* Interval at which the mappings of every process are read for checks, and its resident size; 0: only the
+	   mappings of a command and its children, at growing intervals of a tenth of the time since the start. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
-	/* Check the command and its children against their maps at exit, where ptrace(2) holds each meanwhile. Only with
-	   a command; mmtrace-record(1) describes the side effects. */
+	/* Check the command and its children against their maps at exit, where ptrace(2) holds each meanwhile. Only
+	   with a command; mmtrace-record(1) describes the side effects. */
 	bool check_exit;
 	bool ask_runtime; /* have .NET and Java write perf maps when they have none; mmtrace-record(1) says what that
 			     does */
@@ -153,10 +153,11 @@ struct mmt_record_summary {
 	uint64_t events[MMT_COUNT_KINDS]; /* memory calls recorded */
 	uint64_t side_band_events;	  /* mappings, names, forks, exits */
 	uint64_t stack_dumps;
-	uint64_t deep_stacks;	    /* go on beyond their dump, but not always their frames, and the callchain may have these */
-	uint64_t cut_callchains;    /* at the kernel's limit of frames */
-	uint64_t lost_events;	    /* truth: mappings may be missing */
-	uint64_t lost_stack_dumps;  /* depth only */
+	uint64_t
+	    deep_stacks; /* go on beyond their dump, but not always their frames, and the callchain may have these */
+	uint64_t cut_callchains;			    /* at the kernel's limit of frames */
+	uint64_t lost_events;				    /* syscall event: mappings may be missing */
+	uint64_t lost_stack_dumps;			    /* depth only */
 	uint64_t large_stack_dumps, lost_large_stack_dumps; /* of MMT_CALL_GRAPH_AUTO, in addition to the others */
 	uint64_t large_dump_switches;			    /* off at high call rates, and on again */
 	uint64_t large_dumps_off_ns;

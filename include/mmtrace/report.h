@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The analysis of one recording: unfreed bytes by stack. Reads the recording, the program files it names (build-ids are
+ * The analysis of one recording: unfreed bytes by stack. Reads the recording, the modules it names (build-ids are
  * checked) and nothing else.
  *
  * All strings and arrays of a `struct mmt_report` belong to it and live as long as it does. Strings come from the
  * recording and may hold any byte but NUL: whoever prints them escapes control characters (mmtrace/output.h does).
- * Times are nanoseconds of the recording's clock (CLOCK_MONOTONIC for our own files); addresses are those of the traced process.
+ * Times are nanoseconds of the recording's clock (CLOCK_MONOTONIC for our own files); addresses are those of the traced
+ * process.
  */
 #ifndef MMTRACE_REPORT_H
 #define MMTRACE_REPORT_H
@@ -53,13 +54,14 @@ enum mmt_group_by {
 
 /* A moment of the recording. */
 enum mmt_timestamp_kind {
-	MMT_TIMESTAMP_DEFAULT,    /* the start or the end of the recording */
+	MMT_TIMESTAMP_DEFAULT,	   /* the start or the end of the recording */
 	MMT_TIMESTAMP_SINCE_START, /* ns after its start */
-	MMT_TIMESTAMP_BEFORE_END, /* ns before its end */
-	MMT_TIMESTAMP_REALTIME,   /* ns since the epoch */
-	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's start */
-	MMT_TIMESTAMP_CLOCK,      /* ns of the recording's own clock */
-	MMT_TIMESTAMP_MARK,       /* of the mark with the number `ns` */
+	MMT_TIMESTAMP_BEFORE_END,  /* ns before its end */
+	MMT_TIMESTAMP_REALTIME,	   /* ns since the epoch */
+	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time: the first such moment not before the recording's
+				      start */
+	MMT_TIMESTAMP_CLOCK,	   /* ns of the recording's own clock */
+	MMT_TIMESTAMP_MARK,	   /* of the mark with the number `ns` */
 };
 
 struct mmt_timestamp {
@@ -72,8 +74,8 @@ struct mmt_report_options {
 	const int32_t *pids;   /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
-	/* Keep names of functions here from one report to the next; made when missing, never believed when others may write
-	   there. NULL: do not. */
+	/* Keep names of functions here from one report to the next; made when missing, never believed when others may
+	   write there. NULL: do not. */
 	const char *cache_directory;
 	const struct mmt_progress *progress; /* NULL: nobody waits */
 	/* Frames whose function or module (its base name) is one of these, or matches it as a pattern of the shell, are
@@ -81,25 +83,26 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_group_by by;
-	uint32_t classes;      /* bit 1 << enum mmt_class: only these; 0: all */
+	uint32_t classes; /* bit 1 << enum mmt_class: only these; 0: all */
 	/*
-	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to` counts
-	 * as freed: so allocated - freed = unfreed in every window.
+	 * The window. A mapping counts when it was mapped in [from, to - min_age - tail), whatever is freed until `to`
+	 * counts as freed: so allocated - freed = unfreed in every window.
 	 */
 	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
-	uint64_t every_ns;     /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
-	double tail;           /* share of the window's length, 0 to 1, whose mappings are too young to judge */
+	uint64_t
+	    every_ns; /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
+	double tail;  /* share of the window's length, 0 to 1, whose mappings are too young to judge */
 };
 
 /* Where and why a stack ends. */
 enum mmt_stack_end {
-	MMT_STACK_END_ENTRY,          /* reached the thread's entry: _start, clone, start_thread */
+	MMT_STACK_END_ENTRY,	      /* reached the thread's entry: _start, clone, start_thread */
 	MMT_STACK_END_DUMP_EXHAUSTED, /* the dump ended and the kernel's callchain did not continue it */
 	MMT_STACK_END_DEPTH_LIMIT,    /* kernel.perf_event_max_stack or our own limit */
 	MMT_STACK_END_NO_UNWIND_DATA, /* a frame whose caller nothing describes */
 	MMT_STACK_END_CALLCHAIN,      /* the kernel's frame-pointer chain ended before an entry was seen */
-	MMT_STACK_END_INVALID,        /* the stack did not advance or pointed nowhere */
+	MMT_STACK_END_INVALID,	      /* the stack did not advance or pointed nowhere */
 	MMT_STACK_END_NOT_RECORDED,   /* no stack in the recording (--call-graph none, or the sample was lost) */
 	MMT_STACK_END_OTHER_STACK,    /* the callers are on a stack that was not copied: alternate signal stack, Go's */
 	MMT_STACK_END_COROUTINE,      /* reached the function that makecontext() began */
@@ -113,8 +116,8 @@ MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
 
 enum mmt_frame_kind {
-	MMT_FRAME_NATIVE,  /* in a program file */
-	MMT_FRAME_JIT,     /* generated code, named by a perf map or not at all */
+	MMT_FRAME_NATIVE,  /* in a module */
+	MMT_FRAME_JIT,     /* JIT code, named by a perf map or not at all */
 	MMT_FRAME_UNKNOWN, /* an address in no known mapping */
 };
 
@@ -125,12 +128,13 @@ struct mmt_frame {
 	const char *function;  /* demangled and normalised; NULL: no symbol */
 	const char *raw_function; /* as the file has it; NULL: no symbol */
 	const char *module;    /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */
-	const char *module_path;  /* as the kernel named it; NULL as above */
-	const char *source_file;  /* NULL: unknown */
-	uint32_t source_line;     /* 0: unknown */
-	uint32_t code;            /* for mmt_report_annotate(): frames with the same number are at the same instruction */
-	uint64_t address;         /* of the instruction in one process that had this frame; a return address unless first in the stack */
-	uint64_t module_offset;   /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
+	const char *module_path; /* as the kernel named it; NULL as above */
+	const char *source_file; /* NULL: unknown */
+	uint32_t source_line;	 /* 0: unknown */
+	uint32_t code;	  /* for mmt_report_annotate(): frames with the same number are at the same instruction */
+	uint64_t address; /* of the instruction in one process that had this frame; a return address unless first in the
+			     stack */
+	uint64_t module_offset; /* MMT_FRAME_NATIVE: address in the file's own numbering (ELF virtual address) */
 };
 
 /* Whether the frame is in a language runtime's own files, except for a main function that only starts the runtime. */
@@ -171,27 +175,28 @@ struct mmt_group {
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* of the unfreed bytes */
-	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes are
-		      what the maps showed */
+	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes
+		      are what the maps showed */
 
 	uint64_t unfreed_bytes; /* mapped at the end of the window, born in it */
 	uint64_t unfreed_count; /* mappings with any byte left */
-	uint64_t born_bytes;    /* their size when they were mapped; more than unfreed_bytes: parts were given back */
+	uint64_t born_bytes;	/* their size when they were mapped; more than unfreed_bytes: parts were given back */
 	/*
-	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the sum over
-	 * all groups is right, and a group may have committed bytes in memory that another one reserved.
+	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the
+	 * sum over all groups is right, and a group may have committed bytes in memory that another one reserved.
 	 */
 	uint64_t committed_bytes;
 	/* Beside these: made accessible in memory mapped before the window, or by a process that is left out. */
 	uint64_t committed_before_bytes;
 	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
-	uint32_t reserved_by;    /* id of the group that reserved most of what this one made accessible; 0: itself or none */
-	uint64_t resident_bytes; /* of the committed; MMT_UNKNOWN without a snapshot of residency */
-	uint64_t peak_bytes, peak_ns; /* most that was unfreed at once, and when first */
+	uint32_t
+	    reserved_by; /* id of the group that reserved most of what this one made accessible; 0: itself or none */
+	uint64_t resident_bytes;		   /* of the committed; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t peak_bytes, peak_ns;		   /* most that was unfreed at once, and when first */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
-	uint64_t freed_bytes, freed_count; /* count: mappings of which nothing is left */
-	uint64_t smallest_bytes, largest_bytes; /* what is left of each unfreed mapping */
-	uint64_t first_ns, last_ns; /* birth of the oldest and youngest unfreed mapping */
+	uint64_t freed_bytes, freed_count;	   /* count: mappings of which nothing is left */
+	uint64_t smallest_bytes, largest_bytes;	   /* what is left of each unfreed mapping */
+	uint64_t first_ns, last_ns;		   /* allocation of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
 	const uint64_t *step_bytes; /* unfreed at the end of each of the report's steps */
 	size_t step_count;	    /* as the report's, or 0: not asked for, or too many for all groups */
@@ -206,13 +211,13 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid; /* 0: not known */
 	const char *name;
-	const char *runtime;            /* "dotnet", "java", "node" ... that made the generated code in its stacks; NULL: none known */
+	const char *runtime; /* "dotnet", "java", "node" ... that made the JIT code in its stacks; NULL: none known */
 	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
-	uint64_t resident_bytes;        /* of all its memory; MMT_UNKNOWN */
-	uint64_t before_bytes;          /* mapped before the window (or the fork) and still there */
-	uint64_t kernel_bytes;          /* mapped by the kernel itself: executed programs, stack growth, vdso */
-	uint64_t reconciled_bytes;        /* set right from the kernel's maps: mapped or gone although no event told */
+	uint64_t resident_bytes;				 /* of all its memory; MMT_UNKNOWN */
+	uint64_t before_bytes;		/* mapped before the window (or the fork) and still there */
+	uint64_t kernel_bytes;		/* mapped by the kernel itself: executed programs, stack growth, vdso */
+	uint64_t reconciled_bytes;	/* set right from the kernel's maps: mapped or gone although no event told */
 	uint64_t checked_ns;            /* when these were read */
 	uint64_t check_age_ns;          /* from the check to the process's end, its exec, or the recording's end */
 	uint64_t checked_mappings;
@@ -220,38 +225,41 @@ struct mmt_process {
 	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
 	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and in no later ones */
 	uint64_t compared_bytes;        /* size of the mappings in the kernel's maps */
-	uint64_t unknown_bytes;         /* pages never seen in any snapshot */
-	bool ended;                     /* ended by itself while recorded: figures are those just before */
-	bool unnamed_code;              /* some of that code has no name in the recording: see lacks */
-	bool checked;                   /* against the kernel's maps: the final ones, or those read while it still lived */
-	bool checked_before_exec;       /* the maps are those of the program before its last exec */
+	uint64_t unknown_bytes;		/* pages never seen in any snapshot */
+	bool ended;			/* ended by itself while recorded: figures are those just before */
+	bool unnamed_code;		/* some of that code has no name in the recording: see lacks */
+	bool checked;		  /* against the kernel's maps: the final ones, or those read while it still lived */
+	bool checked_before_exec; /* the maps are those of the program before its last exec */
 };
 
 /* What a recording cannot say, for the first screen of a report. */
 struct mmt_completeness {
-	bool incomplete;          /* the recorder did not finish (killed, file cut short) */
-	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are missing:
-					left out */
-	uint64_t unfinished_ns;   /* how long that time is */
-	bool damaged;             /* undecodable bytes were met; what lies before them is used */
-	const char *damage;       /* what and where; NULL when not damaged */
-	uint64_t lost_events;     /* truth events */
+	bool incomplete;	     /* the recorder did not finish (killed, file cut short) */
+	uint64_t unfinished_records; /* at the end of what was written or can be read, where others of that time are
+					missing: left out */
+	uint64_t unfinished_ns;	     /* how long that time is */
+	bool damaged;		     /* undecodable bytes were met; what lies before them is used */
+	const char *damage;	     /* what and where; NULL when not damaged */
+	uint64_t lost_events;	     /* syscall events */
 	uint64_t lost_stack_dumps;
 	uint64_t lost_large_stack_dumps; /* in addition to the others */
 	uint64_t large_dumps_off_ns;     /* how long they were off because of high call rates */
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
-	uint64_t missed_cpus;      /* came online while recording: what was done there at first, or all, is missing */
+	uint64_t missed_cpus;	   /* came online while recording: what was done there at first, or all, is missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
-	uint64_t out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
-	uint64_t reconciled_bytes;   /* see struct mmt_process */
-	bool reconciled_by_loss;     /* events were lost: that is why; else the model was wrong */
+	uint64_t
+	    out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
+	uint64_t reconciled_bytes;		     /* see struct mmt_process */
+	bool reconciled_by_loss;		     /* events were lost: that is why; else the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of all calls that mapped memory or made it accessible */
-	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same: doubtful ones are complete, but have
-									doubtful frames */
-	uint64_t frames, frames_without_name;        /* of the groups */
-	uint64_t jit_frames_without_name, runtime_frames_without_name; /* of these: in JIT code, in a runtime's own files */
-	const char *const *warnings; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
+	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same: doubtful ones are complete, but
+									have doubtful frames */
+	uint64_t frames, frames_without_name;			     /* of the groups */
+	uint64_t jit_frames_without_name,
+	    runtime_frames_without_name; /* of these: in JIT code, in a runtime's own files */
+	const char *const
+	    *warnings; /* sentences: what this file does not hold ("no munmap events: ...") and what to do */
 	size_t warning_count;
 };
 
@@ -302,7 +310,8 @@ struct mmt_step {
 	uint64_t to_ns;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes; /* MMT_UNKNOWN, as for the end alone a snapshot may tell */
-	uint64_t process_resident_bytes; /* of the last of the resident readings until then; MMT_UNKNOWN: there was none */
+	uint64_t
+	    process_resident_bytes; /* of the last of the resident readings until then; MMT_UNKNOWN: there was none */
 };
 
 struct mmt_report {
@@ -372,15 +381,16 @@ struct mmt_annotation {
 	const struct mmt_instruction *instructions; /* none: the code is not at hand */
 	size_t instruction_count;
 	bool left_out;                              /* none: the recording was packed without code */
-	bool is_copy;                               /* generated code as it was last seen */
+	bool is_copy;                               /* JIT code as it was last seen */
 };
 
 /* As many before and behind are shown, and packed recordings have no more. */
 #define MMT_ANNOTATION_AROUND 8
 
-/* The instructions around the place of a frame of the report, at most `around` before and behind. Belongs to the report. */
-MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame, size_t around,
-						 struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
+/* The instructions around the place of a frame of the report, at most `around` before and behind. Belongs to the
+ * report. */
+MMT_PUBLIC struct mmt_error *mmt_report_annotate(struct mmt_report *report, const struct mmt_frame *frame,
+						 size_t around, struct mmt_annotation *annotation_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);

@@ -157,7 +157,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	return error ? error : serve_ended(recorder);
 }
 
-/* Often, when that is cheap: names of generated code are known to be so old. */
+/* Often, when that is cheap: names of JIT code are known to be so old. */
 static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
 {
 	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;

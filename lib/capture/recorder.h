@@ -80,7 +80,7 @@ struct recorder {
 	bool descriptors_told;
 	bool guarded_told;
 	struct priority priority;
-	size_t executing;				 /* processes that were, at the most */
+	size_t executing;				 /* processes that were, at most */
 	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */

@@ -191,7 +191,7 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 
 /*
  * A child that is born while the last snapshots are taken has none, and is left out: its calls, which may come from
- * another ring before its birth does, as well.
+ * another ring before its allocation does, as well.
  */
 static bool is_too_late(const struct recorder *recorder, pid_t pid)
 {
@@ -544,7 +544,7 @@ static struct mmt_error *note_allocation(void *context, const void *record, size
  * Whoever did something up to the heads that were noted was born before, and is told of in some ring by now. The rings
  * are looked at one after the other: of what comes meanwhile a part is seen, of a family perhaps the youngest only.
  */
-static struct mmt_error *find_allocations(struct recorder *recorder)
+static struct mmt_error *find_forks(struct recorder *recorder)
 {
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
@@ -582,7 +582,7 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder)
 	if (!error)
 		error = notes_take_marks(recorder);
 	if (!error)
-		error = find_allocations(recorder);
+		error = find_forks(recorder);
 	if (!error)
 		error = read_rings(recorder, false);
 	recorder->large_dumps.too_late = false;

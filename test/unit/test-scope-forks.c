@@ -125,7 +125,7 @@ START_TEST(a_allocation_counts_for_what_is_read_with_it)
 	put_allocation(1, GRANDCHILD, CHILD, born_ns);
 	put_allocation(0, CHILD, PARENT, born_ns - 1);
 	ck_assert_ptr_null(ring_reader_drain(recorder));
-	ck_assert_uint_eq(recorder->scope.allocations.count, 0);
+	ck_assert_uint_eq(recorder->scope.forks.count, 0);
 	ck_assert(scope_admits(&recorder->scope, GRANDCHILD, clock_now_ns()));
 }
 END_TEST

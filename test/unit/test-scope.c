@@ -64,7 +64,7 @@ START_TEST(a_allocation_waits_for_those_of_its_ancestors)
 	ck_assert(!scope_admits(&scope, 10, 320));
 	ck_assert(scope_apply_forks(&scope, 320));
 	ck_assert(scope_admits(&scope, 10, 320));
-	ck_assert_uint_eq(scope.allocations.count, 0);
+	ck_assert_uint_eq(scope.forks.count, 0);
 }
 END_TEST
 

@@ -22,7 +22,7 @@ static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, u
  * now in its steps. */
 static void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
-/* The same of a birth whose stack is not told. */
+/* The same of an allocation whose stack is not told. */
 static void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
 				       uint64_t bytes);
 
@@ -32,10 +32,10 @@ static void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t ti
 
 static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
 
-/* What is left of a birth whose stack was waited for too long comes to its row, as of its call. */
+/* What is left of an allocation whose stack was waited for too long comes to its row, as of its call. */
 static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
 
-/* The row of a birth is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
+/* The row of an allocation is known, and with it that of what waited. LEDGER_NO_ROW: it has none. */
 static void ledger_rows_tell(struct ledger *ledger, struct allocation *allocation, uint32_t row);
 
 struct found_key {
@@ -141,7 +141,7 @@ static struct allocation *find_allocation(const struct ledger *ledger, uint32_t 
 	return allocation->in_use ? allocation : NULL;
 }
 
-/* Take the latest of the early releases from a birth that has any. */
+/* Take the latest of the early releases from an allocation that has any. */
 static struct early_release take_early(struct ledger *ledger, struct allocation *allocation)
 {
 	struct early_release *place = &ledger->early_releases.items[allocation->early - 1], release = *place;
@@ -168,7 +168,7 @@ static void forget_allocation(struct ledger *ledger, struct allocation *allocati
 		ledger->out_of_memory = true;
 }
 
-/* What is found later belongs to the same birth. */
+/* What is found later belongs to the same allocation. */
 static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 {
 	if (!allocation->live_bytes && !allocation->found)
@@ -202,7 +202,7 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 	return add_allocation(ledger, &allocation, allocation_ret);
 }
 
-/* `bytes` of a birth whose stack is not told. */
+/* `bytes` of an allocation whose stack is not told. */
 static void release_early(struct ledger *ledger, struct allocation *allocation, uint64_t bytes, uint32_t releaser)
 {
 	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = allocation->early};
@@ -341,7 +341,7 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	return ledger_settle(ledger, part, stack);
 }
 
-/* An empty birth beside another, of the same call. */
+/* An empty allocation beside another, of the same call. */
 static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
 {
 	struct allocation *allocation = find_allocation(ledger, whole);
@@ -385,7 +385,7 @@ static void count_allocations(struct ledger *ledger, const struct allocation *al
 	thread->freed_count += allocation->born_bytes && !allocation->live_bytes;
 }
 
-/* Bytes come to a birth or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
+/* Bytes come to an allocation or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
 static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
 	uint64_t trend_ns = allocation->found ? ledger->now_ns : allocation->time_ns;
@@ -863,7 +863,7 @@ static void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct 
 						  .row = row});
 }
 
-/* A change of a birth whose stack is not told. */
+/* A change of an allocation whose stack is not told. */
 static void wait_for_row(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
 			 uint64_t reserved)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory, one birth per
- * call that mapped something. A birth lives as long as any of its bytes, so memory follows what is mapped and how many
- * different accounts and threads there are, not the length of the recording.
+ * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory, one allocation
+ * per call that mapped something. An allocation lives as long as any of its bytes, so memory follows what is mapped and
+ * how many different accounts and threads there are, not the length of the recording.
  *
- * A birth's bytes count from its call, in rows and their peaks too, although the row is known only with the stack.
+ * An allocation's bytes count from its call, in rows and their peaks too, although the row is known only with the
+ * stack.
  *
- * The window: births outside [from_ns, allocations_to_ns) belong to no account.
+ * The window: allocations outside [from_ns, allocations_to_ns) belong to no account.
  */
 #ifndef ANALYSIS_REPLAY_LEDGER_H
 #define ANALYSIS_REPLAY_LEDGER_H
@@ -27,7 +28,7 @@
 #define LEDGER_FREE_COMMIT (LEDGER_NO_ACCOUNT - 1) /* in place of an account: the number is not in use */
 #define LEDGER_SWEEP_COMMITS 4096
 
-/* When a birth was made, as far as the window is concerned. */
+/* When an allocation was made, as far as the window is concerned. */
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
 struct allocation {
@@ -50,11 +51,11 @@ struct allocation {
 	bool in_use;
 };
 
-/* Of one birth by one thread; a list of them. */
+/* Of one allocation by one thread; a list of them. */
 struct early_release {
 	uint64_t bytes;
 	uint32_t releaser;
-	uint32_t next; /* as in struct birth; also of those that are free */
+	uint32_t next; /* as in struct allocation; also of those that are free */
 };
 
 struct account {
@@ -141,7 +142,7 @@ struct ledger {
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
 	struct intern found_keys; /* process, kind and side; its ids are places in `found` */
-	VECTOR(uint32_t) found;	  /* births */
+	VECTOR(uint32_t) found;	  /* allocations */
 	uint32_t outside_commit;  /* the one number for what happened outside the window; COMMIT_NONE: none yet */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
 	struct map releases;		       /* owner << 32 | releaser -> bytes, where that is known */
@@ -162,17 +163,18 @@ void ledger_deinit(struct ledger *ledger);
 struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread,
 			      uint32_t *allocation_ret) MMT_MUST_CHECK;
 
-/* Bytes of `kind` come to a birth (the first decides its kind), or go from it, released by `releaser`. Numbers below
- * ALLOCATION_FIRST are ignored. */
+/* Bytes of `kind` come to an allocation (the first decides its kind), or go from it, released by `releaser`. Numbers
+ * below ALLOCATION_FIRST are ignored. */
 void ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes);
 
 void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
-/* Bytes of a birth are PROT_NONE now or, modulo 2^64, no longer are; told after their birth and before their release.
+/* Bytes of an allocation are PROT_NONE now or, modulo 2^64, no longer are; told after their allocation and before their
+ * release.
  */
 void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes);
 
-/* `birth` takes the place of PROT_NONE bytes of `reserved`. */
+/* `allocation` takes the place of PROT_NONE bytes of `reserved`. */
 void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserved);
 
 /* The call is over and has created nothing. */
@@ -181,8 +183,8 @@ void ledger_drop(struct ledger *ledger, uint32_t allocation);
 /* The call has created something and its stack is known. */
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
 
-/* `bytes` of what a birth holds have turned into another kind (code: they were made executable). They go to a birth of
- * their own, one for all such bytes of this birth. */
+/* `bytes` of what an allocation holds have turned into another kind (code: they were made executable). They go to an
+ * allocation of their own, one for all such bytes of this allocation. */
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
@@ -210,9 +212,9 @@ uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit);
 struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders) MMT_MUST_CHECK;
 
 /*
- * The birth of bytes that a repair found mapped: `stack` stands for the calls that were lost, whose number and threads
- * nobody knows, so the bytes have no counts and no owner. There is one for each process, kind and side of the window;
- * it grows with each ledger_born(), and lasts.
+ * The allocation of bytes that a repair found mapped: `stack` stands for the calls that were lost, whose number and
+ * threads nobody knows, so the bytes have no counts and no owner. There is one for each process, kind and side of the
+ * window; it grows with each ledger_born(), and lasts.
  */
 struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
 			       uint32_t *allocation_ret) MMT_MUST_CHECK;
@@ -223,10 +225,10 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 /* The account with this number, if it belongs to a row; else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
-/* For a birth that is asked for soon: bring it into the processor's caches. */
+/* For an allocation that is asked for soon: bring it into the processor's caches. */
 void ledger_fetch(const struct ledger *ledger, uint32_t allocation);
 
-/* NULL: not a birth in use. */
+/* NULL: not an allocation in use. */
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
 
 /* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */

@@ -18,12 +18,12 @@ struct account;
 struct replay;
 
 struct held_bytes {
-	/* Of births in the window, in classes asked for. */
+	/* Of allocations in the window, in classes asked for. */
 	uint64_t unfreed, committed, reserved;
 	uint64_t inherited; /* mapped before the recording, or by the parent before the fork */
 	uint64_t kernel;    /* mapped by the kernel itself: executed programs, stack growth, vdso */
 	uint64_t older;	    /* mapped by calls before the window */
-	uint64_t younger;   /* and by calls after the births that count */
+	uint64_t younger;   /* and by calls after the allocations that count */
 };
 
 /* What is known of a space, of its owner's. */

@@ -354,7 +354,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 	return NULL;
 }
 
-/* What came of the birth that was opened for a call. */
+/* What came of the allocation that was opened for a call. */
 static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, struct outcome *outcome)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, number);

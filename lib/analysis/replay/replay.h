@@ -40,7 +40,7 @@ struct replay_watch {
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
 	/* The stack of a call is known by now: `sequence` is that of its event. */
 	struct mmt_error *(*stack)(void *context, uint64_t sequence, uint32_t stack);
-	/* Before the first event that is not before `timestamp_ns`; it sets that anew. 0, as at first: before any. */
+	/* Before the first event that is not before `timestamp_ns`; it sets that again. 0, as at first: before any. */
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
 	uint64_t timestamp_ns;
 	void *context;
@@ -71,7 +71,7 @@ struct replay {
 	bool input_ended;			     /* `order` has received all events */
 	uint32_t applying_thread;		     /* number of the thread whose call the model is working on */
 	struct mmt_error *observer_error;	     /* the first: observers cannot return errors */
-	VECTOR(struct replay_thread) threads;	     /* birth.thread counts them */
+	VECTOR(struct replay_thread) threads;	     /* allocation.thread counts them */
 	VECTOR(struct thread_state *) thread_states; /* of those alive */
 	VECTOR(uint32_t) mmap2_counts;		     /* by process: MMAP2 records that wait for their call */
 	struct map
@@ -82,7 +82,7 @@ struct replay {
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* of the window and of the processes asked for */
 	struct losses lost_calls, lost_dumps;
 	uint64_t lost_events;	      /* LOST records; the recorder's own count is in the metadata */
-	uint64_t losses;	      /* how often calls were lost, of no matter which process */
+	uint64_t losses;	      /* how often calls were lost, of any process */
 	uint64_t faked_calls;	      /* calls with a result that the kernel never returns: a seccomp filter or a tracer
 					 answered them */
 	uint64_t calls_without_entry; /* exits whose arguments nothing recorded */
@@ -159,7 +159,7 @@ struct thread_state {
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };
 
-/* The truth sample's callchain, and the dump's registers and bytes if there is a dump. */
+/* The syscall event sample's callchain, and the dump's registers and bytes if there is a dump. */
 struct event_stack event_stack_join(const struct event_stack *syscall_event, const struct event_stack *dump);
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;

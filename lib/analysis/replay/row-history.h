@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Changes of rows on their way: the row of a birth is known once its stack is told, which may be after other calls. So
- * that peaks are those of the calls' order, a change waits until all before it have their row.
+ * Changes of rows on their way: the row of an allocation is known once its stack is told, which may be after other
+ * calls. So that peaks are those of the calls' order, a change waits until all before it have their row.
  */
 #ifndef ANALYSIS_REPLAY_ROW_HISTORY_H
 #define ANALYSIS_REPLAY_ROW_HISTORY_H
@@ -17,11 +17,11 @@
 
 struct row_change {
 	uint64_t time_ns;
-	uint64_t trend_ns;   /* when it counts in the trend: an existing birth's bytes came with its call */
+	uint64_t trend_ns;   /* when it counts in the trend: an existing allocation's bytes came with its call */
 	uint64_t step_ns;    /* and in steps, which show each moment as it was then */
 	uint64_t bytes;	     /* modulo 2^64: a decrease is a large number */
 	uint64_t reserved;   /* the same of those that are PROT_NONE */
-	uint64_t previous;   /* number of the change before it that waits for the same birth; 0: none */
+	uint64_t previous;   /* number of the change before it that waits for the same allocation; 0: none */
 	uint32_t allocation; /* whose stack is not told; 0: the row is known */
 	uint32_t row;
 };
@@ -43,7 +43,7 @@ void row_changes_remove_first(struct row_changes *changes);
 /* The number of the new one, from 1; 0: out of memory. */
 uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change);
 
-/* A birth's row is known: `last` is the number of its last change. */
+/* An allocation's row is known: `last` is the number of its last change. */
 void row_changes_tell(struct row_changes *changes, uint64_t last, uint32_t row);
 
 static inline size_t row_changes_count(const struct row_changes *changes)

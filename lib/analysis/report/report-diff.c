@@ -33,7 +33,7 @@ static const struct mmt_frame *frame_of_report(void *context, uint64_t key)
 	return (const struct mmt_frame *)(uintptr_t)key;
 }
 
-/* Where unnamed generated code lies differs from run to run: such frames are equal to each other. */
+/* Where unnamed JIT code lies differs from run to run: such frames are equal to each other. */
 static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
 {
 	matching->frame_names.count = 0;

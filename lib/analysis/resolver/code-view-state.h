@@ -80,10 +80,10 @@ struct code_view {
 	struct unwind_result result; /* scratch: too large for the C stack */
 };
 
-/* Read when the first frame in generated code is met. NULL: without memory for it there are no names. */
+/* Read when the first frame in JIT code is met. NULL: without memory for it there are no names. */
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process);
 
-/* The recorded bytes of the generated code of the program that began in the process then, looked for once; NULL: none.
+/* The recorded bytes of the JIT code of the program that began in the process then, looked for once; NULL: none.
  */
 struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns);
 

@@ -83,7 +83,7 @@ const char *code_view_path_name(const struct code_view *view, uint32_t path)
 	return mapped_modules_path_name(&view->mapped, path);
 }
 
-/* Generated code is looked up by its address in the process, whatever the mapping is called. */
+/* JIT code is looked up by its address in the process, whatever the mapping is called. */
 static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 {
 	struct jit_names *names = code_view_jit_names(lookup->view, lookup->process->index);
@@ -141,7 +141,7 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	return row;
 }
 
-/* The recorded bytes of the generated code of the program that the process runs; NULL: none. */
+/* The recorded bytes of the JIT code of the program that the process runs; NULL: none. */
 static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
@@ -265,7 +265,7 @@ static int follows_call(void *context, uint64_t return_address)
 		       : generated_follows_call(lookup, return_address);
 }
 
-/* The process has generated code: whose it is can be told while the files of the runtime are mapped. */
+/* The process has JIT code: whose it is can be told while the files of the runtime are mapped. */
 static void note_runtime(struct code_view *view, const struct process *process)
 {
 	struct process_state *state = &view->processes.items[process->index];
@@ -370,7 +370,7 @@ static void doubt_caller_of_leaf(struct unwind_result *result)
 		result->frames[1].doubtful = true;
 }
 
-/* Whether the caller of a frame in generated code was found by frame pointer, and nothing tells that it keeps one. */
+/* Whether the caller of a frame in JIT code was found by frame pointer, and nothing tells that it keeps one. */
 static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
 {
 	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
@@ -424,7 +424,7 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 	       key[3] == last[3] && key[4] == last[4];
 }
 
-/* What is known of the bytes of generated code at this time. 0: nothing was asked of them yet. */
+/* What is known of the bytes of JIT code at this time. 0: nothing was asked of them yet. */
 static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
 {
 	const uint64_t *code;
@@ -442,7 +442,7 @@ static uint64_t go_to_time(const struct process_state *state, const struct proce
 	return copied_code_epoch(copied) + 1;
 }
 
-/* A number for the code that is mapped in a process now, and for the names that generated code has. */
+/* A number for the code that is mapped in a process now, and for the names that JIT code has. */
 static struct mmt_error *find_generation(struct code_view *view, const struct process *process, uint64_t time_ns,
 					 uint32_t *generation_ret)
 {
@@ -474,8 +474,8 @@ static const uint8_t *copied_stack(const struct event_stack *stack)
 }
 
 /* One that the memo does not know. */
-static struct mmt_error *unwind_anew(struct code_view *view, const struct process *process, uint32_t generation,
-				     uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
+static struct mmt_error *unwind_again(struct code_view *view, const struct process *process, uint32_t generation,
+				      uint64_t time_ns, const struct unwind_input *input, uint32_t *stack_ret)
 {
 	struct lookup lookup = {.view = view, .process = process, .time_ns = time_ns};
 	struct unwind_callbacks callbacks = {.find = find_code,
@@ -523,7 +523,7 @@ struct mmt_error *code_view_unwind(struct code_view *view, const struct process 
 		return error;
 	if (unwind_cache_get(view->memo, generation, &input, stack_ret))
 		return NULL;
-	return unwind_anew(view, process, generation, stack->time_ns, &input, stack_ret);
+	return unwind_again(view, process, generation, stack->time_ns, &input, stack_ret);
 }
 
 const uint32_t *code_view_stack(const struct code_view *view, uint32_t stack, size_t *count_ret,

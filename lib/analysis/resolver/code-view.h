@@ -81,13 +81,13 @@ bool code_view_code_left_out(const struct code_view *view);
 /* Source of an address in the code of a frame; NULL: unknown. */
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret);
 
-/* The next program file, counted on in *position from 0, that stacks led into but that could not be used, or
+/* The next module, counted on in *position from 0, that stacks led into but that could not be used, or
  * not all of it; NULL: no more. The caller frees `*missing_ret`: with PROGRAM_LACKING_NAMES the files that are missing,
  * as a text, NULL when that is not known. It may be NULL. */
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
 			       char **missing_ret);
 
-/* What is known of the generated code of a process, as far as its frames have been named. */
+/* What is known of the JIT code of a process, as far as its frames have been named. */
 struct generated_code {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */

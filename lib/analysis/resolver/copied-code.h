@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the recorded bytes of a process's generated code tell of it: how to unwind it, and where it calls. They were
+ * What the recorded bytes of a process's JIT code tell of it: how to unwind it, and where it calls. They were
  * seen now and then, so the code of a sample may have been another: every answer has to be checked against the stack.
  */
 #ifndef ANALYSIS_RESOLVER_COPIED_CODE_H

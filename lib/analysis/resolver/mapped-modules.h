@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which program file is mapped where. A file is a path, a device and an inode, because two processes may have different
+ * Which module is mapped where. A file is a path, a device and an inode, because two processes may have different
  * ones under one path; its content comes from the recording, where that has a copy, else from a path of that file.
  */
 #ifndef ANALYSIS_RESOLVER_MAPPED_MODULES_H

@@ -13,7 +13,7 @@
 #include "base/vector.h"
 #include "trace/sections/code-copies.h"
 
-/* Generated code that is kept until recording ends: each piece compressed by itself, so that it can be replaced. Pure.
+/* JIT code that is kept until recording ends: each piece compressed by itself, so that it can be replaced. Pure.
  */
 
 #define CODE_STORE_NONE SIZE_MAX
@@ -57,7 +57,7 @@ void code_store_remove(struct code_store *store, size_t index);
 struct mmt_error *code_store_get(const struct code_store *store, size_t index, struct buffer *plain) MMT_MUST_CHECK;
 
 /*
- * The pages of generated code of one program: their bytes as they were last seen, and when each is to be read again. A
+ * The pages of JIT code of one program: their bytes as they were last seen, and when each is to be read again. A
  * page that is being written is read each time, one that has stayed as it was ever more rarely. Pure.
  *
  * Whether a page has changed is told by a checksum of 64 bits, not by its bytes, which are kept compressed: one change

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where a process has executable memory that is no program file: ranges that come and go. Pure.
+ * Where a process has executable memory that is no module: ranges that come and go. Pure.
  *
  * They stand in blocks of a bounded size, so that one more moves few others. Two blocks beside each other that have few
  * become one: there are never many more blocks than the ranges need.

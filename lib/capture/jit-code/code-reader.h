@@ -32,7 +32,7 @@ struct code_pass {
  * they fill meanwhile. Errors: those of draining, and no memory. */
 struct mmt_error *code_pass_read(struct code_pass *pass) MMT_MUST_CHECK;
 
-/* One program of a process: where it has generated code, its memory, and which pages of it have been read. */
+/* One program of a process: where it has JIT code, its memory, and which pages of it have been read. */
 
 #define TIDY_FROM (CODE_RANGES_MAX / 4 * 3) /* with so many ranges it begins to look for room */
 #define TIDY_STEP_RANGES 256		    /* it looks at in one step: the rings fill meanwhile */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The bytes of generated code, for stacks of code that keeps no frame pointers: read while its process lives and when
+ * The bytes of JIT code, for stacks of code that keeps no frame pointers: read while its process lives and when
  * recording ends, without stopping the process. Only pages that are in memory are read: no page is made for it.
  */
 #ifndef CAPTURE_JIT_CODE_JIT_CODE_H

@@ -18,7 +18,7 @@
 #include "trace/sections/sections.h"
 
 /*
- * The program files of the targets, held open from when they are first seen: an open file can be read after its
+ * The modules of the targets, held open from when they are first seen: an open file can be read after its
  * process, its name and its mount namespace are gone. At the end those that a report could not find by their path are
  * copied into the recording: files of a container or another root, and files that were replaced or deleted meanwhile.
  */
@@ -57,7 +57,7 @@ struct mmt_error *kept_modules_add(struct kept_modules *kept, enum mmt_images wh
 struct mmt_error *kept_modules_encode(const struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* Build-ids of the program files that were mapped, read while the files can be had. */
+/* Build-ids of the modules that were mapped, read while the files can be had. */
 
 struct build_id_mapping {
 	pid_t pid;

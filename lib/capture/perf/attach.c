@@ -648,7 +648,7 @@ struct mmt_error *attach_settle(struct attachment *attachment, size_t count)
 void thread_coverage_deinit(struct thread_coverage *coverage)
 {
 	map_deinit(&coverage->times);
-	map_deinit(&coverage->allocations);
+	map_deinit(&coverage->forks);
 	map_deinit(&coverage->ends);
 }
 
@@ -679,7 +679,7 @@ bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint
 	*new_ret = whole && !map_get(&coverage->times, (uint32_t)tid);
 	if (whole)
 		return thread_coverage_put(coverage, tid, time_ns);
-	return coverage->whole_ns || put_latest(&coverage->allocations, tid, time_ns);
+	return coverage->whole_ns || put_latest(&coverage->forks, tid, time_ns);
 }
 
 bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns)
@@ -701,14 +701,14 @@ bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t 
 
 bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns)
 {
-	const uint64_t *allocation_ns = map_get(&coverage->allocations, (uint32_t)tid);
+	const uint64_t *fork_ns = map_get(&coverage->forks, (uint32_t)tid);
 
-	return !coverage->forks_missing && (!allocation_ns || (*allocation_ns <= a_ns && *allocation_ns <= b_ns));
+	return !coverage->forks_missing && (!fork_ns || (*fork_ns <= a_ns && *fork_ns <= b_ns));
 }
 
 void thread_coverage_set_whole(struct thread_coverage *coverage, uint64_t time_ns)
 {
 	coverage->whole_ns = time_ns;
-	map_deinit(&coverage->allocations);
+	map_deinit(&coverage->forks);
 	map_deinit(&coverage->ends);
 }

@@ -27,7 +27,7 @@
 /* Zero initialisation makes an empty one. */
 struct thread_coverage {
 	struct map times;	/* by number: when the thread was known to have the set */
-	struct map allocations; /* by number: the latest FORK; while attaching */
+	struct map forks; /* by number: the latest FORK; while attaching */
 	struct map ends;	/* by number: the latest EXIT of one that had it; while attaching */
 	uint64_t whole_ns;	/* whoever is born later is born with the set; 0: not yet */
 	bool forks_missing;	/* records were lost while attaching */
@@ -42,7 +42,8 @@ bool thread_coverage_put(struct thread_coverage *coverage, pid_t tid, uint64_t t
  * number comes round. */
 bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint64_t start_ns);
 
-/* A FORK record; several may tell of one birth. `new_ret`: the first word of a thread that was born with the set. */
+/* A FORK record; several may tell of one allocation. `new_ret`: the first word of a thread that was born with the set.
+ */
 bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret);
 
 /* An EXIT record: called when every record older than it has been seen. */
@@ -159,7 +160,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 /* The same for the command, which stands still. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Open it on every CPU, with a sentinel, for everybody, or everybody in the control group whose directory this is
+/* Open it on every CPU, with a hotplug event, for everybody, or everybody in the control group whose directory this is
  * (borrowed; -1: none).
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;

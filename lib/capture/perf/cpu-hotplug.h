@@ -13,7 +13,7 @@
 /*
  * Which CPUs there are, and on which of them calls go unseen. Events of threads are opened for CPUs that are offline as
  * well, and wait for them. Events on CPUs are opened where one is online, are gone when it goes offline, and are opened
- * anew when it is seen to be back: what is done there before that goes unseen.
+ * again when it is seen to be back: what is done there before that goes unseen.
  */
 
 /* Zero initialisation makes an empty list; freed with vector_deinit(). */

@@ -214,7 +214,8 @@ static struct mmt_error *add_lock(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-/* The deep stack of every creating call whose truth has none: the same tracepoint once more, into a ring of its own. */
+/* The deep stack of every creating call whose syscall event has none: the same tracepoint once more, into a ring of its
+ * own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
 				   enum attribute_role role, uint32_t dump_bytes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The buffers shared with the kernel: a truth ring and, with stack dumps, one or two dump rings per CPU. Each belongs
- * to a dummy event on this process, which lives as long as the recording; the events of the targets write into them.
+ * The buffers shared with the kernel: a ring of syscall events and, with stack dumps, one or two dump rings per CPU.
+ * Each belongs to a dummy event on this process, which lives as long as the recording; the events of the targets write
+ * into them.
  */
 #ifndef CAPTURE_PERF_RINGS_H
 #define CAPTURE_PERF_RINGS_H
@@ -82,8 +83,9 @@ enum large_dump_room {
 	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
 
-/* Divides the size given with -m: powers of two, the truth ring has at least half; the dump ring is 0 without dumps. The
- * ring of large dumps has half the size of the truth ring, up to RINGS_LARGE_DUMP_BYTES. */
+/* Divides the size given with -m: powers of two, the ring of syscall events has at least half; the dump ring is 0
+ * without dumps. The ring of large dumps has half the size of the ring of syscall events, up to RINGS_LARGE_DUMP_BYTES.
+ */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS]);
 

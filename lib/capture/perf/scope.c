@@ -18,7 +18,7 @@ void scope_deinit(struct scope *scope)
 {
 	map_deinit(&scope->begins);
 	map_deinit(&scope->ends);
-	vector_deinit(&scope->allocations);
+	vector_deinit(&scope->forks);
 }
 
 bool scope_wants_forks(const struct scope *scope)
@@ -42,9 +42,9 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns)
 
 bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns)
 {
-	struct scope_fork allocation = {.time_ns = time_ns, .pid = pid, .parent = parent};
+	struct scope_fork new_fork = {.time_ns = time_ns, .pid = pid, .parent = parent};
 
-	return vector_push(&scope->allocations, allocation);
+	return vector_push(&scope->forks, new_fork);
 }
 
 static int compare_times(const void *left, const void *right)
@@ -55,27 +55,27 @@ static int compare_times(const void *left, const void *right)
 }
 
 /* A number that is given out again is another process, of which only what comes later is meant. */
-static bool apply(struct scope *scope, const struct scope_fork *allocation)
+static bool apply(struct scope *scope, const struct scope_fork *new_fork)
 {
-	bool followed = !scope->no_inherit && is_followed(scope, allocation->parent, allocation->time_ns);
+	bool followed = !scope->no_inherit && is_followed(scope, new_fork->parent, new_fork->time_ns);
 
-	if (!is_followed(scope, allocation->pid, allocation->time_ns))
-		return !followed || scope_follow(scope, allocation->pid, allocation->time_ns);
-	return followed || map_put(&scope->ends, (uint32_t)allocation->pid, allocation->time_ns);
+	if (!is_followed(scope, new_fork->pid, new_fork->time_ns))
+		return !followed || scope_follow(scope, new_fork->pid, new_fork->time_ns);
+	return followed || map_put(&scope->ends, (uint32_t)new_fork->pid, new_fork->time_ns);
 }
 
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 {
-	size_t applied = 0, count = scope->allocations.count;
+	size_t applied = 0, count = scope->forks.count;
 	bool ok = true;
 
 	if (count > 1)
-		qsort(scope->allocations.items, count, sizeof(*scope->allocations.items), compare_times);
-	for (; ok && applied < count && scope->allocations.items[applied].time_ns <= until_ns; applied++)
-		ok = apply(scope, &scope->allocations.items[applied]);
+		qsort(scope->forks.items, count, sizeof(*scope->forks.items), compare_times);
+	for (; ok && applied < count && scope->forks.items[applied].time_ns <= until_ns; applied++)
+		ok = apply(scope, &scope->forks.items[applied]);
 	for (size_t i = applied; i < count; i++)
-		scope->allocations.items[i - applied] = scope->allocations.items[i];
-	scope->allocations.count = count - applied;
+		scope->forks.items[i - applied] = scope->forks.items[i];
+	scope->forks.count = count - applied;
 	return ok;
 }
 

@@ -17,8 +17,8 @@
  * Whose records are taken. Events of threads report those threads alone. Events on processors report everybody, or
  * everybody in a control group: what others do is passed over while draining, and never gets into the file.
  *
- * The rings are read one after the other, and a child's first calls may be in an earlier one than its birth. So births
- * are looked for in all rings first.
+ * The rings are read one after the other, and a child's first calls may be in an earlier one than its allocation. So
+ * allocations are looked for in all rings first.
  */
 
 enum scope_kind {
@@ -39,13 +39,13 @@ struct scope {
 	pid_t recorder;
 	struct map begins,
 	    ends; /* by process: from when until when (not in it: still) the number is that of one followed */
-	VECTOR(struct scope_fork) allocations; /* noted, not yet applied */
+	VECTOR(struct scope_fork) forks; /* noted, not yet applied */
 	uint64_t passed_over;		       /* calls of others */
 };
 
 void scope_deinit(struct scope *scope);
 
-/* Is it needed to look for births before anything else is read? */
+/* Is it needed to look for allocations before anything else is read? */
 bool scope_wants_forks(const struct scope *scope);
 
 /* False, here and below: out of memory. */
@@ -54,9 +54,9 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
 /*
- * Of those noted, which may come in any order, in that of time, up to a moment before which every birth has been noted:
- * a later one may be of a child whose own birth came into a ring that had been looked at already. It waits for the next
- * time.
+ * Of those noted, which may come in any order, in that of time, up to a moment before which every allocation has been
+ * noted: a later one may be of a child whose own allocation came into a ring that had been looked at already. It waits
+ * for the next time.
  */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 

@@ -375,7 +375,7 @@ static struct mmt_error *add_everybody(struct recorder *recorder)
 	return error;
 }
 
-/* Of those that are there before the events are: later ones join as their births are told. */
+/* Of those that are there before the events are: later ones join as their allocations are told. */
 static struct mmt_error *follow_processes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
@@ -481,7 +481,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return error;
 }
 
-/* Were records lost among which a birth could be? */
+/* Were records lost among which an allocation could be? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->events.items.count; i++) {

@@ -14,7 +14,7 @@
 #include "capture/proc/proc.h"
 #include "capture/recorder.h"
 
-#define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, program files */
+#define SPARE_DESCRIPTORS 32 /* for what is opened and closed again: maps, modules */
 #define LOOK_NS 1000000000ULL
 #define FORGET_NS 1000000000ULL /* by then its last records have been read */
 

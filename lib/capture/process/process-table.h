@@ -24,7 +24,7 @@ struct file_state {
 	struct timespec changed;
 };
 
-/* How far a file was seen that is only appended to. Another file, or other bytes before that: begun anew. */
+/* How far a file was seen that is only appended to. Another file, or other bytes before that: begun again. */
 #define FILE_MARK_BYTES 64
 
 struct file_mark {

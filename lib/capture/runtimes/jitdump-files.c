@@ -278,7 +278,7 @@ static uint64_t nanoseconds(struct timespec time)
 }
 
 /*
- * The next program has begun the file anew: of the one before nothing is left. The times of files are of a clock that
+ * The next program has begun the file again: of the one before nothing is left. The times of files are of a clock that
  * may have been set since recording began: as it is now, it takes no file of the next program for one before. Set back
  * since the file was written, it takes one before for the next one's: that is told.
  */

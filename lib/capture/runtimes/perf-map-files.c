@@ -109,7 +109,7 @@ static void add_growth(struct traced_process *process, uint64_t now_ns, int fd, 
 	uint64_t length = (uint64_t)status->st_size, known = file_mark_check(&process->map_growth_mark, fd, status);
 	size_t count = known ? map->growth.count : begins_empty(map);
 
-	/* Begun anew: what is in it now came with this length or later. */
+	/* Begun again: what is in it now came with this length or later. */
 	map->growth.count = count;
 	if (length > known && count && process->map_looked_at_ns > map->growth.items[count - 1].time_ns)
 		add_step(map, process->map_looked_at_ns, known);

@@ -29,7 +29,7 @@ bool target_file_remove(int directory, const char *name, uid_t owner);
 /* The perf map of a process, opened; -1: none, or it must not be taken, which *refused_ret says. */
 int perf_maps_open(const struct traced_process *process, struct stat *status, const char **refused_ret);
 
-/* The length of the mark, if the file still begins with what had it; 0: begun anew. */
+/* The length of the mark, if the file still begins with what had it; 0: begun again. */
 uint64_t file_mark_check(const struct file_mark *mark, int fd, const struct stat *status);
 void file_mark_set(struct file_mark *mark, int fd, uint64_t inode, uint64_t length);
 
@@ -42,7 +42,7 @@ void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t
  * again. */
 struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns) MMT_MUST_CHECK;
 
-/* Note the file's length when it has grown; of one that was begun anew, the growth since. */
+/* Note the file's length when it has grown; of one that was begun again, the growth since. */
 void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns);
 
 /*

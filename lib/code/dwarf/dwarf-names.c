@@ -230,7 +230,7 @@ enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names)
 		return DWARF_NAMES_DAMAGED;
 	if (names->limited)
 		return DWARF_NAMES_LIMITED;
-	return names->met_warning ? DEBUG_NAMES_LACKING : DWARF_NAMES_SOUND;
+	return names->met_warning ? DWARF_NAMES_MISSING : DWARF_NAMES_SOUND;
 }
 
 char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)

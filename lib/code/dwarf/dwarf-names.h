@@ -23,7 +23,7 @@ bool dwarf_names_complete(const struct dwarf_names *names);
 /* What was met in it so far, the worst of it. */
 enum dwarf_names_state {
 	DWARF_NAMES_SOUND,
-	DEBUG_NAMES_LACKING, /* something was looked for in what lacks a part */
+	DWARF_NAMES_MISSING, /* something was looked for in what lacks a part */
 	DWARF_NAMES_LIMITED, /* something is more than is read */
 	DWARF_NAMES_DAMAGED, /* something cannot be read: never of a sound file */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Program files: unwind rows, names, lines and instructions by file address. One `struct programs` caches all
+ * Modules: unwind rows, names, lines and instructions by file address. One `struct programs` caches all
  * files of a report. A file is used only when its build-id is the recorded one (or none was recorded).
  */
 #ifndef CODE_ELF_MODULE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Generated code over time: which of many ranges, each written at its time, is at an address at some moment. Later
+ * JIT code over time: which of many ranges, each written at its time, is at an address at some moment. Later
  * ranges win byte by byte.
  */
 #ifndef CODE_JIT_CODE_TIMELINE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /tmp/perf-PID.map: names of generated code by absolute address, one "START SIZE NAME" a line, hexadecimal with or
+ * /tmp/perf-PID.map: names of JIT code by absolute address, one "START SIZE NAME" a line, hexadecimal with or
  * without 0x. Later lines win byte by byte.
  */
 #ifndef CODE_JIT_PERF_MAP_H

@@ -328,7 +328,7 @@ static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
 }
 
 /* A header that is wrong, or lists what describes nothing, is not used any more. False: out of memory. */
-static bool index_anew(struct cfi_rows *rows)
+static bool rebuild_index(struct cfi_rows *rows)
 {
 	rows->starts.count = rows->kinds.count = rows->described_count = 0;
 	rows->bytes_left = (uint64_t)rows->section.size * RUNS_MAX;
@@ -342,7 +342,7 @@ struct mmt_error *cfi_rows_complete(struct cfi_rows *rows)
 
 		if (entry->rows || compile(rows, entry) || !rows->index.from_header)
 			continue;
-		if (!index_anew(rows))
+		if (!rebuild_index(rows))
 			return &error_no_memory;
 		i = SIZE_MAX;
 	}
@@ -395,7 +395,7 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 		return NULL;
 	entry = &rows->index.entries.items[count - 1];
 	if (!entry->rows && !compile(rows, entry) && rows->index.from_header)
-		return index_anew(rows) ? cfi_rows_find(rows, address) : NULL;
+		return rebuild_index(rows) ? cfi_rows_find(rows, address) : NULL;
 	if (entry->rows == NO_ROWS || address - entry->start > UINT32_MAX)
 		return NULL;
 	return row_of(rows, row_at(rows, entry, address - entry->start));

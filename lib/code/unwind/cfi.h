@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Unwind rows of one piece of code: of an ELF file (.eh_frame and .debug_frame), or of generated code. */
+/* Unwind rows of one piece of code: of an ELF file (.eh_frame and .debug_frame), or of JIT code. */
 #ifndef CODE_UNWIND_CFI_H
 #define CODE_UNWIND_CFI_H
 

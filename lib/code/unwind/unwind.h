@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From registers, the copied part of a stack and the kernel's frame-pointer callchain to return addresses. The unwinder
- * knows neither processes nor files: it asks through callbacks. Rules (by architecture, see unwind-x86-64.c):
- *   1. where CFI describes the address, follow it; where it does not, a row deduced from the code (instruction-analysis.h),
- * as long as that leads to a call;
+ * The unwinder: makes the backtrace of a sample from its registers, its stack dump and the kernel's frame-pointer
+ * callchain. It knows neither processes nor files and asks for code through callbacks. For each frame, in this order
+ * (unwind-x86-64.c and unwind-aarch64.c have what depends on the architecture):
+ *   1. follow the CFI of the address; without CFI, a row deduced from the instructions (instruction-analysis.h), if the
+ *      return address that it gives follows a call;
  *   2. at a signal return trampoline, take the registers from the signal frame;
- *   3. elsewhere (JIT code): a row deduced from its recorded bytes, if that leads behind a call; else frame pointer; in
- * the first frame without CFI whose frame pointer is not yet its own: the return address at the stack pointer, or in
- * the link register
- *   4. when the copied stack ends, continue with the kernel's callchain after the last return address both have.
+ *   3. in other code (JIT code), follow a row deduced from the recorded bytes, if its return address follows a call, or
+ *      else the frame pointer; in a first frame that has not set up its frame pointer yet, take the return address at
+ *      the stack pointer or in the link register;
+ *   4. where the stack dump ends, continue with the callchain after the last return address that both have.
  */
 #ifndef CODE_UNWIND_UNWIND_H
 #define CODE_UNWIND_UNWIND_H
@@ -25,8 +26,8 @@
 
 enum code_kind {
 	CODE_NONE,   /* nothing executable there */
-	CODE_NATIVE, /* in a readable program file */
-	CODE_OTHER,  /* executable, but no program file: JIT */
+	CODE_NATIVE, /* in a readable module */
+	CODE_OTHER,  /* executable, but no module: JIT */
 };
 
 /* Code that is known for what it is. */
@@ -159,7 +160,7 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 
 /*
  * Memory of stacks already unwound. The key is what the result depends on: the caller's generation (which code is
- * mapped where), the callchain and every word read. Bounded: at `limit` stacks it forgets all and begins anew.
+ * mapped where), the callchain and every word read. Bounded: at `limit` stacks it forgets all and begins again.
  */
 struct unwind_cache;
 

@@ -67,7 +67,7 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t allo
 	return true;
 }
 
-/* MREMAP_DONTUNMAP: the old range stays, with its birth; what is new is the target. */
+/* MREMAP_DONTUNMAP: the old range stays, with its allocation; what is new is the target. */
 static bool copy_source(struct space *space, const struct space_call *call, struct remap *remap)
 {
 	uint64_t end = remap->source + remap->old_bytes, position = remap->source;

@@ -32,7 +32,7 @@ static void give_up(struct space *space, size_t index)
 	remove_pending_unmap(space, index);
 }
 
-/* A snapshot or a witness may have shown the mapping before its call returned: then nothing was in the way. */
+/* A snapshot or an MMAP2 record may have shown the mapping before its call returned: then nothing was in the way. */
 static bool seen_early(const struct space *space, const struct space_call *call, const struct space_interval *held,
 		       uint64_t start, const struct space_attributes *attributes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Releases in flight. Calls are applied when they return, but take effect earlier. So the kernel may map a range anew,
+ * Releases in flight. Calls are applied when they return, but take effect earlier. So the kernel may map a range again,
  * and that call may return, before the munmap that freed the range returns. It shows: the kernel never chooses a place
  * that is taken, so bytes the model still holds there were released by a call that has not returned yet.
  *

@@ -7,8 +7,8 @@
 #define RECONCILE_NS 500000000ULL /* nearly all do within this time, also where threads wait for a processor */
 #define END_NS 100000000ULL	  /* so long before its last thread's end a process's memory may go */
 
-/* In the marks the interval's birth says whether something is mapped, the commit with which birth it is put where it is
- * missing; attributes are those that address 0 would have. */
+/* In the marks the interval's allocation says whether something is mapped, the commit with which allocation it is put
+ * where it is missing; attributes are those that address 0 would have. */
 enum { MARK_NOTHING, MARK_MAPPED };
 
 static bool same_page(const struct space_interval *left, const struct space_interval *right)

@@ -10,7 +10,7 @@
 #include "model/space/space-state.h"
 
 /* The open snapshot read `attributes` (of `start`; NULL: nothing is mapped) at `time_ns` where the model has something
- * else. Not `wrong`: the model could not know (a stack's growth, a file no witness named). */
+ * else. Not `wrong`: the model could not know (a stack's growth, a file no MMAP2 record named). */
 bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
 		    uint64_t time_ns, bool wrong);
 

@@ -54,7 +54,7 @@ static bool same_attachment(const struct space_attributes *left, const struct sp
 	       (left->attachment == right->attachment || !left->attachment || !right->attachment);
 }
 
-/* To the end of the kernel's mapping: what mremap has grown is another's birth, but the same mapping. */
+/* To the end of the kernel's mapping: what mremap has grown is another's allocation, but the same mapping. */
 static void extend(const struct space *space, struct space_interval *piece)
 {
 	struct space_interval last = *piece;

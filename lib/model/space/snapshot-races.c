@@ -413,8 +413,8 @@ struct space_check space_check_result(const struct space *space)
 #define LATE_NS 1000000000ULL /* a call in flight while its page was read returns within this time */
 #define READING UINT64_MAX    /* instead of a time: the read at work */
 
-/* In the nodes the birth is a doubt_kind, the commit the birth of what was held; attributes are those that address 0
- * would have. The time is when the read had ended. */
+/* In the nodes the allocation is a doubt_kind, the commit the allocation of what was held; attributes are those that
+ * address 0 would have. The time is when the read had ended. */
 
 static bool insert(struct space *space, const struct space_interval *range)
 {

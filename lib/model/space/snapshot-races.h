@@ -26,7 +26,7 @@ enum doubt_kind {
 };
 
 /* The read at work is about to change [start, end), whose pages are all of this kind; `held` for DOUBT_HELD alone:
- * the interval they are part of. What is in doubt already is in doubt anew as what it was before that. */
+ * the interval they are part of. What is in doubt already is in doubt again as what it was before that. */
 bool snapshot_race_add(struct space *space, enum doubt_kind kind, uint64_t start, uint64_t end,
 		       const struct space_interval *held);
 

@@ -71,7 +71,7 @@ struct space {
 	uint64_t losses_at_exec, losses_at_break; /* how many there had been, of both */
 	bool break_known;
 	uint64_t program_break; /* page aligned */
-	bool read_implies_exec; /* the process's personality, learnt from witnesses */
+	bool read_implies_exec; /* the process's personality, learnt from MMAP2 records */
 	struct kernel_rules rules;
 
 	VECTOR(struct ring) rings; /* from old to new */
@@ -133,7 +133,7 @@ static inline bool space_edit_accessible(const struct space_attributes *attribut
 	return attributes->protection != 0;
 }
 
-/* The commit of a mapping that is what it is from its birth on. */
+/* The commit of a mapping that is what it is from its allocation on. */
 static inline uint32_t space_edit_commit(const struct space_attributes *attributes)
 {
 	return space_edit_accessible(attributes) ? COMMIT_WITH_ALLOCATION : COMMIT_NONE;

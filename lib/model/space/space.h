@@ -3,9 +3,9 @@
  * The address space of one process: an ordered map of disjoint intervals, changed by memory calls as the kernel
  * changes its own. Pure: no I/O, no clock, no globals. All addresses and lengths are bytes; intervals are page aligned.
  *
- * Every interval knows its birth (which call mapped it) and its commit (which call made it accessible), both opaque
- * numbers of the caller. Neighbours that are equal in everything are merged. Pages not yet described by a snapshot are
- * unknown: calls may change them, a later snapshot fills the rest.
+ * Every interval knows its allocation (which call mapped it) and its commit (which call made it accessible), both
+ * opaque numbers of the caller. Neighbours that are equal in everything are merged. Pages not yet described by a
+ * snapshot are unknown: calls may change them, a later snapshot fills the rest.
  */
 #ifndef MODEL_SPACE_SPACE_H
 #define MODEL_SPACE_SPACE_H
@@ -17,7 +17,7 @@
 #include "base/errors.h"
 #include "model/space/kernel-rules.h"
 
-/* Births that are no call's. */
+/* Allocations that are no call's. */
 enum {
 	ALLOCATION_BEFORE = 0,	/* mapped before the recording began, or inherited by fork */
 	ALLOCATION_KERNEL = 1,	/* made by the kernel itself: exec, vdso, stack growth */
@@ -39,18 +39,18 @@ struct space_attributes {
 				has; 0: ordinary pages */
 	bool shared : 1;
 	bool growsdown : 1, noreserve : 1; /* from the flags of the call; false for snapshots */
-	bool heap : 1;	       /* brk; snapshots and witnesses: set it for "[heap]", whose end is the break */
-	bool stack : 1;	       /* snapshots and witnesses: set it for "[stack]", which grows downwards unseen */
+	bool heap : 1;	       /* brk; snapshots and MMAP2 records: set it for "[heap]", whose end is the break */
+	bool stack : 1;	       /* snapshots and MMAP2 records: set it for "[stack]", which grows downwards unseen */
 	bool thread_stack : 1; /* MAP_STACK, which the kernel ignores: such a mapping does not grow */
-	bool shm : 1;	       /* shmat; snapshots and witnesses: set it for "/SYSV..." */
-	bool ring : 1;	       /* of an aio context; snapshots and witnesses: set it for "/[aio]" */
+	bool shm : 1;	       /* shmat; snapshots and MMAP2 records: set it for "/SYSV..." */
+	bool ring : 1;	       /* of an aio context; snapshots and MMAP2 records: set it for "/[aio]" */
 	bool zero : 1; /* a private mapping of "/dev/zero": anonymous memory that has a file; its offset follows it when
 			  it is moved before the first page fault, which no event shows, so it is not compared */
 	bool sealed : 1;   /* mseal: refuses to be changed; not compared */
 	bool dontfork : 1; /* madvise(MADV_DONTFORK): not copied by fork; not compared with the kernel */
 	bool unknown : 1;  /* mapped, but no snapshot has said yet as what (moved while a snapshot was being read) */
 	uint32_t device_major, device_minor; /* 0:0 and inode 0: anonymous */
-	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no witness said which */
+	uint64_t inode;			     /* SPACE_INODE_UNKNOWN: a file, but no MMAP2 record said which */
 	uint64_t file_offset;		     /* of the interval's first byte; 0 when anonymous */
 	uint32_t path; /* caller's id of the name ("//anon", "/usr/lib/libc.so.6", "[heap]"); not compared with the
 			  kernel; 0 where nothing told a name, so the caller's 0 should mean that */
@@ -114,10 +114,10 @@ struct space_call {
  * told when that call returns (see pending-unmaps.h). Callbacks must not touch the space.
  */
 struct space_observer {
-	/* The number, ALLOCATION_FIRST or later, that `interval` shall have for its birth instead of
+	/* The number, ALLOCATION_FIRST or later, that `interval` shall have for its allocation instead of
 	 * ALLOCATION_UNKNOWN; may be NULL. Told as born after that. Equal numbers merge. */
 	uint32_t (*found)(void *context, const struct space_interval *interval);
-	/* `interval` is what becomes mapped, with its birth. */
+	/* `interval` is what becomes mapped, with its allocation. */
 	void (*born)(void *context, const struct space_interval *interval);
 	/* `bytes` of `interval` go: released, replaced or forgotten. */
 	void (*released)(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -129,12 +129,13 @@ struct space_observer {
 
 struct space_counts {
 	uint64_t intervals;
-	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* births ALLOCATION_FIRST and later */
+	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* allocations ALLOCATION_FIRST and later */
 	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
 	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
-	uint64_t unknown_bytes;	   /* mapped pages whose attributes no snapshot has given yet */
-	uint64_t ambiguous;	   /* calls whose order with others could not be told */
-	uint64_t reconciled_bytes; /* made or removed because the kernel's maps said so (births ALLOCATION_UNKNOWN) */
+	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
+	uint64_t ambiguous;	/* calls whose order with others could not be told */
+	uint64_t
+	    reconciled_bytes; /* made or removed because the kernel's maps said so (allocations ALLOCATION_UNKNOWN) */
 };
 
 struct space_check {
@@ -167,14 +168,14 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 /* Reports every byte as released (by NULL). Accepts NULL. */
 void space_destroy(struct space *space);
 
-/* fork: a copy without observer in which every birth is ALLOCATION_BEFORE, less what is under MADV_DONTFORK. */
+/* fork: a copy without observer in which every allocation is ALLOCATION_BEFORE, less what is under MADV_DONTFORK. */
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret) MMT_MUST_CHECK;
 
 /* exec: everything is unmapped, and the new space is known to be empty. MMAP2 records outside calls fill it
  * (ALLOCATION_KERNEL). The last check stays until there is one of the new program. */
 void space_exec(struct space *space);
 
-/* Calls up to here may be missing. What only a witness tells of may be theirs from here on, and is born as
+/* Calls up to here may be missing. What only an MMAP2 record tells of may be theirs from here on, and is born as
  * ALLOCATION_UNKNOWN; so is what the break has grown by the next time it is told. Until exec. */
 void space_lost(struct space *space);
 
@@ -185,7 +186,7 @@ void space_count_losses(struct space *space, const uint64_t *losses);
 /*
  * A space with so many intervals that they are not in the processor's caches: what a coming call asks for is brought
  * there while others are applied, first the place, then the interval. It is found at last, just before that call, and
- * its birth returned (ALLOCATION_BEFORE: none). Nothing changes but how long the call takes.
+ * its allocation returned (ALLOCATION_BEFORE: none). Nothing changes but how long the call takes.
  */
 bool space_is_large(const struct space *space);
 
@@ -215,9 +216,9 @@ struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2
  * already show the effect of calls that come after it: those in flight when it was read. It may also miss the effect of
  * a call that comes before it but returned later: Linux 6.17 and later read maps without the lock that calls hold.
  *
- * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with birth `birth`
- * (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight has moved before the reading is
- * put back for it. What calls have made is compared as in a CHECK, but not counted as wrong.
+ * DEFINE: pages not known, and those that no call has made, become what the kernel says: new ones with allocation
+ * `allocation` (ALLOCATION_BEFORE at attach, ALLOCATION_KERNEL after exec). What a move in flight has moved before the
+ * reading is put back for it. What calls have made is compared as in a CHECK, but not counted as wrong.
  *
  * CHECK: the model is compared (space_check_result()). Pages found wrong that no call settles shortly after, and that
  * the next CHECK does not find right, are then made as the kernel has them: missing ones are born as
@@ -253,7 +254,7 @@ void space_finish(struct space *space);
 /* The process has ended: what a snapshot shortly before found gone may be the end itself, and is not repaired. */
 void space_end(struct space *space, uint64_t time_ns);
 
-/* What is mapped in [start, end), where intervals begin and end, has another of the caller's births from here on.
+/* What is mapped in [start, end), where intervals begin and end, has another of the caller's allocations from here on.
  * Nobody is told. */
 struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
 				       uint32_t allocation) MMT_MUST_CHECK;

@@ -145,9 +145,9 @@ static uint64_t mmap_length(const struct space_call *call)
 }
 
 /*
- * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the witness is the mapping itself: it
- * reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation there. The
- * bits of their size; 0: it is none.
+ * Files of huge pages are rounded without MAP_HUGETLB. They are never merged, so the MMAP2 record is the mapping
+ * itself: it reaches beyond what was asked for, up to a huge page, and not because the model knows of a continuation
+ * there. The bits of their size; 0: it is none.
  */
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
@@ -308,7 +308,7 @@ static void change_offset(void *context, struct space_interval *interval)
 	interval->attributes.dontfork = false;
 }
 
-/* The kernel maps the same file anew over itself: what madvise() said of the old mapping is gone. */
+/* The kernel maps the same file again over itself: what madvise() said of the old mapping is gone. */
 static bool apply_remap_file_pages(struct space *space, const struct space_call *call)
 {
 	uint64_t mask = space->page_bytes - 1;

@@ -11,7 +11,7 @@ bool space_calls_range(const struct space *space, uint64_t start, uint64_t lengt
 /* Whole pages, not empty. */
 bool space_calls_valid_mmap2(const struct space *space, const struct space_mmap2 *mmap2_record);
 
-/* The call's last witness that covers the range; NULL: none. */
+/* The call's last MMAP2 record that covers the range; NULL: none. */
 const struct space_mmap2 *space_calls_mmap2(const struct space *space, const struct space_call *call,
 					    const struct range *range);
 
@@ -34,7 +34,7 @@ static inline bool space_calls_failed(const struct space_call *call)
 	return call->result < 0 && call->result >= -4095;
 }
 
-/* What the witness says of `start` upwards. */
+/* What the MMAP2 record says of `start` upwards. */
 void space_calls_take_mmap2(struct space_attributes *attributes, const struct space_mmap2 *mmap2_record,
 			    uint64_t start);
 

@@ -21,7 +21,7 @@ enum event_kind {
 	EVENT_FORK,	      /* a thread or a process */
 	EVENT_EXIT,	      /* a thread */
 	EVENT_LOCK,	      /* a thread has taken an mmap_lock for writing: when its call takes effect */
-	EVENT_LOST,	      /* truth events were lost, on this CPU */
+	EVENT_LOST,	      /* syscall events were lost, on this CPU */
 	EVENT_LOST_DUMPS,     /* stack dumps were lost, on this CPU */
 	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
 	EVENT_SNAPSHOT_LINE,

@@ -128,9 +128,9 @@ enum note_kind { NOTE_MARK, NOTE_RESIDENT, NOTE_LARGE_DUMPS };
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)
 
 #define PERF_MAPS_BYTES_MAX (256u << 20)	    /* what our recorder takes of all perf maps together */
-#define IMAGES_BYTES_MAX (256u << 20)		    /* ... and of program files */
+#define IMAGES_BYTES_MAX (256u << 20)		    /* ... and of modules */
 #define JITDUMPS_BYTES_MAX (256u << 20)		    /* and of all jitdumps */
-#define CODE_BYTES_MAX (64u << 20)		    /* and of generated code */
+#define CODE_BYTES_MAX (64u << 20)		    /* and of JIT code */
 #define INCREMENTAL_METADATA_BYTES_MAX (256u << 20) /* and of all these in pieces; the last piece may go beyond it */
 #define FRAME_BYTES (8u << 20)			    /* what our writer puts into one compressed record at most */
 

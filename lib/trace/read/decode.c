@@ -220,7 +220,7 @@ static void decode_task(const struct perf_event_header *header, struct bytes *by
 	event->tid = fork ? event->task.parent_tid : event->task.tid;
 }
 
-/* Losses of the ring of stack dumps cost depth, not truth. */
+/* Losses of the ring of stack dumps cost depth, not syscall event. */
 static void decode_lost(const struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {

@@ -29,7 +29,7 @@ struct dedup_root {
 struct dedup {
 	VECTOR(struct dedup_root) roots;
 	struct map places;		/* key -> place in `roots` */
-	struct map allocations;		/* thread -> when its number was given out anew */
+	struct map allocations;		/* thread -> when its number was given out again */
 	uint32_t recent[COPIES_RECENT]; /* places + 1 of some, by key */
 	size_t sweep_at;
 	uint16_t epoch; /* of the clock, see reorder.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * FEATURE_MMTRACE_CODE: the bytes of generated code, as they were last seen, by process and program.  Other code that
+ * FEATURE_MMTRACE_CODE: the bytes of JIT code, as they were last seen, by process and program.  Other code that
  * was seen at a place before is among their changes.
  */
 #ifndef TRACE_SECTIONS_CODE_COPIES_H
@@ -43,10 +43,10 @@ struct code_copies {
 	struct buffer bytes;
 };
 
-/* Names that the kernel gives to memory which is no program file: what is executable there has been generated. */
+/* Names that the kernel gives to memory which is no module: what is executable there has been generated. */
 bool code_copies_is_jit(const char *path);
 
-/* The same, and program files of .NET, whose precompiled code keeps no frame pointers either and has no unwind tables
+/* The same, and modules of .NET, whose precompiled code keeps no frame pointers either and has no unwind tables
  * that are read. */
 bool code_copies_is_wanted(const char *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * FEATURE_MMTRACE_IMAGES: the program files that were mapped, by device and inode, which stay the same whatever root a
+ * FEATURE_MMTRACE_IMAGES: the modules that were mapped, by device and inode, which stay the same whatever root a
  * path is looked at from; and copies of those that their path does not lead to on the recording machine.
  */
 #ifndef TRACE_SECTIONS_MODULE_COPIES_H

@@ -23,10 +23,10 @@ struct resolved_line {
 
 /* Whole instructions. */
 struct resolved_code {
-	uint64_t address; /* of the first byte: in the numbering of the program file, or in the process */
+	uint64_t address; /* of the first byte: in the numbering of the module, or in the process */
 	uint64_t site;	  /* the frame's instruction, or with `is_return_address` the one behind its call */
 	bool is_return_address;
-	bool is_copy;	      /* of generated code, as it was last seen */
+	bool is_copy;	      /* of JIT code, as it was last seen */
 	const uint8_t *bytes; /* borrowed */
 	uint32_t size;
 	uint32_t line_count;
@@ -88,9 +88,9 @@ struct resolved_process {
 	uint32_t runtime; /* text */
 	bool has_perf_map, has_jitdump;
 	bool other_clock;		     /* of the jitdump */
-	bool unchecked_frames;		     /* callers of its generated code were found by frame pointer alone */
-	bool stacks_end_there;		     /* in its generated code, which nothing tells the callers of */
-	bool changed_too_often;		     /* its generated code, back and forth, to follow stacks through it */
+	bool unchecked_frames;		     /* callers of its JIT code were found by frame pointer alone */
+	bool stacks_end_there;		     /* in its JIT code, which nothing tells the callers of */
+	bool changed_too_often;		     /* its JIT code, back and forth, to follow stacks through it */
 	uint64_t dropped_lines;		     /* of the perf map */
 	uint64_t lost_records, unread_bytes; /* of the jitdumps */
 	uint32_t jitdump_failure;	     /* text */

@@ -151,7 +151,7 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
 
-/* FEATURE_BUILD_ID of perf: which build of each program file was mapped. */
+/* FEATURE_BUILD_ID of perf: which build of each module was mapped. */
 struct build_id_entry {
 	char *path; /* owned; as MMAP2 names it */
 	uint8_t bytes[20];

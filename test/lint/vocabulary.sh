@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# One word for each concept, the one of perf, the kernel and DWARF: these private words must not come back into the sources.
+set -u
+cd "${SOURCE:?}" || exit 1
+
+failed=0
+mapfile -t files < <(find lib cmd include -name '*.[ch]' | sort)
+((${#files[@]} > 0)) || { echo "no source files found" >&2; exit 1; }
+
+# Without string literals: the keys of the JSON output keep their names until its version changes.
+lines=$(grep -nH '' "${files[@]}" | sed -E 's/"([^"\\]|\\.)*"/""/g')
+
+# Parts of identifiers, and words of comments.
+while read -r old new; do
+	found=$(grep -Ei "(^|[^[:alpha:]])($old)([^[:alpha:]]|\$)" <<<"$lines")
+	if [[ -n $found ]]; then
+		sed "s|\$|    <- write: $new|" <<<"$found" >&2
+		failed=1
+	fi
+done <<'END'
+witness(es)? MMAP2 record
+births? allocation, or fork
+lacks_[a-z]+|[a-z]+_lacks warnings
+holdings process totals
+sentinels? hotplug event
+precedence scheduling priority
+seldom[.]h cold.h
+unwatched set-user-ID exec
+anew again
+[a-z]+_stubs?|stubs?_[a-z]+ special function
+kept[_-]images module copies
+known[_-]processes process table
+name[_-]pieces incremental metadata
+unwind[_-]memo unwind cache
+END
+
+# The words of the files' names are those that somebody searches for: each has a hit among file names or comments.
+for term in hotplug dedup reorder backtrace readahead 'build-id' callchain resident JIT CFA; do
+	grep -qi -- "$term" "${files[@]}" || { echo "no source file mentions '$term'" >&2; failed=1; }
+done
+
+exit $failed
