@@ -48,4 +48,10 @@ while IFS=: read -r file line; do
 	complain "$file: a public header includes something of ours that is not public: $line"
 done < <(grep -rE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' include --include='*.h')
 
+# The map of the sources in mmtrace-internals(7) leads to files that exist.
+while read -r path; do
+	[[ -n $(find lib cmd include test -path "*/${path#./}" -print -quit) || -e $path || $path == *NAME* ]] ||
+		complain "man/mmtrace-internals.7: $path does not exist"
+done < <(sed -nE 's/.*[[:space:]]Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p; s/^\.Pa ([a-z][A-Za-z0-9\/._-]*\.[ch]).*/\1/p' man/mmtrace-internals.7 | sort -u)
+
 exit $failed
