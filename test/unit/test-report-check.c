@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The exit status of report --check. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "support/no-completion.h"
+#include "support/run-suite.h"
+#include "support/sample-report.h"
+
+/* The tool is no library: what decides its exit status is compiled in. */
+#include "../../cmd/report.c"
+#include "../../cmd/cli/message.c"
+#include "../../cmd/cli/options.c"
+#include "../../cmd/cli/pager.c"
+#include "../../cmd/cli/progress-line.c"
+#include "../../cmd/cli/report-files.c"
+#include "../../cmd/cli/terminal.c"
+#include "../../cmd/cli/values.c"
+
+static const struct command command = {.name = "report"};
+
+/* Not more than a tenth of what the kernel's maps list may be absent from every reading of them. */
+static const struct {
+	struct mmt_completeness completeness;
+	struct mmt_process process;
+	int status;
+} reports[] = {
+    {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 0}, EXIT_OK},
+    {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 10000}, EXIT_OK},
+    {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 10001}, EXIT_UNUSABLE},
+    {{0}, {.checked = true, .compared_bytes = 0, .unread_bytes = 1}, EXIT_UNUSABLE},
+    {{0}, {.checked = true, .compared_bytes = 100000, .wrong_bytes = 1}, EXIT_EXCEEDED},
+    {{0}, {.checked = true, .compared_bytes = 100000, .reconciled_bytes = 1}, EXIT_EXCEEDED},
+    {{.lost_events = 1}, {.checked = true, .compared_bytes = 100000}, EXIT_EXCEEDED},
+    {{0}, {.ended = true}, EXIT_OK},
+    {{0}, {.ended = false}, EXIT_UNUSABLE},
+};
+
+START_TEST(status)
+{
+	struct mmt_report report = sample_report();
+
+	report.completeness = reports[_i].completeness;
+	report.processes = &reports[_i].process;
+	report.process_count = 1;
+	ck_assert_int_eq(check_report(&command, &report), reports[_i].status);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("report-check");
+	TCase *cases = tcase_create("report-check");
+
+	tcase_add_loop_test(cases, status, 0, (int)(sizeof(reports) / sizeof(reports[0])));
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
