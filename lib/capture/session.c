@@ -206,11 +206,11 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 /* The copies move into the section's value. */
 static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
-	struct perf_map_copies dedup = {0};
+	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->earlier_maps.count; i++) {
-		if (vector_push(&dedup.maps, recorder->earlier_maps.items[i]))
+		if (vector_push(&copies.maps, recorder->earlier_maps.items[i]))
 			recorder->earlier_maps.items[i] = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
@@ -220,16 +220,16 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 
 		if (!process->perf_map.text)
 			continue;
-		if (vector_push(&dedup.maps, process->perf_map))
+		if (vector_push(&copies.maps, process->perf_map))
 			process->perf_map = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}
-	if (!error && dedup.maps.count)
-		error = perf_map_copies_encode(&dedup, buffer);
-	if (!error && dedup.maps.count)
+	if (!error && copies.maps.count)
+		error = perf_map_copies_encode(&copies, buffer);
+	if (!error && copies.maps.count)
 		error = recorder_add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
-	perf_map_copies_deinit(&dedup);
+	perf_map_copies_deinit(&copies);
 	return error;
 }
 

@@ -345,7 +345,7 @@ static void put_function(const struct generator *generator, struct buffer *text,
 
 static void write_names(struct generator *generator)
 {
-	struct perf_map_copies dedup = {0};
+	struct perf_map_copies copies = {0};
 	struct perf_map_copy copy = {.pid = PID, .namespace_pid = PID};
 	struct perf_map_growth growth = {.time_ns = START_NS};
 	struct buffer text, section;
@@ -360,8 +360,8 @@ static void write_names(struct generator *generator)
 	growth.length = text.size;
 	copy.text = text.data;
 	copy.text_size = text.size;
-	if (buffer_finish(&text) || !vector_push(&copy.growth, growth) || !vector_push(&dedup.maps, copy) ||
-	    perf_map_copies_encode(&dedup, &section) || buffer_finish(&section))
+	if (buffer_finish(&text) || !vector_push(&copy.growth, growth) || !vector_push(&copies.maps, copy) ||
+	    perf_map_copies_encode(&copies, &section) || buffer_finish(&section))
 		abort();
 	builder_section(generator->builder, FEATURE_MMTRACE_PERF_MAPS, section.data, section.size);
 	if (generator->options.perf_map) {
@@ -369,8 +369,8 @@ static void write_names(struct generator *generator)
 		if (!file || fwrite(text.data, 1, text.size, file) != text.size || fclose(file))
 			abort();
 	}
-	vector_deinit(&dedup.maps.items[0].growth);
-	vector_deinit(&dedup.maps);
+	vector_deinit(&copies.maps.items[0].growth);
+	vector_deinit(&copies.maps);
 	buffer_deinit(&section);
 	buffer_deinit(&text);
 }

@@ -9,51 +9,51 @@
 
 static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};
 
-static void add(struct code_copies *dedup, struct process_code *process, uint64_t start, const void *bytes,
+static void add(struct code_copies *copies, struct process_code *process, uint64_t start, const void *bytes,
 		size_t size)
 {
-	size_t offset = dedup->bytes.size;
+	size_t offset = copies->bytes.size;
 
-	buffer_put(&dedup->bytes, bytes, size);
+	buffer_put(&copies->bytes, bytes, size);
 	ck_assert(code_copies_add(process, start, size, offset));
 }
 
 /* Of process 42 two runs, the first in three pieces that do not lie in order; of process 43 nothing. */
 static struct code_copies make_copies(void)
 {
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct process_code *process;
 
-	buffer_init(&dedup.bytes, 1024);
-	process = vector_append(&dedup.processes);
+	buffer_init(&copies.bytes, 1024);
+	process = vector_append(&copies.processes);
 	ck_assert_ptr_nonnull(process);
 	process->pid = 42;
 	process->until_ns = UINT64_MAX;
-	buffer_put(&dedup.bytes, first + 5, 1);
-	add(&dedup, process, 0x1000, first, 4);
-	add(&dedup, process, 0x1004, first + 4, 1);
+	buffer_put(&copies.bytes, first + 5, 1);
+	add(&copies, process, 0x1000, first, 4);
+	add(&copies, process, 0x1004, first + 4, 1);
 	ck_assert(code_copies_add(process, 0x1005, 1, 0));
 	ck_assert_uint_eq(process->runs.count, 2);
-	add(&dedup, process, 0x2000, second, sizeof(second));
-	process = vector_append(&dedup.processes);
+	add(&copies, process, 0x2000, second, sizeof(second));
+	process = vector_append(&copies.processes);
 	ck_assert_ptr_nonnull(process);
 	process->pid = 43;
 	process->until_ns = UINT64_MAX;
-	return dedup;
+	return copies;
 }
 
 static void encode(struct buffer *buffer)
 {
-	struct code_copies dedup = make_copies();
+	struct code_copies copies = make_copies();
 
 	buffer_init(buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&dedup, NULL, buffer));
-	code_copies_deinit(&dedup);
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, buffer));
+	code_copies_deinit(&copies);
 }
 
 START_TEST(round_trip)
 {
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	const struct process_code *process;
 	const uint8_t *code;
 	struct buffer buffer;
@@ -61,29 +61,29 @@ START_TEST(round_trip)
 
 	encode(&buffer);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &dedup));
-	ck_assert_uint_eq(dedup.processes.count, 2);
-	process = code_copies_find(&dedup, 42, 0);
+	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies));
+	ck_assert_uint_eq(copies.processes.count, 2);
+	process = code_copies_find(&copies, 42, 0);
 	ck_assert_ptr_nonnull(process);
 	ck_assert_uint_eq(process->runs.count, 2);
-	ck_assert_uint_eq(code_copies_find(&dedup, 43, 0)->runs.count, 0);
-	ck_assert_ptr_null(code_copies_find(&dedup, 44, 0));
+	ck_assert_uint_eq(code_copies_find(&copies, 43, 0)->runs.count, 0);
+	ck_assert_ptr_null(code_copies_find(&copies, 44, 0));
 
-	ck_assert_uint_eq(code_copies_at(&dedup, process, 0x1001, 100, &code), 5);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x1001, 100, &code), 5);
 	ck_assert_mem_eq(code, first + 1, 5);
-	ck_assert_uint_eq(code_copies_at(&dedup, process, 0x2000, 2, &code), 2);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x2000, 2, &code), 2);
 	ck_assert_mem_eq(code, second, 2);
-	ck_assert_uint_eq(code_copies_at(&dedup, process, 0x1006, 1, &code), 0);
-	ck_assert_uint_eq(code_copies_at(&dedup, process, 0xfff, 1, &code), 0);
-	ck_assert_uint_eq(code_copies_at(&dedup, process, 0x2003, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x1006, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0xfff, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_at(&copies, process, 0x2003, 1, &code), 0);
 
-	ck_assert_uint_eq(code_copies_before(&dedup, process, 0x1006, 100, &code), 6);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x1006, 100, &code), 6);
 	ck_assert_mem_eq(code, first, 6);
-	ck_assert_uint_eq(code_copies_before(&dedup, process, 0x2003, 2, &code), 2);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x2003, 2, &code), 2);
 	ck_assert_mem_eq(code, second + 1, 2);
-	ck_assert_uint_eq(code_copies_before(&dedup, process, 0x1000, 1, &code), 0);
-	ck_assert_uint_eq(code_copies_before(&dedup, process, 0, 1, &code), 0);
-	code_copies_deinit(&dedup);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0x1000, 1, &code), 0);
+	ck_assert_uint_eq(code_copies_before(&copies, process, 0, 1, &code), 0);
+	code_copies_deinit(&copies);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -95,11 +95,11 @@ START_TEST(cut_anywhere)
 	encode(&buffer);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
-		struct code_copies dedup = {0};
-		struct mmt_error *error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &dedup);
+		struct code_copies copies = {0};
+		struct mmt_error *error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 
 		ck_assert_ptr_nonnull(error);
-		ck_assert_uint_eq(dedup.processes.count, 0);
+		ck_assert_uint_eq(copies.processes.count, 0);
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);
@@ -114,7 +114,7 @@ START_TEST(lies)
 	    {0x1000, 1, 0x2000, 2}, {0x1000, 1, 0x2000, UINT64_MAX},
 	};
 	struct buffer plain, buffer;
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct mmt_error *error;
 	struct bytes bytes;
 
@@ -130,10 +130,10 @@ START_TEST(lies)
 	}
 	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &dedup);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
-	ck_assert_uint_eq(dedup.processes.count, 0);
+	ck_assert_uint_eq(copies.processes.count, 0);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);
 }
@@ -159,8 +159,8 @@ START_TEST(kept_elsewhere)
 {
 	int calls = 0;
 	const struct code_source source = {&calls, read_large};
-	struct code_copies dedup = {0}, decoded = {0};
-	struct process_code *process = vector_append(&dedup.processes);
+	struct code_copies copies = {0}, decoded = {0};
+	struct process_code *process = vector_append(&copies.processes);
 	struct buffer buffer;
 	struct bytes bytes;
 
@@ -171,7 +171,7 @@ START_TEST(kept_elsewhere)
 		ck_assert(vector_push(&process->runs, run));
 	}
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(code_copies_encode(&dedup, &source, &buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, &source, &buffer));
 	ck_assert_int_eq(calls, 6);
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
@@ -186,7 +186,7 @@ START_TEST(kept_elsewhere)
 		ck_assert_uint_eq(code[LARGE - 1], i + 1);
 	}
 	code_copies_deinit(&decoded);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -194,13 +194,13 @@ END_TEST
 /* Mappings that were read twice because they moved meanwhile. */
 START_TEST(overlaps_are_left_out)
 {
-	struct code_copies dedup = make_copies();
-	struct process_code *process = &dedup.processes.items[0];
+	struct code_copies copies = make_copies();
+	struct process_code *process = &copies.processes.items[0];
 
 	ck_assert(code_copies_add(process, 0x2002, sizeof(second), 0));
 	ck_assert(code_copies_add(process, 0x1000, sizeof(second), 0));
 	ck_assert_uint_eq(process->runs.count, 3);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 }
 END_TEST
 
@@ -208,21 +208,21 @@ END_TEST
 START_TEST(programs_of_one_process)
 {
 	static const uint64_t ends[] = {500, UINT64_MAX, 300};
-	struct code_copies dedup = {0}, decoded = {0};
+	struct code_copies copies = {0}, decoded = {0};
 	struct buffer buffer;
 	struct bytes bytes;
 
-	buffer_init(&dedup.bytes, 1024);
+	buffer_init(&copies.bytes, 1024);
 	for (size_t i = 0; i < 3; i++) {
-		struct process_code *process = vector_append(&dedup.processes);
+		struct process_code *process = vector_append(&copies.processes);
 
 		ck_assert_ptr_nonnull(process);
 		process->pid = 42;
 		process->until_ns = ends[i];
-		add(&dedup, process, 0x1000 + i, first, 1);
+		add(&copies, process, 0x1000 + i, first, 1);
 	}
 	buffer_init(&buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&dedup, NULL, &buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
 	ck_assert_uint_eq(code_copies_find(&decoded, 42, 0)->runs.items[0].start, 0x1002);
@@ -231,7 +231,7 @@ START_TEST(programs_of_one_process)
 	ck_assert_uint_eq(code_copies_find(&decoded, 42, 500)->runs.items[0].start, 0x1001);
 	ck_assert_ptr_null(code_copies_find(&decoded, 43, 0));
 	code_copies_deinit(&decoded);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -254,7 +254,7 @@ static void put_changes(struct buffer *plain, uint32_t count, const uint64_t (*c
 	}
 }
 
-static struct mmt_error *decode_plain(struct buffer *plain, struct code_copies *dedup)
+static struct mmt_error *decode_plain(struct buffer *plain, struct code_copies *copies)
 {
 	struct mmt_error *error;
 	struct buffer buffer;
@@ -264,7 +264,7 @@ static struct mmt_error *decode_plain(struct buffer *plain, struct code_copies *
 	/* Takes the plain bytes. */
 	ck_assert_ptr_null(sections_pack(plain, 2, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, dedup);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, copies);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -273,16 +273,16 @@ static const uint64_t true_changes[][3] = {{0x1000, 3, 7}, {0x1006, 2, 7}};
 
 START_TEST(changes_round_trip)
 {
-	struct code_copies dedup = {0}, again = {0};
+	struct code_copies copies = {0}, again = {0};
 	const struct process_code *process;
 	struct buffer plain, buffer;
 	struct bytes bytes;
 
 	buffer_init(&plain, 4096);
 	put_changes(&plain, 2, true_changes);
-	ck_assert_ptr_null(decode_plain(&plain, &dedup));
+	ck_assert_ptr_null(decode_plain(&plain, &copies));
 	buffer_init(&buffer, 4096);
-	ck_assert_ptr_null(code_copies_encode(&dedup, NULL, &buffer));
+	ck_assert_ptr_null(code_copies_encode(&copies, NULL, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &again));
 	process = code_copies_find(&again, 42, 0);
@@ -297,7 +297,7 @@ START_TEST(changes_round_trip)
 	}
 	buffer_deinit(&buffer);
 	code_copies_deinit(&again);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 }
 END_TEST
 
@@ -310,24 +310,24 @@ START_TEST(changes_that_lie)
 	    {{0x1000, 1, 7}, {0x1000, UINT64_MAX, 7}}, {{0x1000, 1, 7}, {0x1000, 1, 6}},
 	    {{0x1000, 1, 7}, {0x1000, 0, 7}},	       {{0x1000, 1, 7}, {0x1000, 1, 7}},
 	};
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct buffer plain;
 	struct mmt_error *error;
 
 	buffer_init(&plain, 4096);
 	put_changes(&plain, _i < 7 ? 2 : UINT32_MAX, changes[_i]);
-	error = decode_plain(&plain, &dedup);
+	error = decode_plain(&plain, &copies);
 	/* One of no bytes is none, and does no harm. */
 	ck_assert((error == NULL) == (_i == 6));
-	ck_assert_uint_eq(dedup.processes.count, _i == 6);
+	ck_assert_uint_eq(copies.processes.count, _i == 6);
 	mmt_error_destroy(error);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 }
 END_TEST
 
 START_TEST(no_more_changes_than_there_may_be)
 {
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct mmt_error *error;
 	struct buffer plain;
 
@@ -339,10 +339,10 @@ START_TEST(no_more_changes_than_there_may_be)
 		buffer_put_u64(&plain, 7);
 		buffer_put_u8(&plain, 0xc3);
 	}
-	error = decode_plain(&plain, &dedup);
+	error = decode_plain(&plain, &copies);
 	ck_assert((error != NULL) == _i);
 	mmt_error_destroy(error);
-	code_copies_deinit(&dedup);
+	code_copies_deinit(&copies);
 }
 END_TEST
 
@@ -354,35 +354,35 @@ START_TEST(changes_of_any_bytes)
 	size_t size = 1;
 
 	for (size_t i = 0; i < size * sizeof(values); i++) {
-		struct code_copies dedup = {0};
+		struct code_copies copies = {0};
 		struct mmt_error *error;
 
 		buffer_init(&plain, 4096);
 		put_changes(&plain, 2, true_changes);
 		size = plain.size;
 		plain.data[i / sizeof(values)] = values[i % sizeof(values)];
-		error = decode_plain(&plain, &dedup);
-		for (size_t j = 0; j < dedup.processes.count; j++) {
-			const struct process_code *process = &dedup.processes.items[j];
+		error = decode_plain(&plain, &copies);
+		for (size_t j = 0; j < copies.processes.count; j++) {
+			const struct process_code *process = &copies.processes.items[j];
 
 			for (size_t k = 0; k < process->changes.count; k++) {
 				const struct code_change *change = &process->changes.items[k];
 				const uint8_t *code;
 
-				ck_assert_uint_eq(code_copies_at(&dedup, process, change->start, change->size, &code),
+				ck_assert_uint_eq(code_copies_at(&copies, process, change->start, change->size, &code),
 						  change->size);
-				ck_assert_uint_le(change->offset + change->size, dedup.bytes.size);
+				ck_assert_uint_le(change->offset + change->size, copies.bytes.size);
 			}
 		}
 		mmt_error_destroy(error);
-		code_copies_deinit(&dedup);
+		code_copies_deinit(&copies);
 	}
 }
 END_TEST
 
 START_TEST(of_a_newer_version)
 {
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct buffer buffer;
 	struct mmt_error *error;
 	struct bytes bytes;
@@ -390,7 +390,7 @@ START_TEST(of_a_newer_version)
 	encode(&buffer);
 	buffer_patch_u32(&buffer, 0, 99);
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &dedup);
+	error = code_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &copies);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);

@@ -78,7 +78,7 @@ END_TEST
 /* What lives has its place, before all that the programs before it have left. */
 START_TEST(what_ended_programs_had_gives_way)
 {
-	struct jitdump_copies dedup = {0};
+	struct jitdump_copies copies = {0};
 	struct buffer section;
 	size_t room = SIZE_MAX;
 	struct bytes bytes;
@@ -90,14 +90,14 @@ START_TEST(what_ended_programs_had_gives_way)
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	bytes = bytes_over(section.data, section.size);
-	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &dedup));
-	ck_assert_uint_eq(dedup.dumps.count, 3);
-	for (size_t i = 0; i < dedup.dumps.count; i++)
-		ck_assert_uint_eq(dedup.dumps.items[i].size, DUMP_BYTES);
-	ck_assert_int_eq(dedup.dumps.items[2].pid, 6);
+	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &copies));
+	ck_assert_uint_eq(copies.dumps.count, 3);
+	for (size_t i = 0; i < copies.dumps.count; i++)
+		ck_assert_uint_eq(copies.dumps.items[i].size, DUMP_BYTES);
+	ck_assert_int_eq(copies.dumps.items[2].pid, 6);
 	ck_assert_uint_eq(messages, 1);
 	ck_assert_ptr_nonnull(strstr(told, "1 of 4 jitdumps"));
-	jitdump_copies_deinit(&dedup);
+	jitdump_copies_deinit(&copies);
 	buffer_deinit(&section);
 }
 END_TEST

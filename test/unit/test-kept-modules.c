@@ -17,7 +17,7 @@ static struct mmt_record_options options;
 static struct recorder recorder;
 static struct kept_modules kept;
 static struct recording_file file;
-static struct module_copies dedup;
+static struct module_copies copies;
 static int stop_ends[2];
 static uint64_t next_inode;
 
@@ -28,14 +28,14 @@ static void set_up(void)
 	options.stop_fd = stop_ends[0];
 	recorder = (struct recorder){.options = &options};
 	kept = (struct kept_modules){0};
-	dedup = (struct module_copies){0};
+	copies = (struct module_copies){0};
 	file = (struct recording_file){.path = (char *)"test", .fd = fileno(tmpfile())};
 	next_inode = 1;
 }
 
 static void tear_down(void)
 {
-	module_copies_deinit(&dedup);
+	module_copies_deinit(&copies);
 	kept_modules_deinit(&kept);
 	close(stop_ends[0]);
 	close(stop_ends[1]);
@@ -71,7 +71,7 @@ static void encode_and_load(void)
 	file.size = buffer.size;
 	file.sections[FEATURE_MMTRACE_IMAGES] = (struct file_section){.size = buffer.size, .present = true};
 	buffer_deinit(&buffer);
-	ck_assert_ptr_null(module_copies_load(&file, &dedup));
+	ck_assert_ptr_null(module_copies_load(&file, &copies));
 }
 
 START_TEST(a_growing_file_is_copied_as_it_was)
@@ -81,10 +81,10 @@ START_TEST(a_growing_file_is_copied_as_it_was)
 
 	ck_assert_int_eq(ftruncate(first, 300ll * MIB), 0);
 	encode_and_load();
-	ck_assert_uint_eq(dedup.images.count, 2);
-	ck_assert_uint_eq(dedup.images.items[0].size, 4096);
-	ck_assert_uint_eq(dedup.images.items[1].size, 8192);
-	ck_assert_ptr_null(module_copies_extract(&dedup, &dedup.images.items[0], &data));
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_uint_eq(copies.images.items[0].size, 4096);
+	ck_assert_uint_eq(copies.images.items[1].size, 8192);
+	ck_assert_ptr_null(module_copies_extract(&copies, &copies.images.items[0], &data));
 	ck_assert_mem_eq(data, "\177ELF", 4);
 	free(data);
 	close(first);
@@ -99,8 +99,8 @@ START_TEST(a_shrinking_file_is_copied_as_far_as_it_is_there)
 	ck_assert_int_eq(ftruncate(first, 5000), 0);
 	ck_assert_int_eq(ftruncate(second, 0), 0);
 	encode_and_load();
-	ck_assert_uint_eq(dedup.images.items[0].size, 5000);
-	ck_assert_uint_eq(dedup.images.items[1].size, 0);
+	ck_assert_uint_eq(copies.images.items[0].size, 5000);
+	ck_assert_uint_eq(copies.images.items[1].size, 0);
 	ck_assert_uint_eq(kept.failed, 1);
 	close(first);
 	close(second);
@@ -118,7 +118,7 @@ START_TEST(the_largest_file_gives_way)
 	ck_assert_uint_eq(kept.left_out_count, 2);
 	encode_and_load();
 	for (size_t i = 0; i < 5; i++)
-		ck_assert_uint_eq(dedup.images.items[i].size, (uint64_t)copied_mib[i] * MIB);
+		ck_assert_uint_eq(copies.images.items[i].size, (uint64_t)copied_mib[i] * MIB);
 }
 END_TEST
 
@@ -129,9 +129,9 @@ START_TEST(a_second_request_to_stop_leaves_out_the_rest)
 	recorder.stop_requests = 1;
 	ck_assert_int_eq(write(stop_ends[1], "12", 2), 2);
 	encode_and_load();
-	ck_assert_uint_eq(dedup.images.count, 2);
-	ck_assert_uint_eq(dedup.images.items[0].size, 0);
-	ck_assert_uint_eq(dedup.images.items[1].size, 0);
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_uint_eq(copies.images.items[0].size, 0);
+	ck_assert_uint_eq(copies.images.items[1].size, 0);
 	ck_assert_uint_eq(kept.interrupted, 2);
 }
 END_TEST
@@ -142,7 +142,7 @@ START_TEST(the_request_that_ended_the_recording_leaves_out_nothing)
 	recorder.stop_requests = 1;
 	ck_assert_int_eq(write(stop_ends[1], "1", 1), 1);
 	encode_and_load();
-	ck_assert_uint_eq(dedup.images.items[0].size, 4096);
+	ck_assert_uint_eq(copies.images.items[0].size, 4096);
 	ck_assert_uint_eq(kept.interrupted, 0);
 }
 END_TEST

@@ -124,14 +124,14 @@ static uint8_t *read_own_program(size_t *size_ret)
 /* A copy of the image, of these bytes, in a file of its own. */
 static struct recording_file keep_copy(struct module_copy *image, const void *data, size_t size)
 {
-	struct module_copies dedup = {.images = {images, 1, 1}};
+	struct module_copies copies = {.images = {images, 1, 1}};
 	struct compressor *compressor = NULL;
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
 	struct buffer buffer;
 	size_t place;
 
 	buffer_init(&buffer, 1 << 24);
-	module_copies_encode_index(&dedup, &buffer, &place);
+	module_copies_encode_index(&copies, &buffer, &place);
 	image->offset = (uint32_t)buffer.size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, data, size, &buffer));

@@ -19,12 +19,12 @@ static struct recording_file make_file(struct buffer *buffer)
 	    {.device_major = 8, .device_minor = 1, .inode = 77, .path = (char *)"/lib/plain.so"},
 	    {.device_minor = 44, .inode = 5, .path = (char *)"/app/program", .build_id = {1, 2, 3}, .build_id_size = 3},
 	};
-	struct module_copies dedup = {.images = {images, 2, 2}};
+	struct module_copies copies = {.images = {images, 2, 2}};
 	struct compressor *compressor = NULL;
 	size_t places[2], offset;
 
 	buffer_init(buffer, 4096);
-	module_copies_encode_index(&dedup, buffer, places);
+	module_copies_encode_index(&copies, buffer, places);
 	offset = buffer->size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, content, 10, buffer));
@@ -44,27 +44,27 @@ static void write_file(struct recording_file *file, const struct buffer *buffer,
 
 START_TEST(round_trip)
 {
-	struct module_copies dedup = {0};
+	struct module_copies copies = {0};
 	struct buffer buffer;
 	struct recording_file file = make_file(&buffer);
 	uint8_t *data;
 
 	write_file(&file, &buffer, buffer.size);
-	ck_assert_ptr_null(module_copies_load(&file, &dedup));
-	ck_assert_uint_eq(dedup.images.count, 2);
-	ck_assert_str_eq(dedup.images.items[0].path, "/lib/plain.so");
-	ck_assert_uint_eq(dedup.images.items[0].device_major, 8);
-	ck_assert_uint_eq(dedup.images.items[0].inode, 77);
-	ck_assert_uint_eq(dedup.images.items[0].size, 0);
-	ck_assert_uint_eq(dedup.images.items[0].build_id_size, 0);
-	ck_assert_uint_eq(dedup.images.items[1].device_minor, 44);
-	ck_assert_uint_eq(dedup.images.items[1].build_id_size, 3);
-	ck_assert_uint_eq(dedup.images.items[1].build_id[2], 3);
-	ck_assert_uint_eq(dedup.images.items[1].size, sizeof(content));
-	ck_assert_ptr_null(module_copies_extract(&dedup, &dedup.images.items[1], &data));
+	ck_assert_ptr_null(module_copies_load(&file, &copies));
+	ck_assert_uint_eq(copies.images.count, 2);
+	ck_assert_str_eq(copies.images.items[0].path, "/lib/plain.so");
+	ck_assert_uint_eq(copies.images.items[0].device_major, 8);
+	ck_assert_uint_eq(copies.images.items[0].inode, 77);
+	ck_assert_uint_eq(copies.images.items[0].size, 0);
+	ck_assert_uint_eq(copies.images.items[0].build_id_size, 0);
+	ck_assert_uint_eq(copies.images.items[1].device_minor, 44);
+	ck_assert_uint_eq(copies.images.items[1].build_id_size, 3);
+	ck_assert_uint_eq(copies.images.items[1].build_id[2], 3);
+	ck_assert_uint_eq(copies.images.items[1].size, sizeof(content));
+	ck_assert_ptr_null(module_copies_extract(&copies, &copies.images.items[1], &data));
 	ck_assert_mem_eq(data, content, sizeof(content));
 	free(data);
-	module_copies_deinit(&dedup);
+	module_copies_deinit(&copies);
 	buffer_deinit(&buffer);
 	close(file.fd);
 }
@@ -77,14 +77,14 @@ START_TEST(cut_anywhere)
 	struct recording_file file = make_file(&buffer);
 
 	for (size_t size = 0; size < buffer.size; size++) {
-		struct module_copies dedup = {0};
+		struct module_copies copies = {0};
 		struct mmt_error *error;
 
 		write_file(&file, &buffer, size);
-		error = module_copies_load(&file, &dedup);
+		error = module_copies_load(&file, &copies);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
-		ck_assert_uint_eq(dedup.images.count, 0);
+		ck_assert_uint_eq(copies.images.count, 0);
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);
@@ -101,17 +101,17 @@ START_TEST(copy_of_another_size)
 
 	write_file(&file, &buffer, buffer.size);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		struct module_copies dedup = {0};
+		struct module_copies copies = {0};
 		struct mmt_error *error;
 		uint8_t *data = NULL;
 
-		ck_assert_ptr_null(module_copies_load(&file, &dedup));
-		dedup.images.items[1].size = sizes[i];
-		error = module_copies_extract(&dedup, &dedup.images.items[1], &data);
+		ck_assert_ptr_null(module_copies_load(&file, &copies));
+		copies.images.items[1].size = sizes[i];
+		error = module_copies_extract(&copies, &copies.images.items[1], &data);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "copy of /app/program"));
 		mmt_error_destroy(error);
-		module_copies_deinit(&dedup);
+		module_copies_deinit(&copies);
 	}
 	buffer_deinit(&buffer);
 	close(file.fd);
@@ -123,7 +123,7 @@ START_TEST(copies_that_overlap_or_come_to_too_much)
 {
 	struct module_copy images[3] = {
 	    {.inode = 1, .path = (char *)"/a"}, {.inode = 2, .path = (char *)"/b"}, {.inode = 3, .path = (char *)"/c"}};
-	struct module_copies dedup = {.images = {images, 3, 3}}, read = {0};
+	struct module_copies copies = {.images = {images, 3, 3}}, read = {0};
 	struct recording_file file;
 	struct mmt_error *error;
 	struct buffer buffer;
@@ -134,7 +134,7 @@ START_TEST(copies_that_overlap_or_come_to_too_much)
 		size_t offset;
 
 		buffer_clear(&buffer);
-		module_copies_encode_index(&dedup, &buffer, places);
+		module_copies_encode_index(&copies, &buffer, places);
 		offset = buffer.size;
 		buffer_put(&buffer, content, 30);
 		for (size_t i = 0; i < 3; i++)
@@ -156,14 +156,14 @@ END_TEST
 
 START_TEST(of_a_newer_version)
 {
-	struct module_copies dedup = {0};
+	struct module_copies copies = {0};
 	struct buffer buffer;
 	struct recording_file file = make_file(&buffer);
 	struct mmt_error *error;
 
 	buffer_patch_u32(&buffer, 0, 99);
 	write_file(&file, &buffer, buffer.size);
-	error = module_copies_load(&file, &dedup);
+	error = module_copies_load(&file, &copies);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);

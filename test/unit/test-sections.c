@@ -138,11 +138,11 @@ START_TEST(perf_maps_come_back)
 	    .text = text,
 	    .text_size = sizeof(text) - 1,
 	};
-	const struct perf_map_copies dedup = {.maps = {.items = &copy, .count = 1}};
+	const struct perf_map_copies copies = {.maps = {.items = &copy, .count = 1}};
 	struct perf_map_copies read = {0};
 	struct bytes bytes;
 
-	ck_assert_ptr_null(perf_map_copies_encode(&dedup, &buffer));
+	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, 1);
@@ -235,11 +235,11 @@ START_TEST(jitdumps_come_back)
 					.data = (uint8_t *)"JiTD...",
 					.size = 7},
 				       {.pid = 43, .namespace_pid = 43, .data = NULL, .size = 0}};
-	const struct jitdump_copies dedup = {.dumps = {.items = items, .count = 2}};
+	const struct jitdump_copies copies = {.dumps = {.items = items, .count = 2}};
 	struct jitdump_copies read = {0};
 	struct bytes bytes;
 
-	ck_assert_ptr_null(jitdump_copies_encode(&dedup, &buffer));
+	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.dumps.count, 2);
@@ -269,14 +269,14 @@ END_TEST
 START_TEST(room_is_one_for_all)
 {
 	struct jitdump_copy item = {.pid = 1, .size = 1 << 20};
-	const struct jitdump_copies dedup = {.dumps = {.items = &item, .count = 1}};
+	const struct jitdump_copies copies = {.dumps = {.items = &item, .count = 1}};
 	struct jitdump_copies read = {0};
 	size_t room = (1 << 20) + 4096, before = room;
 	struct mmt_error *error;
 	struct bytes bytes;
 
 	item.data = calloc(1, item.size);
-	ck_assert_ptr_null(jitdump_copies_encode(&dedup, &buffer));
+	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
 	ck_assert_uint_lt(buffer.size, 4096);
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &read));

@@ -227,14 +227,14 @@ static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_
 
 static const char *const *copy_texts(struct arena *arena, const char *const *texts, size_t count)
 {
-	const char **dedup = arena_alloc(arena, count, sizeof(*dedup));
+	const char **copies = arena_alloc(arena, count, sizeof(*copies));
 
-	for (size_t i = 0; dedup && i < count; i++) {
-		dedup[i] = arena_string(arena, texts[i]);
-		if (!dedup[i])
+	for (size_t i = 0; copies && i < count; i++) {
+		copies[i] = arena_string(arena, texts[i]);
+		if (!copies[i])
 			return NULL;
 	}
-	return dedup;
+	return copies;
 }
 
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)

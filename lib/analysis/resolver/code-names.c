@@ -23,14 +23,14 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 /* Programs of which none was recorded share the code of the one that came next. */
 static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
 {
-	const struct code_copies *dedup = &view->metadata->code;
-	uint64_t place = (uint64_t)(recorded - dedup->processes.items);
+	const struct code_copies *copies = &view->metadata->code;
+	uint64_t place = (uint64_t)(recorded - copies->processes.items);
 	uint64_t *known = map_get(&view->copied_of_program, place);
 	struct copied_code *copied;
 
 	if (known)
 		return (struct copied_code *)(uintptr_t)*known;
-	mmt_error_destroy(copied_code_create(dedup, recorded, view->mapped.programs, &copied));
+	mmt_error_destroy(copied_code_create(copies, recorded, view->mapped.programs, &copied));
 	if (!copied || map_put(&view->copied_of_program, place, (uint64_t)(uintptr_t)copied))
 		return copied;
 	copied_code_destroy(copied);

@@ -31,7 +31,7 @@ struct deduced {
 };
 
 struct copied_code {
-	const struct code_copies *dedup; /* `own`, where there are changes; else the recording's */
+	const struct code_copies *copies; /* `own`, where there are changes; else the recording's */
 	const struct process_code *process;
 	struct code_copies own;
 	size_t undone;		       /* changes from this one on: what they replaced is in its place */
@@ -50,12 +50,12 @@ struct copied_code {
 static bool take_copy(struct copied_code *copied)
 {
 	const struct process_code *process = copied->process;
-	const uint8_t *bytes = copied->dedup->bytes.data;
+	const uint8_t *bytes = copied->copies->bytes.data;
 	struct process_code *own = vector_append(&copied->own.processes);
 	struct buffer *buffer = &copied->own.bytes;
 	bool complete = own;
 
-	buffer_init(buffer, copied->dedup->bytes.size);
+	buffer_init(buffer, copied->copies->bytes.size);
 	for (size_t i = 0; complete && i < process->runs.count; i++) {
 		const struct code_run *run = &process->runs.items[i];
 
@@ -69,12 +69,12 @@ static bool take_copy(struct copied_code *copied)
 		change.offset = buffer->size - change.size;
 		complete = vector_push(&own->changes, change);
 	}
-	copied->dedup = &copied->own;
+	copied->copies = &copied->own;
 	copied->process = own;
 	return complete && !buffer->error;
 }
 
-struct mmt_error *copied_code_create(const struct code_copies *dedup, const struct process_code *process,
+struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
 				     struct programs *programs, struct copied_code **copied_ret)
 {
 	struct copied_code *copied = calloc(1, sizeof(*copied));
@@ -82,7 +82,7 @@ struct mmt_error *copied_code_create(const struct code_copies *dedup, const stru
 	*copied_ret = NULL;
 	if (!copied)
 		return &error_no_memory;
-	copied->dedup = dedup;
+	copied->copies = copies;
 	copied->process = process;
 	copied->programs = programs;
 	copied->undone = process->changes.count;
@@ -122,7 +122,7 @@ static void exchange(struct copied_code *copied, const struct code_change *chang
 
 	copied->work += change->size + CHANGE_COST;
 	if (!is_known(copied) ||
-	    code_copies_at(copied->dedup, copied->process, change->start, change->size, &place) < change->size)
+	    code_copies_at(copied->copies, copied->process, change->start, change->size, &place) < change->size)
 		return;
 	for (size_t i = 0; i < change->size; i++) {
 		uint8_t *mine = copied->own.bytes.data + change->offset + i;
@@ -188,7 +188,7 @@ static size_t read_code(void *context, uint64_t address, size_t size, const uint
 	struct copied_code *copied = context;
 	struct deduced *current = &copied->current;
 
-	size = code_copies_at(copied->dedup, copied->process, address, size, code_ret);
+	size = code_copies_at(copied->copies, copied->process, address, size, code_ret);
 	if (size && address < current->read_start)
 		current->read_start = address;
 	if (size && address + size > current->read_end)
@@ -270,9 +270,9 @@ size_t copied_code_around(struct copied_code *copied, uint64_t start, uint64_t e
 		return 0;
 	if (is_return_address && copied_code_follows_call(copied, address) != 1)
 		return 0;
-	before = code_copies_before(copied->dedup, copied->process, address, (size_t)(address - start), code_ret);
+	before = code_copies_before(copied->copies, copied->process, address, (size_t)(address - start), code_ret);
 	*start_ret = address - before;
-	return code_copies_at(copied->dedup, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
+	return code_copies_at(copied->copies, copied->process, *start_ret, (size_t)(end - *start_ret), code_ret);
 }
 
 bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start, uint64_t address)
@@ -285,7 +285,7 @@ bool copied_code_keeps_frame_pointer(struct copied_code *copied, uint64_t start,
 	if (!is_known(copied) || address < start)
 		return false;
 	size = address - start < PROLOGUE_BYTES ? (size_t)(address - start) : PROLOGUE_BYTES;
-	size = code_copies_at(copied->dedup, copied->process, start, size, &code);
+	size = code_copies_at(copied->copies, copied->process, start, size, &code);
 	for (size_t i = 0; i + sizeof(prologues[0]) <= size; i++) {
 		if (!memcmp(code + i, prologues[0], sizeof(prologues[0])) ||
 		    !memcmp(code + i, prologues[1], sizeof(prologues[1])))
@@ -301,6 +301,6 @@ int copied_code_follows_call(struct copied_code *copied, uint64_t return_address
 
 	if (!is_known(copied))
 		return -1;
-	size = code_copies_before(copied->dedup, copied->process, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	size = code_copies_before(copied->copies, copied->process, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code);
 	return size ? programs_ends_with_call(copied->programs, code, size) : -1;
 }

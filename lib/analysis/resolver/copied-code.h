@@ -17,7 +17,7 @@
 struct copied_code;
 
 /* Of one program of `copies`. Borrows all. */
-struct mmt_error *copied_code_create(const struct code_copies *dedup, const struct process_code *process,
+struct mmt_error *copied_code_create(const struct code_copies *copies, const struct process_code *process,
 				     struct programs *programs, struct copied_code **copied_ret) MMT_MUST_CHECK;
 /* Accepts NULL, as those below do. */
 void copied_code_destroy(struct copied_code *copied);

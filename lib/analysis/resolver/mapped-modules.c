@@ -44,14 +44,14 @@ static bool link_record(struct mapped_modules *mapped, const struct image_key *k
 /* From the last to the first, so that each key's records are found in their order. */
 static struct mmt_error *index_records(struct mapped_modules *mapped)
 {
-	const struct module_copies *dedup = &mapped->metadata->images;
+	const struct module_copies *copies = &mapped->metadata->images;
 
-	for (size_t i = 0; i < dedup->images.count; i++) {
+	for (size_t i = 0; i < copies->images.count; i++) {
 		if (!vector_append(&mapped->record_links))
 			return &error_no_memory;
 	}
-	for (uint32_t i = (uint32_t)dedup->images.count; i-- > 0;) {
-		const struct module_copy *record = &dedup->images.items[i];
+	for (uint32_t i = (uint32_t)copies->images.count; i-- > 0;) {
+		const struct module_copy *record = &copies->images.items[i];
 		struct record_links *links = &mapped->record_links.items[i];
 		struct image_key file = {
 		    .inode = record->inode, .device_major = record->device_major, .device_minor = record->device_minor};
@@ -242,14 +242,14 @@ static struct program *open_recorded(struct mapped_modules *mapped, const struct
 	const struct module_copy *own = own_record(mapped, key, path);
 	struct program *unusable = NULL;
 
-	for (int dedup = 1; own && dedup >= 0; dedup--) {
+	for (int copies = 1; own && copies >= 0; copies--) {
 		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
 			const struct module_copy *record = record_at(mapped, i);
 			struct program *program;
 
-			if (!is_same_file(own, record) || (dedup && !record->size))
+			if (!is_same_file(own, record) || (copies && !record->size))
 				continue;
-			program = dedup ? open_copy(mapped, record) : open_record(mapped, record);
+			program = copies ? open_copy(mapped, record) : open_record(mapped, record);
 			if (program && program_state(program) == PROGRAM_READABLE)
 				return program;
 			if (program && !unusable)

@@ -217,14 +217,14 @@ static int compare_changes(const void *first, const void *second)
 }
 
 /* The pages are not found by their addresses any more. */
-static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *dedup)
+static struct mmt_error *hand_over(struct generating_program *program, struct code_copies *copies)
 {
 	struct code_pages *pages = &program->pages;
 	struct process_code *process;
 
 	if (!pages->items.count)
 		return NULL;
-	process = vector_append(&dedup->processes);
+	process = vector_append(&copies->processes);
 	if (!process)
 		return &error_no_memory;
 	process->pid = program->pid;

@@ -332,7 +332,7 @@ static struct mmt_error *keep_all(struct recorder *recorder)
 
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	struct jitdump_copies dedup = {0};
+	struct jitdump_copies copies = {0};
 	struct mmt_error *error = keep_all(recorder);
 
 	tell_what_is_missing(recorder);
@@ -345,13 +345,13 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 					    .data = note->kept,
 					    .size = note->kept_bytes};
 
-		if (note->kept && !vector_push(&dedup.dumps, copy))
+		if (note->kept && !vector_push(&copies.dumps, copy))
 			error = &error_no_memory;
 		else
 			note->kept = NULL;
 	}
-	if (!error && dedup.dumps.count)
-		error = jitdump_copies_encode(&dedup, buffer);
-	jitdump_copies_deinit(&dedup);
+	if (!error && copies.dumps.count)
+		error = jitdump_copies_encode(&copies, buffer);
+	jitdump_copies_deinit(&copies);
 	return error;
 }

@@ -13,7 +13,7 @@ void dedup_deinit(struct dedup *dedup)
 	map_deinit(&dedup->allocations);
 }
 
-void copies_begin_epoch(struct dedup *dedup, uint16_t epoch)
+void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch)
 {
 	dedup_deinit(dedup);
 	*dedup = (struct dedup){.epoch = epoch};

@@ -38,7 +38,7 @@ struct dedup {
 void dedup_deinit(struct dedup *dedup);
 
 /* The clock has jumped: times from before it have no meaning any more, and nothing that has them any say. */
-void copies_begin_epoch(struct dedup *dedup, uint16_t epoch);
+void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch);
 
 static inline size_t dedup_recent_place(uint64_t key)
 {

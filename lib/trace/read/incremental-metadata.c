@@ -47,13 +47,13 @@ static bool add_perf_map(struct pieces *pieces, const struct piece *piece)
 	const struct perf_map_growth before = {.time_ns = piece->looked_ns, .length = piece->offset};
 	const struct perf_map_growth now = {.time_ns = piece->now_ns,
 					    .length = piece->offset + bytes_left(&piece->bytes)};
-	struct perf_map_copies *dedup = &pieces->values->perf_maps;
+	struct perf_map_copies *copies = &pieces->values->perf_maps;
 	const uint64_t *index = map_get(&pieces->map_of_pid, (uint32_t)piece->pid);
-	struct perf_map_copy *copy = index ? &dedup->maps.items[*index] : NULL;
+	struct perf_map_copy *copy = index ? &copies->maps.items[*index] : NULL;
 
 	if (!copy) {
-		copy = vector_append(&dedup->maps);
-		if (!copy || !map_put(&pieces->map_of_pid, (uint32_t)piece->pid, dedup->maps.count - 1))
+		copy = vector_append(&copies->maps);
+		if (!copy || !map_put(&pieces->map_of_pid, (uint32_t)piece->pid, copies->maps.count - 1))
 			return false;
 		copy->pid = piece->pid;
 		copy->namespace_pid = piece->namespace_pid;
@@ -73,10 +73,10 @@ static uint64_t make_key(int32_t pid, uint64_t size)
 
 static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
 {
-	struct jitdump_copies *dedup = &pieces->values->jitdumps;
+	struct jitdump_copies *copies = &pieces->values->jitdumps;
 	const uint64_t *found;
 	struct jitdump_copy *copy;
-	uint64_t index = dedup->dumps.count;
+	uint64_t index = copies->dumps.count;
 
 	/* The last one of the process that ends there: another one begins at 0. */
 	if (piece->offset) {
@@ -87,9 +87,9 @@ static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
 			return true;
 		index = *found;
 		map_remove(&pieces->dump_of_end, make_key(piece->pid, piece->offset));
-		copy = &dedup->dumps.items[index];
+		copy = &copies->dumps.items[index];
 	} else {
-		copy = vector_append(&dedup->dumps);
+		copy = vector_append(&copies->dumps);
 		if (!copy)
 			return false;
 		copy->pid = piece->pid;

@@ -258,7 +258,7 @@ static bool take_item(struct reader *reader, struct event *event)
 
 	fetch_ahead(reader);
 	if (batch->items[position].epoch != reader->dedup.epoch)
-		copies_begin_epoch(&reader->dedup, batch->items[position].epoch);
+		dedup_begin_epoch(&reader->dedup, batch->items[position].epoch);
 	if (batch->calls && batch->calls[position].ready)
 		return expand_item(reader, &batch->items[position], &batch->calls[position], event);
 	return decode_item(reader, &batch->items[position], event);

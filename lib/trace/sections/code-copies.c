@@ -28,14 +28,14 @@ bool code_copies_is_wanted(const char *path)
 	return code_copies_is_jit(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
 }
 
-void code_copies_deinit(struct code_copies *dedup)
+void code_copies_deinit(struct code_copies *copies)
 {
-	for (size_t i = 0; i < dedup->processes.count; i++) {
-		vector_deinit(&dedup->processes.items[i].runs);
-		vector_deinit(&dedup->processes.items[i].changes);
+	for (size_t i = 0; i < copies->processes.count; i++) {
+		vector_deinit(&copies->processes.items[i].runs);
+		vector_deinit(&copies->processes.items[i].changes);
 	}
-	vector_deinit(&dedup->processes);
-	buffer_deinit(&dedup->bytes);
+	vector_deinit(&copies->processes);
+	buffer_deinit(&copies->bytes);
 }
 
 bool code_copies_add(struct process_code *process, uint64_t start, size_t size, size_t offset)
@@ -66,7 +66,7 @@ static size_t find_end(const struct process_code *process, size_t first, uint64_
 
 /* What is being encoded. */
 struct packing {
-	const struct code_copies *dedup;
+	const struct code_copies *copies;
 	const struct code_source *source;
 	struct compressor *compressor;
 	struct buffer plain; /* not compressed yet */
@@ -92,7 +92,7 @@ static struct mmt_error *put_code(struct packing *packing, size_t offset, size_t
 	if (source)
 		error = source->read(source->context, offset, &packing->plain);
 	else
-		buffer_put(&packing->plain, packing->dedup->bytes.data + offset, size);
+		buffer_put(&packing->plain, packing->copies->bytes.data + offset, size);
 	return error || packing->plain.size < PIECE_BYTES ? error : pack(packing);
 }
 
@@ -134,18 +134,18 @@ static struct mmt_error *encode_process(struct packing *packing, const struct pr
 	return error ? error : encode_changes(packing, process);
 }
 
-struct mmt_error *code_copies_encode(const struct code_copies *dedup, const struct code_source *source,
+struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
 				     struct buffer *buffer)
 {
-	struct packing packing = {.dedup = dedup, .source = source, .packed = buffer};
+	struct packing packing = {.copies = copies, .source = source, .packed = buffer};
 	struct mmt_error *error = compressor_create(&packing.compressor);
 
 	buffer_init(&packing.plain, LIMIT_CODE_BYTES);
 	buffer_put_u32(buffer, CODE_VERSION);
 	buffer_put_u32(buffer, 0);
-	buffer_put_u32(&packing.plain, (uint32_t)dedup->processes.count);
-	for (size_t i = 0; !error && i < dedup->processes.count; i++)
-		error = encode_process(&packing, &dedup->processes.items[i]);
+	buffer_put_u32(&packing.plain, (uint32_t)copies->processes.count);
+	for (size_t i = 0; !error && i < copies->processes.count; i++)
+		error = encode_process(&packing, &copies->processes.items[i]);
 	if (!error)
 		error = pack(&packing);
 	compressor_destroy(packing.compressor);
@@ -225,36 +225,36 @@ struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct c
 {
 	uint32_t version = CODE_VERSION;
 	static const char what[] = "generated code section";
-	struct code_copies dedup = {0};
+	struct code_copies copies = {0};
 	struct mmt_error *error;
 	struct bytes inner;
 	uint64_t count;
 
-	buffer_init(&dedup.bytes, LIMIT_CODE_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &dedup.bytes);
-	inner = bytes_over(dedup.bytes.data, dedup.bytes.size);
+	buffer_init(&copies.bytes, LIMIT_CODE_BYTES);
+	error = sections_unpack(bytes, &version, what, room, &copies.bytes);
+	inner = bytes_over(copies.bytes.data, copies.bytes.size);
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, PROCESS_BYTES, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct process_code *process = vector_append(&dedup.processes);
+		struct process_code *process = vector_append(&copies.processes);
 
 		error = process ? decode_process(&inner, version, process) : &error_no_memory;
 	}
 	if (!error)
 		error = bytes_finish(&inner, what);
 	if (error)
-		code_copies_deinit(&dedup);
+		code_copies_deinit(&copies);
 	else
-		*copies_ret = dedup;
+		*copies_ret = copies;
 	return error;
 }
 
-const struct process_code *code_copies_find(const struct code_copies *dedup, int32_t pid, uint64_t began_ns)
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns)
 {
 	const struct process_code *found = NULL;
 
-	for (size_t i = 0; i < dedup->processes.count; i++) {
-		const struct process_code *process = &dedup->processes.items[i];
+	for (size_t i = 0; i < copies->processes.count; i++) {
+		const struct process_code *process = &copies->processes.items[i];
 
 		if (process->pid == pid && process->until_ns > began_ns &&
 		    (!found || process->until_ns < found->until_ns))
@@ -263,7 +263,7 @@ const struct process_code *code_copies_find(const struct code_copies *dedup, int
 	return found;
 }
 
-size_t code_copies_at(const struct code_copies *dedup, const struct process_code *process, uint64_t address,
+size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,
 		      size_t size, const uint8_t **code_ret)
 {
 	const struct code_run *run = find_run(process, address);
@@ -272,11 +272,11 @@ size_t code_copies_at(const struct code_copies *dedup, const struct process_code
 	if (!run)
 		return 0;
 	left = run->size - (size_t)(address - run->start);
-	*code_ret = dedup->bytes.data + run->offset + (address - run->start);
+	*code_ret = copies->bytes.data + run->offset + (address - run->start);
 	return size < left ? size : left;
 }
 
-size_t code_copies_before(const struct code_copies *dedup, const struct process_code *process, uint64_t address,
+size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
 			  size_t size, const uint8_t **code_ret)
 {
 	const struct code_run *run = address ? find_run(process, address - 1) : NULL;
@@ -287,6 +287,6 @@ size_t code_copies_before(const struct code_copies *dedup, const struct process_
 	before = (size_t)(address - run->start);
 	if (size > before)
 		size = before;
-	*code_ret = dedup->bytes.data + run->offset + before - size;
+	*code_ret = copies->bytes.data + run->offset + before - size;
 	return size;
 }

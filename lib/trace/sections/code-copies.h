@@ -51,7 +51,7 @@ bool code_copies_is_jit(const char *path);
 bool code_copies_is_wanted(const char *path);
 
 /* Accepts a zeroed value. */
-void code_copies_deinit(struct code_copies *dedup);
+void code_copies_deinit(struct code_copies *copies);
 
 /* The next bytes of a process, which lie at `offset` in code_copies.bytes; what lies below its last is left out. False:
  * out of memory. */
@@ -66,19 +66,19 @@ struct code_source {
 
 /* As the other sections that are compressed, see sections.h, but in several frames: never all of it is in memory.
  * `source`: NULL for copies->bytes. */
-struct mmt_error *code_copies_encode(const struct code_copies *dedup, const struct code_source *source,
+struct mmt_error *code_copies_encode(const struct code_copies *copies, const struct code_source *source,
 				     struct buffer *buffer) MMT_MUST_CHECK;
 struct mmt_error *code_copies_decode(struct bytes *bytes, size_t *room, struct code_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Of the program that began in the process at this time; NULL: none. */
-const struct process_code *code_copies_find(const struct code_copies *dedup, int32_t pid, uint64_t began_ns);
+const struct process_code *code_copies_find(const struct code_copies *copies, int32_t pid, uint64_t began_ns);
 
 /* At most `size` bytes from `address` on; their number, 0: none. Borrowed. */
-size_t code_copies_at(const struct code_copies *dedup, const struct process_code *process, uint64_t address,
+size_t code_copies_at(const struct code_copies *copies, const struct process_code *process, uint64_t address,
 		      size_t size, const uint8_t **code_ret);
 
 /* At most `size` bytes that end at `address`. */
-size_t code_copies_before(const struct code_copies *dedup, const struct process_code *process, uint64_t address,
+size_t code_copies_before(const struct code_copies *copies, const struct process_code *process, uint64_t address,
 			  size_t size, const uint8_t **code_ret);
 
 #endif

@@ -16,12 +16,12 @@
 #define STORED_PLACE 20
 #define SIZE_PLACE 24
 
-void module_copies_deinit(struct module_copies *dedup)
+void module_copies_deinit(struct module_copies *copies)
 {
-	for (size_t i = 0; i < dedup->images.count; i++)
-		free(dedup->images.items[i].path);
-	vector_deinit(&dedup->images);
-	dedup->file = NULL;
+	for (size_t i = 0; i < copies->images.count; i++)
+		free(copies->images.items[i].path);
+	vector_deinit(&copies->images);
+	copies->file = NULL;
 }
 
 uint64_t module_copies_entry_bytes(const struct module_copy *image)
@@ -29,16 +29,16 @@ uint64_t module_copies_entry_bytes(const struct module_copy *image)
 	return ENTRY_BYTES_MIN + strlen(image->path);
 }
 
-void module_copies_encode_index(const struct module_copies *dedup, struct buffer *buffer, size_t *places)
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places)
 {
 	size_t start = buffer->size;
 
 	buffer_put_u32(buffer, IMAGES_VERSION);
-	buffer_put_u32(buffer, (uint32_t)dedup->images.count);
+	buffer_put_u32(buffer, (uint32_t)copies->images.count);
 	buffer_put_u32(buffer, 0); /* bytes of the index */
 	buffer_put_u32(buffer, 0);
-	for (size_t i = 0; i < dedup->images.count; i++) {
-		const struct module_copy *image = &dedup->images.items[i];
+	for (size_t i = 0; i < copies->images.count; i++) {
+		const struct module_copy *image = &copies->images.items[i];
 
 		places[i] = buffer->size;
 		buffer_put_u32(buffer, image->device_major);
@@ -87,7 +87,7 @@ static void check_copy(struct bytes *bytes, const struct module_copy *image, uin
 }
 
 static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
-				      struct module_copies *dedup)
+				      struct module_copies *copies)
 {
 	struct module_copy image = {.device_major = bytes_u32(bytes), .device_minor = bytes_u32(bytes)};
 	const void *build_id;
@@ -109,13 +109,13 @@ static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size
 		memcpy(image.build_id, build_id, sizeof(image.build_id));
 		image.build_id_size = (uint8_t)build_id_size;
 	}
-	if (vector_push(&dedup->images, image))
+	if (vector_push(&copies->images, image))
 		return NULL;
 	free(image.path);
 	return &error_no_memory;
 }
 
-static struct mmt_error *decode_index(const struct recording_file *file, struct module_copies *dedup)
+static struct mmt_error *decode_index(const struct recording_file *file, struct module_copies *copies)
 {
 	static const char what[] = "images section";
 	const struct file_section *section = &file->sections[FEATURE_MMTRACE_IMAGES];
@@ -151,29 +151,29 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	bytes_skip(&bytes, sizeof(header));
 	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN, LIMIT_IMAGES);
 	for (uint64_t i = 0; i < count && bytes_ok(&bytes) && !error; i++)
-		error = decode_image(&bytes, section->size, &copied, dedup);
+		error = decode_image(&bytes, section->size, &copied, copies);
 	return error ? error : bytes_finish(&bytes, what);
 }
 
 struct mmt_error *module_copies_load(const struct recording_file *file, struct module_copies *copies_ret)
 {
-	struct module_copies dedup = {.file = file};
+	struct module_copies copies = {.file = file};
 	struct mmt_error *error;
 
 	if (!file->sections[FEATURE_MMTRACE_IMAGES].present)
 		return NULL;
-	error = decode_index(file, &dedup);
+	error = decode_index(file, &copies);
 	if (error)
-		module_copies_deinit(&dedup);
+		module_copies_deinit(&copies);
 	else
-		*copies_ret = dedup;
+		*copies_ret = copies;
 	return error;
 }
 
-struct mmt_error *module_copies_extract(const struct module_copies *dedup, const struct module_copy *image,
+struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
 					uint8_t **data_ret)
 {
-	const struct file_section *section = &dedup->file->sections[FEATURE_MMTRACE_IMAGES];
+	const struct file_section *section = &copies->file->sections[FEATURE_MMTRACE_IMAGES];
 	CLEANUP(free) uint8_t *stored = malloc(image->stored ? image->stored : 1);
 	struct decompressor *decompressor = NULL;
 	struct mmt_error *error = stored ? NULL : &error_no_memory;
@@ -181,7 +181,7 @@ struct mmt_error *module_copies_extract(const struct module_copies *dedup, const
 
 	buffer_init(&content, image->size);
 	if (!error)
-		error = recording_file_read(dedup->file, section->offset + image->offset, stored, image->stored);
+		error = recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
 	if (!error)
 		error = decompressor_create(&decompressor);
 	if (!error)

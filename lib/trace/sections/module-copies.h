@@ -29,7 +29,7 @@ struct module_copies {
 	const struct recording_file *file; /* NULL: none read */
 };
 
-void module_copies_deinit(struct module_copies *dedup);
+void module_copies_deinit(struct module_copies *copies);
 
 /* The size of an image's index entry. */
 uint64_t module_copies_entry_bytes(const struct module_copy *image);
@@ -39,7 +39,7 @@ uint64_t module_copies_entry_bytes(const struct module_copy *image);
  * there: image `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element
  * for each image.
  */
-void module_copies_encode_index(const struct module_copies *dedup, struct buffer *buffer, size_t *places);
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places);
 void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size);
 
 /* The index; on error the value is empty. The file must outlive it. */
@@ -47,7 +47,7 @@ struct mmt_error *module_copies_load(const struct recording_file *file,
 				     struct module_copies *copies_ret) MMT_MUST_CHECK;
 
 /* The content of a file that was copied, owned by the caller; exactly image->size bytes. */
-struct mmt_error *module_copies_extract(const struct module_copies *dedup, const struct module_copy *image,
+struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
 					uint8_t **data_ret) MMT_MUST_CHECK;
 
 #endif

@@ -220,21 +220,21 @@ void perf_map_copy_deinit(struct perf_map_copy *copy)
 	*copy = (struct perf_map_copy){0};
 }
 
-void perf_map_copies_deinit(struct perf_map_copies *dedup)
+void perf_map_copies_deinit(struct perf_map_copies *copies)
 {
-	for (size_t i = 0; i < dedup->maps.count; i++)
-		perf_map_copy_deinit(&dedup->maps.items[i]);
-	vector_deinit(&dedup->maps);
+	for (size_t i = 0; i < copies->maps.count; i++)
+		perf_map_copy_deinit(&copies->maps.items[i]);
+	vector_deinit(&copies->maps);
 }
 
-struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *dedup, struct buffer *buffer)
+struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer)
 {
 	struct buffer plain;
 
 	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
-	buffer_put_u32(&plain, (uint32_t)dedup->maps.count);
-	for (size_t i = 0; i < dedup->maps.count; i++) {
-		const struct perf_map_copy *copy = &dedup->maps.items[i];
+	buffer_put_u32(&plain, (uint32_t)copies->maps.count);
+	for (size_t i = 0; i < copies->maps.count; i++) {
+		const struct perf_map_copy *copy = &copies->maps.items[i];
 
 		buffer_put_u32(&plain, (uint32_t)copy->pid);
 		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
@@ -281,7 +281,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 {
 	uint32_t version = PERF_MAPS_VERSION;
 	static const char what[] = "perf map section";
-	struct perf_map_copies dedup = {0};
+	struct perf_map_copies copies = {0};
 	struct mmt_error *error;
 	struct buffer plain;
 	struct bytes inner;
@@ -293,7 +293,7 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 20, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct perf_map_copy *copy = vector_append(&dedup.maps);
+		struct perf_map_copy *copy = vector_append(&copies.maps);
 
 		error = copy ? decode_perf_map(&inner, copy) : &error_no_memory;
 	}
@@ -301,29 +301,29 @@ struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, stru
 		error = bytes_finish(&inner, what);
 	buffer_deinit(&plain);
 	if (error)
-		perf_map_copies_deinit(&dedup);
+		perf_map_copies_deinit(&copies);
 	else
-		*copies_ret = dedup;
+		*copies_ret = copies;
 	return error;
 }
 
 #define PROGRAM_NOT_KNOWN UINT64_MAX
 
-void jitdump_copies_deinit(struct jitdump_copies *dedup)
+void jitdump_copies_deinit(struct jitdump_copies *copies)
 {
-	for (size_t i = 0; i < dedup->dumps.count; i++)
-		free(dedup->dumps.items[i].data);
-	vector_deinit(&dedup->dumps);
+	for (size_t i = 0; i < copies->dumps.count; i++)
+		free(copies->dumps.items[i].data);
+	vector_deinit(&copies->dumps);
 }
 
-struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *dedup, struct buffer *buffer)
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
 {
 	struct buffer plain;
 
 	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
-	buffer_put_u32(&plain, (uint32_t)dedup->dumps.count);
-	for (size_t i = 0; i < dedup->dumps.count; i++) {
-		const struct jitdump_copy *copy = &dedup->dumps.items[i];
+	buffer_put_u32(&plain, (uint32_t)copies->dumps.count);
+	for (size_t i = 0; i < copies->dumps.count; i++) {
+		const struct jitdump_copy *copy = &copies->dumps.items[i];
 
 		buffer_put_u32(&plain, (uint32_t)copy->pid);
 		buffer_put_u32(&plain, (uint32_t)copy->namespace_pid);
@@ -360,7 +360,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 {
 	uint32_t version = JITDUMPS_VERSION;
 	static const char what[] = "jitdump section";
-	struct jitdump_copies dedup = {0};
+	struct jitdump_copies copies = {0};
 	struct mmt_error *error;
 	struct buffer plain;
 	struct bytes inner;
@@ -372,7 +372,7 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 	count = error ? 0 : bytes_u32(&inner);
 	count = bytes_count(&inner, count, 16, LIMIT_PROCESSES);
 	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct jitdump_copy *copy = vector_append(&dedup.dumps);
+		struct jitdump_copy *copy = vector_append(&copies.dumps);
 
 		error = copy ? decode_jitdump(&inner, version, copy) : &error_no_memory;
 	}
@@ -380,9 +380,9 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 		error = bytes_finish(&inner, what);
 	buffer_deinit(&plain);
 	if (error)
-		jitdump_copies_deinit(&dedup);
+		jitdump_copies_deinit(&copies);
 	else
-		*copies_ret = dedup;
+		*copies_ret = copies;
 	return error;
 }
 

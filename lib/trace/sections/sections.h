@@ -127,17 +127,17 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 void perf_map_copy_deinit(struct perf_map_copy *copy);
 
 /* Compressed with zstd inside. */
-void perf_map_copies_deinit(struct perf_map_copies *dedup);
+void perf_map_copies_deinit(struct perf_map_copies *copies);
 
-struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *dedup, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 
 struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room,
 					 struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
 
 /* Compressed with zstd inside. */
-void jitdump_copies_deinit(struct jitdump_copies *dedup);
+void jitdump_copies_deinit(struct jitdump_copies *copies);
 
-struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *dedup, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 
 struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room,
 					struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
