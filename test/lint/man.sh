@@ -24,17 +24,39 @@ for page in man/*.[1357]; do
 	for section in 'SYNOPSIS' 'DESCRIPTION' 'FILES' 'EXIT STATUS' 'EXAMPLES' 'SEE ALSO'; do
 		grep -qx "\.Sh $section" "$page" || complain "$page: no section $section"
 	done
+	for status in 0 2 '128 + Ar n'; do
+		sed -n '/^\.Sh EXIT STATUS$/,/^\.Sh EXAMPLES$/p' "$page" | grep -qxF ".It $status" ||
+			complain "$page: EXIT STATUS does not explain ${status/ Ar/}"
+	done
 done
 
-# What a reader sees: no quotes within quotes of the same kind, no heading that a macro has eaten, no item without a word.
+# An item of a -tag list that explains nothing. mandoc reports empty items of the other types of lists.
+for page in man/*.[1357]; do
+	empty=$(awk '
+		/^\.\\"/ || /^\.Pp$/ { next }
+		item && /^\.(It|El)( |$)/ { print item }
+		{ item = "" }
+		/^\.Bl / { tagged[++depth] = $2 == "-tag"; next }
+		/^\.El/ { depth--; next }
+		/^\.It / && tagged[depth] { item = FNR ": " $0 }' "$page")
+	[[ -z $empty ]] || complain "$page: list items without an explanation: $empty"
+done
+
+# What a reader sees: no quotes within quotes of the same kind, no heading that a macro has eaten, no macro without its
+# argument (mandoc then prints "file ...").
 for page in man/*.[1357]; do
 	rendered=$(mandoc -T utf8 "$page" | sed -E 's/.\x08//g')
-	stray=$(grep -nE '‘[^’]*‘|“[^”]*“|‘’|“”|(^| )(Qo|Qc|Ns|Ta|Pq|Ql|Fl|Op|Xr) ' <<<"$rendered") &&
+	stray=$(grep -nE '‘[^’]*‘|“[^”]*“|‘’|“”|(^| )(Qo|Qc|Ns|Ta|Pq|Ql|Fl|Op|Xr) |file \.\.\.' <<<"$rendered") &&
 		complain "$page: stray quotes or macros in the rendered text: $stray"
 	while read -r _ heading; do
 		grep -qF -- "${heading//\\&/}" <<<"$rendered" || complain "$page: the heading '$heading' is rendered otherwise"
 	done < <(grep -E '^\.Ss ' "$page" | grep -vE '^\.Ss .*(Nm|Fl|Cm|Pa|Xr) ')
 done
+
+# The pages explain every field of the JSON output.
+fields=$(comm -23 <(grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"' | sort -u) \
+	<(grep -hE '^\.(It )?Va ' man/mmtrace-report.1 man/mmtrace-diff.1 | grep -oE '[a-z_]+' | sort -u))
+[[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
 
 # mmtrace(3) shows a program that is compiled and run by test/live/example.sh.
 example=test/example/record-and-report.c
