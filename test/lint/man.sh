@@ -58,6 +58,13 @@ fields=$(comm -23 <(grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/j
 	<(grep -hE '^\.(It )?Va ' man/mmtrace-report.1 man/mmtrace-diff.1 | grep -oE '[a-z_]+' | sort -u))
 [[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
 
+# man(1) formats the pages with groff, which reports words that do not fit into a terminal of 80 columns.
+if command -v groff >/dev/null; then
+	for page in man/*.[1357]; do
+		wide=$(groff -mdoc -T utf8 -ww -z -rLL=78n "$page" 2>&1 | grep -E "break line|substring") && complain "$page: $wide"
+	done
+fi
+
 # mmtrace(3) shows a program that is compiled and run by test/live/example.sh.
 example=test/example/record-and-report.c
 difference=$(diff "$example" <(sed -n '/^\.Bd -literal$/,/^\.Ed$/p' man/mmtrace.3 |
