@@ -34,27 +34,23 @@
 #define ROUND_BYTES (6u << 20) /* a round ends after so much, which one frame of 8 MiB holds as a rule, or a second */
 
 /* It has executed another one, by now or long ago. */
-static struct mmt_error *end_program(struct recorder *recorder, size_t index)
+static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
 {
-	struct traced_process *process = &recorder->processes.items.items[index];
 	uint64_t exec_ns = process->exec_ns;
 	struct mmt_error *error;
-	pid_t pid;
 
 	if (!exec_ns)
 		return NULL;
 	process->exec_ns = 0;
-	pid = process->pid;
-	error = perf_maps_end_program(recorder, index, exec_ns);
+	error = perf_maps_end_program(recorder, process, exec_ns);
 	if (!error)
-		error = jitdumps_end_program(recorder, pid, exec_ns);
-	ask_runtime_end_program(recorder, &recorder->processes.items.items[index]);
+		error = jitdumps_end_program(recorder, process->pid, exec_ns);
+	ask_runtime_end_program(recorder, process);
 	return error;
 }
 
-static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
+static struct mmt_error *serve_process(struct recorder *recorder, struct traced_process *process)
 {
-	struct traced_process *process = &recorder->processes.items.items[index];
 	enum snapshot_kind kind = process->snapshot_kind;
 	uint64_t begin_ns = clock_now_ns(), wanted_ns = process->snapshot_wanted_ns;
 	struct mmt_error *error;
@@ -69,7 +65,6 @@ static struct mmt_error *serve_process(struct recorder *recorder, size_t index)
 	if (process->ended || process->snapshot_ns > process->snapshot_wanted_ns)
 		return NULL;
 	perf_maps_watch(process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
-	/* May add processes, which moves them. */
 	error = snapshot_take(recorder, process->pid, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
 		time_budget_spend(&recorder->children_budget, clock_now_ns() - begin_ns);
@@ -82,17 +77,16 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
+		struct traced_process *process = &recorder->processes.items.items[i];
 
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
 		/* Its number may have been given again. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
 			generated_code_end_process(recorder, process->pid);
-		/* Draining, it may add processes, which moves them. */
-		error = perf_maps_copy(recorder, i);
-		ask_runtime_ended(recorder, &recorder->processes.items.items[i]);
-		process_table_release(&recorder->processes.items.items[i]);
+		error = perf_maps_copy(recorder, process);
+		ask_runtime_ended(recorder, process);
+		process_table_release(process);
 	}
 	return error;
 }
@@ -130,7 +124,7 @@ static struct mmt_error *keep_written(struct recorder *recorder)
 
 	if (clock_now_ns() - recorder->flushed_ns < SECOND_NS)
 		return NULL;
-	error = ring_reader_drain(recorder);
+	error = process_events_drain(recorder);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	return error;
@@ -146,9 +140,13 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->cpus.looked_ns >= TICK_NS)
 		error = targets_look_at_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		error = end_program(recorder, i);
-		if (!error && recorder->processes.items.items[i].snapshot_wanted)
-			error = serve_process(recorder, i);
+		struct traced_process *process = &recorder->processes.items.items[i];
+
+		error = end_program(recorder, process);
+		if (!error && process->snapshot_wanted)
+			error = serve_process(recorder, process);
+		if (!error)
+			error = process_events_apply(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -213,7 +211,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 			continue;
 		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, NULL);
 		if (!error)
-			error = ring_reader_drain(recorder);
+			error = process_events_drain(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -248,12 +246,12 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 }
 
 /* A round ends behind a drain, before the recorder itself says more: then all is there that is as old as anything. */
-static struct mmt_error *ring_reader_round(struct recorder *recorder, bool safe_is_due)
+static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 {
 	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
 
 	if (!error)
-		error = ring_reader_drain(recorder);
+		error = process_events_drain(recorder);
 	if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
 		recorder_end_round(recorder);
 	return error;
@@ -310,13 +308,13 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t began
 /* A process that is held at its exit: its mappings no longer change. */
 static struct mmt_error *check_at_exit(struct recorder *recorder, pid_t pid)
 {
-	struct mmt_error *error = ring_reader_drain(recorder);
+	struct mmt_error *error = process_events_drain(recorder);
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
 
 	if (!error && process && !process->ended && process->snapshot_wanted) {
-		error = serve_process(recorder, (size_t)(process - recorder->processes.items.items));
+		error = serve_process(recorder, process);
 		if (!error)
-			error = ring_reader_drain(recorder);
+			error = process_events_drain(recorder);
 	}
 	return error || !process ? error : snapshot_take(recorder, pid, SNAPSHOT_INTERVAL, NULL);
 }
@@ -365,7 +363,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		priority_begin_work(&recorder->priority, clock_now_ns());
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
-		error = ring_reader_round(recorder, safe_is_due);
+		error = end_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
 		if (!error)
@@ -405,16 +403,14 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 	bool complete = false;
 
 	for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
-		const struct traced_process *processes = recorder->processes.items.items;
+		struct traced_process *process = &recorder->processes.items.items[index];
 
-		if (processes[index].snapshot_wanted)
-			recorder_keep_failure(recorder, serve_process(recorder, index));
-		/* Draining, it may have added processes, which moves them. */
-		processes = recorder->processes.items.items;
-		if (processes[index].ended || proc_is_ending(processes[index].pid))
+		if (process->snapshot_wanted)
+			recorder_keep_failure(recorder, serve_process(recorder, process));
+		if (process->ended || proc_is_ending(process->pid))
 			return;
-		recorder_keep_failure(recorder,
-				      snapshot_take(recorder, processes[index].pid, SNAPSHOT_STOP, &complete));
+		recorder_keep_failure(recorder, snapshot_take(recorder, process->pid, SNAPSHOT_STOP, &complete));
+		recorder_keep_failure(recorder, process_events_apply(recorder));
 	}
 }
 
@@ -435,7 +431,7 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 
 	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = ring_reader_drain_filling(recorder);
+		error = ring_reader_keep_up(recorder);
 		if (!error)
 			error = keep_written(recorder);
 	}
@@ -464,18 +460,18 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder)
 
 	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++) {
 		(void)in_flight_add(in_flight, recorder->final_ranges.items[i].pid, clock_now_ns());
-		error = ring_reader_drain_filling(recorder);
+		error = ring_reader_keep_up(recorder);
 	}
 	if (!error && recorder->final_ranges.count)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
-		error = ring_reader_drain(recorder);
+		error = process_events_drain(recorder);
 	in_flight_remove_returned(in_flight);
 	if (!error)
 		watch_outside(recorder);
 	while (!error && in_flight->threads.count && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = ring_reader_drain(recorder);
+		error = process_events_drain(recorder);
 		if (!error)
 			error = keep_written(recorder);
 		in_flight_remove_returned(in_flight);
@@ -528,10 +524,10 @@ static void cut_off(struct recorder *recorder)
 	/* It would enable again what is disabled here. */
 	attach_end_switch(&recorder->attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
-	recorder_keep_failure(recorder, ring_reader_drain(recorder));
+	recorder_keep_failure(recorder, process_events_drain(recorder));
 	while (attach_disable_some(&recorder->attachment, &next))
-		recorder_keep_failure(recorder, ring_reader_drain_filling(recorder));
-	recorder_keep_failure(recorder, ring_reader_drain(recorder));
+		recorder_keep_failure(recorder, ring_reader_keep_up(recorder));
+	recorder_keep_failure(recorder, process_events_drain(recorder));
 }
 
 void loop_stop(struct recorder *recorder)
@@ -545,6 +541,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	if (recorder->options->snapshot_interval_ns)
 		recorder_keep_failure(recorder, notes_read_resident(recorder));
+	recorder_keep_failure(recorder, process_events_apply(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
 	recorder_keep_failure(recorder, wait_for_returns(recorder));
@@ -556,11 +553,13 @@ void loop_stop(struct recorder *recorder)
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		recorder_keep_failure(recorder, end_program(recorder, i));
+		recorder_keep_failure(recorder, end_program(recorder, &recorder->processes.items.items[i]));
 	ask_runtimes_at_end(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		recorder_keep_failure(recorder, perf_maps_copy(recorder, i));
-		ask_runtime_clean_up(recorder, &recorder->processes.items.items[i]);
+		struct traced_process *process = &recorder->processes.items.items[i];
+
+		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
+		ask_runtime_clean_up(recorder, process);
 	}
 	if (recorder->old_maps.count)
 		recorder_message(recorder, true,

@@ -20,6 +20,7 @@
 #include "capture/perf/events.h"
 #include "capture/process/exit-watch.h"
 #include "capture/jit-code/jit-code.h"
+#include "capture/process/process-events.h"
 #include "capture/process/process-table.h"
 #include "capture/runtimes/jitdump-files.h"
 #include "capture/perf/large-dumps.h"
@@ -62,6 +63,7 @@ struct recorder {
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct cpu_watch cpus;
 	struct process_table processes;
+	struct process_events process_events;
 	struct command command;
 	struct exit_watch *exit_watch; /* NULL: no checks at exit */
 	struct build_id_notes build_ids;
@@ -80,7 +82,6 @@ struct recorder {
 	bool descriptors_told;
 	bool guarded_told;
 	struct priority priority;
-	size_t executing;				 /* processes that were, at most */
 	int64_t bytes_until_look;			 /* at the time, while records are read */
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */

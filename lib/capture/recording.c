@@ -89,6 +89,7 @@ static void recorder_deinit(struct recorder *recorder)
 	rings_deinit(&recorder->rings);
 	events_deinit(&recorder->events);
 	process_table_deinit(&recorder->processes);
+	process_events_deinit(&recorder->process_events);
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
 	kept_modules_deinit(&recorder->images);
@@ -231,10 +232,11 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 				 "ulimit -l)",
 				 (unsigned long long)recorder->rings.bytes_per_cpu >> 10);
 	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->events))
-		recorder_message(
-		    recorder, true, "no large stack dumps: %s; deep stacks of code without frame pointers end early",
-		    recorder->rings.has_large_dumps ? "too few files can be open for so many threads (ulimit -n)"
-						    : "the kernel grants no ring buffers for them (ulimit -l, ulimit -n)");
+		recorder_message(recorder, true,
+				 "no large stack dumps: %s; deep stacks of code without frame pointers end early",
+				 recorder->rings.has_large_dumps
+				     ? "too few files can be open for so many threads (ulimit -n)"
+				     : "the kernel grants no ring buffers for them (ulimit -l, ulimit -n)");
 	if (recorder->rings.left_out_count)
 		recorder_message(
 		    recorder, false, "%zu %s offline and without events: there are more of them than are online",
@@ -281,7 +283,7 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 
 		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
 		if (!error)
-			error = ring_reader_drain(recorder);
+			error = process_events_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
 			 recorder->processes.items.count <= MOVING_PROCESSES_MAX;
 	}
@@ -296,7 +298,6 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 
 	process->snapshot_wanted = false;
 	perf_maps_watch(process, 0, recorder->start_ns);
-	/* May add processes, which moves them. */
 	error = snapshot_name_threads(recorder, pid);
 	if (!error)
 		error = snapshot_take(recorder, pid, kind, NULL);
@@ -335,7 +336,7 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	/* Opening thousands of events takes its turn with others' work. */
 	priority_take(&recorder->priority);
 	if (!error)
-		error = ring_reader_drain(recorder);
+		error = process_events_drain(recorder);
 	if (error)
 		return error;
 	attach_add_lost(&recorder->attachment, recorder->lost_before.items);

@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/clock.h"
+#include "capture/process/process-events.h"
 #include "capture/session.h"
 #include "capture/proc/proc.h"
 #include "trace/format/syscalls.h"
@@ -198,27 +197,14 @@ static bool is_too_late(const struct recorder *recorder, pid_t pid)
 	return recorder->closed && !process_table_find(&recorder->processes, pid);
 }
 
-static void want_snapshot(struct traced_process *process, enum snapshot_kind kind, uint64_t time_ns)
-{
-	if (process->snapshot_ns > time_ns)
-		return;
-	process->snapshot_wanted = true;
-	process->snapshot_kind = kind;
-	process->snapshot_wanted_ns = time_ns;
-}
-
 static struct mmt_error *adopt(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *mine_ret)
 {
-	struct traced_process *process;
+	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
 
 	*mine_ret = !proc_is_kernel_thread(pid);
 	if (!*mine_ret)
 		return NULL;
-	process = process_table_add(&recorder->processes, pid, false);
-	if (!process || !scope_follow(&recorder->scope, pid, 0))
-		return &error_no_memory;
-	want_snapshot(process, SNAPSHOT_START, time_ns);
-	return NULL;
+	return scope_follow(&recorder->scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
 }
 
 /* Is what a process did then to be recorded? One that nobody told of joins when everybody is recorded: it may have come
@@ -231,17 +217,6 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	if (!*mine_ret && !recorder->closed && scope->kind == SCOPE_EVERYBODY && pid > 0 && pid != scope->recorder)
 		return adopt(recorder, pid, time_ns, mine_ret);
 	return NULL;
-}
-
-/* The new program is in place: what is mapped from now on, its own calls map. */
-static void note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
-{
-	struct traced_process *process = process_table_find(&recorder->processes, pid);
-
-	if (!process || !process->executing_ns || time_ns < process->executing_ns)
-		return;
-	process->executing_ns = 0;
-	recorder->executing--;
 }
 
 /* Reading a ring of large dumps takes milliseconds, in which no other ring may overflow. */
@@ -293,8 +268,9 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer holds a sample of %s that is not laid out as asked for",
 				    event->name);
-	if (recorder->executing)
-		note_call(recorder, pid, time_ns);
+	error = process_events_note_call(recorder, pid, time_ns);
+	if (error)
+		return error;
 	count_sample(recorder, event, &sample);
 	if (sample.stack_bytes)
 		hidden = find_hidden(recorder, &event->attribute, record, &sample);
@@ -305,36 +281,25 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	return NULL;
 }
 
-/* A thread, or a process: a child whose number is that of an earlier, ended one is a new one. */
-static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool counted)
+/* A thread or a process. */
+static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded)
 {
-	pid_t pid = (pid_t)bytes_u32(&bytes);
-	pid_t parent = (pid_t)bytes_u32(&bytes);
-	pid_t tid = (pid_t)bytes_u32(&bytes);
-	pid_t parent_tid = (pid_t)bytes_u32(&bytes);
-	struct traced_process *process;
+	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
 	struct mmt_error *error;
+	pid_t parent, tid, parent_tid;
 	bool new_thread;
 
+	fork.pid = (pid_t)bytes_u32(&bytes);
+	parent = (pid_t)bytes_u32(&bytes);
+	tid = (pid_t)bytes_u32(&bytes);
+	parent_tid = (pid_t)bytes_u32(&bytes);
 	if (map_get(&recorder->threads, (uint32_t)parent_tid) && !map_put(&recorder->threads, (uint32_t)tid, 1))
 		return &error_no_memory;
 	if (attach_note_start(&recorder->attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
 	error = attach_note_fork(&recorder->attachment, tid, time_ns, &new_thread);
 	recorder->summary.threads += new_thread;
-	if (error || pid == parent)
-		return error;
-	error = generated_code_end_program(recorder, pid, time_ns);
-	if (error)
-		return error;
-	process = process_table_find(&recorder->processes, pid);
-	if (!process || process->ended)
-		process = process_table_add(&recorder->processes, pid, false);
-	if (!process || !process_table_note_begin(&recorder->processes, pid, time_ns))
-		return &error_no_memory;
-	jitdumps_note_begin(recorder, pid, time_ns);
-	want_snapshot(process, counted ? SNAPSHOT_FIRST : SNAPSHOT_START, time_ns);
-	return NULL;
+	return error || fork.pid == parent ? error : process_events_push(recorder, &fork, NULL);
 }
 
 /* The kernel announces children to their parent's events even where those are not inherited. */
@@ -348,69 +313,46 @@ static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
 {
-	pid_t pid = (pid_t)bytes_u32(&bytes);
-	struct traced_process *process = process_table_find(&recorder->processes, pid);
+	const struct process_event exec = {.kind = PROCESS_EXEC, .pid = (pid_t)bytes_u32(&bytes), .time_ns = time_ns};
 	struct mmt_error *error;
 	bool new_thread;
 
 	if (!(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return NULL;
-	error = generated_code_end_program(recorder, pid, time_ns);
-	if (error)
-		return error;
-	if (!process_table_note_begin(&recorder->processes, pid, time_ns))
-		return &error_no_memory;
-	jitdumps_note_begin(recorder, pid, time_ns);
-	/* Of several the oldest may be told of last: the rings are read CPU by CPU. */
-	if (process) {
-		ask_runtime_forget(process);
-		if (process->exec_ns < time_ns)
-			process->exec_ns = time_ns;
-		recorder->executing += !process->executing_ns;
-		if (process->executing_ns < time_ns)
-			process->executing_ns = time_ns;
-		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
-	}
-	/* Of the thread that executes a program the others' end is the beginning, with the number of the first. */
-	return attach_note_fork(&recorder->attachment, pid, time_ns, &new_thread);
+	error = process_events_push(recorder, &exec, NULL);
+	/* The thread that executes a program ends the others and takes the number of the first. */
+	return error ? error : attach_note_fork(&recorder->attachment, exec.pid, time_ns, &new_thread);
 }
 
-/* Executable mappings: their files may be gone tomorrow. */
 static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
 {
-	struct build_id_mapping mapping = {.pid = (pid_t)bytes_u32(&bytes)};
-	struct traced_process *process = process_table_find(&recorder->processes, mapping.pid);
-	struct generated_mapping generated;
-	struct mmt_error *error;
+	struct process_event mapping = {.kind = PROCESS_MAPPING, .time_ns = time_ns};
+	const char *path;
 	uint64_t length;
-	uint32_t protection;
 
+	mapping.pid = (pid_t)bytes_u32(&bytes);
 	bytes_u32(&bytes);
 	mapping.start = bytes_u64(&bytes);
 	length = bytes_u64(&bytes);
+	mapping.end = mapping.start + length;
 	bytes_u64(&bytes);
 	mapping.device_major = bytes_u32(&bytes);
 	mapping.device_minor = bytes_u32(&bytes);
 	mapping.inode = bytes_u64(&bytes);
 	bytes_u64(&bytes);
-	protection = bytes_u32(&bytes);
+	mapping.protection = bytes_u32(&bytes);
 	bytes_u32(&bytes);
-	mapping.path = bytes_string(&bytes);
-	mapping.end = mapping.start + length;
-	/* A snapshot taken earlier has seen a part of the program. */
-	if (process && process->executing_ns && time_ns > process->executing_ns)
-		want_snapshot(process, SNAPSHOT_EXEC, time_ns);
-	if (!bytes_ok(&bytes))
-		return NULL;
-	generated = (struct generated_mapping){mapping.pid, mapping.start, mapping.end, time_ns,
-					       protection,  mapping.path,  false};
-	error = generated_code_note(recorder, &generated);
-	if (error || !(protection & PROT_EXEC))
-		return error;
-	if (process)
-		ask_runtime_note_image(process, mapping.path);
-	error = jitdumps_note(recorder, &mapping, time_ns);
-	return error ? error : build_id_notes_want(&recorder->build_ids, &mapping);
+	path = bytes_string(&bytes);
+	return bytes_ok(&bytes) ? process_events_push(recorder, &mapping, path) : NULL;
+}
+
+static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struct bytes bytes, uint64_t time_ns)
+{
+	const struct process_event end = {.kind = PROCESS_EXIT, .pid = pid, .time_ns = time_ns};
+	struct mmt_error *error = process_events_push(recorder, &end, NULL);
+
+	bytes_skip(&bytes, 8); /* pid, parent's pid */
+	return error ? error : attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
 }
 
 /* For the user who looks on; what the summary says is counted by the kernel. */
@@ -474,9 +416,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
 	case PERF_RECORD_EXIT:
-		generated_code_note_exit(recorder, pid);
-		bytes_skip(&bytes, 8); /* pid, parent's pid */
-		error = attach_note_end(&recorder->attachment, (pid_t)bytes_u32(&bytes), time_ns);
+		error = handle_exit(recorder, pid, bytes, time_ns);
 		break;
 	case PERF_RECORD_LOST:
 		recorder->attachment.coverage.forks_missing = true;
@@ -592,7 +532,7 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder)
 	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }
 
-struct mmt_error *ring_reader_drain_filling(struct recorder *recorder)
+struct mmt_error *ring_reader_keep_up(struct recorder *recorder)
 {
 	if (rings_are_filling(&recorder->rings))
 		return ring_reader_drain(recorder);
@@ -601,8 +541,7 @@ struct mmt_error *ring_reader_drain_filling(struct recorder *recorder)
 	return NULL;
 }
 
-struct mmt_error *ring_reader_drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
-						  size_t *size_ret)
+struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size, size_t *size_ret)
 {
 	struct mmt_error *error = NULL;
 	size_t length = 0;
@@ -616,7 +555,7 @@ struct mmt_error *ring_reader_drain_while_reading(struct recorder *recorder, int
 		if (count <= 0)
 			break;
 		length += (size_t)count;
-		error = ring_reader_drain_filling(recorder);
+		error = ring_reader_keep_up(recorder);
 	}
 	*size_ret = length;
 	return error;

@@ -7,19 +7,19 @@
 #include "capture/recorder.h"
 
 /*
- * Read every ring up to its present head. While recorder->writing is unset, and for records before start_ns, only the
- * recorder's own state changes; records after stop_ns are passed over. Asks for snapshots of new and of newly executed
- * programs in the known processes; takes none itself.
+ * Read every ring up to its present head. While recorder->writing is unset, and for records before start_ns, nothing is
+ * written; records after stop_ns are skipped. What records tell about processes goes into the queue of process events:
+ * the process table, modules, jitdumps and JIT code do not change.
  */
 struct mmt_error *ring_reader_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Between the pieces of long work: as above, when a ring is filling; a pause for the targets, when one is due. */
-struct mmt_error *ring_reader_drain_filling(struct recorder *recorder) MMT_MUST_CHECK;
+/* For slow work, between its pieces: read the rings when one is filling; pause for the targets when that is due. */
+struct mmt_error *ring_reader_keep_up(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Reads up to `size` bytes from the start of a file, in pieces; *size_ret: how many. A read error counts as the end of
- * the file. Pointers to the recorder's processes may be invalid afterwards. */
-struct mmt_error *ring_reader_drain_while_reading(struct recorder *recorder, int fd, uint8_t *data, size_t size,
-						  size_t *size_ret) MMT_MUST_CHECK;
+ * the file. Keeps up with the rings. */
+struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8_t *data, size_t size,
+					size_t *size_ret) MMT_MUST_CHECK;
 
 /* What the sample's bytes behind the fixed fields hold. Pure, for tests. */
 struct ring_reader_sample {

@@ -526,15 +526,14 @@ static struct mmt_error *append_file(struct recorder *recorder, struct piece pie
 		error = append_piece(recorder, &piece, bytes, (size_t)count);
 		piece.offset += (uint64_t)count;
 		if (!error)
-			error = ring_reader_drain_filling(recorder);
+			error = ring_reader_keep_up(recorder);
 	}
 	*end_ret = piece.offset;
 	return error;
 }
 
-static struct mmt_error *write_perf_map(struct recorder *recorder, size_t index, uint64_t tick_end)
+static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced_process *process, uint64_t tick_end)
 {
-	struct traced_process *process = &recorder->processes.items.items[index];
 	struct piece piece = {.kind = NAME_PIECE_PERF_MAP,
 			      .pid = process->pid,
 			      .namespace_pid = process->namespace_pid,
@@ -550,16 +549,13 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, size_t index,
 		return NULL;
 	piece.offset = file_mark_check(&process->map_pieces_mark, fd, &status);
 	error = append_file(recorder, piece, fd, (uint64_t)status.st_size, tick_end, &end);
-	/* Draining may have moved the processes. */
-	process = &recorder->processes.items.items[index];
 	file_mark_set(&process->map_pieces_mark, fd, status.st_ino, end);
 	process->map_pieces_ns = piece.now_ns;
 	return error;
 }
 
-static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, uint64_t tick_end)
+static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_jitdump *note, uint64_t tick_end)
 {
-	const struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
 	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
 			      .pid = note->pid,
 			      .namespace_pid = note->namespace_pid,
@@ -573,7 +569,7 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, size_t index, 
 	if (note->fd < 0 || fstat(note->fd, &status) < 0)
 		return NULL;
 	error = append_file(recorder, piece, note->fd, (uint64_t)status.st_size, tick_end, &end);
-	recorder->jitdumps.items.items[index].in_pieces = end;
+	note->in_pieces = end;
 	return error;
 }
 
@@ -606,8 +602,8 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 		tick_end = INCREMENTAL_METADATA_BYTES_MAX;
 	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->processes.items.count; i++)
-		error = write_perf_map(recorder, i, tick_end);
+		error = write_perf_map(recorder, &recorder->processes.items.items[i], tick_end);
 	for (size_t i = 0; !error && recorder->piece_bytes < tick_end && i < recorder->jitdumps.items.count; i++)
-		error = write_jitdump(recorder, i, tick_end);
+		error = write_jitdump(recorder, &recorder->jitdumps.items.items[i], tick_end);
 	return error;
 }

@@ -61,9 +61,9 @@ struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) 
 
 #define INCREMENTAL_METADATA_TICK_BYTES (4u << 20) /* of all files together */
 
-/* What has come since the last time, INCREMENTAL_METADATA_TICK_BYTES at most: the rest waits for the next. Drains the
- * rings when they fill meanwhile. Failures of writing are kept in the recorder; what cannot be read is left for the
- * end. Errors: those of draining, and no memory. */
+/* What has come since the last time, INCREMENTAL_METADATA_TICK_BYTES at most: the rest waits for the next. Keeps
+ * up with the rings. Failures of writing are kept in the recorder; what cannot be read is left for the
+ * end. Errors: those of reading the rings, and no memory. */
 struct mmt_error *incremental_metadata_write(struct recorder *recorder) MMT_MUST_CHECK;
 
 #endif

@@ -513,15 +513,15 @@ START_TEST(turns)
 	note(child, code, 1);
 	note(getpid(), code, 1);
 	look();
-	ck_assert_uint_eq(generated->reading, 0);
+	ck_assert_ptr_eq(generated->reading, &generated->programs.items[0]);
 	ck_assert(generated->others_first);
 	look();
-	ck_assert_uint_eq(generated->reading, 1);
+	ck_assert_ptr_eq(generated->reading, &generated->programs.items[1]);
 	ck_assert(!generated->others_first);
 	end_child(child);
 	look();
 	look();
-	ck_assert_uint_eq(generated->reading, 1);
+	ck_assert_ptr_eq(generated->reading, &generated->programs.items[1]);
 }
 END_TEST
 

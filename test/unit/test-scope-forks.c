@@ -42,6 +42,7 @@ static void teardown(void)
 	scope_deinit(&recorder->scope);
 	in_flight_deinit(&recorder->in_flight);
 	process_table_deinit(&recorder->processes);
+	process_events_deinit(&recorder->process_events);
 	map_deinit(&recorder->attachment.event_of_id);
 	thread_coverage_deinit(&recorder->attachment.coverage);
 	vector_deinit(&recorder->events.items);
@@ -141,6 +142,8 @@ START_TEST(nobody_joins_while_the_recording_ends)
 	recorder->closed = _i;
 	put_call(0, getpid(), clock_now_ns());
 	ck_assert_ptr_null(ring_reader_drain(recorder));
+	ck_assert_uint_eq(recorder->processes.items.count, 0);
+	ck_assert_ptr_null(process_events_apply(recorder));
 	ck_assert_uint_eq(recorder->processes.items.count, _i ? 0 : 1);
 }
 END_TEST

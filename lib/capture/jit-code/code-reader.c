@@ -33,13 +33,12 @@ static bool is_over(const struct code_pass *pass)
 	return pass->spent_ns + (clock_thread_ns() - pass->work_ns) >= pass->spent_ns_max;
 }
 
-/* Afterwards the programs may be elsewhere in memory, or ended. */
-static struct mmt_error *let_drain(struct code_pass *pass)
+static struct mmt_error *keep_up(struct code_pass *pass)
 {
 	struct mmt_error *error;
 
 	end_work(pass);
-	error = ring_reader_drain_filling(pass->recorder);
+	error = ring_reader_keep_up(pass->recorder);
 	begin_work(pass);
 	return error;
 }
@@ -74,7 +73,7 @@ static struct generating_program *find_victim(const struct generated_code *gener
 static bool make_room(void *context)
 {
 	struct generated_code *generated = context;
-	const struct generating_program *program = &generated->programs.items[generated->reading];
+	const struct generating_program *program = generated->reading;
 	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
 
 	generated->nothing_gives_way |= !victim && program->asked_for;
@@ -131,31 +130,26 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct generating_pr
 }
 
 /* Of START to END, or a part, what is in memory; *position_ret: how far it came. */
-static struct mmt_error *read_range(struct code_pass *pass, size_t index, uint64_t start, uint64_t end,
-				    uint64_t *position_ret)
+static struct mmt_error *read_range(struct code_pass *pass, struct generating_program *program, uint64_t start,
+				    uint64_t end, uint64_t *position_ret)
 {
-	const struct generated_code *generated = &pass->recorder->generated;
 	struct process_residency pages = {0};
-	struct mmt_error *error = residency_step(&generated->programs.items[index].pagemap, start, end, &pages, &end);
+	struct mmt_error *error = residency_step(&program->pagemap, start, end, &pages, &end);
 
 	*position_ret = end;
 	if (!error)
-		error = let_drain(pass);
+		error = keep_up(pass);
 	for (size_t i = 0; !error && *position_ret == end && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 
 		while (!error && position < pages.runs.items[i].end) {
-			struct generating_program *program = &generated->programs.items[index];
-
-			if (program->memory < 0)
-				break;
 			if (is_over(pass)) {
 				*position_ret = position;
 				break;
 			}
 			error = read_piece(pass, program, &pages.runs.items[i], &position);
 			if (!error)
-				error = let_drain(pass);
+				error = keep_up(pass);
 		}
 	}
 	vector_deinit(&pages.runs);
@@ -180,19 +174,17 @@ static bool find_code(const struct code_pass *pass, struct generating_program *p
  * All its ranges once, beginning where the last pass ended. Mapping by mapping: its neighbour may be data for a while,
  * written to and then executable again, which nobody may tell.
  */
-static struct mmt_error *read_ranges(struct code_pass *pass, size_t index)
+static struct mmt_error *read_ranges(struct code_pass *pass, struct generating_program *program)
 {
-	const struct generated_code *generated = &pass->recorder->generated;
-	uint64_t begin = generated->programs.items[index].position, position = begin;
+	uint64_t begin = program->position, position = begin;
 	struct mmt_error *error = NULL;
 	bool again = false; /* from the lowest on */
 
 	while (!error && !is_over(pass)) {
-		struct generating_program *program = &generated->programs.items[index];
 		const struct code_range *range = code_ranges_from(&program->ranges, position);
 		uint64_t start, end;
 
-		if (program->memory < 0 || (!range && again))
+		if (!range && again)
 			break;
 		if (!range) {
 			again = true;
@@ -206,11 +198,11 @@ static struct mmt_error *read_ranges(struct code_pass *pass, size_t index)
 		if (start >= end)
 			break;
 		if (find_code(pass, program, start, &end))
-			error = read_range(pass, index, start, end, &position);
+			error = read_range(pass, program, start, end, &position);
 		else
 			position = end;
 	}
-	generated->programs.items[index].position = position;
+	program->position = position;
 	return error;
 }
 
@@ -220,21 +212,20 @@ static bool has_turn(const struct code_pass *pass, const struct generating_progr
 	       (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
-static struct mmt_error *read_program(struct code_pass *pass, size_t index)
+static struct mmt_error *read_program(struct code_pass *pass, struct generating_program *program)
 {
 	struct generated_code *generated = &pass->recorder->generated;
-	struct generating_program *program = &generated->programs.items[index];
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
 		generating_program_open(program, pass->at_end);
-	generated->reading = index;
+	generated->reading = program;
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = 0;
 	if (program->memory < 0)
 		return NULL;
-	error = read_ranges(pass, index);
-	generated->out_of_time |= pass->at_end && generated->programs.items[index].pagemap.gave_up;
+	error = read_ranges(pass, program);
+	generated->out_of_time |= pass->at_end && program->pagemap.gave_up;
 	return error;
 }
 
@@ -248,13 +239,15 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 	for (size_t i = 0; !error && i < count; i++) {
 		size_t index = (first + i) % count;
 
-		if (!has_turn(pass, &generated->programs.items[index], asked_for))
+		struct generating_program *program = &generated->programs.items[index];
+
+		if (!has_turn(pass, program, asked_for))
 			continue;
 		if (is_over(pass)) {
 			generated->turns[asked_for] = index;
 			return NULL;
 		}
-		error = read_program(pass, index);
+		error = read_program(pass, program);
 	}
 	return error;
 }

@@ -19,7 +19,7 @@ struct code_pass {
 	struct recorder *recorder;
 	uint64_t now_ns;
 	uint64_t due_ns;   /* pages that are to be read by then are */
-	uint64_t spent_ns; /* this thread's time, without that of draining */
+	uint64_t spent_ns; /* this thread's time, without that of reading rings */
 	uint64_t spent_ns_max;
 	bool at_end;
 	bool trust_ranges; /* where the kernel does not tell whether they are executable still */
@@ -28,8 +28,8 @@ struct code_pass {
 	uint8_t *piece;
 };
 
-/* All programs that have their turn, until `spent_ns_max` is spent; the next pass goes on there. Drains the rings when
- * they fill meanwhile. Errors: those of draining, and no memory. */
+/* All programs that have their turn, until `spent_ns_max` is spent; the next pass goes on there. Keeps up
+ * with the rings. Errors: those of reading them, and no memory. */
 struct mmt_error *code_pass_read(struct code_pass *pass) MMT_MUST_CHECK;
 
 /* One program of a process: where it has JIT code, its memory, and which pages of it have been read. */

@@ -70,6 +70,14 @@ struct mmt_error *generated_code_note(struct recorder *recorder, const struct ge
 	return noted ? NULL : &error_no_memory;
 }
 
+bool generated_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end)
+{
+	const struct generating_program *program = find_program(&recorder->generated, pid);
+	const struct code_range *range = program ? code_ranges_from(&program->ranges, start) : NULL;
+
+	return range && range->start < end;
+}
+
 /* What it has is not looked for any more. */
 static void end_program(struct generated_code *generated, struct generating_program *program)
 {

@@ -21,12 +21,12 @@ struct recorder;
 
 struct generated_code {
 	VECTOR(struct generating_program) programs;
-	struct map program_of_pid; /* of those that have not ended */
-	struct code_store store;   /* of all their pages */
-	size_t reading;		   /* the program that is being read */
-	bool nothing_gives_way;	   /* until another program ends */
-	uint64_t read_ns, next_ns; /* when pages were read last, and are to be again */
-	int64_t spent_ns;	   /* on it, beyond the share of the time that had passed at ... */
+	struct map program_of_pid;		  /* of those that have not ended */
+	struct code_store store;		  /* of all their pages */
+	const struct generating_program *reading; /* during a pass */
+	bool nothing_gives_way;			  /* until another program ends */
+	uint64_t read_ns, next_ns;		  /* when pages were read last, and are to be again */
+	int64_t spent_ns;			  /* on it, beyond the share of the time that had passed at ... */
 	uint64_t reckoned_ns;
 	size_t turns[2]; /* whose pages come first then: of the others, and of what was asked for */
 	bool others_first;
@@ -51,6 +51,9 @@ struct generated_mapping {
 struct mmt_error *generated_code_note(struct recorder *recorder,
 				      const struct generated_mapping *mapping) MMT_MUST_CHECK;
 
+/* Is executable memory of the process watched in this range? Changes nothing. */
+bool generated_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);
+
 /* Another program, or another process of this number, began then. What has been noted of a later time is its own: the
  * rings, and snapshots, do not come in the order of time. */
 struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
@@ -66,7 +69,7 @@ void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid);
 
 /*
  * Now and then, while recording: what has been generated since. Takes a small part of the time, few bytes at once.
- * Drains the rings when they fill meanwhile. Errors: those of draining, and no memory.
+ * Keeps up with the rings. Errors: those of reading them, and no memory.
  */
 struct mmt_error *generated_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 

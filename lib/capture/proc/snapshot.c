@@ -165,7 +165,7 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 			return NULL;
 		error = handle_text(reading, text, (size_t)count, before_ns);
 		if (!error)
-			error = ring_reader_drain_filling(reading->recorder);
+			error = ring_reader_keep_up(reading->recorder);
 		if (error)
 			return error;
 	}
@@ -185,15 +185,14 @@ static bool still_has_memory(int fd)
 static struct mmt_error *look_for_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
-	struct traced_process *process;
-	struct mmt_error *error = NULL;
+	const struct traced_process *process = process_table_find(&recorder->processes, reading->pid);
+	struct mmt_error *error;
 
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
 	error = ring_reader_drain(recorder);
-	process = process_table_find(&recorder->processes, reading->pid);
-	*exec_ret = process && process->snapshot_wanted;
+	*exec_ret = process && (process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid));
 	return error;
 }
 
@@ -296,7 +295,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)
-			error = ring_reader_drain_filling(recorder);
+			error = ring_reader_keep_up(recorder);
 	}
 	buffer_deinit(&record);
 	vector_deinit(&threads);

@@ -8,7 +8,7 @@
 
 /*
  * Take a snapshot of a process; a process that is gone gives an empty one, or none. Each line has the time before
- * the read that delivered it. Drains the rings when they fill meanwhile. *complete_ret, which may be NULL: whether the
+ * the read that delivered it. Keeps up with the rings. *complete_ret, which may be NULL: whether the
  * snapshot is complete and usable, which it is not if the process ended or executed a program meanwhile.
  */
 struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind,

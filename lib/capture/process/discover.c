@@ -186,16 +186,16 @@ static struct mmt_error *look_at_processes(struct recorder *recorder, bool all, 
 }
 
 /* What is in the rings at the time of the call has had its effect: the second time settles what the first one noted. */
-static struct mmt_error *ring_reader_drain_twice(struct recorder *recorder)
+static struct mmt_error *drain_twice(struct recorder *recorder)
 {
-	struct mmt_error *error = ring_reader_drain(recorder);
+	struct mmt_error *error = process_events_drain(recorder);
 
-	return error ? error : ring_reader_drain(recorder);
+	return error ? error : process_events_drain(recorder);
 }
 
 static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
 {
-	struct mmt_error *error = ring_reader_drain_twice(recorder);
+	struct mmt_error *error = drain_twice(recorder);
 	bool gone;
 
 	if (error || is_covered(recorder, thread))
@@ -257,7 +257,7 @@ static bool nobody_is_on_the_way(struct recorder *recorder)
 
 static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 {
-	struct mmt_error *error = ring_reader_drain_twice(recorder);
+	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
 	struct look look = {0};
 
@@ -269,7 +269,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	if (!error && (look.uncovered.count || recorder->attachment.unseen_roots))
 		usleep(SETTLE_MICROSECONDS);
 	else if (!error)
-		error = ring_reader_drain_twice(recorder);
+		error = drain_twice(recorder);
 	/* A child born meanwhile has not been looked at. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
 		     nobody_is_on_the_way(recorder);
@@ -504,7 +504,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	error = look_at_processes(recorder, true, &look);
 	/* What had happened by then is in the rings. */
 	if (!error)
-		error = ring_reader_drain_twice(recorder);
+		error = drain_twice(recorder);
 	for (size_t i = 0; !error && i < look.uncovered.count; i++) {
 		const struct listed_thread *thread = &look.uncovered.items[i];
 		struct proc_thread state;

@@ -20,7 +20,8 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
  * Before the end: count in the summary the threads of known processes of which no event told that they have the event
- * set. There must not be any. Where allocations may be among lost records nothing can be said. Drains the rings.
+ * set. There must not be any. Where allocations may be among lost records nothing can be said. Applies process
+ * events: no entry of the process table may be held.
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 

@@ -245,10 +245,8 @@ static void tell_what_is_missing(const struct recorder *recorder)
 				 overwritten, count);
 }
 
-/* Draining may move the notes. */
-static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
+static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdump *note)
 {
-	struct noted_jitdump *note = &recorder->jitdumps.items.items[index];
 	CLEANUP(close) int fd = note->fd;
 	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error;
@@ -262,10 +260,9 @@ static struct mmt_error *keep_dump(struct recorder *recorder, size_t index)
 	data = malloc(size ? size : 1);
 	if (!data)
 		return &error_no_memory;
-	error = ring_reader_drain_while_reading(recorder, fd, data, size, &size);
+	error = ring_reader_read_file(recorder, fd, data, size, &size);
 	if (error)
 		return error;
-	note = &recorder->jitdumps.items.items[index];
 	note->kept = TAKE(data);
 	note->kept_bytes = size;
 	recorder->jitdumps.kept_bytes += size;
@@ -308,7 +305,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 		if (note->fd < 0)
 			continue;
 		if (!was_written_since(note->fd, exec_ns)) {
-			error = keep_dump(recorder, i);
+			error = keep_dump(recorder, note);
 		} else {
 			note->overwritten = true;
 			close(note->fd);
@@ -325,7 +322,7 @@ static struct mmt_error *keep_all(struct recorder *recorder)
 
 	for (size_t i = 0; !error && i < recorder->jitdumps.items.count; i++) {
 		if (!recorder->jitdumps.items.items[i].ended)
-			error = keep_dump(recorder, i);
+			error = keep_dump(recorder, &recorder->jitdumps.items.items[i]);
 	}
 	return error;
 }

@@ -51,7 +51,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns);
 
 /* The process has executed another program, which may write to the same file: what the one before has written is kept,
- * unless the next may have written to it already. Drains the rings when they fill meanwhile. */
+ * unless the next may have written to it already. Keeps up with the rings. */
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* The number in the name of a jitdump; 0: the path is that of none. */

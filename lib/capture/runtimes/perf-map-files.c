@@ -236,11 +236,10 @@ static size_t limit_to_written(int fd, size_t size)
 }
 
 /* `refused_ret` as in refuse_file(). */
-static struct mmt_error *take_text(struct recorder *recorder, size_t index, int fd, size_t size,
+static struct mmt_error *take_text(struct recorder *recorder, struct traced_process *process, int fd, size_t size,
 				   const char **refused_ret)
 {
 	CLEANUP(free) uint8_t *text = NULL;
-	struct traced_process *process;
 	struct mmt_error *error;
 	size_t length;
 
@@ -254,11 +253,9 @@ static struct mmt_error *take_text(struct recorder *recorder, size_t index, int 
 		*refused_ret = "out of memory";
 		return NULL;
 	}
-	error = ring_reader_drain_while_reading(recorder, fd, text, size, &length);
+	error = ring_reader_read_file(recorder, fd, text, size, &length);
 	if (error)
 		return error;
-	/* Draining may have moved the processes. */
-	process = &recorder->processes.items.items[index];
 	process->perf_map.pid = process->pid;
 	process->perf_map.namespace_pid = process->namespace_pid;
 	recorder->perf_map_bytes += length - process->perf_map.text_size;
@@ -290,9 +287,8 @@ int perf_maps_open(const struct traced_process *process, struct stat *status, co
 	return -1;
 }
 
-struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
+struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process)
 {
-	struct traced_process *process = &recorder->processes.items.items[index];
 	CLEANUP(close) int fd = -1;
 	struct mmt_error *error = NULL;
 	const char *refused = NULL;
@@ -306,7 +302,7 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index)
 	format_name(process, name);
 	if (!refused && status.st_size) {
 		add_growth(process, clock_now_ns(), fd, &status);
-		error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
+		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	}
 	/* Of the program before: it has been kept. */
 	if (refused && is_same_state(&process->earlier_map, &status))
@@ -335,9 +331,8 @@ static bool is_of_earlier_program(const struct recorder *recorder, const struct 
 	return changed_ns + EXEC_SLACK_NS < exec_realtime_ns || (known && known == (uint64_t)status->st_size);
 }
 
-struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns)
+struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced_process *process, uint64_t exec_ns)
 {
-	struct traced_process *process = &recorder->processes.items.items[index];
 	struct stat status = {0};
 	struct mmt_error *error = NULL;
 	const char *refused;
@@ -355,8 +350,7 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index,
 	     i-- > 0 && process->perf_map.growth.items[i].time_ns >= exec_ns;)
 		process->perf_map.growth.items[i].time_ns = exec_ns - 1;
 	add_growth(process, exec_ns - 1, fd, &status);
-	error = take_text(recorder, index, fd, (size_t)status.st_size, &refused);
-	process = &recorder->processes.items.items[index];
+	error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
 	if (error || !process->perf_map.text)
 		return error;
 	if (!vector_push(&recorder->earlier_maps, process->perf_map))

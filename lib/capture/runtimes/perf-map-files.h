@@ -40,16 +40,17 @@ void perf_maps_watch(struct traced_process *process, uint64_t began_ns, uint64_t
 
 /* It has executed another program: keep the map of the one before, which is none of the new one's. Before it is watched
  * again. */
-struct mmt_error *perf_maps_end_program(struct recorder *recorder, size_t index, uint64_t exec_ns) MMT_MUST_CHECK;
+struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced_process *process,
+					uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* Note the file's length when it has grown; of one that was begun again, the growth since. */
 void perf_maps_note_growth(struct traced_process *process, uint64_t now_ns);
 
 /*
- * Copy the file of the process at `index`, when there is one, into its perf_map.text; one that cannot be taken is left
- * out with a warning. Drains the rings when they fill meanwhile. Errors: those of draining.
+ * Copy the perf map of the process, when there is one, into its perf_map.text; one that cannot be taken is left out
+ * with a warning. Keeps up with the rings. Errors: those of reading the rings.
  */
-struct mmt_error *perf_maps_copy(struct recorder *recorder, size_t index) MMT_MUST_CHECK;
+struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
 /* Whether there is one by now that could be copied. */
 bool perf_maps_exists(const struct traced_process *process);

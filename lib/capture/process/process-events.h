@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Queue of process events (fork, exec, exit, mapping) from the ring reader to the record loop.
+ *
+ * The rings have to be read while slow work goes on: the maps of a large process take seconds. So reading them changes
+ * nothing that such work uses. What a record means for the process table, for JIT code and for modules waits here until
+ * the loop applies it between two pieces of work.
+ */
+#ifndef CAPTURE_PROCESS_PROCESS_EVENTS_H
+#define CAPTURE_PROCESS_PROCESS_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+
+struct recorder;
+
+enum process_event_kind {
+	PROCESS_SEEN, /* made a call, and nothing announced it */
+	PROCESS_FORK,
+	PROCESS_EXEC,
+	PROCESS_FIRST_CALL, /* after its exec */
+	PROCESS_MAPPING,
+	PROCESS_EXIT, /* of a thread */
+};
+
+struct process_event {
+	enum process_event_kind kind;
+	pid_t pid;
+	uint64_t time_ns;
+	bool recorded; /* FORK: after the start of the recording */
+
+	/* MAPPING */
+	uint64_t start, end;
+	uint64_t inode;
+	uint32_t device_major, device_minor;
+	uint32_t protection;
+	size_t path; /* offset into the queue's paths */
+};
+
+/* Zero initialisation makes an empty one. */
+struct process_events {
+	VECTOR(struct process_event) items;
+	VECTOR(char) paths;
+	struct map executing; /* time of the exec of each process that has made no call since, in nanoseconds */
+	struct map code_pids; /* processes with an executable mapping in the queue */
+};
+
+void process_events_deinit(struct process_events *events);
+
+/* Append an event. `path`, for a mapping only, is copied. A mapping that changes nothing is left out. */
+struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
+				      const char *path) MMT_MUST_CHECK;
+
+/* The process made a call: cheap while no process is executing a program. */
+struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
+
+/* Does an event in the queue ask for a snapshot of this process? */
+bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
+
+/* Apply all events and empty the queue. Adds processes, which moves the others: nobody may hold one. */
+struct mmt_error *process_events_apply(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Drain the rings and apply what they told. */
+struct mmt_error *process_events_drain(struct recorder *recorder) MMT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The queue between the ring reader and the process table. */
+#include "capture/process/process-events.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture/recorder.h"
+#include "support/run-suite.h"
+
+#define PID 77
+#define CHILD 78
+#define LIBRARY "/nowhere/libexample.so"
+
+static struct recorder *recorder;
+
+static void setup(void)
+{
+	static const struct mmt_record_options options = {.stop_fd = -1, .mark_fd = -1, .code = MMT_CODE_ALL};
+
+	recorder = calloc(1, sizeof(*recorder));
+	recorder->options = &options;
+}
+
+static void teardown(void)
+{
+	process_events_deinit(&recorder->process_events);
+	process_table_deinit(&recorder->processes);
+	generated_code_deinit(&recorder->generated);
+	jitdumps_deinit(&recorder->jitdumps);
+	build_id_notes_deinit(&recorder->build_ids);
+	free(recorder);
+}
+
+static void push(enum process_event_kind kind, pid_t pid, uint64_t time_ns)
+{
+	const struct process_event event = {.kind = kind, .pid = pid, .time_ns = time_ns, .recorded = true};
+
+	ck_assert_ptr_null(process_events_push(recorder, &event, NULL));
+}
+
+static void push_mapping(uint64_t start, uint64_t end, uint32_t protection, uint64_t time_ns, const char *path)
+{
+	const struct process_event event = {.kind = PROCESS_MAPPING,
+					    .pid = PID,
+					    .time_ns = time_ns,
+					    .start = start,
+					    .end = end,
+					    .protection = protection};
+
+	ck_assert_ptr_null(process_events_push(recorder, &event, path));
+}
+
+static size_t queued(void)
+{
+	return recorder->process_events.items.count;
+}
+
+static const struct traced_process *find(pid_t pid)
+{
+	return process_table_find(&recorder->processes, pid);
+}
+
+static void apply(void)
+{
+	ck_assert_ptr_null(process_events_apply(recorder));
+	ck_assert_uint_eq(queued(), 0);
+}
+
+/* Whoever reads a snapshot holds an entry of the table. */
+START_TEST(the_table_changes_when_events_are_applied)
+{
+	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
+
+	for (pid_t pid = CHILD; pid < CHILD + 1000; pid++)
+		push(PROCESS_FORK, pid, 10);
+	ck_assert_uint_eq(recorder->processes.items.count, 1);
+	ck_assert_ptr_eq(process, find(PID));
+	ck_assert(process_events_want_snapshot(recorder, CHILD));
+	ck_assert(!process_events_want_snapshot(recorder, PID));
+	apply();
+	ck_assert_uint_eq(recorder->processes.items.count, 1001);
+	ck_assert(find(CHILD)->snapshot_wanted);
+	ck_assert_int_eq(find(CHILD)->snapshot_kind, SNAPSHOT_FIRST);
+	ck_assert(!process_events_want_snapshot(recorder, CHILD));
+}
+END_TEST
+
+START_TEST(a_process_that_was_never_announced_gets_a_start_snapshot)
+{
+	push(PROCESS_SEEN, PID, 10);
+	apply();
+	ck_assert(find(PID)->snapshot_wanted);
+	ck_assert_int_eq(find(PID)->snapshot_kind, SNAPSHOT_START);
+}
+END_TEST
+
+/* What the kernel maps between an exec and the new program's first call asks for one more snapshot. */
+START_TEST(mappings_of_an_exec)
+{
+	struct traced_process *process = process_table_add(&recorder->processes, PID, true);
+
+	push(PROCESS_EXEC, PID, 100);
+	apply();
+	ck_assert(process->snapshot_wanted);
+	ck_assert_int_eq(process->snapshot_kind, SNAPSHOT_EXEC);
+	process->snapshot_wanted = false;
+	process->snapshot_ns = 105;
+	push_mapping(0x1000, 0x2000, PROT_READ, 110, LIBRARY);
+	ck_assert_uint_eq(queued(), 1);
+	ck_assert(process_events_want_snapshot(recorder, PID));
+	apply();
+	ck_assert(process->snapshot_wanted);
+	ck_assert_uint_eq(process->snapshot_wanted_ns, 110);
+
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, 99)); /* of the program before */
+	ck_assert_uint_eq(queued(), 0);
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, 120));
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, 121));
+	ck_assert_uint_eq(queued(), 1);
+	apply();
+	ck_assert_uint_eq(process->executing_ns, 0);
+	push_mapping(0x1000, 0x2000, PROT_READ, 130, LIBRARY);
+	ck_assert_uint_eq(queued(), 0);
+}
+END_TEST
+
+/* An exec and the first call may both wait in the queue. */
+START_TEST(an_exec_whose_first_call_waits_too)
+{
+	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
+
+	push(PROCESS_EXEC, PID, 100);
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, 120));
+	apply();
+	ck_assert_uint_eq(process->executing_ns, 0);
+	ck_assert_uint_eq(process->exec_ns, 100);
+}
+END_TEST
+
+/* Data is mapped and unmapped all the time: only what may replace JIT code is queued. */
+START_TEST(data_does_not_fill_the_queue)
+{
+	ck_assert_ptr_nonnull(process_table_add(&recorder->processes, PID, true));
+	for (uint64_t i = 0; i < 1000; i++)
+		push_mapping(0x1000, 0x2000, PROT_READ | PROT_WRITE, i, "//anon");
+	push(PROCESS_EXIT, PID, 1000);
+	ck_assert_uint_eq(queued(), 0);
+
+	push_mapping(0x10000, 0x20000, PROT_READ | PROT_EXEC, 1001, "//anon");
+	push_mapping(0x1000, 0x2000, PROT_READ | PROT_WRITE, 1002, "//anon");
+	ck_assert_uint_eq(queued(), 2); /* where the code is, is known when it is applied */
+	apply();
+	ck_assert_uint_eq(recorder->generated.programs.count, 1);
+	push_mapping(0x1000, 0x10000, PROT_READ | PROT_WRITE, 1003, "//anon");
+	push_mapping(0x20000, 0x30000, PROT_READ | PROT_WRITE, 1004, "//anon");
+	ck_assert_uint_eq(queued(), 0);
+	push_mapping(0x1f000, 0x30000, PROT_READ | PROT_WRITE, 1005, "//anon");
+	push(PROCESS_EXIT, PID, 1006);
+	ck_assert_uint_eq(queued(), 2);
+	apply();
+	ck_assert(generated_code_overlaps(recorder, PID, 0x10000, 0x10001));
+	ck_assert(!generated_code_overlaps(recorder, PID, 0x1f000, 0x20000));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("queue");
+	Suite *suite = suite_create("process-events");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, the_table_changes_when_events_are_applied);
+	tcase_add_test(tests, a_process_that_was_never_announced_gets_a_start_snapshot);
+	tcase_add_test(tests, mappings_of_an_exec);
+	tcase_add_test(tests, an_exec_whose_first_call_waits_too);
+	tcase_add_test(tests, data_does_not_fill_the_queue);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
