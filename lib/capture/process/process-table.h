@@ -15,8 +15,7 @@
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 
-/* Of those that can be asked for a perf map. */
-enum known_runtime { RUNTIME_UNKNOWN, RUNTIME_DOTNET, RUNTIME_JAVA };
+struct runtime;
 
 struct file_state {
 	uint64_t inode;
@@ -72,13 +71,13 @@ struct traced_process {
 	uint64_t exec_ns;	       /* of an exec before which that has not been kept yet; 0: none */
 
 	/* What it is asked for, see ask-runtime.h. */
-	enum known_runtime runtime;
+	const struct runtime *runtime; /* NULL: none that can be asked */
 	bool generates_code;
-	enum { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
+	enum ask_state { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
 	unsigned ask_attempts;
 	uint64_t ask_at_ns; /* not before; when it has agreed: its map is waited for until then */
 	struct helper helper;
-	bool had_trigger; /* Java's, before it was asked */
+	bool had_trigger; /* before it was asked: the file that makes its runtime listen */
 	bool map_is_ours; /* its perf map, that of the program before the exec at exec_ns, is there because we asked */
 };
 

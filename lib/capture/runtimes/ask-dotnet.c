@@ -137,12 +137,19 @@ static enum helper_answer ask(const struct helper_target *target, bool enable, c
 	return HELPER_REFUSED;
 }
 
-enum helper_answer ask_dotnet_to_begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
+static enum helper_answer begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	return ask(target, true, refusal_ret);
 }
 
-enum helper_answer ask_dotnet_to_end(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
+static enum helper_answer end(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	return ask(target, false, refusal_ret);
 }
+
+const struct runtime runtime_dotnet = {
+    .name = ".NET",
+    .module = "libcoreclr.so",
+    .begin = begin,
+    .end = end,
+};

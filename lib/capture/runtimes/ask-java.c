@@ -137,23 +137,27 @@ static void name_trigger(pid_t namespace_pid, char name[32])
 	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
 }
 
-bool ask_java_has_trigger(int directory, pid_t namespace_pid)
+/* The file in its /tmp that makes Java listen: it is removed when the question is given up, unless it was there. */
+static void look_for_trigger(struct traced_process *process)
 {
 	char name[32];
 
-	name_trigger(namespace_pid, name);
-	return faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	name_trigger(process->namespace_pid, name);
+	process->had_trigger =
+	    process->tmp_directory < 0 || faccessat(process->tmp_directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner)
+static void remove_trigger(const struct traced_process *process)
 {
 	char name[32];
 
-	name_trigger(namespace_pid, name);
-	(void)target_file_remove(directory, name, owner);
+	if (process->had_trigger || process->tmp_directory < 0)
+		return;
+	name_trigger(process->namespace_pid, name);
+	(void)target_file_remove(process->tmp_directory, name, process->owner);
 }
 
-enum helper_answer ask_java(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
+static enum helper_answer begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	struct java java = {.pid = target->pid,
 			    .pidfd = target->pidfd,
@@ -172,3 +176,12 @@ enum helper_answer ask_java(const struct helper_target *target, char refusal_ret
 	name_trigger(target->namespace_pid, java.trigger_name);
 	return ask(&java, refusal_ret);
 }
+
+const struct runtime runtime_java = {
+    .name = "Java",
+    .module = "libjvm.so",
+    .at_end = true,
+    .begin = begin,
+    .prepare = look_for_trigger,
+    .give_up = remove_trigger,
+};

@@ -20,56 +20,53 @@
 #define AT_ONCE 16		 /* questions */
 #define STEP_MICROSECONDS 5000
 
+static const struct runtime *const runtimes[] = {&runtime_dotnet, &runtime_java};
+
+#define RUNTIMES (sizeof(runtimes) / sizeof(*runtimes))
+
 void ask_runtime_note_image(struct traced_process *process, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	process->generates_code |= code_copies_is_jit(path);
-	if (slash && !strcmp(slash, "/libcoreclr.so"))
-		process->runtime = RUNTIME_DOTNET;
-	else if (slash && !strcmp(slash, "/libjvm.so"))
-		process->runtime = RUNTIME_JAVA;
-	else
-		return;
-	if (!process->ask_at_ns)
-		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
+	for (size_t i = 0; slash && i < RUNTIMES; i++) {
+		if (strcmp(slash + 1, runtimes[i]->module))
+			continue;
+		process->runtime = runtimes[i];
+		if (!process->ask_at_ns)
+			process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
+	}
 }
 
-/* What a question to Java makes in its /tmp goes with it. */
 static void drop_helper(struct traced_process *process)
 {
 	bool asking = process->helper.child;
 
 	helper_drop(&process->helper);
-	if (asking && process->runtime == RUNTIME_JAVA && !process->had_trigger && process->tmp_directory >= 0)
-		ask_java_remove_trigger(process->tmp_directory, process->namespace_pid, process->owner);
+	if (asking && process->runtime->give_up)
+		process->runtime->give_up(process);
 }
 
 void ask_runtime_forget(struct traced_process *process)
 {
 	drop_helper(process);
-	process->runtime = RUNTIME_UNKNOWN;
+	process->runtime = NULL;
 	process->asked = ASKED_NOT;
 	process->ask_attempts = 0;
 	process->ask_at_ns = 0;
 	process->generates_code = false;
 }
 
-static const char *label(enum known_runtime runtime)
-{
-	return runtime == RUNTIME_DOTNET ? ".NET" : "Java";
-}
-
 static void tell_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
 	recorder_message(recorder, true, "process %d (%s) gives no names for its generated code: %s", (int)process->pid,
-			 label(process->runtime), refusal);
+			 process->runtime->name, refusal);
 }
 
 static void tell_success(const struct recorder *recorder, const struct traced_process *process)
 {
 	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
-			 label(process->runtime));
+			 process->runtime->name);
 }
 
 static void tell_absence(const struct recorder *recorder, const struct traced_process *process)
@@ -83,8 +80,8 @@ static void tell_absence(const struct recorder *recorder, const struct traced_pr
 
 static void tell_of_writing(const struct recorder *recorder, const struct traced_process *process, const char *reason)
 {
-	recorder_message(recorder, true, "process %d (.NET) may go on writing its perf map: %s", (int)process->pid,
-			 reason);
+	recorder_message(recorder, true, "process %d (%s) may go on writing its perf map: %s", (int)process->pid,
+			 process->runtime->name, reason);
 }
 
 static void put(struct traced_process *process, helper_ask *ask)
@@ -96,9 +93,11 @@ static void put(struct traced_process *process, helper_ask *ask)
 }
 
 /* From now on, until it refuses, it may write a map. */
-static void put_first(struct traced_process *process, helper_ask *ask)
+static void put_first(struct traced_process *process)
 {
-	put(process, ask);
+	if (process->runtime->prepare)
+		process->runtime->prepare(process);
+	put(process, process->runtime->begin);
 	process->asked = ASKED_NOW;
 	process->map_is_ours = true;
 }
@@ -111,28 +110,29 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 	return HELPER_REFUSED;
 }
 
-static enum helper_answer take_first_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
+/* A runtime that goes on writing is asked to stop at the end. */
+static enum ask_state after_answer(const struct traced_process *process)
 {
+	return process->runtime->end ? ASKED_WRITES : ASKED_DONE;
+}
+
+static void take_first_answer(const struct recorder *recorder, struct traced_process *process)
+{
+	char refusal[HELPER_REFUSAL_BYTES] = "";
 	enum helper_answer answer = take_answer(process, refusal);
 
 	process->map_is_ours &= answer != HELPER_REFUSED;
-	return answer;
-}
-
-static void take_dotnet_answer(const struct recorder *recorder, struct traced_process *process)
-{
-	char refusal[HELPER_REFUSAL_BYTES] = "";
-
-	switch (take_first_answer(process, refusal)) {
+	switch (answer) {
 	case HELPER_WAITS:
 		break;
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
-		process->ask_at_ns = clock_now_ns() + APPEAR_NS;
+		/* Who writes the map once answers when it is there. */
+		process->ask_at_ns = clock_now_ns() + (process->runtime->end ? APPEAR_NS : 0);
 		break;
 	case HELPER_UNANSWERED:
 		tell_refusal(recorder, process, refusal);
-		process->asked = ASKED_WRITES; /* perhaps, one day: it is told to stop */
+		process->asked = after_answer(process); /* perhaps it writes one day */
 		break;
 	case HELPER_REFUSED:
 		process->asked = ++process->ask_attempts < ATTEMPTS ? ASKED_NOT : ASKED_DONE;
@@ -143,7 +143,7 @@ static void take_dotnet_answer(const struct recorder *recorder, struct traced_pr
 	}
 }
 
-/* What it says is looked after. */
+/* That it agrees does not prove that the map appears. */
 static void look_for_map(const struct recorder *recorder, struct traced_process *process)
 {
 	if (perf_maps_exists(process))
@@ -152,7 +152,7 @@ static void look_for_map(const struct recorder *recorder, struct traced_process 
 		tell_absence(recorder, process);
 	else
 		return;
-	process->asked = ASKED_WRITES; /* wherever it does: it is told to stop */
+	process->asked = after_answer(process);
 }
 
 static void take_last_answer(const struct recorder *recorder, struct traced_process *process)
@@ -168,21 +168,21 @@ static void take_last_answer(const struct recorder *recorder, struct traced_proc
 }
 
 /* One step of one process; `at_end`: one that was seen too late to be asked before is asked now, once. */
-static void step_dotnet(const struct recorder *recorder, struct traced_process *process, bool at_end)
+static void step(const struct recorder *recorder, struct traced_process *process, bool at_end)
 {
 	switch (process->asked) {
 	case ASKED_NOT:
-		if (!at_end && clock_now_ns() < process->ask_at_ns)
+		if (!at_end && (process->runtime->at_end || clock_now_ns() < process->ask_at_ns))
 			break;
 		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
-		/* It is asked when it has no map of its own. */
+		/* A process that has a map is not asked: the map would be overwritten. */
 		if (perf_maps_exists(process))
 			process->asked = ASKED_DONE;
 		else
-			put_first(process, ask_dotnet_to_begin);
+			put_first(process);
 		break;
 	case ASKED_NOW:
-		take_dotnet_answer(recorder, process);
+		take_first_answer(recorder, process);
 		break;
 	case ASKED_AGREED:
 		look_for_map(recorder, process);
@@ -190,7 +190,7 @@ static void step_dotnet(const struct recorder *recorder, struct traced_process *
 	case ASKED_WRITES:
 		if (!at_end)
 			break;
-		put(process, ask_dotnet_to_end);
+		put(process, process->runtime->end);
 		process->asked = ASKED_TO_END;
 		break;
 	case ASKED_TO_END:
@@ -198,35 +198,6 @@ static void step_dotnet(const struct recorder *recorder, struct traced_process *
 		break;
 	case ASKED_DONE:
 		break;
-	}
-}
-
-static void take_java_answer(const struct recorder *recorder, struct traced_process *process)
-{
-	char refusal[HELPER_REFUSAL_BYTES] = "";
-	enum helper_answer answer = take_first_answer(process, refusal);
-
-	if (answer == HELPER_WAITS)
-		return;
-	process->asked = ASKED_DONE;
-	if (answer != HELPER_AGREED)
-		tell_refusal(recorder, process, refusal);
-	else if (perf_maps_exists(process))
-		tell_success(recorder, process);
-	else
-		tell_absence(recorder, process);
-}
-
-static void step_java(const struct recorder *recorder, struct traced_process *process)
-{
-	if (process->asked == ASKED_NOW) {
-		take_java_answer(recorder, process);
-	} else if (process->asked == ASKED_NOT && perf_maps_exists(process)) {
-		process->asked = ASKED_DONE; /* it would be overwritten */
-	} else if (process->asked == ASKED_NOT) {
-		process->had_trigger =
-		    process->tmp_directory < 0 || ask_java_has_trigger(process->tmp_directory, process->namespace_pid);
-		put_first(process, ask_java);
 	}
 }
 
@@ -250,10 +221,7 @@ static size_t step_all(struct recorder *recorder, bool at_end)
 			busy += !process->ended && process->runtime && process->asked != ASKED_DONE;
 			continue;
 		}
-		if (process->runtime == RUNTIME_DOTNET)
-			step_dotnet(recorder, process, at_end);
-		else if (at_end)
-			step_java(recorder, process);
+		step(recorder, process, at_end);
 		asking = asking + is_asking(process) - was_asking;
 		busy += process->asked != ASKED_DONE;
 	}
@@ -276,7 +244,7 @@ static void give_up(const struct recorder *recorder)
 		drop_helper(process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			tell_refusal(recorder, process, "no answer before the recorder had to end");
-		if (process->map_is_ours && process->runtime == RUNTIME_DOTNET)
+		if (process->map_is_ours && process->runtime->end)
 			tell_of_writing(recorder, process, "it has not said that it stops");
 	}
 }
@@ -302,7 +270,7 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 		return;
 	if (!process->runtime && process->generates_code)
 		unasked_count(&recorder->unknown_runtimes, process->pid);
-	else if (process->runtime == RUNTIME_JAVA && process->asked == ASKED_NOT)
+	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
 		unasked_count(&recorder->ended_runtimes, process->pid);
 }
 
@@ -320,7 +288,8 @@ static void tell_unasked(const struct recorder *recorder)
 		    unknown->count == 1 ? "" : " and others");
 	if (ended->count)
 		recorder_message(recorder, true,
-				 "%llu %s of Java ended before the recording did and could not be asked (pid %d%s)",
+				 "%llu %s ended before the recording did and could not be asked for a perf map, which "
+				 "its runtime only writes at the end (pid %d%s)",
 				 (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes",
 				 (int)ended->first, ended->count == 1 ? "" : " and others");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * --ask-runtime: have a runtime that runs without a perf map write one, and leave things as they were afterwards. .NET
- * is asked when it is first seen and told to stop when recording ends; Java, whose map is a picture of one moment, is
- * asked when recording ends. Nothing here waits, except for the end. Whatever fails is a warning.
+ * is asked when it is first seen and asked to stop when recording ends; Java, whose map shows one moment, is asked when
+ * recording ends. Nothing here waits, except for the end. Whatever fails is a warning.
  */
 #ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
 #define CAPTURE_RUNTIMES_ASK_RUNTIME_H
@@ -45,11 +45,21 @@ void ask_runtime_end_program(struct recorder *recorder, struct traced_process *p
 /* A process has ended, and its map has been copied. */
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process);
 
-/* One runtime's ways. */
-helper_ask ask_dotnet_to_begin, ask_dotnet_to_end, ask_java;
+/*
+ * A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c; nothing
+ * else knows one from the other.
+ */
+struct runtime {
+	const char *name;   /* in messages */
+	const char *module; /* file name of the module that every process of the runtime maps */
+	bool at_end;	    /* its map shows one moment: it is asked when recording ends */
+	helper_ask *begin;  /* ask for a perf map */
+	helper_ask *end;    /* ask it to stop writing; NULL: it writes the map once */
+	/* Before the process is asked, and when the question is given up; NULL: nothing to do. */
+	void (*prepare)(struct traced_process *process);
+	void (*give_up)(const struct traced_process *process);
+};
 
-/* The file in the /tmp of a process that makes Java listen: to be removed when the question is given up. */
-bool ask_java_has_trigger(int directory, pid_t namespace_pid);
-void ask_java_remove_trigger(int directory, pid_t namespace_pid, uid_t owner);
+extern const struct runtime runtime_dotnet, runtime_java;
 
 #endif
