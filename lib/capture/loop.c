@@ -130,6 +130,19 @@ static struct mmt_error *keep_written(struct recorder *recorder)
 	return error;
 }
 
+/* Files are opened by what the target has mapped, which waits for its mmap_lock; and may be on a slow file system. */
+static struct mmt_error *read_build_ids(struct recorder *recorder)
+{
+	struct mmt_error *error;
+
+	if (!recorder->build_ids.wanted.count)
+		return NULL;
+	ring_reader_begin_wait(recorder);
+	error = build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images);
+	ring_reader_end_wait(recorder);
+	return error;
+}
+
 struct mmt_error *loop_serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
@@ -151,7 +164,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 			error = keep_written(recorder);
 	}
 	if (!error)
-		error = build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images);
+		error = read_build_ids(recorder);
 	return error ? error : serve_ended(recorder);
 }
 
@@ -549,7 +562,8 @@ void loop_stop(struct recorder *recorder)
 	cut_off(recorder);
 	recorder_keep_failure(recorder, targets_look_for_unseen(recorder));
 	/* Nothing can be lost any more. */
-	priority_give_up(&recorder->priority);
+	ring_reader_end(recorder);
+	priority_ease(&recorder->priority);
 	recorder_end_round(recorder);
 	recorder_flush(recorder);
 	for (size_t i = 0; i < recorder->processes.items.count; i++)

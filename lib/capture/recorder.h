@@ -3,6 +3,7 @@
 #ifndef CAPTURE_RECORDER_H
 #define CAPTURE_RECORDER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@
 #include "capture/perf/large-dumps.h"
 #include "capture/perf/scheduling-priority.h"
 #include "capture/proc/proc-maps.h"
+#include "capture/proc/residency.h"
 #include "capture/perf/rings.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
@@ -34,19 +36,27 @@
 #include "trace/sections/sections.h"
 #include "trace/write/writer.h"
 
-/* A mapping of the last snapshot, for residency. */
-struct mapped_range {
-	uint64_t start, end;
-};
-
 struct process_ranges {
 	pid_t pid;
-	VECTOR(struct mapped_range) ranges;
+	VECTOR(struct mapped_range) ranges; /* of the last snapshot */
 };
 
 /* Of a record. */
 struct hidden_part {
 	size_t offset, bytes;
+};
+
+/* The thread that reads rings while the recorder's own thread waits for the kernel: see ring-reader.h. */
+struct ring_thread {
+	pthread_t thread;
+	pthread_mutex_t lock; /* held by the recorder's own thread except while it waits */
+	pthread_cond_t wake;
+	bool started;
+	bool refused; /* it cannot be made, or is no longer needed */
+	bool waiting; /* the recorder's own thread */
+	bool asleep;  /* until `wake` is signalled */
+	bool must_end;
+	struct mmt_error *error;
 };
 
 struct recorder {
@@ -56,6 +66,7 @@ struct recorder {
 
 	struct event_set events;
 	struct rings rings;
+	struct ring_thread ring_thread;
 	struct large_dumps large_dumps;
 	struct attachment attachment;
 	struct scope scope;

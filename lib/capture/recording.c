@@ -244,13 +244,19 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	return error;
 }
 
+/* After a command was started, which keeps the priority that it would have. */
+static void take_priority(struct recorder *recorder)
+{
+	recorder_message(recorder, false, "the recorder runs with %s", priority_take(&recorder->priority));
+}
+
 static struct mmt_error *start_with_command(struct recorder *recorder)
 {
 	struct mmt_error *error = attach_to_command(recorder);
 
 	if (error)
 		return error;
-	priority_take(&recorder->priority);
+	take_priority(recorder);
 	set_start(recorder);
 	/* Before it runs: it may be over in a moment. */
 	perf_maps_watch(&recorder->processes.items.items[0], 0, recorder->start_ns);
@@ -331,10 +337,10 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
 
+	/* With thousands of runnable threads, opening their events would take a minute. */
+	take_priority(recorder);
 	if (!error)
 		error = targets_attach(recorder);
-	/* Opening thousands of events takes its turn with others' work. */
-	priority_take(&recorder->priority);
 	if (!error)
 		error = process_events_drain(recorder);
 	if (error)
@@ -477,6 +483,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 		*summary_ret = recorder.summary;
 		*write_error_ret = TAKE(recorder.write_error);
 	}
+	ring_reader_end(&recorder);
 	priority_give_up(&recorder.priority);
 	recorder_deinit(&recorder);
 	return error;

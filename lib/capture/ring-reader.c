@@ -2,10 +2,13 @@
 #include "capture/ring-reader.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/thread.h"
 #include "capture/perf/clock.h"
 #include "capture/process/process-events.h"
 #include "capture/session.h"
@@ -15,6 +18,7 @@
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
+#define WAIT_TICK_NS 2000000   /* of the thread that reads rings meanwhile */
 #define LOOK_BYTES (32 << 10)  /* of records, some 50 microseconds */
 #define PIECE_BYTES (1u << 20) /* of a file */
 #define TRAILER_BYTES 32       /* of other records: pid and tid, time, cpu, identifier */
@@ -532,12 +536,112 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder)
 	return error ? error : attach_settle(&recorder->attachment, earlier_notes);
 }
 
+/* Reads rings that are filling while the recorder's own thread waits. The lock is held except while this one sleeps. */
+static void *read_while_waiting(void *context)
+{
+	struct recorder *recorder = context;
+	struct ring_thread *thread = &recorder->ring_thread;
+
+	priority_take_same(&recorder->priority);
+	pthread_mutex_lock(&thread->lock);
+	while (!thread->must_end) {
+		struct timespec until;
+
+		thread->asleep = !thread->waiting;
+		if (thread->asleep) {
+			pthread_cond_wait(&thread->wake, &thread->lock);
+			continue;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += WAIT_TICK_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
+		if (thread->waiting && !thread->must_end && !thread->error && rings_are_filling(&recorder->rings))
+			thread->error = ring_reader_drain(recorder);
+	}
+	pthread_mutex_unlock(&thread->lock);
+	return NULL;
+}
+
+static bool start_thread(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->ring_thread;
+	pthread_condattr_t attributes;
+
+	if (thread->started || thread->refused)
+		return thread->started;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&thread->lock, NULL);
+	pthread_cond_init(&thread->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_mutex_lock(&thread->lock);
+	thread->started = thread_start(&thread->thread, read_while_waiting, recorder) == 0;
+	thread->refused = !thread->started;
+	return thread->started;
+}
+
+void ring_reader_begin_wait(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->ring_thread;
+
+	if (!recorder->rings.items.count || !start_thread(recorder))
+		return;
+	thread->waiting = true;
+	if (thread->asleep)
+		pthread_cond_signal(&thread->wake);
+	pthread_mutex_unlock(&thread->lock);
+}
+
+void ring_reader_end_wait(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->ring_thread;
+	int before = errno;
+
+	if (thread->started) {
+		pthread_mutex_lock(&thread->lock);
+		thread->waiting = false;
+	}
+	errno = before;
+}
+
+void ring_reader_end(struct recorder *recorder)
+{
+	struct ring_thread *thread = &recorder->ring_thread;
+
+	if (!thread->started)
+		return;
+	thread->must_end = true;
+	pthread_cond_signal(&thread->wake);
+	pthread_mutex_unlock(&thread->lock);
+	pthread_join(thread->thread, NULL);
+	pthread_cond_destroy(&thread->wake);
+	pthread_mutex_destroy(&thread->lock);
+	thread->started = false;
+	thread->refused = true;
+	recorder_keep_failure(recorder, thread->error);
+	thread->error = NULL;
+}
+
+/* What the thread could not do. */
+static struct mmt_error *take_thread_error(struct recorder *recorder)
+{
+	struct mmt_error *error = recorder->ring_thread.error;
+
+	recorder->ring_thread.error = NULL;
+	return error;
+}
+
 struct mmt_error *ring_reader_keep_up(struct recorder *recorder)
 {
+	struct mmt_error *error = take_thread_error(recorder);
+
+	if (error)
+		return error;
 	if (rings_are_filling(&recorder->rings))
 		return ring_reader_drain(recorder);
-	if (priority_pause_is_due(&recorder->priority, clock_now_ns()))
-		priority_pause(&recorder->priority);
+	priority_pause_if_due(&recorder->priority);
 	return NULL;
 }
 
@@ -548,7 +652,11 @@ struct mmt_error *ring_reader_read_file(struct recorder *recorder, int fd, uint8
 
 	while (!error && length < size) {
 		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
-		ssize_t count = pread(fd, data + length, piece, (off_t)length);
+		ssize_t count;
+
+		ring_reader_begin_wait(recorder);
+		count = pread(fd, data + length, piece, (off_t)length);
+		ring_reader_end_wait(recorder);
 
 		if (count < 0 && errno == EINTR)
 			continue;

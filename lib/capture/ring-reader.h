@@ -3,6 +3,8 @@
 #ifndef CAPTURE_RING_READER_H
 #define CAPTURE_RING_READER_H
 
+#include <pthread.h>
+
 #include "base/errors.h"
 #include "capture/recorder.h"
 
@@ -15,6 +17,17 @@ struct mmt_error *ring_reader_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* For slow work, between its pieces: read the rings when one is filling; pause for the targets when that is due. */
 struct mmt_error *ring_reader_keep_up(struct recorder *recorder) MMT_MUST_CHECK;
+
+/*
+ * Around a system call that may take long, such as one that waits for the target's mmap_lock: threads that hold it may
+ * get no CPU for seconds. Meanwhile a thread of the ring reader reads rings that are filling. Between the two, nothing
+ * of the recorder may be used but what reading rings leaves alone: no writer, no messages, no events or rings. errno is
+ * kept.
+ */
+void ring_reader_begin_wait(struct recorder *recorder);
+void ring_reader_end_wait(struct recorder *recorder);
+/* Ends the thread. What it could not do is left to recorder_keep_failure(). */
+void ring_reader_end(struct recorder *recorder);
 
 /* Reads up to `size` bytes from the start of a file, in pieces; *size_ret: how many. A read error counts as the end of
  * the file. Keeps up with the rings. */

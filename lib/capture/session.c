@@ -247,8 +247,8 @@ static struct mmt_error *read_process_residency(const struct process_ranges *pro
 		pages->pid = process->pid;
 	else
 		error = &error_no_memory;
-	for (size_t i = 0; !error && i < process->ranges.count; i++)
-		error = residency_read(&reader, process->ranges.items[i].start, process->ranges.items[i].end, pages);
+	if (!error)
+		error = residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	residency_close(&reader);
 	/* Half of it would be a wrong number: none is "unknown". */
 	if (!error && reader.gave_up) {

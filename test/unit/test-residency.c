@@ -67,6 +67,40 @@ START_TEST(overlapping_ranges_give_each_page_once)
 }
 END_TEST
 
+/* Ranges are read together, and pages between them do not count. The first two overlap, the last is far away. */
+START_TEST(ranges_that_are_read_together)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 32 * page;
+	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uint64_t)(uintptr_t)memory, stack = (uint64_t)(uintptr_t)&size / page * page;
+	const struct mapped_range ranges[] = {{start, start + 4 * page},
+					      {start + 2 * page, start + 8 * page},
+					      {start + 16 * page, start + 18 * page},
+					      {stack, stack + page}};
+	struct process_residency residency = {0};
+	struct residency_reader reader;
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_uint_gt(stack, start);
+	ck_assert_int_eq(madvise(memory, size, MADV_NOHUGEPAGE), 0);
+	memory[3 * page] = memory[4 * page] = memory[9 * page] = 1;
+	memset(memory + 15 * page, 1, 4 * page);
+	ck_assert(residency_open(&reader, getpid()));
+	reader.scan = _i == 0;
+	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 4, &residency));
+	ck_assert(!reader.gave_up);
+	ck_assert_uint_eq(residency.runs.count, 3);
+	ck_assert_uint_eq(residency.runs.items[0].start, start + 3 * page);
+	ck_assert_uint_eq(residency.runs.items[0].end, start + 5 * page);
+	ck_assert_uint_eq(residency.runs.items[1].start, start + 16 * page);
+	ck_assert_uint_eq(residency.runs.items[1].end, start + 18 * page);
+	ck_assert_uint_eq(residency.runs.items[2].start, stack);
+	ck_assert_uint_eq(residency.runs.items[2].end, stack + page);
+	deinit(&reader, &residency);
+	munmap(memory, size);
+}
+END_TEST
+
 /* Page by page it is not read without end, and what was read does not pass for all. */
 START_TEST(it_gives_up_on_a_huge_address_space)
 {
@@ -145,6 +179,7 @@ int main(void)
 
 	tcase_add_loop_test(cases, pages_that_were_written_are_there, 0, 2);
 	tcase_add_loop_test(cases, overlapping_ranges_give_each_page_once, 0, 2);
+	tcase_add_loop_test(cases, ranges_that_are_read_together, 0, 2);
 	tcase_add_test(cases, it_gives_up_on_a_huge_address_space);
 	tcase_add_test(cases, steps_are_large_where_little_is_there);
 	suite_add_tcase(suite, cases);

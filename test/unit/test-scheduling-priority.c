@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The recorder goes before its targets, and leaves them their share. */
 #include <check.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/perf/clock.h"
@@ -15,24 +17,77 @@ static int own_nice(void)
 	return getpriority(PRIO_PROCESS, 0);
 }
 
-/* What anybody may do, however little precedence the tests were started with. */
+/* What anybody may do, however low the priority the tests were started with. */
 static int lower_priority(void)
 {
 	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, own_nice() + 2), 0);
 	return own_nice();
 }
 
-/* A process of less precedence than others may have been given, which comes back as it was; suites run in a child. */
+static int own_policy(void)
+{
+	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
+
+/* The kernel is asked in a child, which ends at once. */
+static bool may_be_realtime(void)
+{
+	const struct sched_param parameters = {.sched_priority = PRIORITY_REALTIME};
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(sched_setscheduler(0, SCHED_RR, &parameters) != 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void expect_ordinary_children(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(own_policy() != SCHED_OTHER || own_nice() < 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* A user's own choice. */
+START_TEST(another_policy_stays)
+{
+	const struct sched_param none = {0};
+	struct priority priority = {0};
+
+	ck_assert_int_eq(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+	ck_assert_ptr_nonnull(priority_take(&priority));
+	ck_assert(!priority.raised);
+	ck_assert_int_eq(own_policy(), SCHED_BATCH);
+	priority_ease(&priority);
+	priority_give_up(&priority);
+	ck_assert_int_eq(own_policy(), SCHED_BATCH);
+}
+END_TEST
+
+/* A process of lower priority than others may have been given, which comes back as it was; suites run in a child. */
 START_TEST(taken_and_given_up)
 {
 	struct priority priority = {0};
 	int lowered = lower_priority();
 
-	priority_take(&priority);
-	ck_assert_int_eq(own_nice(), priority.taken ? PRIORITY_NICE : lowered);
+	ck_assert_ptr_nonnull(priority_take(&priority));
+	ck_assert_int_eq(own_policy(), may_be_realtime() ? SCHED_RR : SCHED_OTHER);
+	if (own_policy() == SCHED_OTHER)
+		ck_assert_int_eq(own_nice(), priority.raised ? PRIORITY_NICE : lowered);
+	expect_ordinary_children();
+	priority_ease(&priority);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
+	ck_assert_int_eq(own_nice(), priority.raised ? PRIORITY_NICE : lowered);
+	expect_ordinary_children();
 	priority_give_up(&priority);
+	ck_assert_int_eq(own_policy(), SCHED_OTHER);
 	ck_assert_int_eq(own_nice(), lowered);
-	ck_assert(!priority.taken);
+	ck_assert(!priority.raised);
 	/* Once: who sets it afterwards keeps it. */
 	lowered = lower_priority();
 	priority_give_up(&priority);
@@ -48,11 +103,12 @@ START_TEST(refused)
 	int lowered;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NICE, &none), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_RTPRIO, &none), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0);
 	lowered = lower_priority();
 	priority_take(&priority);
-	ck_assert(!priority.taken);
+	ck_assert(!priority.raised);
 	priority_give_up(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 	/* It takes its turn as everybody does. */
@@ -66,7 +122,7 @@ END_TEST
 
 START_TEST(pauses)
 {
-	struct priority priority = {.taken = true};
+	struct priority priority = {.raised = true};
 	uint64_t before_ns;
 
 	priority_begin_work(&priority, 5000);
@@ -90,10 +146,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tests = tcase_create("precedence");
+	TCase *tests = tcase_create("priority");
 	Suite *suite = suite_create("scheduling-priority");
 
 	tcase_add_test(tests, taken_and_given_up);
+	tcase_add_test(tests, another_policy_stays);
 	tcase_add_test(tests, refused);
 	tcase_add_test(tests, pauses);
 	tcase_add_test(tests, stretches_are_short);

@@ -95,6 +95,17 @@ static struct mmt_error *keep_pages(struct code_pass *pass, struct generating_pr
 	return error;
 }
 
+static enum mapped_kind query_mapping(const struct code_pass *pass, const struct generating_program *program,
+				      uint64_t address, uint64_t *end_ret)
+{
+	enum mapped_kind kind;
+
+	ring_reader_begin_wait(pass->recorder);
+	kind = mapping_query(program->maps, address, end_ret);
+	ring_reader_end_wait(pass->recorder);
+	return kind;
+}
+
 /*
  * Of what has been read that which is executable still. Where what is unmapped is told of late, or not at all, data may
  * be mapped meanwhile: that must not get into the recording.
@@ -106,7 +117,7 @@ static struct mmt_error *keep_code(struct code_pass *pass, struct generating_pro
 	uint64_t position = start, part_end;
 
 	for (; !error && position < end; position = part_end) {
-		enum mapped_kind kind = mapping_query(program->maps, position, &part_end);
+		enum mapped_kind kind = query_mapping(pass, program, position, &part_end);
 
 		if (part_end > end)
 			part_end = end;
@@ -124,8 +135,11 @@ static struct mmt_error *read_piece(struct code_pass *pass, struct generating_pr
 	ssize_t count = 0;
 
 	*position = size ? start + size : run->end;
-	if (size)
+	if (size) {
+		ring_reader_begin_wait(pass->recorder);
 		count = pread(program->memory, pass->piece, (size_t)size, (off_t)start);
+		ring_reader_end_wait(pass->recorder);
+	}
 	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
@@ -134,7 +148,11 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 				    uint64_t end, uint64_t *position_ret)
 {
 	struct process_residency pages = {0};
-	struct mmt_error *error = residency_step(&program->pagemap, start, end, &pages, &end);
+	struct mmt_error *error;
+
+	ring_reader_begin_wait(pass->recorder);
+	error = residency_step(&program->pagemap, start, end, &pages, &end);
+	ring_reader_end_wait(pass->recorder);
 
 	*position_ret = end;
 	if (!error)
@@ -160,7 +178,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct generating_pr
 static bool find_code(const struct code_pass *pass, struct generating_program *program, uint64_t start, uint64_t *end)
 {
 	uint64_t now_ns = clock_now_ns(), mapped_end;
-	enum mapped_kind kind = mapping_query(program->maps, start, &mapped_end);
+	enum mapped_kind kind = query_mapping(pass, program, start, &mapped_end);
 
 	if (mapped_end < *end || kind == MAPPED_NOTHING)
 		*end = mapped_end;

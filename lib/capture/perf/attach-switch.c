@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "capture/perf/attach.h"
+#include "capture/perf/scheduling-priority.h"
 
 /* No other thread closes the descriptors before this one has ended. */
 static void *switch_events(void *context)
@@ -13,6 +14,8 @@ static void *switch_events(void *context)
 	unsigned long request = switching->on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	size_t done = 0;
 
+	/* The recorder waits for this thread before it closes events, and the rings fill meanwhile. */
+	priority_take_nice();
 	for (size_t i = 0; i < switching->fds.count; i++) {
 		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
 			break;

@@ -14,6 +14,7 @@
 #define PIECE_BYTES (64ull << 20)
 #define STEP_BYTES (4ull << 30) /* where little is there the kernel passes over it quickly */
 #define STEP_PAGES 1024
+#define GROUP_GAP_BYTES (64ull << 20) /* between ranges that are read together */
 #define REGIONS_PER_CALL 512
 #define ENTRIES_PER_READ 2048
 #define ENTRY_PRESENT (1ull << 63)
@@ -51,7 +52,7 @@ bool residency_open(struct residency_reader *reader, pid_t pid)
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC);
 	reader->scan = true;
 	reader->gave_up = false;
-	reader->bytes = reader->begin_ns = 0;
+	reader->bytes = reader->begin_ns = reader->waited_ns = 0;
 	return reader->fd >= 0;
 }
 
@@ -75,9 +76,10 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 		residency->runs.items[count - 1].end = end;
 		return NULL;
 	}
-	reader->gave_up = count >= RESIDENCY_RUNS_MAX;
-	if (reader->gave_up)
+	if (count >= RESIDENCY_RUNS_MAX) {
+		reader->gave_up = true;
 		return NULL;
+	}
 	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
 }
 
@@ -99,11 +101,14 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	    .return_mask = SCAN_PRESENT,
 	};
 	struct mmt_error *error = NULL;
+	uint64_t began_ns = clock_now_ns(), worked_ns = clock_thread_ns();
 	long count;
 
 	do
 		count = ioctl(reader->fd, SCAN_IOCTL, &argument);
 	while (count < 0 && errno == EINTR);
+	reader->waited_ns += (clock_now_ns() - began_ns) - (clock_thread_ns() - worked_ns);
+	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX;
 	*end_ret = end;
 	if (count < 0) {
 		reader->scan = errno != ENOTTY && errno != EINVAL && errno != ENOSYS; /* the last from emulators */
@@ -116,13 +121,17 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	return error;
 }
 
-static struct mmt_error *scan_piece(struct residency_reader *reader, uint64_t start, uint64_t end,
+static struct mmt_error *scan_range(struct residency_reader *reader, uint64_t start, uint64_t end,
 				    struct process_residency *residency)
 {
+	uint64_t page_max = PIECE_BYTES / (uint64_t)sysconf(_SC_PAGESIZE);
 	struct mmt_error *error = NULL;
 
-	while (!error && start < end && reader->scan)
-		error = scan_once(reader, start, end, 0, residency, &start);
+	while (!error && start < end && reader->scan && !reader->gave_up) {
+		uint64_t step_end = end - start > STEP_BYTES ? start + STEP_BYTES : end;
+
+		error = scan_once(reader, start, step_end, page_max, residency, &start);
+	}
 	return error;
 }
 
@@ -167,21 +176,90 @@ static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency)
 {
+	if (reader->scan && !reader->gave_up) {
+		struct mmt_error *error = scan_range(reader, start, end, residency);
+
+		if (error || reader->scan)
+			return error;
+	}
 	while (start < end && !reader->gave_up) {
 		uint64_t piece_end = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
 		struct mmt_error *error = NULL;
 
-		if (reader->scan)
-			error = scan_piece(reader, start, piece_end, residency);
-		if (!reader->scan)
-			reader->gave_up = takes_too_long(reader, piece_end - start);
-		if (!error && !reader->scan && !reader->gave_up)
+		reader->gave_up = takes_too_long(reader, piece_end - start);
+		if (!reader->gave_up)
 			error = read_piece(reader, start, piece_end, residency);
 		if (error)
 			return error;
 		start = piece_end;
 	}
 	return NULL;
+}
+
+/* How many of the ranges can be read together. */
+static size_t find_group(const struct mapped_range *ranges, size_t count)
+{
+	uint64_t end = ranges[0].end;
+	size_t group = 1;
+
+	while (group < count && (ranges[group].start <= end || ranges[group].start - end <= GROUP_GAP_BYTES)) {
+		end = ranges[group].end > end ? ranges[group].end : end;
+		group++;
+	}
+	return group;
+}
+
+/* The parts of the runs that are in the ranges, both in ascending order. */
+static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
+					    const struct mapped_range *ranges, size_t count,
+					    struct process_residency *residency)
+{
+	struct mmt_error *error = NULL;
+	size_t first = 0;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		while (first < pages->runs.count && pages->runs.items[first].end <= ranges[i].start)
+			first++;
+		for (size_t j = first; !error && j < pages->runs.count; j++) {
+			const struct resident_run *run = &pages->runs.items[j];
+
+			if (run->start >= ranges[i].end)
+				break;
+			error =
+			    append_run(reader, residency, run->start > ranges[i].start ? run->start : ranges[i].start,
+				       run->end < ranges[i].end ? run->end : ranges[i].end);
+		}
+	}
+	return error;
+}
+
+static struct mmt_error *read_group(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
+				    struct process_residency *residency)
+{
+	struct process_residency pages = {0};
+	struct mmt_error *error = NULL;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < count; i++)
+		end = ranges[i].end > end ? ranges[i].end : end;
+	error = residency_read(reader, ranges[0].start, end, &pages);
+	if (!error)
+		error = append_runs_within(reader, &pages, ranges, count, residency);
+	vector_deinit(&pages.runs);
+	return error;
+}
+
+struct mmt_error *residency_read_ranges(struct residency_reader *reader, const struct mapped_range *ranges,
+					size_t count, struct process_residency *residency)
+{
+	struct mmt_error *error = NULL;
+	size_t group;
+
+	for (size_t i = 0; !error && !reader->gave_up && i < count; i += group) {
+		group = reader->scan ? find_group(ranges + i, count - i) : 1;
+		error = read_group(reader, ranges + i, group, residency);
+	}
+	return error;
 }
 
 struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start, uint64_t end,

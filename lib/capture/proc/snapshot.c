@@ -155,9 +155,12 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 
 	for (;;) {
 		uint64_t before_ns = clock_now_ns();
-		ssize_t count = read(fd, text, sizeof(text));
 		struct mmt_error *error;
+		ssize_t count;
 
+		ring_reader_begin_wait(reading->recorder);
+		count = read(fd, text, sizeof(text));
+		ring_reader_end_wait(reading->recorder);
 		if (count < 0 && errno == EINTR)
 			continue;
 		reading->read_ns = before_ns;
@@ -173,11 +176,15 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 
 /* The memory is freed before the process ends, and by exec: the maps then end early, or are empty. A snapshot that may
  * be cut off gets no end record. The descriptor keeps referring to the memory that it was opened for. */
-static bool still_has_memory(int fd)
+static bool still_has_memory(struct recorder *recorder, int fd)
 {
+	bool read_one;
 	char byte;
 
-	return pread(fd, &byte, 1, 0) == 1;
+	ring_reader_begin_wait(recorder);
+	read_one = pread(fd, &byte, 1, 0) == 1;
+	ring_reader_end_wait(recorder);
+	return read_one;
 }
 
 /* After exec, do not check before a snapshot has described the new program: what the kernel's ELF loader unmaps causes
@@ -221,7 +228,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 		    reading->pid, reading->pid);
 	if (!error)
 		error = look_for_exec(reading, &exec);
-	if (error || reading->unreadable || exec || !still_has_memory(fd))
+	if (error || reading->unreadable || exec || !still_has_memory(reading->recorder, fd))
 		return error;
 	reading->ended = true;
 	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
@@ -253,7 +260,9 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	if (complete_ret)
 		*complete_ret = false;
 	snprintf(path, sizeof(path), "/proc/%d/maps", proc_living_thread(pid));
+	ring_reader_begin_wait(recorder);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ring_reader_end_wait(recorder);
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->guarded) {
 		process->guarded = true;

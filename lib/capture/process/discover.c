@@ -198,6 +198,7 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 	struct mmt_error *error = drain_twice(recorder);
 	bool gone;
 
+	priority_pause_if_due(&recorder->priority);
 	if (error || is_covered(recorder, thread))
 		return error;
 	return attach_thread(&recorder->attachment, thread->pid, thread->tid, &gone);

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "capture/perf/scheduling-priority.h"
 #include "capture/proc/proc.h"
 
 #define OPTIONS (PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
@@ -103,6 +104,8 @@ static void *watch_exits(void *context)
 	int failure, cancel_state;
 	siginfo_t stop = {0};
 
+	/* Processes are held at their exit until this thread lets them go. */
+	priority_take_nice();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	failure = ptrace(PTRACE_SEIZE, watch->pid, NULL, (void *)(intptr_t)OPTIONS) < 0 ? errno : 0;
 	if (write(watch->started[1], &failure, sizeof(failure)) != sizeof(failure) || failure)
