@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: alone
+# 200 threads that map all the time take every CPU, and the mmap_lock for which the recorder waits when it reads maps. It
+# runs before them, reads the rings meanwhile, and says what priority it has.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+start_workload crowd 200
+
+# scheduling PROCESS: policy and real-time priority, see proc(5).
+scheduling() {
+	local state fields
+	read -r state <"/proc/$1/stat"
+	read -r -a fields <<<"${state##*) }"
+	echo "${fields[38]} ${fields[37]} ${fields[16]}"
+}
+
+begin_recording -v -p "$pid"
+let_run "$pid" 50
+read -r policy realtime nice < <(scheduling "$recorder")
+if chrt --rr 1 true 2>/dev/null; then
+	[ "$policy" = 2 ] && [ "$realtime" = 1 ] || fail "the recorder has policy $policy and priority $realtime, not SCHED_RR and 1"
+	expected='real-time priority'
+elif nice -n -20 true 2>/dev/null; then
+	[ "$policy" = 0 ] && [ "$nice" = -20 ] || fail "the recorder has policy $policy and nice $nice"
+	expected='nice -20'
+else
+	[ "$policy" = 0 ] && [ "$realtime" = 0 ] || fail "the recorder has policy $policy and priority $realtime"
+	expected='ordinary priority'
+fi
+grep -q "the recorder runs with $expected" record.log || fail "not reported as $expected: $(cat record.log)"
+# The target's threads are left as they were.
+[ "$(scheduling "$pid")" = "0 0 0" ] || fail "the target has another scheduling policy now: $(scheduling "$pid")"
+stop_recording
+report_json
+expect_json '.processes | length == 1'
+expect_json '.events.mmap > 1000 and .events.munmap > 1000'
+kill -9 "$pid"
