@@ -547,9 +547,11 @@ void loop_stop(struct recorder *recorder)
 {
 	exit_watch_stop(recorder->exit_watch);
 	recorder->exit_watch = NULL;
-	/* Whoever ends the recording, and then asks for it once more, waits for no answers. */
-	if (recorder->summary.end == MMT_RECORD_END_STOPPED)
-		recorder->stop_requests = recorder_stop_requests(recorder);
+	/* A second request to stop cuts short what may take long. Ctrl-C reaches a command as well, which may have
+	 * ended by it before the request is seen here: that is the first one all the same. */
+	recorder->stop_requests = recorder_stop_requests(recorder);
+	if (recorder->options->command && !recorder->stop_requests)
+		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	if (recorder->options->snapshot_interval_ns)
