@@ -21,7 +21,7 @@ static void print_item(const struct mmt_check_item *item)
 	mmt_write_escaped(item->finding, stdout);
 	putchar('\n');
 	if (item->remedy)
-		printf("%-8s %-*s   to mend it: %s\n", "", SUBJECT_COLUMNS, "", item->remedy);
+		printf("%-8s %-*s   fix: %s\n", "", SUBJECT_COLUMNS, "", item->remedy);
 }
 
 static int check_machine(const struct command *command)
@@ -49,6 +49,6 @@ int cmd_check(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argv[first])
-		return message_usage(command, "nothing can be given (at '%s')", argv[first]);
+		return message_usage(command, "unexpected argument '%s'", argv[first]);
 	return check_machine(command);
 }

@@ -53,7 +53,7 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc - first > 1)
-		return message_usage(command, "only one recording at a time; what is '%s'?", argv[first + 1]);
+		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
 	if (argc - first && input)
 		return message_usage(command, "give the recording once: --input %s or %s", input, argv[first]);
 	if (argc - first)

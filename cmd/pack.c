@@ -56,7 +56,7 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc - first > 1)
-		return message_usage(command, "only one recording at a time; what is '%s'?", argv[first + 1]);
+		return message_usage(command, "unexpected argument '%s': pass only one recording", argv[first + 1]);
 	if (argc - first && arguments.input)
 		return message_usage(command, "give the recording once: --input %s or %s", arguments.input,
 				     argv[first]);
@@ -67,6 +67,6 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	if (!arguments.input)
 		arguments.input = DEFAULT_FILE;
 	if (!strcmp(arguments.input, "-"))
-		return message_usage(command, "a recording is packed in a file: standard input has none");
+		return message_usage(command, "cannot pack standard input: pass a file");
 	return pack_recording(command, &arguments);
 }

@@ -241,15 +241,15 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 	char *file = NULL;
 
 	if (summary->place == MMT_RECORD_ELSEWHERE) {
-		message(command, "warning: %s was renamed while it was written: it is not known to what",
+		message(command, "warning: %s was renamed during recording; its new name is not known",
 			options->output);
 		return NULL;
 	}
 	if (asprintf(&file, "%s%s", options->output, summary->place == MMT_RECORD_AT_OLD ? ".old" : "") < 0)
 		return NULL;
 	if (summary->place == MMT_RECORD_AT_OLD)
-		message(command, "warning: another recorder took the name %s meanwhile: this recording is %s",
-			options->output, file);
+		message(command, "warning: another recorder replaced %s; this recording is now %s", options->output,
+			file);
 	return file;
 }
 
@@ -274,7 +274,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (found && arguments->pack) {
 		status = pack_recorded(command, file, arguments, status);
 	} else if (!removed && arguments->pack) {
-		message(command, "the recording is not packed: it holds the bytes of stacks");
+		message(command, "the recording is not packed and contains stack memory");
 		status = EXIT_EXCEEDED;
 	}
 	free(found);
@@ -333,13 +333,14 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (kinds > 1)
 		return message_usage(command, "give one of -p (or -t), -a and --cgroup");
 	if (options->no_inherit && kinds && !attached)
-		return message_usage(command, "--no-inherit goes with -p or a command: else everybody is recorded");
+		return message_usage(command, "--no-inherit needs -p, -t or a command");
 	if (options->scope == MMT_SCOPE_CPUS && tids->count)
-		return message_usage(command,
-				     "--scope cpus does not go with -t: there processes are told apart, not threads");
+		return message_usage(
+		    command,
+		    "--scope cpus cannot be combined with -t: events on CPUs are filtered by process, not by thread");
 	if (options->scope == MMT_SCOPE_THREADS && kinds && !attached)
 		return message_usage(command,
-				     "--scope threads goes with -p or a command: everybody is recorded on CPUs");
+				     "--scope threads needs -p, -t or a command: -a and --cgroup record on CPUs");
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
 		return message_usage(command, "--lean records no callchain, and -g fp nothing else: give one of them");
 	if (!*options->output)
@@ -347,8 +348,7 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (given->pack && record_summary_is_stream(options))
 		return message_usage(command, "--pack needs a file to work on, not -o -");
 	if (given->no_code && !given->pack)
-		return message_usage(command, "--no-code goes with --pack: where generated code shall not be copied, "
-					      "give --code none");
+		return message_usage(command, "--no-code needs --pack: to record no JIT code, use --code none");
 	options->pids = pids->items;
 	options->pid_count = pids->count;
 	options->tids = tids->items;
@@ -560,20 +560,20 @@ static void put_advice(const struct mmt_record_summary *summary)
 	if (summary->missed_threads) {
 		fputs("  ", stderr);
 		put_counted(summary->missed_threads, "thread was", "threads were");
-		fputs(" missed: what they mapped and released is not in the recording, figures may be wrong\n", stderr);
+		fputs(" missed: their calls are not in the recording, figures may be wrong\n", stderr);
 	}
 	if (summary->missed_cpus) {
 		fputs("  ", stderr);
 		put_counted(summary->missed_cpus, "CPU", "CPUs");
-		fputs(" came online while recording: what was done there at first, or all of it, is not in it, figures "
-		      "may be wrong\n",
+		fputs(" came online during recording: some or all of their events are missing, figures may be wrong\n",
 		      stderr);
 	}
 	if (summary->left_processes) {
 		fputs("  ", stderr);
 		put_counted(summary->left_processes, "process", "processes");
-		fputs(" left the control group: what was done then is not in the recording, figures may be wrong\n",
-		      stderr);
+		fputs(
+		    " left the control group: their calls after that are not in the recording, figures may be wrong\n",
+		    stderr);
 	}
 	if (summary->guarded_processes) {
 		fputs("  the mappings of ", stderr);
@@ -585,16 +585,16 @@ static void put_advice(const struct mmt_record_summary *summary)
 	if (summary->marks) {
 		fputs("  ", stderr);
 		put_counted(summary->marks, "mark", "marks");
-		fputs(": `mmtrace report --from mark:1` tells what came after the first\n", stderr);
+		fputs(": `mmtrace report --from mark:1` reports what happened after the first\n", stderr);
 	}
 	if (summary->restricted)
-		fputs("  recorded without CAP_PERFMON: children that share their parent's memory (vfork) are taken for "
-		      "copies of it\n",
+		fputs("  recorded without CAP_PERFMON: children that share their parent's memory (vfork) are treated "
+		      "as copies of it\n",
 		      stderr);
 	if (summary->lost_events)
 		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
 	else if (summary->lost_stack_dumps)
-		fputs("  only stack dumps were lost: all figures hold, some stacks are less deep\n", stderr);
+		fputs("  only stack dumps were lost: all figures hold, some stacks are truncated\n", stderr);
 }
 
 static bool is_plain(const char *word)

@@ -230,7 +230,7 @@ static int take_arguments(const struct command *command, struct report_settings 
 			  int argument_count, char **arguments)
 {
 	if (argument_count > 1)
-		return message_usage(command, "only one recording at a time; what is '%s'?", arguments[1]);
+		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
 	if (argument_count && input)
 		return message_usage(command, "give the recording once: --input %s or %s", input, arguments[0]);
 	if (settings->to_given && settings->at_given)

@@ -19,7 +19,7 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argv[first])
-		return message_usage(command, "nothing else can be given (at '%s')", argv[first]);
+		return message_usage(command, "unexpected argument '%s'", argv[first]);
 	out_of_memory_returns();
 	error = mmt_setup();
 	if (error) {

@@ -169,7 +169,7 @@ struct mmt_record_summary {
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */
 	uint64_t missed_threads;
-	uint64_t missed_cpus;	 /* came online while recording: what was done there at first, or all, is missing */
+	uint64_t missed_cpus;	 /* came online during recording: some or all of their events are missing */
 	uint64_t left_processes; /* left the control group: what they did then was not seen */
 	uint64_t guarded_processes; /* whose maps may not be read: what they had mapped before is not known */
 	/* What recording took: processor time of this process since mmt_record() began, its memory at most, and the

@@ -245,7 +245,7 @@ struct mmt_completeness {
 	uint64_t lost_large_stack_dumps; /* in addition to the others */
 	uint64_t large_dumps_off_ns;     /* how long they were off because of high call rates */
 	uint64_t missed_threads;   /* made calls unseen: not attached to */
-	uint64_t missed_cpus;	   /* came online while recording: what was done there at first, or all, is missing */
+	uint64_t missed_cpus;	   /* came online during recording: some or all of their events are missing */
 	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
 	uint64_t ambiguous_events; /* order of racing calls could not be told */
 	uint64_t

@@ -27,7 +27,7 @@ refuse 2 ": unknown option -x" -x
 refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
 refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
 for command in report dump pack; do
-	refuse 2 " $command: only one recording at a time; what is 'more.data'?" $command leak.data more.data
+	refuse 2 " $command: unexpected argument 'more.data': pass only one recording" $command leak.data more.data
 	refuse 2 " $command: give the recording once: --input leak.data or more.data" $command -i leak.data more.data
 	refuse 1 " $command: README: not a recording (no perf.data magic); make one with mmtrace record" $command README
 	refuse 1 " $command: cannot open nowhere.data: No such file or directory" $command nowhere.data
@@ -35,7 +35,7 @@ done
 refuse 2 " diff: give two recordings, the earlier one first" diff leak.data
 refuse 2 " diff: give two recordings, the earlier one first" diff leak.data leak.data leak.data
 refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmtrace record" diff leak.data README
-refuse 2 " pack: a recording is packed in a file: standard input has none" pack -
+refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true
 refuse 2 " record: --tid: 'abc' is not IDs of processes or threads such as 123 or 123,456" record -t abc
@@ -44,7 +44,7 @@ refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 
 refuse 2 " record: nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command" record
 refuse 2 " record: give either -p PID or a command, not both (at 'true')" record -p 1 -- true
 refuse 2 " record: give one of -p (or -t), -a and --cgroup" record -t 1 -a
-refuse 2 " check: nothing can be given (at 'x')" check x
+refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
 moment="a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"
 for text in yesterday 2026-13-01T10:00 2026-11-31T10:00 24:00 10:60 10:12:60 10:1x mark:x 1600-01-01T10:00; do

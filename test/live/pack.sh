@@ -217,7 +217,7 @@ expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | 
 "$MMTRACE" report --no-pager --annotate='keep_secret' -i at-once | grep -q 'pack --no-code' ||
 	fail "record --pack --no-code leaves code"
 "$MMTRACE" record --no-code -o at-once -- true 2>record.log
-[ $? = 2 ] && grep -q 'no-code goes with --pack' record.log || fail "record --no-code alone: $(cat record.log)"
+[ $? = 2 ] && grep -q 'no-code needs --pack' record.log || fail "record --no-code alone: $(cat record.log)"
 
 # What cannot be packed is left as it is.
 cp "$SOURCE/test/data/perf.data" perf.data

@@ -81,7 +81,7 @@ for quiet in '' -q; do
 	second=$recorder
 	stop_first
 	stop_second
-	expect_word '^mmtrace record: warning: another recorder took the name same.data meanwhile: this recording is same.data.old$' first.log
+	expect_word '^mmtrace record: warning: another recorder replaced same.data; this recording is now same.data.old$' first.log
 	[ "$quiet" ] || expect_word '^same.data.old: ' first.log
 	[ "$quiet" ] || expect_word '^next: mmtrace report -i same.data.old$' first.log
 	expect_no_word 'warning' second.log
@@ -108,6 +108,6 @@ record_to_the_same first.log
 first=$recorder
 mv same.data elsewhere.data
 stop_first
-expect_word 'warning: same.data was renamed while it was written' first.log
+expect_word 'warning: same.data was renamed during recording' first.log
 expect_no_word '^next:' first.log
 "$MMTRACE" report --check --no-pager -i elsewhere.data >report.txt 2>&1 || fail "elsewhere.data: $(cat report.txt)"

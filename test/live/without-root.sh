@@ -29,7 +29,7 @@ recording=$directory/theirs/mmtrace.data
 # Before: refused, with the command that mends it; check says the same.
 expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
 as_user ./mmtrace-for-all check >check.txt && fail "check says that all is well: $(cat check.txt)"
-grep -q '^MISSING  tracepoints ' check.txt && grep -q 'to mend it: sudo mmtrace setup' check.txt ||
+grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
 	fail "check does not say what is missing: $(cat check.txt)"
 expect_refusal 2 'root' as_user ./mmtrace-for-all setup
 

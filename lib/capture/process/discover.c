@@ -553,10 +553,9 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 static void warn_of_cpus(struct recorder *recorder)
 {
 	if (!recorder->summary.missed_cpus && recorder->cpus.unseen.count)
-		recorder_message(
-		    recorder, true,
-		    "CPU %d came online while recording: what was done there at first, or all of it, is not recorded",
-		    recorder->cpus.unseen.items[0]);
+		recorder_message(recorder, true,
+				 "CPU %d came online during recording: some or all of its events are missing",
+				 recorder->cpus.unseen.items[0]);
 	recorder->summary.missed_cpus = recorder->cpus.unseen.count;
 }
 
