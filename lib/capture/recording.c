@@ -26,17 +26,6 @@
 #define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
 #define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
 
-const char *mmt_event_count_name(enum mmt_event_count kind)
-{
-	static const char *const names[MMT_COUNT_KINDS] = {
-	    [MMT_COUNT_MMAP] = "mmap",	 [MMT_COUNT_MUNMAP] = "munmap",	    [MMT_COUNT_MREMAP] = "mremap",
-	    [MMT_COUNT_BRK] = "brk",	 [MMT_COUNT_MPROTECT] = "mprotect", [MMT_COUNT_SHMAT] = "shmat",
-	    [MMT_COUNT_SHMDT] = "shmdt", [MMT_COUNT_OTHER_CALLS] = "other",
-	};
-
-	return kind < MMT_COUNT_KINDS ? names[kind] : "";
-}
-
 void mmt_record_options_init(struct mmt_record_options *options)
 {
 	memset(options, 0, sizeof(*options));

@@ -9,11 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/thread.h"
+#include "base/calls.h"
 #include "capture/perf/clock.h"
 #include "capture/process/process-events.h"
 #include "capture/session.h"
 #include "capture/proc/proc.h"
-#include "trace/format/syscalls.h"
 
 #define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
@@ -70,29 +70,6 @@ size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sampl
 	return size;
 }
 
-static enum mmt_event_count count_kind(enum call call)
-{
-	switch (call) {
-	case CALL_MMAP:
-		return MMT_COUNT_MMAP;
-	case CALL_MUNMAP:
-		return MMT_COUNT_MUNMAP;
-	case CALL_MREMAP:
-		return MMT_COUNT_MREMAP;
-	case CALL_BRK:
-		return MMT_COUNT_BRK;
-	case CALL_MPROTECT:
-	case CALL_PKEY_MPROTECT:
-		return MMT_COUNT_MPROTECT;
-	case CALL_SHMAT:
-		return MMT_COUNT_SHMAT;
-	case CALL_SHMDT:
-		return MMT_COUNT_SHMDT;
-	default:
-		return MMT_COUNT_OTHER_CALLS;
-	}
-}
-
 /* Zero if the sample has none. */
 static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
 				   const struct ring_reader_sample *sample)
@@ -134,7 +111,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 			 const struct ring_reader_sample *sample)
 {
 	if (event->role == ROLE_SYSCALL) {
-		recorder->summary.events[count_kind(event->call)]++;
+		recorder->summary.events[call_describe(event->call)->counter]++;
 		/* One entry says that user addresses follow. */
 		recorder->summary.cut_callchains += sample->callchain_count > recorder->callchain_limit;
 	}

@@ -9,8 +9,8 @@
 #include <mmtrace/output.h>
 #include <string.h>
 
+#include "base/calls.h"
 #include "output/escape.h"
-#include "trace/format/syscalls.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
 

@@ -43,8 +43,8 @@ static void require(struct mmt_error *error)
 	exit(EXIT_FAILURE);
 }
 
-static void call(struct bench *bench, enum space_call_kind kind, int64_t result, uint64_t address, uint64_t bytes,
-		 uint64_t third, uint64_t fourth)
+static void call(struct bench *bench, enum call kind, int64_t result, uint64_t address, uint64_t bytes, uint64_t third,
+		 uint64_t fourth)
 {
 	const struct space_call made = {.kind = kind,
 					.arguments = {address, bytes, third, fourth, UINT64_MAX},
@@ -59,14 +59,14 @@ static void call(struct bench *bench, enum space_call_kind kind, int64_t result,
 
 static void map(struct bench *bench, uint64_t address)
 {
-	call(bench, SPACE_MMAP, (int64_t)address, 0, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+	call(bench, CALL_MMAP, (int64_t)address, 0, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
 }
 
 static void unmap_and_map(struct bench *bench)
 {
 	uint64_t address = draw(bench);
 
-	call(bench, SPACE_MUNMAP, 0, address, 4 * PAGE, 0, 0);
+	call(bench, CALL_MUNMAP, 0, address, 4 * PAGE, 0, 0);
 	map(bench, address);
 }
 
@@ -74,16 +74,16 @@ static void split_and_merge(struct bench *bench)
 {
 	uint64_t address = draw(bench);
 
-	call(bench, SPACE_MPROTECT, 0, address + PAGE, PAGE, PROT_WRITE, 0);
-	call(bench, SPACE_MPROTECT, 0, address + PAGE, PAGE, PROT_READ, 0);
+	call(bench, CALL_MPROTECT, 0, address + PAGE, PAGE, PROT_WRITE, 0);
+	call(bench, CALL_MPROTECT, 0, address + PAGE, PAGE, PROT_READ, 0);
 }
 
 static void move_and_back(struct bench *bench)
 {
 	uint64_t address = draw(bench), hole = draw(bench) + 4 * PAGE;
 
-	call(bench, SPACE_MREMAP, (int64_t)hole, address, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE);
-	call(bench, SPACE_MREMAP, (int64_t)address, hole, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE);
+	call(bench, CALL_MREMAP, (int64_t)hole, address, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE);
+	call(bench, CALL_MREMAP, (int64_t)address, hole, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE);
 }
 
 static void find(struct bench *bench)

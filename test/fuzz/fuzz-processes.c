@@ -107,7 +107,7 @@ static struct mmt_error *apply_call(struct streams *streams, struct bytes *input
 	uint64_t address = bytes_u8(input) * PAGE, length = (1 + (shape & 3)) * PAGE;
 	bool map = shape & 4;
 	const struct space_call call = {
-	    .kind = map ? SPACE_MMAP : SPACE_MUNMAP,
+	    .kind = map ? CALL_MMAP : CALL_MUNMAP,
 	    .arguments = {address, length, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | (shape & 8 ? MAP_FIXED : 0),
 			  UINT64_MAX},
 	    .result = map ? (int64_t)address : 0,

@@ -75,16 +75,17 @@ static struct mmt_error *apply_call(struct space *space, struct bytes *input, ui
 				    uint32_t *allocation)
 {
 	struct space_mmap2 mmap2_records[2];
-	struct space_call call = {.kind = kind, .mmap2_records = mmap2_records, .allocation = ++*allocation, .commit = *allocation};
+	struct space_call call = {
+	    .kind = kind, .mmap2_records = mmap2_records, .allocation = ++*allocation, .commit = *allocation};
 	uint8_t shape = bytes_u8(input);
 
 	call.thread = shape & 3;
 	call.mmap2_count = shape >> 2 & 1;
 	call.arguments[0] = take_address(input);
 	call.arguments[1] = take_address(input);
-	if (kind == SPACE_MADVISE)
+	if (kind == CALL_MADVISE)
 		call.arguments[2] = bytes_u8(input) & 1 ? MADV_DONTFORK : MADV_DOFORK;
-	else if (kind == SPACE_MMAP || kind == SPACE_MPROTECT)
+	else if (kind == CALL_MMAP || kind == CALL_MPROTECT)
 		call.arguments[2] = bytes_u8(input) & 7;
 	else
 		call.arguments[2] = take_address(input);
@@ -129,10 +130,10 @@ static struct mmt_error *mmap2_ring(struct space *space, struct bytes *input, ui
 
 static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *allocation)
 {
-	static const enum space_call_kind common_calls[] = {SPACE_MMAP,	 SPACE_MUNMAP,		 SPACE_MREMAP,
-							    SPACE_BRK,	 SPACE_MPROTECT,	 SPACE_SHMAT,
-							    SPACE_SHMDT, SPACE_REMAP_FILE_PAGES, SPACE_IO_DESTROY};
-	static const enum space_call_kind other_calls[] = {SPACE_MADVISE, SPACE_MSEAL, SPACE_IO_SETUP};
+	static const enum call common_calls[] = {CALL_MMAP,  CALL_MUNMAP,	    CALL_MREMAP,
+						 CALL_BRK,   CALL_MPROTECT,	    CALL_SHMAT,
+						 CALL_SHMDT, CALL_REMAP_FILE_PAGES, CALL_IO_DESTROY};
+	static const enum call other_calls[] = {CALL_MADVISE, CALL_MSEAL, CALL_IO_SETUP};
 	uint8_t kind = bytes_u8(input) % 18, choice;
 	struct space_mmap2 mmap2_record;
 	struct space *copy = NULL;
@@ -145,7 +146,8 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 		mmap2_record = take_mmap2(input);
 		return space_mmap2(space, &mmap2_record);
 	case 10:
-		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % ALLOCATION_UNKNOWN, *now_ns);
+		return space_snapshot_begin(space, SPACE_SNAPSHOT_DEFINE, bytes_u8(input) % ALLOCATION_UNKNOWN,
+					    *now_ns);
 	case 11:
 		return space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, *now_ns);
 	case 12:

@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "support/recording-builder.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/format/syscalls.h"
 #include "trace/read/decode-ahead.h"
 #include "trace/read/readahead.h"
 #include "trace/read/metadata.h"

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/calls.h"
 #include "base/cleanup.h"
 #include "capture/perf/events.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
-#include "trace/format/syscalls.h"
 
 static char directory[TEMPORARY_PATH_SIZE];
 static int tracefs = -1;
@@ -267,7 +267,7 @@ START_TEST(large_dumps_come_last)
 		const struct event_description *event = &set.items.items[i];
 
 		ck_assert(i < count - 4 || event->role == ROLE_LARGE_DUMP);
-		ck_assert(event->has_large_dump == (event->role == ROLE_SYSCALL && call_describe(event->call)->creates &&
+		ck_assert(event->has_large_dump == (event->role == ROLE_SYSCALL && call_has_stack(event->call) &&
 						    !call_describe(event->call)->rare));
 	}
 	events_leave_out_large_dumps(&set);

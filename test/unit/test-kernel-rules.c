@@ -74,7 +74,7 @@ START_TEST(child_of_a_fork_goes_by_the_same_rules)
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	space_destroy(child.space);
 	child.space = copy;
-	driver_call(&child, SPACE_MREMAP, -EFAULT, 10 * PAGE, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	driver_call(&child, CALL_MREMAP, -EFAULT, 10 * PAGE, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    20 * PAGE, 0);
 	ck_assert_str_eq(driver_show(&child), "10-12 rw b, 12-14 r b");
 	space_destroy(child.space);
@@ -90,13 +90,13 @@ static void attach_and_grow(const char *release)
 
 	driver_init_on(&driver, release);
 	driver_mmap2(&driver, 10, 5, segment);
-	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 7, 10 * PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 7, 10 * PAGE, 0, 0, 0, 0);
 	driver_remap(&driver, 10, 5, 11, MREMAP_MAYMOVE, 10);
 }
 
 static void expect_after_detaching(const char *map)
 {
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), map);
 	driver_unmap(&driver, 10, 20);
 	driver_deinit(&driver);

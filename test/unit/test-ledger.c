@@ -274,7 +274,8 @@ static void release_slot(struct slot *slot, unsigned thread)
 	uint64_t *left = slot->left ? &slot->left : &slot->part_left;
 	uint64_t bytes = rand() % 2 ? *left : 4096;
 
-	ledger_released(&ledger, slot->left ? slot->allocation : slot->part, bytes, rand() % 8 ? thread : LEDGER_NO_THREAD);
+	ledger_released(&ledger, slot->left ? slot->allocation : slot->part, bytes,
+			rand() % 8 ? thread : LEDGER_NO_THREAD);
 	*left -= bytes;
 	change_alive(slot->inside ? -bytes : 0);
 }
@@ -545,8 +546,8 @@ static struct space *held;
 static void commit_page(uint64_t page, uint32_t commit)
 {
 	const struct space_call call = {
-	    .kind = SPACE_MPROTECT, .arguments = {page * 4096, 4096, PROT_READ}, .commit = commit};
-	const struct space_call back = {.kind = SPACE_MPROTECT, .arguments = {page * 4096, 4096, PROT_NONE}};
+	    .kind = CALL_MPROTECT, .arguments = {page * 4096, 4096, PROT_READ}, .commit = commit};
+	const struct space_call back = {.kind = CALL_MPROTECT, .arguments = {page * 4096, 4096, PROT_NONE}};
 
 	expect(!space_apply(held, &back));
 	expect(!space_apply(held, &call));
@@ -567,7 +568,7 @@ static uint32_t stack_of_page(uint64_t page)
 /* A million calls whose stacks come late, of two stacks in turns; some are told only after many others. */
 START_TEST(late_commits_take_no_memory)
 {
-	const struct space_call map = {.kind = SPACE_MMAP,
+	const struct space_call map = {.kind = CALL_MMAP,
 				       .arguments = {4096, 64 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS},
 				       .result = 4096,
 				       .allocation = ALLOCATION_FIRST};

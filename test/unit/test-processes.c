@@ -53,7 +53,7 @@ static void exec_task(int32_t pid, int32_t tid, uint64_t time_ns)
 
 static void map(int32_t pid, uint64_t page, uint64_t time_ns)
 {
-	const struct space_call call = {.kind = SPACE_MMAP,
+	const struct space_call call = {.kind = CALL_MMAP,
 					.arguments = {0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0},
 					.result = (int64_t)(page * PAGE),
 					.time_ns = time_ns,

@@ -319,7 +319,7 @@ START_TEST(check_fills_in_what_the_model_could_not_know)
 	driver_mmap2(&driver, 30, 2, stack);
 	ck_assert_ptr_null(space_mmap2(driver.space, &driver.mmap2_records[0]));
 	driver.mmap2_count = 0;
-	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	driver_call(&driver, CALL_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
 	begin_check();
 	driver_line(
 	    &driver, 10, 2,
@@ -403,10 +403,10 @@ START_TEST(found_bytes_have_the_number_they_are_given)
 	ck_assert_ptr_null(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
 	space_exec(space);
 	space_lost(space);
-	ck_assert_ptr_null(space_mmap2(
-	    space, &(struct space_mmap2){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
-	ck_assert_ptr_null(space_mmap2(
-	    space, &(struct space_mmap2){.start = 24 * PAGE, .end = 26 * PAGE, .attributes = anonymous}));
+	ck_assert_ptr_null(
+	    space_mmap2(space, &(struct space_mmap2){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
+	ck_assert_ptr_null(
+	    space_mmap2(space, &(struct space_mmap2){.start = 24 * PAGE, .end = 26 * PAGE, .attributes = anonymous}));
 	interval = space_next(space, 0);
 	ck_assert_uint_eq(interval->allocation, 77);
 	ck_assert_uint_eq(interval->end - interval->start, 6 * PAGE);
@@ -444,7 +444,7 @@ START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
 {
 	driver_map(&driver, 20, 4, RW, 0);
 	space_lost(driver.space);
-	driver_call(&driver, SPACE_MREMAP, 21 * PAGE, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	driver_call(&driver, CALL_MREMAP, 21 * PAGE, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    21 * PAGE, 0);
 	expect_model_of_the_kernel("20-21 rw #3, 23-24 rw #3");
 	begin_check();
@@ -458,16 +458,16 @@ END_TEST
 
 START_TEST(growth_of_the_break_after_a_loss_is_nobodys)
 {
-	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
 	space_lost(driver.space);
-	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-12 rw #4, 12-15 rw u, 15-16 rw #6");
 	ck_assert_uint_eq(reconciled(), 3 * PAGE);
 	space_lost(driver.space);
-	driver_call(&driver, SPACE_BRK, 14 * PAGE, 14 * PAGE, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 14 * PAGE, 14 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-12 rw #4, 12-14 rw u, 14-15 rw #8");
 }
 END_TEST
@@ -477,14 +477,14 @@ START_TEST(growth_of_the_break_in_a_child_after_a_loss_is_the_calls)
 {
 	struct space *copy;
 
-	driver_call(&driver, SPACE_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
 	space_lost(driver.space);
-	driver_call(&driver, SPACE_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	space_destroy(driver.space);
 	driver.space = copy;
-	driver_call(&driver, SPACE_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-13 rw b, 13-15 rw #6");
 	ck_assert_uint_eq(reconciled(), 0);
 	space_destroy(driver.space);

@@ -101,8 +101,8 @@ static void do_mmap(struct run *run)
 		flags |= draw(run, 8) ? 0 : MAP_NORESERVE;
 		flags |= draw(run, 16) || flags & MAP_SHARED ? 0 : MAP_GROWSDOWN;
 	}
-	result = child_call(&run->child, SPACE_MMAP, address, bytes, (uint64_t)protection, (uint64_t)flags,
-			    (uint64_t)fd, offset);
+	result = child_call(&run->child, CALL_MMAP, address, bytes, (uint64_t)protection, (uint64_t)flags, (uint64_t)fd,
+			    offset);
 	if (!address)
 		remember(run, result, (bytes + PAGE - 1) / PAGE * PAGE);
 }
@@ -111,14 +111,14 @@ static void do_munmap(struct run *run)
 {
 	struct place place = draw_place(run);
 
-	child_call(&run->child, SPACE_MUNMAP, place.start, place.bytes - draw(run, 2), 0, 0, 0, 0);
+	child_call(&run->child, CALL_MUNMAP, place.start, place.bytes - draw(run, 2), 0, 0, 0, 0);
 }
 
 static void do_mprotect(struct run *run)
 {
 	struct place place = draw_place(run);
 
-	child_call(&run->child, SPACE_MPROTECT, place.start, place.bytes, (uint64_t)draw_protection(run), 0, 0, 0);
+	child_call(&run->child, CALL_MPROTECT, place.start, place.bytes, (uint64_t)draw_protection(run), 0, 0, 0);
 }
 
 static void do_mremap(struct run *run)
@@ -139,7 +139,7 @@ static void do_mremap(struct run *run)
 		flags |= MREMAP_DONTUNMAP;
 		new_bytes = old_bytes;
 	}
-	result = child_call(&run->child, SPACE_MREMAP, place.start, old_bytes, new_bytes, flags, target, 0);
+	result = child_call(&run->child, CALL_MREMAP, place.start, old_bytes, new_bytes, flags, target, 0);
 	remember(run, result, new_bytes);
 }
 
@@ -147,7 +147,7 @@ static void do_brk(struct run *run)
 {
 	uint64_t address = draw(run, 5) ? run->first_break + draw(run, 40 * PAGE) : 0;
 
-	child_call(&run->child, SPACE_BRK, address, 0, 0, 0, 0, 0);
+	child_call(&run->child, CALL_BRK, address, 0, 0, 0, 0, 0);
 }
 
 static void do_shm(struct run *run)
@@ -157,7 +157,7 @@ static void do_shm(struct run *run)
 	int64_t result;
 
 	if (*segment && draw(run, 2)) {
-		child_call(&run->child, SPACE_SHMDT, *segment, 0, 0, 0, 0, 0);
+		child_call(&run->child, CALL_SHMDT, *segment, 0, 0, 0, 0, 0);
 		*segment = 0;
 		return;
 	}
@@ -165,7 +165,7 @@ static void do_shm(struct run *run)
 		address = draw_address(run) + (draw(run, 2) ? 0 : 24);
 		flags |= SHM_RND | (draw(run, 2) ? SHM_REMAP : 0);
 	}
-	result = child_call(&run->child, SPACE_SHMAT, (uint64_t)run->child.shared_memory[draw(run, 2)], address, flags,
+	result = child_call(&run->child, CALL_SHMAT, (uint64_t)run->child.shared_memory[draw(run, 2)], address, flags,
 			    0, 0, 0);
 	if (result > 0)
 		*segment = (uint64_t)result;
@@ -175,7 +175,7 @@ static void do_remap_file_pages(struct run *run)
 {
 	struct place place = draw_place(run);
 
-	child_call(&run->child, SPACE_REMAP_FILE_PAGES, place.start, place.bytes, 0, draw(run, 16), 0, 0);
+	child_call(&run->child, CALL_REMAP_FILE_PAGES, place.start, place.bytes, 0, draw(run, 16), 0, 0);
 }
 
 static void do_seal(struct run *run)
@@ -212,12 +212,12 @@ static void start_run(struct run *run, uint32_t seed)
 	memset(run, 0, sizeof(*run));
 	run->random = seed * 2654435761u + 1;
 	child_start(&run->child);
-	run->first_break = (uint64_t)child_call(&run->child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
-	run->arena = (uint64_t)child_call(&run->child, SPACE_MMAP, 0, (ARENA_PAGES + 32) * PAGE, PROT_NONE,
+	run->first_break = (uint64_t)child_call(&run->child, CALL_BRK, 0, 0, 0, 0, 0, 0);
+	run->arena = (uint64_t)child_call(&run->child, CALL_MMAP, 0, (ARENA_PAGES + 32) * PAGE, PROT_NONE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0);
 	for (size_t i = 0; i < sizeof(run->rings) / sizeof(*run->rings); i++)
 		run->rings[i] = child_io_setup(&run->child, 1);
-	child_call(&run->child, SPACE_MUNMAP, run->arena, (ARENA_PAGES + 32) * PAGE, 0, 0, 0, 0);
+	child_call(&run->child, CALL_MUNMAP, run->arena, (ARENA_PAGES + 32) * PAGE, 0, 0, 0, 0);
 	child_compare(&run->child, 0);
 }
 
@@ -225,7 +225,7 @@ static void stop_run(struct run *run)
 {
 	for (size_t i = 0; i < sizeof(run->rings) / sizeof(*run->rings); i++) {
 		if (run->rings[i])
-			ck_assert_int_eq(child_call(&run->child, SPACE_IO_DESTROY, run->rings[i], 0, 0, 0, 0, 0), 0);
+			ck_assert_int_eq(child_call(&run->child, CALL_IO_DESTROY, run->rings[i], 0, 0, 0, 0, 0), 0);
 		child_compare(&run->child, STEPS);
 	}
 	child_stop(&run->child);

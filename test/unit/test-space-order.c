@@ -200,12 +200,12 @@ END_TEST
 
 START_TEST(grown_break_and_grown_mapping_find_their_place)
 {
-	driver_call(&driver, SPACE_BRK, 20 * PAGE, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 20 * PAGE, 0, 0, 0, 0, 0, 0);
 	driver_map(&driver, 20, 4, RW, 0);
 	driver_map(&driver, 40, 4, RW, 0);
 	driver_map(&driver, 44, 4, PROT_READ, 0);
 	driver.thread = 2;
-	driver_call(&driver, SPACE_BRK, 22 * PAGE, 22 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 22 * PAGE, 22 * PAGE, 0, 0, 0, 0, 0);
 	driver_remap(&driver, 40, 4, 6, 0, 40);
 	ck_assert_str_eq(driver_show(&driver), "20-22 rw #7, 22-24 rw #4, 40-44 rw #5, 44-46 rw #8, 46-48 r #6");
 	driver.thread = 1;

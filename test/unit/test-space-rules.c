@@ -39,8 +39,8 @@ static uint64_t at(uint64_t page)
 }
 
 /* One call with its expected result, and the comparison. */
-static void expect(int64_t expected, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
-		   uint64_t a4, uint64_t a5)
+static void expect(int64_t expected, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		   uint64_t a5)
 {
 	int64_t result = child_call(&child, kind, a0, a1, a2, a3, a4, a5);
 
@@ -50,7 +50,7 @@ static void expect(int64_t expected, enum space_call_kind kind, uint64_t a0, uin
 
 static void map_file(uint64_t page, uint64_t pages, int protection, int flags, int file, uint64_t file_page)
 {
-	expect((int64_t)at(page), SPACE_MMAP, at(page), pages * PAGE, (uint64_t)protection,
+	expect((int64_t)at(page), CALL_MMAP, at(page), pages * PAGE, (uint64_t)protection,
 	       (uint64_t)(flags | MAP_FIXED), (uint64_t)file, file_page * PAGE);
 }
 
@@ -67,18 +67,18 @@ static void map(uint64_t page, uint64_t pages, int protection)
 
 static void unmap(uint64_t page, uint64_t pages)
 {
-	expect(0, SPACE_MUNMAP, at(page), pages * PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MUNMAP, at(page), pages * PAGE, 0, 0, 0, 0);
 }
 
 static void protect(int64_t expected, uint64_t page, uint64_t pages, int protection)
 {
-	expect(expected, SPACE_MPROTECT, at(page), pages * PAGE, (uint64_t)protection, 0, 0, 0);
+	expect(expected, CALL_MPROTECT, at(page), pages * PAGE, (uint64_t)protection, 0, 0, 0);
 }
 
 static void remap(int64_t expected, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
 		  uint64_t target_page)
 {
-	expect(expected, SPACE_MREMAP, at(page), old_pages * PAGE, new_pages * PAGE, (uint64_t)flags, at(target_page),
+	expect(expected, CALL_MREMAP, at(page), old_pages * PAGE, new_pages * PAGE, (uint64_t)flags, at(target_page),
 	       0);
 }
 
@@ -93,9 +93,9 @@ static void setup(void)
 {
 	child_start(&child);
 	step = 0;
-	arena = (uint64_t)child_call(&child, SPACE_MMAP, 0, ARENA_PAGES * PAGE + HUGE_PAGE, PROT_NONE, PRIVATE,
+	arena = (uint64_t)child_call(&child, CALL_MMAP, 0, ARENA_PAGES * PAGE + HUGE_PAGE, PROT_NONE, PRIVATE,
 				     UINT64_MAX, 0);
-	expect(0, SPACE_MUNMAP, arena, ARENA_PAGES * PAGE + HUGE_PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MUNMAP, arena, ARENA_PAGES * PAGE + HUGE_PAGE, 0, 0, 0, 0);
 	arena = (arena + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
 
@@ -128,8 +128,8 @@ END_TEST
 START_TEST(map_fixed_noreplace_is_refused_or_placed)
 {
 	map(10, 4, RW);
-	expect(-EEXIST, SPACE_MMAP, at(12), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
-	expect((int64_t)at(14), SPACE_MMAP, at(14), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	expect(-EEXIST, CALL_MMAP, at(12), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	expect((int64_t)at(14), CALL_MMAP, at(14), 4 * PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
 	ck_assert_uint_ne(allocation_at(13), allocation_at(14));
 }
 END_TEST
@@ -139,7 +139,7 @@ START_TEST(hint_that_is_taken_is_placed_elsewhere)
 	int64_t result;
 
 	map(10, 4, RW);
-	result = child_call(&child, SPACE_MMAP, at(10), 4 * PAGE, RW, PRIVATE, UINT64_MAX, 0);
+	result = child_call(&child, CALL_MMAP, at(10), 4 * PAGE, RW, PRIVATE, UINT64_MAX, 0);
 	ck_assert_int_ne(result, (int64_t)at(10));
 	child_compare(&child, ++step);
 }
@@ -156,7 +156,7 @@ START_TEST(mremap_shrinks_grows_in_place_and_moves)
 	map(19, 1, PROT_READ);
 	remap(-ENOMEM, 10, 9, 12, 0, 0);
 	/* Its end is the mapping's: one mapping grows, whatever the model knows of two births in it. */
-	moved = child_call(&child, SPACE_MREMAP, at(10), 9 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0, 0);
+	moved = child_call(&child, CALL_MREMAP, at(10), 9 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0, 0);
 	ck_assert_int_gt(moved, 0);
 	child_compare(&child, ++step);
 	ck_assert_ptr_null(space_find(child.space, at(10)));
@@ -207,7 +207,7 @@ START_TEST(move_of_several_stops_at_what_may_only_be_moved_alone)
 	if (!child_rules().mremap_moves_several)
 		return;
 	map(10, 2, RW);
-	expect((int64_t)at(14), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(14), 0, 0, 0, 0);
+	expect((int64_t)at(14), CALL_SHMAT, (uint64_t)child.shared_memory[0], at(14), 0, 0, 0, 0);
 	map(20, 2, PROT_READ);
 	map(40, 20, PROT_READ | PROT_EXEC);
 	move_several(-EFAULT, 10, 12, 0, 40);
@@ -232,14 +232,14 @@ START_TEST(move_of_several_stops_at_a_seal)
 	map(10, 2, RW);
 	map(14, 2, PROT_READ);
 	map(40, 20, PROT_READ | PROT_EXEC);
-	expect(0, SPACE_MSEAL, at(15), PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MSEAL, at(15), PAGE, 0, 0, 0, 0);
 	move_several(-EPERM, 10, 6, 0, 40);
 	ck_assert_ptr_null(space_find(child.space, at(14)));
 	ck_assert_ptr_nonnull(space_find(child.space, at(15)));
 	/* One in the way of the second. */
 	map(20, 2, RW);
 	map(24, 2, PROT_READ);
-	expect(0, SPACE_MSEAL, at(55), PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MSEAL, at(55), PAGE, 0, 0, 0, 0);
 	move_several(-EPERM, 20, 6, 0, 50);
 	/* And of the first. */
 	move_several(-EPERM, 24, 2, 0, 55);
@@ -254,25 +254,25 @@ START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 
 	ck_assert_uint_ne(context, 0);
 	/* To where the pages around it are free. */
-	expect((int64_t)at(30), SPACE_MREMAP, context, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
+	expect((int64_t)at(30), CALL_MREMAP, context, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
 	context = at(30);
 	map(50, 20, PROT_READ);
-	expect((int64_t)at(12), SPACE_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
-	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	expect((int64_t)at(12), CALL_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
+	expect(-EINVAL, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	/* Before 6.17 there is room for it by the time that it is refused. */
-	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(60), 0);
+	expect(-EINVAL, CALL_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, at(60), 0);
 	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, child_rules().mremap_moves_several);
-	expect(0, SPACE_IO_DESTROY, at(12), 0, 0, 0, 0, 0);
+	expect(0, CALL_IO_DESTROY, at(12), 0, 0, 0, 0, 0);
 	/* The first page is left, and where it was to go there is room now. */
-	expect(-EINVAL, SPACE_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(55), 0);
+	expect(-EINVAL, CALL_MREMAP, context, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(55), 0);
 	ck_assert_ptr_null(space_find(child.space, at(55)));
 	ck_assert_ptr_nonnull(space_find(child.space, context));
 	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
 	if (!child_rules().mremap_moves_several)
 		return;
 	result = (int64_t)(context - PAGE);
-	expect(result, SPACE_MMAP, context - PAGE, PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
-	expect(-EINVAL, SPACE_MREMAP, context - PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(60), 0);
+	expect(result, CALL_MMAP, context - PAGE, PAGE, RW, PRIVATE | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	expect(-EINVAL, CALL_MREMAP, context - PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(60), 0);
 	ck_assert_ptr_null(space_find(child.space, context - PAGE));
 	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
 	ck_assert_ptr_null(space_find(child.space, at(61)));
@@ -284,7 +284,7 @@ START_TEST(move_that_shortens_fails_at_a_sealed_tail_with_its_target_unmapped)
 {
 	map(10, 4, RW);
 	map(40, 4, PROT_READ);
-	if (child_call(&child, SPACE_MSEAL, at(13), PAGE, 0, 0, 0, 0) != 0)
+	if (child_call(&child, CALL_MSEAL, at(13), PAGE, 0, 0, 0, 0) != 0)
 		return; /* before 6.10 */
 	remap(-EPERM, 10, 4, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
@@ -324,29 +324,29 @@ END_TEST
 
 START_TEST(brk_goes_up_and_down)
 {
-	uint64_t first = (uint64_t)child_call(&child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
+	uint64_t first = (uint64_t)child_call(&child, CALL_BRK, 0, 0, 0, 0, 0, 0);
 
-	expect((int64_t)(first + 10 * PAGE + 8), SPACE_BRK, first + 10 * PAGE + 8, 0, 0, 0, 0, 0);
-	expect((int64_t)(first + 10 * PAGE + 16), SPACE_BRK, first + 10 * PAGE + 16, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 10 * PAGE + 8), CALL_BRK, first + 10 * PAGE + 8, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 10 * PAGE + 16), CALL_BRK, first + 10 * PAGE + 16, 0, 0, 0, 0, 0);
 	ck_assert(space_find(child.space, first + 10 * PAGE)->attributes.heap);
-	expect((int64_t)(first + 3 * PAGE), SPACE_BRK, first + 3 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 3 * PAGE), CALL_BRK, first + 3 * PAGE, 0, 0, 0, 0, 0);
 	/* Below the start of the heap it is refused and says where it is. */
-	expect((int64_t)(first + 3 * PAGE), SPACE_BRK, PAGE, 0, 0, 0, 0, 0);
-	expect((int64_t)(first + 20 * PAGE), SPACE_BRK, first + 20 * PAGE, 0, 0, 0, 0, 0);
-	expect((int64_t)first, SPACE_BRK, first, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 3 * PAGE), CALL_BRK, PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(first + 20 * PAGE), CALL_BRK, first + 20 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)first, CALL_BRK, first, 0, 0, 0, 0, 0);
 }
 END_TEST
 
 START_TEST(brk_over_pieces_that_were_unmapped)
 {
-	uint64_t first = (uint64_t)child_call(&child, SPACE_BRK, 0, 0, 0, 0, 0, 0);
+	uint64_t first = (uint64_t)child_call(&child, CALL_BRK, 0, 0, 0, 0, 0, 0);
 	uint64_t page = (first + PAGE - 1) & ~(PAGE - 1);
 
-	expect((int64_t)(page + 10 * PAGE), SPACE_BRK, page + 10 * PAGE, 0, 0, 0, 0, 0);
-	expect(0, SPACE_MUNMAP, page + 4 * PAGE, 2 * PAGE, 0, 0, 0, 0);
-	expect(0, SPACE_MPROTECT, page + 7 * PAGE, PAGE, PROT_NONE, 0, 0, 0);
-	expect((int64_t)(page + 12 * PAGE), SPACE_BRK, page + 12 * PAGE, 0, 0, 0, 0, 0);
-	expect((int64_t)(page + 2 * PAGE), SPACE_BRK, page + 2 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(page + 10 * PAGE), CALL_BRK, page + 10 * PAGE, 0, 0, 0, 0, 0);
+	expect(0, CALL_MUNMAP, page + 4 * PAGE, 2 * PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MPROTECT, page + 7 * PAGE, PAGE, PROT_NONE, 0, 0, 0);
+	expect((int64_t)(page + 12 * PAGE), CALL_BRK, page + 12 * PAGE, 0, 0, 0, 0, 0);
+	expect((int64_t)(page + 2 * PAGE), CALL_BRK, page + 2 * PAGE, 0, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -363,7 +363,7 @@ END_TEST
 START_TEST(pkey_mprotect_is_an_mprotect)
 {
 	map(10, 4, RW);
-	ck_assert_int_eq(child_call_as(&child, SYS_pkey_mprotect, SPACE_MPROTECT, at(11), PAGE, PROT_READ,
+	ck_assert_int_eq(child_call_as(&child, SYS_pkey_mprotect, CALL_MPROTECT, at(11), PAGE, PROT_READ,
 				       UINT64_MAX /* no key */, 0, 0),
 			 0);
 	child_compare(&child, ++step);
@@ -429,28 +429,28 @@ START_TEST(shm_is_attached_replaced_moved_and_detached)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
-	expect(-EINVAL, SPACE_SHMAT, segment, at(12), 0, 0, 0, 0);
-	expect((int64_t)at(12), SPACE_SHMAT, segment, at(12), SHM_REMAP | SHM_RDONLY, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect(-EINVAL, CALL_SHMAT, segment, at(12), 0, 0, 0, 0);
+	expect((int64_t)at(12), CALL_SHMAT, segment, at(12), SHM_REMAP | SHM_RDONLY, 0, 0, 0);
 	remap((int64_t)at(40), 14, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
-	expect(0, SPACE_SHMDT, at(12), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(12), 0, 0, 0, 0, 0);
 	/* The moved piece goes with the address at which the segment would begin. */
-	expect(0, SPACE_SHMDT, at(38), 0, 0, 0, 0, 0);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
-	expect(-EINVAL, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(38), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(-EINVAL, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(40)));
 }
 END_TEST
 
 START_TEST(shm_of_two_segments_one_detached)
 {
-	expect((int64_t)at(10), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(10), 0, 0, 0, 0);
-	expect((int64_t)at(15), SPACE_SHMAT, (uint64_t)child.shared_memory[1], at(15), 0, 0, 0, 0);
-	expect((int64_t)at(30), SPACE_SHMAT, (uint64_t)child.shared_memory[0], at(30), 0, 0, 0, 0);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, (uint64_t)child.shared_memory[0], at(10), 0, 0, 0, 0);
+	expect((int64_t)at(15), CALL_SHMAT, (uint64_t)child.shared_memory[1], at(15), 0, 0, 0, 0);
+	expect((int64_t)at(30), CALL_SHMAT, (uint64_t)child.shared_memory[0], at(30), 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	protect(0, 16, 1, PROT_NONE);
-	expect(0, SPACE_SHMDT, at(15), 0, 0, 0, 0, 0);
-	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(15), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(30), 0, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -458,15 +458,15 @@ START_TEST(shmdt_leaves_pieces_of_another_attachment)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
-	expect((int64_t)at(30), SPACE_SHMAT, segment, at(30), 0, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect((int64_t)at(30), CALL_SHMAT, segment, at(30), 0, 0, 0, 0);
 	unmap(12, 2);
 	remap((int64_t)at(12), 32, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(12)));
 	/* Now it is the first that fits. */
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
-	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(30), 0, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -474,23 +474,23 @@ START_TEST(shmdt_stops_at_what_ends_beyond_the_segment)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
 	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
 	map(11, 8, RW);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(19)));
 	/* What has grown is one mapping with what it has grown from, and one that begins within may end beyond. */
-	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 8, MREMAP_MAYMOVE, 50);
 	map(50, 4, RW);
-	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, at(56)));
 	/* Also when it is none of the segment's. */
-	expect((int64_t)at(30), SPACE_SHMAT, segment, at(30), 0, 0, 0, 0);
+	expect((int64_t)at(30), CALL_SHMAT, segment, at(30), 0, 0, 0, 0);
 	map(32, 4, RW);
-	expect(0, SPACE_SHMDT, at(30), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(30), 0, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -498,28 +498,28 @@ START_TEST(shmdt_takes_the_first_piece_as_the_kernel_split_it)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
 	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
 	protect(0, 16, 5, PROT_READ);
 	protect(0, 16, 5, RW);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(19)));
 	/* Piece by piece the changed part goes back, but for its last page. */
-	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
 	protect(0, 56, 5, PROT_READ);
 	protect(0, 56, 4, RW);
 	protect(0, 60, 1, RW);
-	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(59)) != NULL, child_rules().shm_merging == SHM_NEVER_MERGES);
 	ck_assert_ptr_nonnull(space_find(child.space, at(60)));
 	/* The same to the other side. */
-	expect((int64_t)at(90), SPACE_SHMAT, segment, at(90), 0, 0, 0, 0);
+	expect((int64_t)at(90), CALL_SHMAT, segment, at(90), 0, 0, 0, 0);
 	remap((int64_t)at(90), 90, 5, 11, MREMAP_MAYMOVE, 90);
 	protect(0, 90, 4, PROT_READ);
 	protect(0, 91, 3, RW);
 	protect(0, 90, 1, RW);
-	expect(0, SPACE_SHMDT, at(90), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(90), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(91)) != NULL, child_rules().shm_merging == SHM_MERGES_INTO_BOTH);
 	ck_assert_ptr_nonnull(space_find(child.space, at(94)));
 }
@@ -531,25 +531,25 @@ START_TEST(shmdt_takes_what_was_moved_back_as_the_kernel_merged_it)
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 	enum shm_merging merging = child_rules().shm_merging;
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
 	remap((int64_t)at(10), 10, 5, 11, MREMAP_MAYMOVE, 10);
 	remap((int64_t)at(40), 16, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	remap((int64_t)at(16), 40, 5, 5, MREMAP_MAYMOVE | MREMAP_FIXED, 16);
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(20)) != NULL, merging == SHM_NEVER_MERGES);
 	/* The lower part, of two births. */
-	expect((int64_t)at(50), SPACE_SHMAT, segment, at(50), 0, 0, 0, 0);
+	expect((int64_t)at(50), CALL_SHMAT, segment, at(50), 0, 0, 0, 0);
 	remap((int64_t)at(50), 50, 5, 11, MREMAP_MAYMOVE, 50);
 	remap((int64_t)at(80), 50, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 80);
 	remap((int64_t)at(50), 80, 6, 6, MREMAP_MAYMOVE | MREMAP_FIXED, 50);
-	expect(0, SPACE_SHMDT, at(50), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(50), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(60)) != NULL, merging != SHM_MERGES_INTO_BOTH);
 	ck_assert_ptr_null(space_find(child.space, at(55)));
 	/* Two views, one beside the other. */
-	expect((int64_t)at(90), SPACE_SHMAT, segment, at(90), 0, 0, 0, 0);
+	expect((int64_t)at(90), CALL_SHMAT, segment, at(90), 0, 0, 0, 0);
 	remap((int64_t)at(110), 90, 0, 3, MREMAP_MAYMOVE | MREMAP_FIXED, 110);
 	remap((int64_t)at(113), 93, 0, 8, MREMAP_MAYMOVE | MREMAP_FIXED, 113);
-	expect(0, SPACE_SHMDT, at(110), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(110), 0, 0, 0, 0, 0);
 	ck_assert_int_eq(space_find(child.space, at(120)) != NULL, merging == SHM_NEVER_MERGES);
 }
 END_TEST
@@ -558,10 +558,10 @@ START_TEST(shmdt_leaves_sealed_pages)
 {
 	uint64_t segment = (uint64_t)child.shared_memory[0];
 
-	expect((int64_t)at(10), SPACE_SHMAT, segment, at(10), 0, 0, 0, 0);
-	if (child_call(&child, SPACE_MSEAL, at(12), PAGE, 0, 0, 0, 0) != 0)
+	expect((int64_t)at(10), CALL_SHMAT, segment, at(10), 0, 0, 0, 0);
+	if (child_call(&child, CALL_MSEAL, at(12), PAGE, 0, 0, 0, 0) != 0)
 		return; /* before 6.10 */
-	expect(0, SPACE_SHMDT, at(10), 0, 0, 0, 0, 0);
+	expect(0, CALL_SHMDT, at(10), 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, at(12)));
 	ck_assert_ptr_null(space_find(child.space, at(13)));
 }
@@ -590,10 +590,10 @@ END_TEST
 START_TEST(remap_file_pages_changes_offsets)
 {
 	map_file(10, 8, RW, MAP_SHARED, child.files[2], 0);
-	expect(0, SPACE_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 9, 0, 0);
-	expect(0, SPACE_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 2, 0, 0);
+	expect(0, CALL_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 9, 0, 0);
+	expect(0, CALL_REMAP_FILE_PAGES, at(12), 3 * PAGE, 0, 2, 0, 0);
 	map(30, 4, RW);
-	expect(-EINVAL, SPACE_REMAP_FILE_PAGES, at(30), PAGE, 0, 1, 0, 0);
+	expect(-EINVAL, CALL_REMAP_FILE_PAGES, at(30), PAGE, 0, 1, 0, 0);
 }
 END_TEST
 
@@ -604,9 +604,9 @@ START_TEST(aio_ring_comes_with_io_setup_and_goes_with_io_destroy)
 	ck_assert_uint_ne(context, 0);
 	child_compare(&child, ++step);
 	ck_assert_uint_eq(space_find(child.space, context)->allocation, ALLOCATION_KERNEL);
-	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	expect(0, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_find(child.space, context));
-	expect(-EINVAL, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	expect(-EINVAL, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -615,9 +615,9 @@ START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
 	uint64_t context = child_io_setup(&child, 100);
 
 	ck_assert_uint_ne(context, 0);
-	if (child_call(&child, SPACE_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)
+	if (child_call(&child, CALL_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)
 		return; /* before 6.10 */
-	expect(0, SPACE_IO_DESTROY, context, 0, 0, 0, 0, 0);
+	expect(0, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	ck_assert_ptr_nonnull(space_find(child.space, context));
 }
 END_TEST
@@ -627,14 +627,14 @@ START_TEST(sealed_mappings_refuse_and_stay)
 	map(10, 6, RW);
 	if (child_syscall(&child, SYS_mseal, at(12), 2 * PAGE, 0, 0, 0, 0) != 0)
 		return; /* before 6.10 */
-	expect(-EPERM, SPACE_MUNMAP, at(10), 6 * PAGE, 0, 0, 0, 0);
+	expect(-EPERM, CALL_MUNMAP, at(10), 6 * PAGE, 0, 0, 0, 0);
 	protect(-EPERM, 12, 1, PROT_READ);
 	protect(-EPERM, 10, 6, PROT_READ);
 	remap(-EPERM, 12, 2, 1, 0, 0);
 	map(40, 2, RW);
 	remap(-EPERM, 12, 2, 2, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
 	remap(-EPERM, 12, 2, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 40);
-	expect(-EPERM, SPACE_MMAP, at(11), 2 * PAGE, RW, PRIVATE | MAP_FIXED, UINT64_MAX, 0);
+	expect(-EPERM, CALL_MMAP, at(11), 2 * PAGE, RW, PRIVATE | MAP_FIXED, UINT64_MAX, 0);
 }
 END_TEST
 
@@ -655,7 +655,7 @@ START_TEST(map_fixed_refused_by_the_driver_leaves_a_hole)
 	map(10, 4, RW);
 	if (child.files[3] < 0)
 		return; /* no packet sockets for whoever runs this */
-	expect(-EINVAL, SPACE_MMAP, at(11), 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, (uint64_t)child.files[3], 0);
+	expect(-EINVAL, CALL_MMAP, at(11), 2 * PAGE, RW, MAP_SHARED | MAP_FIXED, (uint64_t)child.files[3], 0);
 	ck_assert_ptr_null(space_find(child.space, at(11)));
 	ck_assert_ptr_nonnull(space_find(child.space, at(13)));
 }
@@ -663,14 +663,14 @@ END_TEST
 
 START_TEST(anonymous_hugetlb_is_rounded)
 {
-	int64_t result = child_call(&child, SPACE_MMAP, at(0), 5 * PAGE, RW,
+	int64_t result = child_call(&child, CALL_MMAP, at(0), 5 * PAGE, RW,
 				    PRIVATE | MAP_FIXED | MAP_HUGETLB | MAP_NORESERVE, UINT64_MAX, 0);
 
 	child_compare(&child, ++step);
 	if (result < 0)
 		return; /* the kernel has no huge pages */
 	ck_assert_uint_eq(space_find(child.space, at(0))->end, at(0) + HUGE_PAGE);
-	expect(0, SPACE_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
 }
 END_TEST
 
@@ -681,23 +681,23 @@ START_TEST(hugetlb_memfd_is_rounded_without_map_hugetlb)
 
 	if (file < 0)
 		return; /* the kernel has no huge pages */
-	result = child_call(&child, SPACE_MMAP, at(0), 5 * PAGE, RW, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+	result = child_call(&child, CALL_MMAP, at(0), 5 * PAGE, RW, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
 			    (uint64_t)file, 0);
 	child_compare(&child, ++step);
 	if (result < 0)
 		return;
 	map(512, 4, PROT_READ);
-	expect(0, SPACE_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
+	expect(0, CALL_MUNMAP, at(0), HUGE_PAGE, 0, 0, 0, 0);
 }
 END_TEST
 
 START_TEST(madvise_changes_no_page)
 {
 	map(10, 8, RW);
-	expect(0, SPACE_MADVISE, at(12), 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	expect(-ENOMEM, SPACE_MADVISE, at(16), 6 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	expect(0, SPACE_MADVISE, at(10), 8 * PAGE, MADV_DOFORK, 0, 0, 0);
-	expect(0, SPACE_MADVISE, at(10), 8 * PAGE, MADV_DONTNEED, 0, 0, 0);
+	expect(0, CALL_MADVISE, at(12), 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	expect(-ENOMEM, CALL_MADVISE, at(16), 6 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	expect(0, CALL_MADVISE, at(10), 8 * PAGE, MADV_DOFORK, 0, 0, 0);
+	expect(0, CALL_MADVISE, at(10), 8 * PAGE, MADV_DONTNEED, 0, 0, 0);
 }
 END_TEST
 

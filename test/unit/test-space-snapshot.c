@@ -42,7 +42,7 @@ static void end(void)
 /* Without the check of the whole space after each call. */
 static void apply_unmap(uint64_t page)
 {
-	const struct space_call call = {.kind = SPACE_MUNMAP,
+	const struct space_call call = {.kind = CALL_MUNMAP,
 					.arguments = {page * PAGE, PAGE},
 					.time_ns = driver.now_ns += 100,
 					.thread = 1,
@@ -239,7 +239,7 @@ START_TEST(fork_while_a_line_is_read_after_a_change_of_what_it_shows)
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 40, 8, readable);
 	driver_protect(&driver, 42, 2, PROT_EXEC);
-	driver_call(&driver, SPACE_MADVISE, 0, 46 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 46 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "40-42 r b, 42-44 x b, 44-46 r b, 46-47 r b, 47-48 r b");
 	ck_assert_ptr_null(space_fork(driver.space, &child.space));
 	ck_assert_str_eq(driver_show(&child), "40-42 rw b, 42-44 x b, 44-46 rw b, 47-48 rw b");
@@ -311,7 +311,7 @@ START_TEST(snapshot_names_a_file_no_mmap2_named)
 	const struct space_attributes file = {
 	    .protection = PROT_READ, .device_major = 8, .inode = 5, .file_offset = 3 * PAGE, .path = 9};
 
-	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	driver_call(&driver, CALL_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
 	ck_assert_str_eq(driver_show(&driver), "10-12 r!+3 #3");
 	begin(SPACE_SNAPSHOT_CHECK, 0);
 	driver_line(&driver, 10, 2, file);
@@ -496,9 +496,9 @@ START_TEST(heap_line_tells_the_break)
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 4, (struct space_attributes){.protection = RW, .heap = true});
 	end();
-	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw b, 14-16 rw #3");
-	driver_call(&driver, SPACE_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-13 rw b");
 }
 END_TEST
@@ -516,7 +516,7 @@ START_TEST(growth_of_a_break_that_a_line_told_after_a_loss_is_the_calls)
 		driver_line(&driver, 14, 1, heap);
 	}
 	end();
-	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), _i ? "10-15 rw b, 15-16 rw #3" : "10-14 rw b, 14-16 rw #3");
 	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
 }

@@ -29,7 +29,7 @@ static void teardown(void)
 
 static void map_anonymous(uint64_t page, uint64_t pages)
 {
-	const struct space_call call = {.kind = SPACE_MMAP,
+	const struct space_call call = {.kind = CALL_MMAP,
 					.arguments = {BASE + page * PAGE, pages * PAGE, PROT_READ | PROT_WRITE,
 						      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0},
 					.result = (int64_t)(BASE + page * PAGE),
@@ -48,7 +48,7 @@ static void expect_mapped(uint64_t page, bool mapped)
 /* A file of /proc refuses with EIO after the kernel has made room. */
 START_TEST(test_map_refused_with_eio_leaves_a_hole)
 {
-	struct space_call call = {.kind = SPACE_MMAP,
+	struct space_call call = {.kind = CALL_MMAP,
 				  .arguments = {BASE + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 7, 0},
 				  .result = -EIO,
 				  .time_ns = 2,
@@ -76,7 +76,7 @@ static const struct space_mmap2 ring = {
 /* The ring of an aio context, and at once a munmap of part of it: the rest is there. */
 START_TEST(test_unmap_part_of_what_the_kernel_has_just_made)
 {
-	const struct space_call call = {.kind = SPACE_MUNMAP,
+	const struct space_call call = {.kind = CALL_MUNMAP,
 					.arguments = {BASE + PAGE, PAGE},
 					.time_ns = 2,
 					.mmap2_records = &ring,
@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(test_failed_move_of_what_the_kernel_has_just_made)
 {
-	const struct space_call call = {.kind = SPACE_MREMAP,
+	const struct space_call call = {.kind = CALL_MREMAP,
 					.arguments = {BASE + PAGE, 2 * PAGE, 12 * PAGE, MREMAP_MAYMOVE, 0},
 					.result = -EFAULT,
 					.time_ns = 2,

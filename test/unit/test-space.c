@@ -104,15 +104,15 @@ END_TEST
 START_TEST(failed_calls_change_nothing)
 {
 	driver_map(&driver, 10, 4, RW, 0);
-	driver_call(&driver, SPACE_MMAP, -ENOMEM, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+	driver_call(&driver, CALL_MMAP, -ENOMEM, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
 		    UINT64_MAX, 0);
-	driver_call(&driver, SPACE_MMAP, -EEXIST, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000,
+	driver_call(&driver, CALL_MMAP, -EEXIST, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000,
 		    UINT64_MAX, 0);
-	driver_call(&driver, SPACE_MMAP, -EINVAL, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_FIXED, 3, 5);
-	driver_call(&driver, SPACE_MUNMAP, -EINVAL, 10 * PAGE + 1, PAGE, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_MUNMAP, -EPERM, 10 * PAGE, PAGE, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_MPROTECT, -EACCES, 10 * PAGE, PAGE, PROT_READ, 0, 0, 0);
-	driver_call(&driver, SPACE_MREMAP, -EINVAL, 10 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE, 0);
+	driver_call(&driver, CALL_MMAP, -EINVAL, 10 * PAGE, PAGE, RW, MAP_PRIVATE | MAP_FIXED, 3, 5);
+	driver_call(&driver, CALL_MUNMAP, -EINVAL, 10 * PAGE + 1, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MUNMAP, -EPERM, 10 * PAGE, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MPROTECT, -EACCES, 10 * PAGE, PAGE, PROT_READ, 0, 0, 0);
+	driver_call(&driver, CALL_MREMAP, -EINVAL, 10 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3");
 }
 END_TEST
@@ -120,7 +120,7 @@ END_TEST
 START_TEST(refused_fixed_file_mapping_leaves_a_hole)
 {
 	driver_map(&driver, 10, 4, RW, 0);
-	driver_call(&driver, SPACE_MMAP, -EINVAL, 11 * PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, 3, 0);
+	driver_call(&driver, CALL_MMAP, -EINVAL, 11 * PAGE, PAGE, RW, MAP_SHARED | MAP_FIXED, 3, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 12-14 rw #3");
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(mmap2_after_merging_gives_the_file_of_the_range)
 	driver_mmap2(
 	    &driver, 8, 10,
 	    (struct space_attributes){.protection = PROT_READ, .device_major = 8, .inode = 4, .file_offset = PAGE});
-	driver_call(&driver, SPACE_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
+	driver_call(&driver, CALL_MMAP, 10 * PAGE, 0, 2 * PAGE, PROT_READ, MAP_PRIVATE, 3, 3 * PAGE);
 	ck_assert_str_eq(driver_show(&driver), "10-12 r+3 #3");
 }
 END_TEST
@@ -177,7 +177,7 @@ START_TEST(mprotect_that_fails_at_a_hole_keeps_what_precedes_it)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 14, 2, RW, 0);
-	driver_call(&driver, SPACE_MPROTECT, -ENOMEM, 11 * PAGE, 5 * PAGE, PROT_READ, 0, 0, 0);
+	driver_call(&driver, CALL_MPROTECT, -ENOMEM, 11 * PAGE, 5 * PAGE, PROT_READ, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 11-12 r #3, 14-16 rw #4");
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(mprotect_that_fails_half_way_keeps_what_mmap2_list)
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 12, 2, RW, 0);
 	driver_mmap2(&driver, 10, 2, (struct space_attributes){.protection = PROT_READ});
-	driver_call(&driver, SPACE_MPROTECT, -EACCES, 11 * PAGE, 3 * PAGE, PROT_READ, 0, 0, 0);
+	driver_call(&driver, CALL_MPROTECT, -EACCES, 11 * PAGE, 3 * PAGE, PROT_READ, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 11-12 r #3, 12-14 rw #4");
 }
 END_TEST
@@ -253,7 +253,7 @@ START_TEST(mremap_refused_by_the_limit_has_unmapped_its_target)
 {
 	driver_map(&driver, 10, 2, RW, 0);
 	driver_map(&driver, 20, 4, RW, 0);
-	driver_call(&driver, SPACE_MREMAP, -ENOMEM, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	driver_call(&driver, CALL_MREMAP, -ENOMEM, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    21 * PAGE, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3, 20-21 rw #4, 23-24 rw #4");
 }
@@ -262,8 +262,7 @@ END_TEST
 START_TEST(mremap_that_placed_a_second_view_over_its_source_leaves_a_hole)
 {
 	driver_map_file(&driver, 10, 4, RW, 2, MAP_SHARED);
-	driver_call(&driver, SPACE_MREMAP, -EFAULT, 11 * PAGE, 0, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE,
-		    0);
+	driver_call(&driver, CALL_MREMAP, -EFAULT, 11 * PAGE, 0, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 11 * PAGE, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rws+2 #3, 13-14 rws+5 #3");
 }
 END_TEST
@@ -297,7 +296,7 @@ START_TEST(failed_moves_of_older_kernels)
 		driver_map(&driver, 10, 2, RW, 0);
 		driver_map(&driver, 12, 2, PROT_READ, 0);
 		driver_map(&driver, 20, 6, RW, 0);
-		driver_call(&driver, SPACE_MREMAP, cases[i].result, cases[i].source * PAGE, cases[i].old_pages * PAGE,
+		driver_call(&driver, CALL_MREMAP, cases[i].result, cases[i].source * PAGE, cases[i].old_pages * PAGE,
 			    cases[i].new_pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 21 * PAGE, 0);
 		ck_assert_msg(!strcmp(driver_show(&driver), cases[i].map), "case %zu: %s", i, driver_show(&driver));
 	}
@@ -320,8 +319,8 @@ START_TEST(failed_moves_of_older_kernels_and_seals)
 		driver_init_on(&driver, cases[i].release);
 		driver_map(&driver, 10, 4, RW, 0);
 		driver_map(&driver, 20, 2, RW, 0);
-		driver_call(&driver, SPACE_MSEAL, 0, cases[i].sealed * PAGE, PAGE, 0, 0, 0, 0);
-		driver_call(&driver, SPACE_MREMAP, -EPERM, 10 * PAGE, 4 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		driver_call(&driver, CALL_MSEAL, 0, cases[i].sealed * PAGE, PAGE, 0, 0, 0, 0);
+		driver_call(&driver, CALL_MREMAP, -EPERM, 10 * PAGE, 4 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			    20 * PAGE, 0);
 		ck_assert_msg(!space_find(driver.space, 20 * PAGE) == cases[i].cleared, "case %zu", i);
 		for (uint64_t page = 10; page < 14; page++)
@@ -333,13 +332,13 @@ END_TEST
 
 START_TEST(brk_grows_and_shrinks)
 {
-	driver_call(&driver, SPACE_BRK, 10 * PAGE + 8, 0, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 14 * PAGE - 8, 14 * PAGE - 8, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 10 * PAGE + 8, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 14 * PAGE - 8, 14 * PAGE - 8, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-14 rw #4, 14-16 rw #5");
 	ck_assert(space_find(driver.space, 12 * PAGE)->attributes.heap);
-	driver_call(&driver, SPACE_BRK, 16 * PAGE, 1 << 30, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 16 * PAGE, 1 << 30, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-12 rw #4");
 }
 END_TEST
@@ -392,15 +391,15 @@ static void make_ring(uint64_t page, uint64_t pages, uint64_t inode)
 
 static void destroy_ring(uint64_t page)
 {
-	driver_call(&driver, SPACE_IO_DESTROY, 0, page * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_IO_DESTROY, 0, page * PAGE, 0, 0, 0, 0, 0);
 }
 
 START_TEST(shmat_takes_its_size_from_the_mmap2)
 {
 	driver_mmap2(&driver, 10, 5, segment(0));
-	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-15 rws+0 #3");
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "");
 }
 END_TEST
@@ -409,7 +408,7 @@ START_TEST(shm_remap_replaces)
 {
 	driver_map(&driver, 8, 10, RW, 0);
 	driver_mmap2(&driver, 10, 5, segment(0));
-	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 10 * PAGE, SHM_REMAP, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 1, 10 * PAGE, SHM_REMAP, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-10 rw #3, 10-15 rws+0 #4, 15-18 rw #3");
 }
 END_TEST
@@ -417,11 +416,11 @@ END_TEST
 START_TEST(shmdt_leaves_moved_pieces)
 {
 	driver_mmap2(&driver, 10, 5, segment(0));
-	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	driver_remap(&driver, 12, 1, 1, MREMAP_MAYMOVE, 40);
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "40-41 rws+2 #3");
-	driver_call(&driver, SPACE_SHMDT, 0, 38 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 38 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "");
 }
 END_TEST
@@ -429,7 +428,7 @@ END_TEST
 static void attach_segment(uint64_t page, uint64_t pages)
 {
 	driver_mmap2(&driver, page, pages, segment(0));
-	driver_call(&driver, SPACE_SHMAT, (int64_t)(page * PAGE), 1, page * PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, (int64_t)(page * PAGE), 1, page * PAGE, 0, 0, 0, 0);
 }
 
 /* A piece of the same segment, attached once more, that was moved to where it fits. */
@@ -439,13 +438,13 @@ START_TEST(shmdt_takes_one_attachment_and_no_piece_behind_it)
 	attach_segment(30, 5);
 	driver_unmap(&driver, 12, 2);
 	driver_remap(&driver, 32, 1, 1, MREMAP_MAYMOVE | MREMAP_FIXED, 12);
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "12-13 rws+2 #4, 30-32 rws+0 #4, 33-35 rws+3 #4");
 	/* A mapping that reaches beyond the segment's end ends the search. */
 	attach_segment(50, 5);
 	driver_map(&driver, 53, 3, PROT_READ, MAP_FIXED);
 	driver_map(&driver, 52, 1, PROT_READ, MAP_FIXED);
-	driver_call(&driver, SPACE_SHMDT, 0, 50 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 50 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver),
 			 "12-13 rws+2 #4, 30-32 rws+0 #4, 33-35 rws+3 #4, 52-53 r #10, 53-56 r #9");
 }
@@ -456,10 +455,10 @@ START_TEST(shmdt_leaves_what_was_grown_beyond_the_segment)
 	attach_segment(10, 5);
 	driver_remap(&driver, 10, 5, 11, MREMAP_MAYMOVE, 10);
 	driver_map(&driver, 11, 8, PROT_READ, MAP_FIXED);
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-19 r #5, 19-21 rws+9 #4");
 	/* But the first that fits goes wherever it ends. */
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "11-19 r #5");
 }
 END_TEST
@@ -469,7 +468,7 @@ START_TEST(shmdt_leaves_shared_memory_that_is_no_segment)
 {
 	struct space *child;
 	const struct space_call detach = {
-	    .kind = SPACE_SHMDT, .arguments = {8 * PAGE}, .time_ns = 1, .thread = 7, .allocation = ALLOCATION_FIRST};
+	    .kind = CALL_SHMDT, .arguments = {8 * PAGE}, .time_ns = 1, .thread = 7, .allocation = ALLOCATION_FIRST};
 
 	attach_segment(10, 5);
 	driver_map_file(&driver, 8, 2, RW, 0, MAP_SHARED);
@@ -484,8 +483,8 @@ END_TEST
 START_TEST(shmdt_of_sealed_pages_leaves_them)
 {
 	attach_segment(10, 5);
-	driver_call(&driver, SPACE_MSEAL, 0, 12 * PAGE, PAGE, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MSEAL, 0, 12 * PAGE, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMDT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "12-13 rws+2 #3");
 }
 END_TEST
@@ -493,7 +492,7 @@ END_TEST
 START_TEST(remap_file_pages_changes_the_offset)
 {
 	driver_map_file(&driver, 10, 4, RW, 0, MAP_SHARED);
-	driver_call(&driver, SPACE_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 9, 0, 0);
+	driver_call(&driver, CALL_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 9, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rws+0 #3, 11-13 rws+9 #3, 13-14 rws+3 #3");
 }
 END_TEST
@@ -503,8 +502,8 @@ START_TEST(remap_file_pages_forgets_dontfork)
 	struct space *copy;
 
 	driver_map_file(&driver, 10, 4, RW, 0, MAP_SHARED);
-	driver_call(&driver, SPACE_MADVISE, 0, 10 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	driver_call(&driver, SPACE_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 1, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, CALL_REMAP_FILE_PAGES, 0, 11 * PAGE, 2 * PAGE, 0, 1, 0, 0);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	ck_assert_ptr_null(space_find(copy, 10 * PAGE));
 	ck_assert_ptr_nonnull(space_find(copy, 11 * PAGE));
@@ -527,15 +526,15 @@ END_TEST
 START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 {
 	make_ring(10, 2, 6);
-	driver_call(&driver, SPACE_IO_SETUP, 0, 100, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_IO_SETUP, 0, 100, 0, 0, 0, 0, 0);
 	make_ring(8, 2, 7);
 	driver.thread = 2;
 	make_ring(8, 1, 8);
 	driver.thread = 1;
-	driver_call(&driver, SPACE_IO_SETUP, -EAGAIN, 100, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_IO_SETUP, -EAGAIN, 100, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
 	/* Refused before any ring was made. */
-	driver_call(&driver, SPACE_IO_SETUP, -EINVAL, 0, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_IO_SETUP, -EINVAL, 0, 0, 0, 0, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "8-9 rws+0 k, 10-12 rws+0 #3");
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 0);
 }
@@ -570,7 +569,7 @@ END_TEST
 START_TEST(io_destroy_of_a_ring_with_sealed_pages_unmaps_nothing)
 {
 	make_ring(10, 3, 6);
-	driver_call(&driver, SPACE_MSEAL, 0, 11 * PAGE, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MSEAL, 0, 11 * PAGE, PAGE, 0, 0, 0, 0);
 	destroy_ring(10);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rws+0 k, 11-12 rws+1 k, 12-13 rws+2 k");
 }
@@ -605,10 +604,10 @@ END_TEST
 START_TEST(impossible_arguments_change_nothing)
 {
 	driver_map(&driver, 10, 2, RW, 0);
-	driver_call(&driver, SPACE_MUNMAP, 0, 10 * PAGE, UINT64_MAX, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_MUNMAP, 0, UINT64_MAX - PAGE + 1, PAGE, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_MPROTECT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
-	driver_call(&driver, SPACE_MREMAP, 1 << 20, UINT64_MAX - PAGE + 1, UINT64_MAX, UINT64_MAX, 1, 0, 0);
+	driver_call(&driver, CALL_MUNMAP, 0, 10 * PAGE, UINT64_MAX, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MUNMAP, 0, UINT64_MAX - PAGE + 1, PAGE, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MPROTECT, 0, 10 * PAGE, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_MREMAP, 1 << 20, UINT64_MAX - PAGE + 1, UINT64_MAX, UINT64_MAX, 1, 0, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3");
 }
 END_TEST
@@ -721,12 +720,12 @@ START_TEST(dontfork_is_left_out_of_the_copy)
 	driver_map(&driver, 10, 8, RW, 0);
 	driver_map(&driver, 20, 4, PROT_NONE, 0);
 	driver_protect(&driver, 21, 1, RW);
-	driver_call(&driver, SPACE_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTFORK, 0, 0, 0);
 	/* Over a hole: done to what is mapped. */
-	driver_call(&driver, SPACE_MADVISE, -ENOMEM, 17 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
-	driver_call(&driver, SPACE_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
-	driver_call(&driver, SPACE_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
-	driver_call(&driver, SPACE_MADVISE, 0, 10 * PAGE, PAGE, MADV_DONTNEED, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, -ENOMEM, 17 * PAGE, 4 * PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_DONTFORK, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 13 * PAGE, PAGE, MADV_DOFORK, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_DONTNEED, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).committed_bytes, 9 * PAGE);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	ck_assert_uint_eq(space_counts(copy).before_bytes, 9 * PAGE);
@@ -745,8 +744,8 @@ END_TEST
 START_TEST(refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole)
 {
 	driver_map(&driver, 10, 4, RW, 0);
-	driver_call(&driver, SPACE_MMAP, -EIO, 11 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
-	driver_call(&driver, SPACE_MMAP, -EACCES, 12 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
+	driver_call(&driver, CALL_MMAP, -EIO, 11 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
+	driver_call(&driver, CALL_MMAP, -EACCES, 12 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, 3, 0);
 	ck_assert_str_eq(driver_show(&driver), "10-11 rw #3, 12-14 rw #3");
 }
 END_TEST
@@ -823,15 +822,15 @@ END_TEST
 
 START_TEST(what_cannot_be_told_counts_as_ambiguous)
 {
-	driver_call(&driver, SPACE_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
+	driver_call(&driver, CALL_SHMAT, 10 * PAGE, 1, 0, 0, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 1);
 	driver_map(&driver, 20, 2, RW, 0);
 	driver_map(&driver, 24, 2, RW, 0);
 	/* A move of both that failed may have moved the first. */
-	driver_call(&driver, SPACE_MREMAP, -EFAULT, 20 * PAGE, 6 * PAGE, 6 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	driver_call(&driver, CALL_MREMAP, -EFAULT, 20 * PAGE, 6 * PAGE, 6 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    40 * PAGE, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);
-	driver_call(&driver, SPACE_MREMAP, -EFAULT, 20 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	driver_call(&driver, CALL_MREMAP, -EFAULT, 20 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    40 * PAGE, 0);
 	ck_assert_uint_eq(space_counts(driver.space).ambiguous, 2);
 	ck_assert_str_eq(driver_show(&driver), "20-22 rw #4, 24-26 rw #5");

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "support/run-suite.h"
-#include "trace/format/syscalls.h"
 #include "trace/format/format.h"
 #include "trace/format/tracepoint.h"
 
@@ -120,27 +119,6 @@ START_TEST(garbage_has_no_fields)
 }
 END_TEST
 
-START_TEST(calls_are_known_by_their_tracepoints)
-{
-	enum call call;
-	bool enter;
-
-	for (size_t i = 0; i < CALL_KINDS; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "sys_exit_%s", call_describe((enum call)i)->name);
-		ck_assert(call_find(name, &call, &enter));
-		ck_assert_uint_eq(call, i);
-		ck_assert(!enter);
-	}
-	ck_assert(call_find("sys_enter_munmap", &call, &enter));
-	ck_assert_uint_eq(call, CALL_MUNMAP);
-	ck_assert(enter);
-	ck_assert(!call_find("sys_exit_mmap2", &call, &enter));
-	ck_assert(!call_find("mmap", &call, &enter));
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("tracepoint");
@@ -151,7 +129,6 @@ int main(void)
 	tcase_add_test(cases, fields_are_where_the_text_says);
 	tcase_add_test(cases, arguments_stand_behind_the_number_of_the_call);
 	tcase_add_test(cases, garbage_has_no_fields);
-	tcase_add_test(cases, calls_are_known_by_their_tracepoints);
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "analysis/replay/process-totals.h"
+#include "base/calls.h"
 #include "base/map.h"
 #include "trace/format/event.h"
-#include "trace/format/syscalls.h"
 
 /*
  * Events that wait for their turn, for effect-order.c: a queue of copies in which an event can take the place of an

@@ -9,7 +9,7 @@
 
 #include "analysis/report/classes.h"
 #include "analysis/replay/replay.h"
-#include "trace/format/syscalls.h"
+#include "base/calls.h"
 
 #define EARLY_SAMPLES_MAX 20000
 #define EARLY_BYTES_MAX (256u << 20) /* of their stack dumps */
@@ -154,79 +154,28 @@ static struct mmt_error *settle_or_wait(struct replay *replay, struct thread_sta
 		return credit(replay, outcome, outcome->stack);
 	if (dumped)
 		return settle(replay, outcome, &event->call.stack, &state->dump.stack);
-	if (!replay->has_dumps || !call_describe(event->call.call)->creates)
+	if (!replay->has_dumps || !call_has_stack(event->call.call))
 		return settle(replay, outcome, &event->call.stack, NULL);
 	state->call.outcome = *outcome;
 	return kept_sample_set(&state->call, event);
 }
 
-static const enum mmt_event_count count_kinds[CALL_KINDS] = {
-    [CALL_MMAP] = MMT_COUNT_MMAP,
-    [CALL_MUNMAP] = MMT_COUNT_MUNMAP,
-    [CALL_MREMAP] = MMT_COUNT_MREMAP,
-    [CALL_BRK] = MMT_COUNT_BRK,
-    [CALL_MPROTECT] = MMT_COUNT_MPROTECT,
-    [CALL_PKEY_MPROTECT] = MMT_COUNT_MPROTECT,
-    [CALL_SHMAT] = MMT_COUNT_SHMAT,
-    [CALL_SHMDT] = MMT_COUNT_SHMDT,
-    [CALL_REMAP_FILE_PAGES] = MMT_COUNT_OTHER_CALLS,
-    [CALL_IO_SETUP] = MMT_COUNT_OTHER_CALLS,
-    [CALL_IO_DESTROY] = MMT_COUNT_OTHER_CALLS,
-    [CALL_MADVISE] = MMT_COUNT_OTHER_CALLS,
-    [CALL_MSEAL] = MMT_COUNT_OTHER_CALLS,
-};
+static struct failure describe_failure(const struct event *event, uint32_t process)
+{
+	enum call call = event->call.call;
 
-static const enum space_call_kind space_kinds[CALL_KINDS] = {
-    [CALL_MMAP] = SPACE_MMAP,
-    [CALL_MUNMAP] = SPACE_MUNMAP,
-    [CALL_MREMAP] = SPACE_MREMAP,
-    [CALL_BRK] = SPACE_BRK,
-    [CALL_MPROTECT] = SPACE_MPROTECT,
-    [CALL_PKEY_MPROTECT] = SPACE_MPROTECT,
-    [CALL_SHMAT] = SPACE_SHMAT,
-    [CALL_SHMDT] = SPACE_SHMDT,
-    [CALL_REMAP_FILE_PAGES] = SPACE_REMAP_FILE_PAGES,
-    [CALL_IO_SETUP] = SPACE_IO_SETUP,
-    [CALL_IO_DESTROY] = SPACE_IO_DESTROY,
-    [CALL_MADVISE] = SPACE_MADVISE,
-    [CALL_MSEAL] = SPACE_MSEAL,
-};
+	return (struct failure){.process = process,
+				.call = call_describe(call)->counter,
+				.error = call_errno(call, event->call.result),
+				.count = 1,
+				.asked_bytes = call_bytes_asked(call, event->call.arguments, event->call.result),
+				.first_ns = event->time_ns,
+				.last_ns = event->time_ns};
+}
 
 static bool has_failed(const struct event *event)
 {
-	if (event->call.call == CALL_BRK)
-		return (uint64_t)event->call.result < event->call.arguments[0];
-	return event->call.result < 0 && event->call.result >= -4095;
-}
-
-static uint64_t asked_bytes(const struct event *event)
-{
-	const uint64_t *arguments = event->call.arguments;
-
-	switch (event->call.call) {
-	case CALL_BRK:
-		return arguments[0] - (uint64_t)event->call.result;
-	case CALL_MREMAP:
-		return arguments[2];
-	case CALL_SHMAT:
-	case CALL_SHMDT:
-	case CALL_IO_SETUP:
-	case CALL_IO_DESTROY:
-		return 0;
-	default:
-		return arguments[1];
-	}
-}
-
-static struct failure describe_failure(const struct event *event, uint32_t process)
-{
-	return (struct failure){.process = process,
-				.call = count_kinds[event->call.call],
-				.error = event->call.call == CALL_BRK ? ENOMEM : (int32_t)-event->call.result,
-				.count = 1,
-				.asked_bytes = asked_bytes(event),
-				.first_ns = event->time_ns,
-				.last_ns = event->time_ns};
+	return call_has_failed(event->call.call, event->call.arguments, event->call.result);
 }
 
 static uint32_t kind_of(const struct replay *replay, const struct space_interval *interval)
@@ -249,7 +198,7 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1];
 	const struct space_interval *interval;
 
-	if (event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT)
+	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
 		return NULL;
 	if (!(event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC)))
 		return NULL;
@@ -333,8 +282,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 	uint64_t start = event->call.arguments[0], end = start + event->call.arguments[1], position = start;
 	const struct space_interval *interval;
 
-	if ((event->call.call != CALL_MPROTECT && event->call.call != CALL_PKEY_MPROTECT) ||
-	    !(event->call.arguments[2] & PROT_EXEC))
+	if (call_describe(event->call.call)->effect != CALL_PROTECTS || !(event->call.arguments[2] & PROT_EXEC))
 		return NULL;
 	while ((interval = space_next(space, position)) && interval->start < end) {
 		uint64_t code_start = interval->start, code_end = interval->end;
@@ -370,12 +318,6 @@ static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, st
 	return ledger_settle(&replay->ledger, number, 0);
 }
 
-/* It creates nothing, whatever happens. */
-static bool only_releases(enum call call)
-{
-	return call == CALL_MUNMAP || call == CALL_SHMDT;
-}
-
 /* What the next calls of the same process ask for, in a space where each would wait for memory several times. */
 static void look_ahead(const struct replay *replay, const struct process *process)
 {
@@ -398,7 +340,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 				  .sequence = event->sequence};
 	const uint64_t *arguments = event->call.arguments;
 	struct space_call call = {
-	    .kind = space_kinds[event->call.call],
+	    .kind = event->call.call,
 	    .arguments = {arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]},
 	    .result = event->call.result,
 	    .time_ns = event->time_ns,
@@ -413,7 +355,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (has_failed(event))
 		outcome.failure = describe_failure(event, process->index);
 	error = open_commit(replay, state, event, process, &outcome, &call.commit);
-	if (!error && !only_releases(event->call.call))
+	if (!error && call_has_stack(event->call.call))
 		error = ledger_open(&replay->ledger, outcome.holder, state->number, &call.allocation);
 	if (error)
 		return error;
@@ -465,27 +407,7 @@ static void count_call(struct replay *replay, uint32_t process, const struct eve
 	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
 		return;
 	if (is_asked_for(replay, processes_at(replay->processes, process)))
-		replay->call_counts[count_kinds[event->call.call]]++;
-}
-
-/* The kernel maps nothing at address 0 unless the caller requests it. Otherwise a seccomp filter with errno 0, or a
- * tracer, has answered in the kernel's place. */
-static bool is_faked(const struct event *event)
-{
-	const uint64_t *arguments = event->call.arguments;
-
-	if (event->call.result)
-		return false;
-	switch (event->call.call) {
-	case CALL_MMAP:
-		return !(arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) || arguments[0];
-	case CALL_MREMAP:
-		return !(arguments[3] & MREMAP_FIXED) ? arguments[0] : arguments[4];
-	case CALL_SHMAT:
-		return !arguments[1];
-	default:
-		return false;
-	}
+		replay->call_counts[call_describe(event->call.call)->counter]++;
 }
 
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
@@ -497,7 +419,7 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 	count_call(replay, replay->threads.items[state->number].process, event);
 	if (!event->call.has_arguments && !join_enter(replay, state, event))
 		return NULL;
-	if (is_faked(event)) {
+	if (space_call_is_faked(event->call.call, event->call.arguments, event->call.result)) {
 		replay->faked_calls++;
 		return NULL;
 	}

@@ -72,7 +72,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	struct replay *replay = observed->replay;
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
-	if (by && by->kind == SPACE_MMAP && !interval->attributes.protection)
+	if (by && by->kind == CALL_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, -bytes);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/calls.h"
+
 void names_deinit(struct names *names)
 {
 	id_table_deinit(&names->by_hash);
@@ -95,8 +97,8 @@ static bool is_library(const char *module)
 
 static bool is_wrapper(const char *function)
 {
-	static const char *const wrappers[] = {"mmap", "mmap64", "munmap",   "mremap",	      "brk",
-					       "sbrk", "shmat",	 "mprotect", "pkey_mprotect", "syscall"};
+	static const char *const wrappers[] = {"mmap64", "sbrk", "syscall"};
+	enum call call;
 
 	if (!function)
 		return false;
@@ -105,7 +107,7 @@ static bool is_wrapper(const char *function)
 		if (!strcmp(function, wrappers[i]))
 			return true;
 	}
-	return false;
+	return call_find(function, &call);
 }
 
 bool origin_is_c_library(const struct mmt_frame *frame)

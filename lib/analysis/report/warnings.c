@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/calls.h"
 #include "base/cleanup.h"
-#include "trace/format/syscalls.h"
 
 #define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
@@ -75,22 +75,12 @@ static bool has_role(const struct reader_metadata *metadata, enum attribute_role
 /* What each call would have told. */
 static void find_missing_calls(const struct reader_metadata *metadata, struct warnings *warnings)
 {
-	static const struct {
-		enum call call;
-		const char *meaning;
-	} calls[] = {
-	    {CALL_MMAP, "new mappings are not seen"},
-	    {CALL_MUNMAP, "nothing is ever seen to be unmapped, so that everything looks unfreed"},
-	    {CALL_MREMAP, "mappings that grow, shrink or move are wrong"},
-	    {CALL_BRK, "growth of the heap is not seen"},
-	    {CALL_MPROTECT, "reserved memory that became usable still counts as reserved"},
-	    {CALL_SHMAT, "System V shared memory is not seen"},
-	};
+	for (unsigned call = 0; call < CALL_KINDS; call++) {
+		const struct call_description *description = call_describe((enum call)call);
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		if (!has_call(metadata, calls[i].call))
-			add_warning(warnings, "no syscalls:sys_exit_%s events: %s", call_describe(calls[i].call)->name,
-				    calls[i].meaning);
+		if (description->missing && !has_call(metadata, (enum call)call))
+			add_warning(warnings, "no syscalls:sys_exit_%s events: %s", description->name,
+				    description->missing);
 	}
 }
 

@@ -8,17 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/format/syscalls.h"
+#include "base/calls.h"
 
 /* Holds the return address of the frameless system call wrapper, which the kernel's callchain skips. */
 #define LEAF_STACK_BYTES 64
 #define FENCE_PERIOD_NS 1000000
 
-static const char *const call_filters[CALL_KINDS] = {
-    /* MADV_DONTFORK, MADV_DOFORK. The int that a system call takes has no other bits set in its register. */
-    [CALL_MADVISE] = "behavior == 10 || behavior == 11",
-    [CALL_MSEAL] = "ret == 0",
-};
 /* One comparison: a lock that was not got is told by the sample, and hardly ever happens. */
 #define LOCK_FILTER "write == 1"
 
@@ -186,12 +181,12 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 		return NULL;
 	event->role = ROLE_SYSCALL;
 	event->call = call;
-	event->filter = call_filters[call];
+	event->filter = description->filter;
 	if (description->at_entry)
 		return NULL;
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
 	event->attribute.sample_regs_user = architecture_argument_mask(architecture, description->arguments);
-	if (description->creates)
+	if (call_has_stack(call))
 		add_stack(options, architecture, event);
 	return NULL;
 }
@@ -226,7 +221,7 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		struct event_description *syscall_event;
 
 		if (set->items.items[i].role != ROLE_SYSCALL || set->items.items[i].has_dump ||
-		    !call_describe(set->items.items[i].call)->creates)
+		    !call_has_stack(set->items.items[i].call))
 			continue;
 		dump = vector_append(&set->items);
 		if (!dump)

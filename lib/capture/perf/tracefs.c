@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/calls.h"
 #include "base/cleanup.h"
 #include "capture/proc/text-file.h"
-#include "trace/format/syscalls.h"
 
 /* Returns a descriptor or -errno. */
 static int open_mounted(const char *path)

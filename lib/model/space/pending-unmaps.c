@@ -22,7 +22,7 @@ static void remove_pending_unmap(struct space *space, size_t index)
 static void give_up(struct space *space, size_t index)
 {
 	struct pending_unmap *pending_unmap = &space->pending_unmaps.items[index];
-	struct space_call unseen = {.kind = SPACE_MUNMAP, .time_ns = pending_unmap->time_ns, .thread = -1};
+	struct space_call unseen = {.kind = CALL_MUNMAP, .time_ns = pending_unmap->time_ns, .thread = -1};
 	struct interval_node *node;
 
 	for (uint64_t position = 0; (node = intervals_next(&pending_unmap->saved, position));

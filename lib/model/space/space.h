@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/calls.h"
 #include "base/errors.h"
 #include "model/space/kernel-rules.h"
 
@@ -70,21 +71,6 @@ struct space_interval {
 	bool reconciled : 1;  /* born as ALLOCATION_UNKNOWN, whatever number the observer has given it */
 };
 
-enum space_call_kind {
-	SPACE_MMAP,
-	SPACE_MUNMAP,
-	SPACE_MREMAP,
-	SPACE_BRK,
-	SPACE_MPROTECT, /* pkey_mprotect too */
-	SPACE_SHMAT,
-	SPACE_SHMDT,
-	SPACE_REMAP_FILE_PAGES,
-	SPACE_IO_SETUP,
-	SPACE_IO_DESTROY,
-	SPACE_MADVISE, /* MADV_DONTFORK and MADV_DOFORK; others change nothing */
-	SPACE_MSEAL,
-};
-
 /* What an MMAP2 record inside a call, or one outside any, says. The range may reach beyond the call's: the kernel
  * reports it after merging. */
 struct space_mmap2 {
@@ -94,7 +80,7 @@ struct space_mmap2 {
 };
 
 struct space_call {
-	enum space_call_kind kind;
+	enum call kind;
 	uint64_t arguments[6];
 	int64_t result; /* negative errno on failure */
 	uint64_t time_ns;
@@ -195,6 +181,10 @@ void space_fetch_place(const struct space *space, uint64_t address);
 void space_fetch_interval(const struct space *space, uint64_t address);
 
 uint32_t space_find_ahead(const struct space *space, uint64_t address);
+
+/* The kernel maps nothing at address 0 unless the caller requests it: a seccomp filter with errno 0, or a tracer, has
+ * answered in the kernel's place. */
+bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result);
 
 /* Apply a call that returned. Only fails for want of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;

@@ -353,54 +353,17 @@ static bool apply_mseal(struct space *space, const struct space_call *call)
 	       space_calls_change(space, range.start, range.end, seal, NULL);
 }
 
-static bool apply(struct space *space, const struct space_call *call)
-{
-	switch (call->kind) {
-	case SPACE_MMAP:
-		return apply_mmap(space, call);
-	case SPACE_MUNMAP:
-		return apply_munmap(space, call);
-	case SPACE_MREMAP:
-		return space_mremap_apply(space, call);
-	case SPACE_BRK:
-		return apply_brk(space, call);
-	case SPACE_MPROTECT:
-		return space_mprotect_apply(space, call);
-	case SPACE_SHMAT:
-		return space_shm_attach(space, call);
-	case SPACE_SHMDT:
-		return space_shm_detach(space, call);
-	case SPACE_REMAP_FILE_PAGES:
-		return apply_remap_file_pages(space, call);
-	case SPACE_IO_DESTROY:
-		return space_rings_destroy(space, call);
-	case SPACE_IO_SETUP:
-		return space_rings_setup(space, call);
-	case SPACE_MADVISE:
-		return apply_madvise(space, call);
-	case SPACE_MSEAL:
-		return apply_mseal(space, call);
-	}
-	return true;
-}
-
+/* Whether the record is about the range of the call. Else it is a stack's growth before. */
 static bool concerns(const struct space_call *call, const struct space_mmap2 *mmap2_record)
 {
-	uint64_t start = call->arguments[0], end = start + call->arguments[1];
+	const struct call_description *description = call_describe(call->kind);
+	uint64_t length = description->length ? call->arguments[description->length - 1] : 1, start;
 
-	/* The kernel tells of nothing these do: it is a stack's growth before. */
-	if (call->kind == SPACE_MUNMAP || call->kind == SPACE_MREMAP || call->kind == SPACE_SHMDT ||
-	    call->kind == SPACE_IO_SETUP || call->kind == SPACE_IO_DESTROY || call->kind == SPACE_MADVISE ||
-	    call->kind == SPACE_MSEAL)
+	if (!description->mmap2)
 		return false;
-	if (call->kind == SPACE_MMAP || call->kind == SPACE_SHMAT) {
-		start = (uint64_t)call->result;
-		end = start + (call->kind == SPACE_MMAP ? call->arguments[1] : 1);
-	} else if (call->kind == SPACE_BRK) {
-		start = (uint64_t)call->result - 1;
-		end = start + 1;
-	}
-	return mmap2_record->start < end && mmap2_record->end > start;
+	start = description->place == CALL_AT_ARGUMENT ? call->arguments[0] : (uint64_t)call->result;
+	start -= description->place == CALL_BELOW_RESULT;
+	return mmap2_record->start < start + length && mmap2_record->end > start;
 }
 
 /* The kernel's own mappings: exec lays the segments of a program over a first mapping of its whole span. */
@@ -460,29 +423,6 @@ struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mma
 	if (space_calls_valid_mmap2(space, mmap2_record) && !add_missing(space, mmap2_record))
 		return &error_no_memory;
 	return NULL;
-}
-
-struct mmt_error *space_apply(struct space *space, const struct space_call *call)
-{
-	bool done = true;
-
-	space->now_ns = call->time_ns;
-	space->returned_ns = call->returned_ns;
-	if (!reconcile_late(space, call->time_ns))
-		return &error_no_memory;
-	pending_unmaps_expire(space, call->time_ns);
-	snapshot_race_expire(space, call->time_ns);
-	for (size_t i = 0; done && i < call->mmap2_count; i++) {
-		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
-
-		/* What the thread's stack did before the call. */
-		if (!mmap2_record->told && !concerns(call, mmap2_record) &&
-		    space_calls_valid_mmap2(space, mmap2_record))
-			done = add_missing(space, mmap2_record);
-	}
-	done = done && apply(space, call) && pending_unmaps_note(space, call);
-	space->now_ns = space->returned_ns = 0;
-	return done ? NULL : &error_no_memory;
 }
 
 #ifndef PROT_GROWSDOWN
@@ -626,7 +566,7 @@ static bool make_ring(struct space *space, const struct space_mmap2 *mmap2_recor
 struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2 *mmap2_record, int32_t thread,
 				   uint64_t time_ns, bool *new_ret)
 {
-	const struct space_call setup = {.kind = SPACE_MMAP, .time_ns = time_ns, .thread = thread};
+	const struct space_call setup = {.kind = CALL_MMAP, .time_ns = time_ns, .thread = thread};
 	bool done;
 
 	*new_ret = space_calls_valid_mmap2(space, mmap2_record) && !has_ring(space, mmap2_record);
@@ -744,4 +684,88 @@ bool space_rings_destroy(struct space *space, const struct space_call *call)
 		return true;
 	}
 	return is_sealed(space, start, end) || pending_unmaps_release(space, call, start, end);
+}
+
+static bool mmap_place_is_requested(const uint64_t arguments[6])
+{
+	return arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !arguments[0];
+}
+
+static bool mremap_place_is_requested(const uint64_t arguments[6])
+{
+	return !(arguments[3] & MREMAP_FIXED ? arguments[4] : arguments[0]);
+}
+
+static bool shmat_place_is_requested(const uint64_t arguments[6])
+{
+	return arguments[1];
+}
+
+/* The rules that the table of calls names. */
+struct call_rule {
+	bool (*apply)(struct space *space, const struct space_call *call);
+	/* Of a call that returns an address: whether it was asked for address 0. NULL: 0 means success. */
+	bool (*may_return_zero)(const uint64_t arguments[6]);
+};
+
+static const struct call_rule rule_mmap = {apply_mmap, mmap_place_is_requested};
+static const struct call_rule rule_munmap = {apply_munmap, NULL};
+static const struct call_rule rule_mremap = {space_mremap_apply, mremap_place_is_requested};
+static const struct call_rule rule_brk = {apply_brk, NULL};
+static const struct call_rule rule_mprotect = {space_mprotect_apply, NULL};
+static const struct call_rule rule_shmat = {space_shm_attach, shmat_place_is_requested};
+static const struct call_rule rule_shmdt = {space_shm_detach, NULL};
+static const struct call_rule rule_remap_file_pages = {apply_remap_file_pages, NULL};
+static const struct call_rule rule_io_setup = {space_rings_setup, NULL};
+static const struct call_rule rule_io_destroy = {space_rings_destroy, NULL};
+static const struct call_rule rule_madvise = {apply_madvise, NULL};
+static const struct call_rule rule_mseal = {apply_mseal, NULL};
+
+static const struct call_rule *find_rule(enum call call)
+{
+	switch (call) {
+#define CALL(constant, syscall, rule, ...)                                                                             \
+	case CALL_##constant:                                                                                          \
+		return &rule_##rule;
+		CALL_TABLE(CALL)
+#undef CALL
+	case CALL_KINDS:
+		break;
+	}
+	return NULL;
+}
+
+static bool apply_rule(struct space *space, const struct space_call *call)
+{
+	return find_rule(call->kind)->apply(space, call);
+}
+
+struct mmt_error *space_apply(struct space *space, const struct space_call *call)
+{
+	bool done = true;
+
+	space->now_ns = call->time_ns;
+	space->returned_ns = call->returned_ns;
+	if (!reconcile_late(space, call->time_ns))
+		return &error_no_memory;
+	pending_unmaps_expire(space, call->time_ns);
+	snapshot_race_expire(space, call->time_ns);
+	for (size_t i = 0; done && i < call->mmap2_count; i++) {
+		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
+
+		/* What the thread's stack did before the call. */
+		if (!mmap2_record->told && !concerns(call, mmap2_record) &&
+		    space_calls_valid_mmap2(space, mmap2_record))
+			done = add_missing(space, mmap2_record);
+	}
+	done = done && apply_rule(space, call) && pending_unmaps_note(space, call);
+	space->now_ns = space->returned_ns = 0;
+	return done ? NULL : &error_no_memory;
+}
+
+bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result)
+{
+	const struct call_rule *rule = find_rule(call);
+
+	return !result && rule->may_return_zero && !rule->may_return_zero(arguments);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/calls.h"
 #include "base/registers.h"
 
 enum event_kind {
@@ -30,24 +31,6 @@ enum event_kind {
 	EVENT_RESIDENT,	   /* resident size of a process */
 	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
 	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
-};
-
-/* The memory system calls. trace/format/syscalls.c has their tracepoints and says which of them create mappings. */
-enum call {
-	CALL_MMAP,
-	CALL_MUNMAP,
-	CALL_MREMAP,
-	CALL_BRK,
-	CALL_MPROTECT,
-	CALL_PKEY_MPROTECT,
-	CALL_SHMAT,
-	CALL_SHMDT,
-	CALL_REMAP_FILE_PAGES,
-	CALL_IO_SETUP,
-	CALL_IO_DESTROY,
-	CALL_MADVISE, /* MADV_DONTFORK and MADV_DOFORK alone, taken at the entry: complete without an exit */
-	CALL_MSEAL,
-	CALL_KINDS,
 };
 
 /* Why a snapshot was taken. */

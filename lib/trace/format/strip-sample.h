@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/calls.h"
 #include "base/errors.h"
 #include "trace/format/architecture.h"
-#include "trace/format/syscalls.h"
 
 /* What the attribute becomes; `numbered`: its samples are calls that have stacks. */
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/calls.h"
 #include "base/map.h"
 #include "trace/format/format.h"
-#include "trace/format/syscalls.h"
 #include "trace/read/reorder.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)

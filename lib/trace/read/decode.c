@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "trace/format/syscalls.h"
+#include "base/calls.h"
 #include "trace/read/decode-ahead.h"
 
 #define HEADER_BYTES sizeof(struct perf_event_header)
@@ -93,8 +93,7 @@ static void find_shape(const struct reader_metadata *metadata, const struct perf
 		return;
 	find_arguments(metadata->architecture, attribute->call, fields);
 	/* Nobody asks who released something, only who failed to. */
-	fields->uses_stack =
-	    call_describe(attribute->call)->creates || attribute->is_enter || role_is_dump(attribute->role);
+	fields->uses_stack = call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role);
 	fields->usual = decode_ahead_is_usual(attribute, attr, fields);
 }
 

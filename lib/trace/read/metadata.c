@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/calls.h"
 #include "base/cleanup.h"
-#include "trace/format/syscalls.h"
 
 #define LIMIT_ARGUMENTS (1u << 20)
 #define COMMAND_LINE_BYTES_MAX (64u << 20)
@@ -234,7 +234,7 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 		attribute->name = metadata->names[i];
 		attribute->sample_type = attr->sample_type;
 		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
-				     call_find(tracepoint->name, &attribute->call, &attribute->is_enter);
+				     call_find_tracepoint(tracepoint->name, &attribute->call, &attribute->is_enter);
 		attribute->role = infer_role(attr, tracepoint, attribute->is_call);
 		if (values->ours && i < values->info.roles.count)
 			attribute->role = (enum attribute_role)values->info.roles.items[i];

@@ -283,7 +283,8 @@ bool reader_look_ahead(const struct reader *reader, size_t events, struct reader
 	const struct ahead_call *call;
 
 	if (!batch || !batch->calls || position >= batch->count || !batch->calls[position].ready ||
-	    reader->metadata.values.attributes[batch->items[position].attribute].call == CALL_MMAP)
+	    call_describe(reader->metadata.values.attributes[batch->items[position].attribute].call)->place ==
+		CALL_AT_RESULT)
 		return false;
 	call = &batch->calls[position];
 	*ahead_ret = (struct reader_ahead){.pid = call->pid, .address = call->arguments[0]};

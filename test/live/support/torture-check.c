@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 
 #include "analysis/replay/replay.h"
+#include "base/calls.h"
 #include "base/cleanup.h"
-#include "trace/format/syscalls.h"
 
 #define MARKER_ADDRESS 1
 #define SHOWN_MAXIMUM 10
@@ -113,8 +113,8 @@ static void show_interval(const struct space_interval *interval)
 		interval->start, interval->end, attributes->protection & PROT_READ ? 'r' : '-',
 		attributes->protection & PROT_WRITE ? 'w' : '-', attributes->protection & PROT_EXEC ? 'x' : '-',
 		attributes->shared ? 's' : 'p', attributes->file_offset, attributes->device_major,
-		attributes->device_minor, attributes->inode, interval->allocation, attributes->unknown ? " unknown" : "",
-		attributes->growsdown ? " growsdown" : "");
+		attributes->device_minor, attributes->inode, interval->allocation,
+		attributes->unknown ? " unknown" : "", attributes->growsdown ? " growsdown" : "");
 }
 
 /* The first line of the dump that ends after `address`. */

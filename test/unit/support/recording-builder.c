@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "base/buffer.h"
+#include "base/calls.h"
 #include "trace/format/architecture.h"
-#include "trace/format/syscalls.h"
 #include "trace/format/tracepoint.h"
 #include "trace/write/writer.h"
 

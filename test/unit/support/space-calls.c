@@ -87,8 +87,8 @@ void driver_deinit(struct driver *driver)
 	ck_assert_uint_eq(driver->told.reserved, 0);
 }
 
-void driver_call(struct driver *driver, enum space_call_kind kind, int64_t result, uint64_t a0, uint64_t a1,
-		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+void driver_call(struct driver *driver, enum call kind, int64_t result, uint64_t a0, uint64_t a1, uint64_t a2,
+		 uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	const struct space_call call = {.kind = kind,
 					.arguments = {a0, a1, a2, a3, a4, a5},
@@ -111,7 +111,7 @@ void driver_call(struct driver *driver, enum space_call_kind kind, int64_t resul
 
 uint32_t driver_map(struct driver *driver, uint64_t page, uint64_t pages, int protection, int more_flags)
 {
-	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
+	driver_call(driver, CALL_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
 		    (uint64_t)protection, (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | more_flags), UINT64_MAX, 0);
 	return driver->allocation;
 }
@@ -120,13 +120,13 @@ uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, i
 			 int more_flags)
 {
 	driver_mmap2(driver, page, pages,
-		       (struct space_attributes){.protection = (uint32_t)protection,
-						 .shared = more_flags & MAP_SHARED,
-						 .device_major = 8,
-						 .device_minor = 1,
-						 .inode = 77,
-						 .file_offset = file_page * PAGE});
-	driver_call(driver, SPACE_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
+		     (struct space_attributes){.protection = (uint32_t)protection,
+					       .shared = more_flags & MAP_SHARED,
+					       .device_major = 8,
+					       .device_minor = 1,
+					       .inode = 77,
+					       .file_offset = file_page * PAGE});
+	driver_call(driver, CALL_MMAP, (int64_t)(page * PAGE), more_flags & MAP_FIXED ? page * PAGE : 0, pages * PAGE,
 		    (uint64_t)protection, (uint64_t)((more_flags & MAP_SHARED ? 0 : MAP_PRIVATE) | more_flags), 3,
 		    file_page * PAGE);
 	return driver->allocation;
@@ -134,19 +134,19 @@ uint32_t driver_map_file(struct driver *driver, uint64_t page, uint64_t pages, i
 
 void driver_unmap(struct driver *driver, uint64_t page, uint64_t pages)
 {
-	driver_call(driver, SPACE_MUNMAP, 0, page * PAGE, pages * PAGE, 0, 0, 0, 0);
+	driver_call(driver, CALL_MUNMAP, 0, page * PAGE, pages * PAGE, 0, 0, 0, 0);
 }
 
 void driver_protect(struct driver *driver, uint64_t page, uint64_t pages, int protection)
 {
-	driver_call(driver, SPACE_MPROTECT, 0, page * PAGE, pages * PAGE, (uint64_t)protection, 0, 0, 0);
+	driver_call(driver, CALL_MPROTECT, 0, page * PAGE, pages * PAGE, (uint64_t)protection, 0, 0, 0);
 }
 
 uint32_t driver_remap(struct driver *driver, uint64_t page, uint64_t old_pages, uint64_t new_pages, int flags,
 		      uint64_t result_page)
 {
-	driver_call(driver, SPACE_MREMAP, (int64_t)(result_page * PAGE), page * PAGE, old_pages * PAGE,
-		    new_pages * PAGE, (uint64_t)flags, flags & MREMAP_FIXED ? result_page * PAGE : 0, 0);
+	driver_call(driver, CALL_MREMAP, (int64_t)(result_page * PAGE), page * PAGE, old_pages * PAGE, new_pages * PAGE,
+		    (uint64_t)flags, flags & MREMAP_FIXED ? result_page * PAGE : 0, 0);
 	return driver->allocation;
 }
 
@@ -181,7 +181,8 @@ const char *driver_show(const struct driver *driver)
 		if (attributes->inode)
 			snprintf(file, sizeof(file), "+%lu", (unsigned long)(attributes->file_offset / PAGE));
 		if (attributes->protection && interval->commit != COMMIT_WITH_ALLOCATION)
-			snprintf(other, sizeof(other), "/%s", allocation_text(interval->commit, commit, sizeof(commit)));
+			snprintf(other, sizeof(other), "/%s",
+				 allocation_text(interval->commit, commit, sizeof(commit)));
 		used += (size_t)snprintf(
 		    text + used, sizeof(text) - used, "%s%lu-%lu %s%s%s%s%s%s%s%s %s%s", used ? ", " : "",
 		    (unsigned long)(interval->start / PAGE), (unsigned long)(interval->end / PAGE),

@@ -38,8 +38,8 @@ void driver_init_unknown(struct driver *driver);
 void driver_deinit(struct driver *driver);
 
 /* Apply a call; its birth is driver->birth afterwards. */
-void driver_call(struct driver *driver, enum space_call_kind kind, int64_t result, uint64_t a0, uint64_t a1,
-		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+void driver_call(struct driver *driver, enum call kind, int64_t result, uint64_t a0, uint64_t a1, uint64_t a2,
+		 uint64_t a3, uint64_t a4, uint64_t a5);
 
 /* mmap of anonymous private memory; returns its birth. */
 uint32_t driver_map(struct driver *driver, uint64_t page, uint64_t pages, int protection, int more_flags);

@@ -38,12 +38,12 @@ struct answer {
 static aio_context_t aio_context; /* the child's own copy counts */
 
 static const long numbers[] = {
-    [SPACE_MMAP] = SYS_mmap,	     [SPACE_MUNMAP] = SYS_munmap,
-    [SPACE_MREMAP] = SYS_mremap,     [SPACE_BRK] = SYS_brk,
-    [SPACE_MPROTECT] = SYS_mprotect, [SPACE_SHMAT] = SYS_shmat,
-    [SPACE_SHMDT] = SYS_shmdt,	     [SPACE_REMAP_FILE_PAGES] = SYS_remap_file_pages,
-    [SPACE_IO_SETUP] = SYS_io_setup, [SPACE_IO_DESTROY] = SYS_io_destroy,
-    [SPACE_MADVISE] = SYS_madvise,   [SPACE_MSEAL] = 462,
+    [CALL_MMAP] = SYS_mmap,	    [CALL_MUNMAP] = SYS_munmap,
+    [CALL_MREMAP] = SYS_mremap,	    [CALL_BRK] = SYS_brk,
+    [CALL_MPROTECT] = SYS_mprotect, [CALL_SHMAT] = SYS_shmat,
+    [CALL_SHMDT] = SYS_shmdt,	    [CALL_REMAP_FILE_PAGES] = SYS_remap_file_pages,
+    [CALL_IO_SETUP] = SYS_io_setup, [CALL_IO_DESTROY] = SYS_io_destroy,
+    [CALL_MADVISE] = SYS_madvise,   [CALL_MSEAL] = 462,
 };
 
 /* Nothing here may allocate: the model would not know. */
@@ -226,17 +226,17 @@ static size_t make_mmap2(const struct child *child, const struct space_call *cal
 	uint64_t start = (uint64_t)call->result, end = start + 1;
 	size_t count = 0, total;
 
-	if (call->kind == SPACE_MPROTECT && failed) {
+	if (call->kind == CALL_MPROTECT && failed) {
 		start = call->arguments[0];
 		end = start + call->arguments[1];
-	} else if (failed || (call->kind != SPACE_MMAP && call->kind != SPACE_SHMAT)) {
+	} else if (failed || (call->kind != CALL_MMAP && call->kind != CALL_SHMAT)) {
 		return 0;
 	}
 	total = read_maps(child, mmap2_records);
 	for (size_t i = 0; i < total; i++) {
 		if (mmap2_records[i].start >= end || mmap2_records[i].end <= start)
 			continue;
-		if (call->kind == SPACE_MPROTECT && mmap2_records[i].attributes.protection != call->arguments[2])
+		if (call->kind == CALL_MPROTECT && mmap2_records[i].attributes.protection != call->arguments[2])
 			continue;
 		mmap2_records[count++] = mmap2_records[i];
 	}
@@ -251,15 +251,15 @@ static bool undecidable(const struct child *child, const struct space_call *call
 {
 	const struct space_interval *source = space_find(child->space, call->arguments[0]);
 
-	if (call->kind != SPACE_MREMAP || !(call->arguments[3] & MREMAP_FIXED) ||
+	if (call->kind != CALL_MREMAP || !(call->arguments[3] & MREMAP_FIXED) ||
 	    (call->result != -ENOMEM && call->result != -EPERM))
 		return false;
 	return call->result == -EPERM || !source || call->arguments[2] > call->arguments[1] ||
 	       source->end < call->arguments[0] + call->arguments[1];
 }
 
-int64_t child_call_as(struct child *child, long number, enum space_call_kind kind, uint64_t a0, uint64_t a1,
-		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+int64_t child_call_as(struct child *child, long number, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t a3, uint64_t a4, uint64_t a5)
 {
 	static struct space_mmap2 mmap2_records[LINES_MAXIMUM];
 	struct space_call call = {.kind = kind, .arguments = {a0, a1, a2, a3, a4, a5}, .thread = 1};
@@ -282,8 +282,8 @@ int64_t child_call_as(struct child *child, long number, enum space_call_kind kin
 	return call.result;
 }
 
-int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
-		   uint64_t a4, uint64_t a5)
+int64_t child_call(struct child *child, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		   uint64_t a5)
 {
 	return child_call_as(child, numbers[kind], kind, a0, a1, a2, a3, a4, a5);
 }

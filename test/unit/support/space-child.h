@@ -31,12 +31,12 @@ void child_start(struct child *child);
 void child_stop(struct child *child);
 
 /* The call by the child, with what the kernel would have told of it, applied to the space; the child's result. */
-int64_t child_call(struct child *child, enum space_call_kind kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
-		   uint64_t a4, uint64_t a5);
+int64_t child_call(struct child *child, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		   uint64_t a5);
 
 /* The same by another system call of this kind (pkey_mprotect). */
-int64_t child_call_as(struct child *child, long number, enum space_call_kind kind, uint64_t a0, uint64_t a1,
-		      uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+int64_t child_call_as(struct child *child, long number, enum call kind, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t a3, uint64_t a4, uint64_t a5);
 
 /* Tell of the mapping at `address` as of one the kernel made by itself. */
 void child_mmap2(struct child *child, uint64_t address);

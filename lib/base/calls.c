@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ERRNO_MAX 4095
+
+const struct call_description call_descriptions[CALL_KINDS] = {
+#define CALL(constant, syscall, rule, ...) [CALL_##constant] = {.name = #syscall, __VA_ARGS__},
+    CALL_TABLE(CALL)
+#undef CALL
+};
+
+unsigned call_arguments_used(enum call call, const uint64_t arguments[6])
+{
+	const struct call_description *description = call_describe(call);
+	unsigned used = (1u << description->arguments) - 1;
+
+	if (description->conditional && !(arguments[description->flags - 1] & description->condition))
+		used &= ~(1u << (description->conditional - 1));
+	return used;
+}
+
+bool call_has_failed(enum call call, const uint64_t arguments[6], int64_t result)
+{
+	if (call_describe(call)->place == CALL_BELOW_RESULT)
+		return (uint64_t)result < arguments[0];
+	return result < 0 && result >= -ERRNO_MAX;
+}
+
+int32_t call_errno(enum call call, int64_t result)
+{
+	return call_describe(call)->place == CALL_BELOW_RESULT ? ENOMEM : (int32_t)-result;
+}
+
+uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t result)
+{
+	const struct call_description *description = call_describe(call);
+
+	if (description->place == CALL_BELOW_RESULT)
+		return arguments[0] - (uint64_t)result;
+	return description->length ? arguments[description->length - 1] : 0;
+}
+
+static bool starts_with(const char *text, const char *prefix, const char **rest_ret)
+{
+	size_t length = strlen(prefix);
+
+	*rest_ret = text + length;
+	return strncmp(text, prefix, length) == 0;
+}
+
+bool call_find(const char *name, enum call *call_ret)
+{
+	for (unsigned i = 0; i < CALL_KINDS; i++) {
+		if (strcmp(name, call_descriptions[i].name) != 0)
+			continue;
+		*call_ret = (enum call)i;
+		return true;
+	}
+	return false;
+}
+
+bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *enter_ret)
+{
+	const char *name;
+
+	*enter_ret = starts_with(tracepoint, "sys_enter_", &name);
+	return (*enter_ret || starts_with(tracepoint, "sys_exit_", &name)) && call_find(name, call_ret);
+}
+
+/* A counter has the name of its first call, and only the last counts several calls that are not alike. */
+const char *mmt_event_count_name(enum mmt_event_count kind)
+{
+	if (kind == MMT_COUNT_OTHER_CALLS)
+		return "other";
+	for (unsigned i = 0; i < CALL_KINDS; i++) {
+		if (call_descriptions[i].counter == kind)
+			return call_descriptions[i].name;
+	}
+	return "";
+}
