@@ -14,8 +14,8 @@
 #include "capture/process/process-events.h"
 #include "capture/session.h"
 #include "capture/proc/proc.h"
+#include "trace/format/sample-layout.h"
 
-#define SAMPLE_FIXED_BYTES 48 /* header, identifier, instruction pointer, pid and tid, time, cpu */
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
 #define WAIT_TICK_NS 2000000   /* of the thread that reads rings meanwhile */
@@ -26,32 +26,19 @@
 bool drain_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			struct ring_reader_sample *sample_ret)
 {
+	struct sample_shape shape = sample_shape_of(attribute);
 	struct bytes bytes = bytes_over(record, size);
+	struct sample_parts parts;
 
-	memset(sample_ret, 0, sizeof(*sample_ret));
-	bytes_skip(&bytes, SAMPLE_FIXED_BYTES);
-	if (attribute->sample_type & PERF_SAMPLE_CALLCHAIN) {
-		sample_ret->callchain_count = bytes_count(&bytes, bytes_u64(&bytes), 8, LIMIT_CALLCHAIN);
-		bytes_skip(&bytes, 8 * sample_ret->callchain_count);
-	}
-	if (attribute->sample_type & PERF_SAMPLE_RAW)
-		bytes_skip(&bytes, bytes_u32(&bytes));
-	if (attribute->sample_type & PERF_SAMPLE_REGS_USER && bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_NONE) {
-		sample_ret->registers_offset = size - bytes_left(&bytes);
-		bytes_skip(&bytes, 8 * (size_t)__builtin_popcountll(attribute->sample_regs_user));
-	}
-	if (attribute->sample_type & PERF_SAMPLE_STACK_USER) {
-		uint64_t stack_bytes = bytes_count(&bytes, bytes_u64(&bytes), 1, LIMIT_STACK_BYTES);
-		size_t offset = size - bytes_left(&bytes);
-
-		bytes_skip(&bytes, stack_bytes);
-		if (stack_bytes) {
-			sample_ret->stack_offset = offset;
-			sample_ret->stack_bytes = stack_bytes;
-			sample_ret->copied_bytes = bytes_u64(&bytes);
-		}
-	}
-	return bytes_ok(&bytes) && sample_ret->copied_bytes <= sample_ret->stack_bytes;
+	bytes_skip(&bytes, sizeof(struct perf_event_header));
+	parts = sample_walk(&shape, &bytes);
+	*sample_ret = (struct ring_reader_sample){
+	    .callchain_count = parts.callchain_count,
+	    .registers_offset = parts.registers ? (size_t)(parts.registers - (const uint8_t *)record) : 0,
+	    .stack_offset = parts.stack ? (size_t)(parts.stack - (const uint8_t *)record) : 0,
+	    .stack_bytes = parts.stack_bytes,
+	    .copied_bytes = parts.copied_bytes};
+	return bytes_ok(&bytes);
 }
 
 size_t drain_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes, uint8_t *copy)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "support/run-suite.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
@@ -98,6 +99,68 @@ START_TEST(test_recent)
 }
 END_TEST
 
+/* All that the kernel writes, in its order (perf_event_open(2)): the walk finds each part, and fails where it is cut.
+ */
+START_TEST(test_walk)
+{
+	const struct perf_event_attr attr = {
+	    .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ |
+			   PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER |
+			   PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT,
+	    .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID,
+	    .sample_regs_user = 0x103};
+	struct sample_shape shape = sample_shape_of(&attr);
+	struct sample_parts parts;
+	struct buffer buffer;
+	struct bytes bytes;
+
+	ck_assert_uint_eq(shape.fixed_bytes, 24);
+	ck_assert_uint_eq(shape.registers, 3);
+	buffer_init(&buffer, UINT16_MAX);
+	for (uint64_t fixed = 0; fixed < 3; fixed++)
+		buffer_put_u64(&buffer, fixed);
+	buffer_put_u64(&buffer, 2); /* read: members, time, {value, id} each */
+	for (uint64_t i = 0; i < 5; i++)
+		buffer_put_u64(&buffer, 1000 + i);
+	buffer_put_u64(&buffer, 2); /* callchain */
+	buffer_put_u64(&buffer, (uint64_t)PERF_CONTEXT_USER);
+	buffer_put_u64(&buffer, 0x401000);
+	buffer_put_u32(&buffer, 4); /* raw */
+	buffer_put_u32(&buffer, 77);
+	buffer_put_u64(&buffer, 1); /* branches, of 3 words */
+	for (uint64_t i = 0; i < 3; i++)
+		buffer_put_u64(&buffer, 2000 + i);
+	buffer_put_u64(&buffer, PERF_SAMPLE_REGS_ABI_64);
+	for (uint64_t i = 0; i < 3; i++)
+		buffer_put_u64(&buffer, 3000 + i);
+	buffer_put_u64(&buffer, 16); /* stack: of two words one was copied */
+	buffer_put_u64(&buffer, 4000);
+	buffer_put_u64(&buffer, 0);
+	buffer_put_u64(&buffer, 8);
+	buffer_put_u64(&buffer, 5); /* weight */
+	bytes = bytes_over(buffer.data, buffer.size);
+	parts = sample_walk(&shape, &bytes);
+	ck_assert(bytes_ok(&bytes));
+	ck_assert_uint_eq(bytes_left(&bytes), 0);
+	ck_assert_uint_eq(parts.callchain_count, 2);
+	ck_assert_uint_eq(layout_word(parts.callchain, 8), 0x401000);
+	ck_assert_uint_eq(parts.raw_bytes, 4);
+	ck_assert_uint_eq(*parts.raw, 77);
+	ck_assert_uint_eq(parts.abi, PERF_SAMPLE_REGS_ABI_64);
+	ck_assert_uint_eq(layout_word(parts.registers, 16), 3002);
+	ck_assert_uint_eq(parts.stack_bytes, 16);
+	ck_assert_uint_eq(parts.copied_bytes, 8);
+	ck_assert_uint_eq(layout_word(parts.stack, 0), 4000);
+	ck_assert_uint_eq(parts.weight, 5);
+	for (size_t size = 0; size < buffer.size; size++) {
+		bytes = bytes_over(buffer.data, size);
+		parts = sample_walk(&shape, &bytes);
+		ck_assert(!bytes_ok(&bytes));
+	}
+	buffer_deinit(&buffer);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sample-layout");
@@ -105,6 +168,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, test_recent);
+	tcase_add_test(tests, test_walk);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

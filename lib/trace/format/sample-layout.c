@@ -3,10 +3,36 @@
 
 #include <stdlib.h>
 
-#include "base/bytes.h"
-#include "trace/format/format.h"
-
 #define HEADER_BYTES sizeof(struct perf_event_header)
+#define BRANCH_ENTRY_BYTES 24
+#define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
+#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
+
+void sample_skip_read(const struct sample_shape *shape, struct bytes *bytes)
+{
+	uint64_t format = shape->read_format;
+	size_t times =
+	    (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1 : 0) + (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1 : 0);
+	size_t member = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & READ_LOST ? 1 : 0);
+	uint64_t members = 1;
+
+	if (format & PERF_FORMAT_GROUP)
+		members = bytes_u64(bytes);
+	bytes_skip(bytes, times * sizeof(uint64_t));
+	members = bytes_count(bytes, members, member * sizeof(uint64_t), UINT16_MAX);
+	bytes_skip(bytes, members * member * sizeof(uint64_t));
+}
+
+void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes)
+{
+	uint64_t count = bytes_u64(bytes);
+	size_t entry = BRANCH_ENTRY_BYTES + (shape->branch_fields & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
+
+	if (shape->branch_fields & PERF_SAMPLE_BRANCH_HW_INDEX)
+		bytes_u64(bytes);
+	count = bytes_count(bytes, count, entry, UINT16_MAX);
+	bytes_skip(bytes, count * entry);
+}
 
 /* The place of the next field of 8 bytes, if the samples have it. */
 static uint16_t place(uint64_t sample_type, uint64_t field, uint16_t *offset)
@@ -19,10 +45,10 @@ static uint16_t place(uint64_t sample_type, uint64_t field, uint16_t *offset)
 	return here;
 }
 
-static struct layout describe(const struct perf_event_attr *attr, size_t id_count)
+static struct sample_layout describe(const struct perf_event_attr *attr, size_t id_count)
 {
 	uint64_t type = attr->sample_type;
-	struct layout layout = {.sample_type = type};
+	struct sample_layout layout = {.shape = sample_shape_of(attr)};
 	uint16_t offset = HEADER_BYTES, id;
 
 	layout.sample_id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
@@ -92,7 +118,7 @@ void layouts_deinit(struct layouts *layouts)
 static inline bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 			   uint64_t *id_ret)
 {
-	const struct layout *first = &layouts->items[0];
+	const struct sample_layout *first = &layouts->items[0];
 	bool sample = header->type == PERF_RECORD_SAMPLE;
 	size_t offset = sample ? first->sample_id : first->trailer_id;
 
@@ -125,7 +151,7 @@ static bool has_field(uint16_t place, size_t size)
 	return place == LAYOUT_ABSENT || place + sizeof(uint64_t) <= size;
 }
 
-static bool has_fields(const struct layout *layout, const struct perf_event_header *header)
+static bool has_fields(const struct sample_layout *layout, const struct perf_event_header *header)
 {
 	if (header->type == PERF_RECORD_SAMPLE)
 		return has_field(layout->sample_task, header->size) && has_field(layout->sample_time, header->size) &&
@@ -148,7 +174,7 @@ static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16
 		identity->cpu = (int32_t)(uint32_t)layout_word(start, cpu_place);
 }
 
-static inline void read_known(const struct layout *layout, const struct perf_event_header *header,
+static inline void read_known(const struct sample_layout *layout, const struct perf_event_header *header,
 			      const uint8_t *record, struct record_identity *identity)
 {
 	if (header->type == PERF_RECORD_SAMPLE)
@@ -158,7 +184,8 @@ static inline void read_known(const struct layout *layout, const struct perf_eve
 			    layout->trailer_cpu, identity);
 }
 
-static uint64_t read_time(const struct layout *layout, const struct perf_event_header *header, const uint8_t *record)
+static uint64_t read_time(const struct sample_layout *layout, const struct perf_event_header *header,
+			  const uint8_t *record)
 {
 	if (header->type == PERF_RECORD_SAMPLE)
 		return layout->sample_time == LAYOUT_ABSENT ? 0 : layout_word(record, layout->sample_time);
@@ -173,7 +200,7 @@ static uint16_t end_of(uint16_t place)
 }
 
 /* Samples without a time are too few to be kept in mind. */
-static void note_source(const struct layout *layout, uint64_t id, const struct record_place *place,
+static void note_source(const struct sample_layout *layout, uint64_t id, const struct record_place *place,
 			struct layouts_recent *recent)
 {
 	struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
@@ -191,7 +218,7 @@ static void note_source(const struct layout *layout, uint64_t id, const struct r
 static bool find_place(const struct layouts *layouts, struct layouts_recent *recent,
 		       const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
 {
-	const struct layout *layout;
+	const struct sample_layout *layout;
 	uint64_t id, source;
 
 	*place_ret = (struct record_place){.attribute = UINT32_MAX, .stream = UINT32_MAX};

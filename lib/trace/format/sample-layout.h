@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The layout of the samples of an attribute: where each field is, from sample_type and read_format. */
+/*
+ * The layout of the samples of an attribute, and the one walker over a sample: the recorder, the reader, the readahead
+ * and pack find the parts of a sample with sample_walk().
+ */
 #ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
 #define TRACE_FORMAT_SAMPLE_LAYOUT_H
 
@@ -10,15 +13,109 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/map.h"
+#include "trace/format/format.h"
 #include "trace/read/recording-file.h"
+
+/* Fields of 8 bytes at the start of a sample, in the order that the kernel writes (linux/perf_event.h,
+ * PERF_RECORD_SAMPLE). */
+#define SAMPLE_FIXED_FIELDS                                                                                            \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
+	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+
+/* What a walk needs to know of the attribute. */
+struct sample_shape {
+	uint64_t fields; /* sample_type */
+	uint64_t read_format, branch_fields;
+	uint8_t fixed_bytes; /* of SAMPLE_FIXED_FIELDS, behind the record's header */
+	uint8_t registers;   /* user registers in a sample */
+};
+
+static inline struct sample_shape sample_shape_of(const struct perf_event_attr *attr)
+{
+	return (struct sample_shape){.fields = attr->sample_type,
+				     .read_format = attr->read_format,
+				     .branch_fields = attr->branch_sample_type,
+				     .fixed_bytes =
+					 (uint8_t)(8 * __builtin_popcountll(attr->sample_type & SAMPLE_FIXED_FIELDS)),
+				     .registers = (uint8_t)__builtin_popcountll(attr->sample_regs_user)};
+}
+
+/* The parts of a sample behind its fixed fields, borrowed from the record. NULL, and counts of 0: it has none. */
+struct sample_parts {
+	const uint8_t *callchain;
+	uint64_t callchain_count; /* with the markers that say whose addresses follow */
+	const uint8_t *raw;
+	size_t raw_bytes;
+	uint64_t abi; /* of the registers: PERF_SAMPLE_REGS_ABI_* */
+	const uint8_t *registers;
+	const uint8_t *stack;
+	size_t stack_bytes;  /* what the attribute asks for, cut to what fits into a record */
+	size_t copied_bytes; /* of them by the kernel; the rest is old content of the ring */
+	uint64_t weight;
+};
+
+/* Fields that mmtrace does not record, but perf may. */
+void sample_skip_read(const struct sample_shape *shape, struct bytes *bytes);
+void sample_skip_branches(const struct sample_shape *shape, struct bytes *bytes);
+
+/* Into the code of each caller, which keeps the parts that it uses in registers: this is done for every event. */
+#define SAMPLE_WALK static inline __attribute__((always_inline))
+
+/* The kernel writes how many bytes it copied behind the bytes, if there are any. */
+SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *parts)
+{
+	uint64_t size = bytes_count(bytes, bytes_u64(bytes), 1, LIMIT_STACK_BYTES);
+
+	if (!size)
+		return;
+	parts->stack = bytes_take(bytes, size);
+	parts->stack_bytes = size;
+	parts->copied_bytes = bytes_u64(bytes);
+	if (parts->copied_bytes > size)
+		bytes_fail(bytes, "more stack copied than there is");
+}
+
+/* `bytes` stands behind the record's header; it says afterwards whether the record is laid out as the shape says. */
+SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, struct bytes *bytes)
+{
+	struct sample_parts parts = {0};
+	uint64_t fields = shape->fields;
+
+	bytes_skip(bytes, shape->fixed_bytes);
+	if (__builtin_expect(fields & PERF_SAMPLE_READ, 0))
+		sample_skip_read(shape, bytes);
+	if (fields & PERF_SAMPLE_CALLCHAIN) {
+		parts.callchain_count = bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
+		parts.callchain = bytes_take(bytes, parts.callchain_count * sizeof(uint64_t));
+	}
+	if (fields & PERF_SAMPLE_RAW) {
+		uint32_t raw_bytes = bytes_u32(bytes);
+
+		parts.raw = bytes_take(bytes, raw_bytes);
+		parts.raw_bytes = parts.raw ? raw_bytes : 0;
+	}
+	if (__builtin_expect(fields & PERF_SAMPLE_BRANCH_STACK, 0))
+		sample_skip_branches(shape, bytes);
+	if (fields & PERF_SAMPLE_REGS_USER) {
+		parts.abi = bytes_u64(bytes);
+		if (parts.abi != PERF_SAMPLE_REGS_ABI_NONE)
+			parts.registers = bytes_take(bytes, shape->registers * sizeof(uint64_t));
+	}
+	if (fields & PERF_SAMPLE_STACK_USER)
+		sample_walk_stack(bytes, &parts);
+	if (fields & PERF_SAMPLE_WEIGHT)
+		parts.weight = bytes_u64(bytes);
+	return parts;
+}
 
 /* Offsets in a sample count from the record's start, those of a trailer from its own. */
 #define LAYOUT_ABSENT UINT16_MAX
 
-struct layout {
-	uint64_t sample_type;
+struct sample_layout {
+	struct sample_shape shape;
 	uint16_t sample_id, sample_task, sample_time, sample_cpu;
 	uint16_t trailer_size; /* of records that are no samples; 0: they have none */
 	uint16_t trailer_id, trailer_task, trailer_time, trailer_cpu;
@@ -26,7 +123,7 @@ struct layout {
 };
 
 struct layouts {
-	struct layout *items; /* by attribute */
+	struct sample_layout *items; /* by attribute */
 	size_t count;
 	struct map by_id;    /* index of the attribute, and of the stream in the upper half */
 	size_t stream_count; /* events of the kernel: one of each attribute and processor */

@@ -2,15 +2,11 @@
 #include "trace/format/strip-sample.h"
 
 #include "base/bytes.h"
-#include "trace/format/format.h"
+#include "trace/format/sample-layout.h"
 
-/* Fields of 8 bytes at the beginning, in the order that the kernel writes. */
-#define HEAD_FIELDS                                                                                                    \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
-	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 #define KNOWN_FIELDS                                                                                                   \
-	(HEAD_FIELDS | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |      \
-	 PERF_SAMPLE_WEIGHT)
+	(SAMPLE_FIXED_FIELDS | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |                       \
+	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 #define STRIPPED_FIELDS (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 
 /* Of perf's number: which argument of a call is in it; -1: none. */
@@ -51,20 +47,6 @@ struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const
 	return stripped;
 }
 
-static void copy_head(uint64_t type, struct bytes *bytes, struct buffer *buffer)
-{
-	for (uint64_t fields = type & HEAD_FIELDS; fields; fields &= fields - 1)
-		buffer_put_u64(buffer, bytes_u64(bytes));
-}
-
-static void skip_callchain(struct bytes *bytes)
-{
-	uint64_t count = bytes_u64(bytes);
-
-	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
-	bytes_skip(bytes, count * sizeof(uint64_t));
-}
-
 static void put_callchain(const struct stripped_stack *stack, struct buffer *buffer)
 {
 	buffer_put_u64(buffer, stack->callchain_count ? stack->callchain_count + 1 : 0);
@@ -74,28 +56,20 @@ static void put_callchain(const struct stripped_stack *stack, struct buffer *buf
 		buffer_put_u64(buffer, stack->callchain[i]);
 }
 
-static void copy_raw(struct bytes *bytes, struct buffer *buffer)
+static void put_arguments(const struct perf_event_attr *attr, const struct architecture *architecture, enum call call,
+			  const struct sample_parts *parts, struct buffer *buffer)
 {
-	uint32_t size = bytes_u32(bytes);
-	const void *raw = bytes_take(bytes, size);
-
-	buffer_put_u32(buffer, raw ? size : 0);
-	if (raw)
-		buffer_put(buffer, raw, size);
-}
-
-static void copy_arguments(const struct perf_event_attr *attr, const struct architecture *architecture, enum call call,
-			   struct bytes *bytes, struct buffer *buffer)
-{
-	uint64_t abi = bytes_u64(bytes), arguments[6] = {0};
+	int count = __builtin_popcountll(attr->sample_regs_user);
+	struct bytes values = bytes_over(parts->registers, parts->registers ? (size_t)count * sizeof(uint64_t) : 0);
+	uint64_t arguments[6] = {0};
 	unsigned used;
 
-	buffer_put_u64(buffer, abi);
-	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+	buffer_put_u64(buffer, parts->abi);
+	if (!parts->registers)
 		return;
 	for (unsigned i = 0; i < 64; i++) {
 		int argument = find_argument(architecture, i);
-		uint64_t value = attr->sample_regs_user >> i & 1 ? bytes_u64(bytes) : 0;
+		uint64_t value = attr->sample_regs_user >> i & 1 ? bytes_u64(&values) : 0;
 
 		if (argument >= 0)
 			arguments[argument] = value;
@@ -114,8 +88,10 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 			       struct buffer *buffer)
 {
 	bool registers = stack && argument_mask(architecture, attr->sample_regs_user);
+	struct sample_shape shape = sample_shape_of(attr);
 	size_t start = buffer->size;
 	struct perf_event_header header;
+	struct sample_parts parts;
 	struct bytes bytes;
 
 	if (attr->sample_type & ~(uint64_t)KNOWN_FIELDS)
@@ -126,22 +102,23 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	header.misc = bytes_u16(&bytes);
 	bytes = bytes_over(record, bytes_u16(&bytes));
 	bytes_skip(&bytes, sizeof(header));
+	parts = sample_walk(&shape, &bytes);
+	if (!bytes_ok(&bytes))
+		return error_create(MMT_ERROR_FORMAT, "sample: %s", bytes.failure);
 	buffer_put_u32(buffer, header.type);
 	buffer_put_u16(buffer, header.misc);
 	buffer_put_u16(buffer, 0);
-	copy_head(attr->sample_type, &bytes, buffer);
-	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
-		skip_callchain(&bytes);
+	buffer_put(buffer, (const uint8_t *)record + sizeof(header), shape.fixed_bytes);
 	if (stack)
 		put_callchain(stack, buffer);
-	if (attr->sample_type & PERF_SAMPLE_RAW)
-		copy_raw(&bytes, buffer);
+	if (attr->sample_type & PERF_SAMPLE_RAW) {
+		buffer_put_u32(buffer, (uint32_t)parts.raw_bytes);
+		buffer_put(buffer, parts.raw, parts.raw_bytes);
+	}
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)
-		copy_arguments(attr, architecture, call, &bytes, buffer);
+		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)
 		buffer_put_u64(buffer, stack->number);
-	if (!bytes_ok(&bytes))
-		return error_create(MMT_ERROR_FORMAT, "sample: %s", bytes.failure);
 	buffer_align(buffer, sizeof(uint64_t));
 	if (buffer->size - start > UINT16_MAX)
 		return error_create(MMT_ERROR_FORMAT, "sample too large");

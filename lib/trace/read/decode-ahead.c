@@ -44,19 +44,10 @@ static bool take_callchain(const struct decoder *decoder, struct callchain_numbe
 	return true;
 }
 
-static void take_stack(struct bytes *bytes, struct ahead_call *call)
-{
-	struct copied_stack stack = decode_copied_stack(bytes);
-
-	call->bytes = stack.bytes;
-	call->byte_count = stack.byte_count;
-	call->bytes_wanted = stack.bytes_wanted;
-}
-
 /* The record was accepted as a sample of its attribute, which has these. */
 static bool take_identity(const struct decoder *decoder, const struct order_item *item, struct ahead_call *call)
 {
-	const struct layout *layout = &decoder->layouts->items[item->attribute];
+	const struct sample_layout *layout = &decoder->layouts->items[item->attribute];
 	uint64_t task = layout_word(item->record, layout->sample_task);
 
 	call->pid = (int32_t)(uint32_t)task;
@@ -70,14 +61,11 @@ static bool take_identity(const struct decoder *decoder, const struct order_item
 }
 
 /* Of a call that takes effect when it returns. */
-static bool take_result(struct bytes *bytes, const struct decode_fields *fields, struct ahead_call *call)
+static bool take_result(const struct sample_parts *parts, const struct decode_fields *fields, struct ahead_call *call)
 {
-	uint32_t size = bytes_u32(bytes);
-	const uint8_t *raw = bytes_take(bytes, size);
-
-	if (!raw || fields->result.offset + sizeof(uint64_t) > size)
+	if (fields->result.offset + sizeof(uint64_t) > parts->raw_bytes)
 		return false;
-	call->result = (int64_t)decode_word(raw + fields->result.offset, 0);
+	call->result = (int64_t)decode_word(parts->raw + fields->result.offset, 0);
 	return true;
 }
 
@@ -86,33 +74,26 @@ static bool decode_body(const struct decoder *decoder, struct callchain_numbers 
 			struct ahead_call *call)
 {
 	const struct decode_fields *fields = &decoder->fields[item->attribute];
-	uint64_t type = decoder->layouts->items[item->attribute].sample_type, chain_count = 0;
 	struct bytes bytes = bytes_over(item->record, item->size);
-	const uint8_t *chain = NULL;
+	struct sample_parts parts;
 
-	bytes_skip(&bytes, HEADER_BYTES + fields->before_body);
-	if (type & PERF_SAMPLE_CALLCHAIN) {
-		chain_count = bytes_count(&bytes, bytes_u64(&bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
-		chain = bytes_take(&bytes, chain_count * sizeof(uint64_t));
-	}
-	if (!take_result(&bytes, fields, call) || bytes_u64(&bytes) != PERF_SAMPLE_REGS_ABI_64)
+	bytes_skip(&bytes, HEADER_BYTES);
+	parts = sample_walk(&decoder->layouts->items[item->attribute].shape, &bytes);
+	if (!bytes_ok(&bytes) || parts.abi != PERF_SAMPLE_REGS_ABI_64 || !take_result(&parts, fields, call))
 		return false;
-	call->registers = bytes_take(&bytes, fields->register_count * sizeof(uint64_t));
-	if (!call->registers)
-		return false;
+	call->registers = parts.registers;
 	for (size_t i = 0; i < fields->arguments_known; i++)
 		call->arguments[i] = decode_word(call->registers, fields->argument_places[i]);
-	if (type & PERF_SAMPLE_STACK_USER)
-		take_stack(&bytes, call);
-	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
-		call->resolved = (uint32_t)bytes_u64(&bytes);
-	if (!bytes_ok(&bytes))
-		return false;
+	call->bytes = parts.copied_bytes ? parts.stack : NULL;
+	call->byte_count = (uint32_t)parts.copied_bytes;
+	call->bytes_wanted = (uint32_t)parts.stack_bytes;
+	if (decoder->metadata->packed)
+		call->resolved = (uint32_t)parts.weight;
 	/* They are for unwinding a copied stack, and for telling whether a dump is of this call. */
 	if (decoder->only_used_stacks && !call->bytes_wanted && !decoder->has_dumps)
 		call->registers = NULL;
 	if (!decoder->only_used_stacks || fields->uses_stack || call->result)
-		return take_callchain(decoder, numbers, chain, chain_count, call);
+		return take_callchain(decoder, numbers, parts.callchain, parts.callchain_count, call);
 	/* Without a callchain only bytes tell more than registers do. */
 	if (!call->bytes)
 		call->registers = NULL;

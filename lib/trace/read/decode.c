@@ -38,18 +38,9 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	}
 }
 
-static void find_body(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
-		      struct decode_fields *fields)
+static void find_registers(const struct architecture *architecture, const struct perf_event_attr *attr,
+			   struct decode_fields *fields)
 {
-	static const uint64_t before_body[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	 PERF_SAMPLE_TID,
-					       PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
-					       PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,	 PERF_SAMPLE_PERIOD};
-	const struct architecture *architecture = metadata->architecture;
-
-	for (size_t i = 0; i < sizeof(before_body) / sizeof(before_body[0]); i++) {
-		if (attr->sample_type & before_body[i])
-			fields->before_body += sizeof(uint64_t);
-	}
 	for (unsigned i = 0; i < 64; i++) {
 		int8_t number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
 
@@ -118,7 +109,7 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
 
 		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
-		find_body(metadata, attr, &decoder->fields[i]);
+		find_registers(metadata->architecture, attr, &decoder->fields[i]);
 		find_shape(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
 		decoder->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		if (attr->mmap_data)
@@ -354,26 +345,6 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 	return bytes_ok(bytes);
 }
 
-/* The body of a sample, field by field in the order that the kernel writes (linux/perf_event.h, PERF_RECORD_SAMPLE). */
-
-#define BRANCH_ENTRY_BYTES 24
-#define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
-#define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, likewise */
-
-static void skip_read(struct bytes *bytes, uint64_t format)
-{
-	size_t times =
-	    (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1 : 0) + (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1 : 0);
-	size_t member = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & READ_LOST ? 1 : 0);
-	uint64_t members = 1;
-
-	if (format & PERF_FORMAT_GROUP)
-		members = bytes_u64(bytes);
-	bytes_skip(bytes, times * sizeof(uint64_t));
-	members = bytes_count(bytes, members, member * sizeof(uint64_t), UINT16_MAX);
-	bytes_skip(bytes, members * member * sizeof(uint64_t));
-}
-
 bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 {
 	uint64_t largest = 0;
@@ -389,15 +360,13 @@ bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 }
 
 /* User addresses only. Markers say whose addresses follow. */
-static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct event_stack *stack)
+static void read_callchain(struct decoder *decoder, const struct sample_parts *parts, struct event_stack *stack)
 {
-	uint64_t count = bytes_u64(bytes), entries = 0;
+	uint64_t count = parts->callchain_count, entries = 0;
+	const uint8_t *data = parts->callchain;
 	uint32_t plain_count;
-	const uint8_t *data;
 	bool user = false;
 
-	count = bytes_count(bytes, count, sizeof(uint64_t), LIMIT_CALLCHAIN);
-	data = bytes_take(bytes, count * sizeof(uint64_t));
 	if (data && decode_is_plain_callchain(data, count)) {
 		stack->callchain = decode_plain_callchain(data, count, &plain_count);
 		stack->callchain_count = entries = plain_count;
@@ -419,66 +388,16 @@ static void read_callchain(struct decoder *decoder, struct bytes *bytes, struct 
 	stack->callchain_full = decode_is_full_callchain(decoder, entries);
 }
 
-static struct bytes read_raw(struct bytes *bytes)
+static void read_registers(const struct decode_fields *fields, const struct sample_parts *parts,
+			   struct register_values *registers)
 {
-	return bytes_sub(bytes, bytes_u32(bytes));
-}
-
-static void skip_branches(struct bytes *bytes, uint64_t branch_type)
-{
-	uint64_t count = bytes_u64(bytes);
-	size_t entry = BRANCH_ENTRY_BYTES + (branch_type & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
-
-	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
-		bytes_u64(bytes);
-	count = bytes_count(bytes, count, entry, UINT16_MAX);
-	bytes_skip(bytes, count * entry);
-}
-
-static void read_registers(const struct decode_fields *fields, struct bytes *bytes, struct register_values *registers)
-{
-	uint64_t abi = bytes_u64(bytes);
-	const uint8_t *values;
-
-	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
-		return;
-	values = bytes_take(bytes, fields->register_count * sizeof(uint64_t));
-	if (!values || abi != PERF_SAMPLE_REGS_ABI_64)
+	if (!parts->registers || parts->abi != PERF_SAMPLE_REGS_ABI_64)
 		return;
 	for (size_t i = 0; i < fields->register_count; i++) {
 		if (fields->registers[i] >= 0)
-			registers->values[fields->registers[i]] = decode_word(values, i);
+			registers->values[fields->registers[i]] = decode_word(parts->registers, i);
 	}
 	registers->known = fields->registers_known;
-}
-
-/* The kernel writes the size asked for, cut to what fits into the record, and behind the bytes how many of them it
- * could copy. */
-struct copied_stack decode_copied_stack(struct bytes *bytes)
-{
-	uint64_t size = bytes_u64(bytes), copied;
-	const uint8_t *data;
-
-	if (!size)
-		return (struct copied_stack){0};
-	size = bytes_count(bytes, size, 1, LIMIT_STACK_BYTES);
-	data = bytes_take(bytes, size);
-	copied = bytes_u64(bytes);
-	if (copied > size) {
-		bytes_fail(bytes, "more stack copied than there is");
-		return (struct copied_stack){0};
-	}
-	return (struct copied_stack){
-	    .bytes = copied ? data : NULL, .byte_count = (uint32_t)copied, .bytes_wanted = (uint32_t)size};
-}
-
-static void read_stack(struct bytes *bytes, struct event_stack *stack)
-{
-	struct copied_stack copied = decode_copied_stack(bytes);
-
-	stack->bytes = copied.bytes;
-	stack->byte_count = copied.byte_count;
-	stack->bytes_wanted = copied.bytes_wanted;
 }
 
 static uint64_t read_field(struct bytes raw, const struct tracepoint_field *field)
@@ -587,58 +506,28 @@ static void fill_lock(const struct decode_fields *fields, struct bytes *raw, str
 	event->lock.space = read_field(*raw, &fields->space);
 }
 
-static void skip_callchain(struct bytes *bytes)
-{
-	uint64_t count = bytes_count(bytes, bytes_u64(bytes), sizeof(uint64_t), LIMIT_CALLCHAIN);
-
-	bytes_skip(bytes, count * sizeof(uint64_t));
-}
-
-/* Up to the stack, or its number; what follows is of no use here. Without a place in `callchain_ret` the callchain is
- * read, else it is told where it is. */
-static struct bytes read_body(struct decoder *decoder, const struct perf_event_attr *attr,
-			      const struct decode_fields *fields, struct bytes *bytes, struct event_stack *stack,
-			      struct bytes *callchain_ret)
-{
-	uint64_t type = attr->sample_type;
-	struct bytes raw = bytes_over(NULL, 0);
-
-	bytes_skip(bytes, fields->before_body);
-	if (type & PERF_SAMPLE_READ)
-		skip_read(bytes, attr->read_format);
-	if (callchain_ret)
-		*callchain_ret = *bytes;
-	if (type & PERF_SAMPLE_CALLCHAIN && callchain_ret)
-		skip_callchain(bytes);
-	else if (type & PERF_SAMPLE_CALLCHAIN)
-		read_callchain(decoder, bytes, stack);
-	if (type & PERF_SAMPLE_RAW)
-		raw = read_raw(bytes);
-	if (type & PERF_SAMPLE_BRANCH_STACK)
-		skip_branches(bytes, attr->branch_sample_type);
-	if (type & PERF_SAMPLE_REGS_USER)
-		read_registers(fields, bytes, &stack->registers);
-	if (type & PERF_SAMPLE_STACK_USER)
-		read_stack(bytes, stack);
-	if (type & PERF_SAMPLE_WEIGHT && decoder->metadata->packed)
-		stack->resolved = (uint32_t)bytes_u64(bytes);
-	return raw;
-}
-
-static void decode_call(struct decoder *decoder, const struct decode_fields *fields, struct bytes *bytes,
+static void decode_call(struct decoder *decoder, const struct sample_parts *parts, struct bytes *bytes,
 			struct event *event)
 {
-	const struct perf_event_attr *attr = &decoder->file->attributes.items[event->attribute].attr;
-	bool skip = decoder->only_used_stacks && !fields->uses_stack;
+	const struct decode_fields *fields = &decoder->fields[event->attribute];
+	bool unused = decoder->only_used_stacks && !fields->uses_stack;
 	struct event_stack *stack = &event->call.stack;
-	struct bytes callchain, raw = read_body(decoder, attr, fields, bytes, stack, skip ? &callchain : NULL);
+	struct bytes raw = bytes_over(parts->raw, parts->raw_bytes);
 
-	if (!fields->complete || !bytes_ok(bytes))
+	if (!unused)
+		read_callchain(decoder, parts, stack);
+	read_registers(fields, parts, &stack->registers);
+	stack->bytes = parts->copied_bytes ? parts->stack : NULL;
+	stack->byte_count = parts->copied_bytes;
+	stack->bytes_wanted = parts->stack_bytes;
+	if (decoder->metadata->packed)
+		stack->resolved = (uint32_t)parts->weight;
+	if (!fields->complete)
 		return;
 	stack->time_ns = event->time_ns;
 	fill_call(decoder, fields, &raw, bytes, event);
-	if (skip && event->call.result && attr->sample_type & PERF_SAMPLE_CALLCHAIN)
-		read_callchain(decoder, &callchain, stack);
+	if (unused && event->call.result)
+		read_callchain(decoder, parts, stack);
 }
 
 void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
@@ -646,17 +535,18 @@ void decode_sample(struct decoder *decoder, const struct record_identity *identi
 {
 	const struct decode_fields *fields = &decoder->fields[identity->attribute];
 	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
-	const struct perf_event_attr *attr = &decoder->file->attributes.items[identity->attribute].attr;
-	struct event_stack other; /* of a sample that is no call's */
+	struct sample_parts parts;
 	struct bytes raw;
 
+	parts = sample_walk(&decoder->layouts->items[identity->attribute].shape, bytes);
+	if (!bytes_ok(bytes))
+		return;
 	if (attribute->is_call) {
-		decode_call(decoder, fields, bytes, event);
+		decode_call(decoder, &parts, bytes, event);
 		return;
 	}
-	memset(&other, 0, sizeof(other));
-	raw = read_body(decoder, attr, fields, bytes, &other, NULL);
-	if (!fields->complete || !bytes_ok(bytes))
+	raw = bytes_over(parts.raw, parts.raw_bytes);
+	if (!fields->complete)
 		return;
 	if (attribute->role == ROLE_LOCK)
 		fill_lock(fields, &raw, bytes, event);

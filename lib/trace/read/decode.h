@@ -20,7 +20,6 @@ struct decode_fields {
 	struct tracepoint_field space, write, success; /* locks */
 	bool complete;				       /* what this attribute's role needs is there */
 
-	size_t before_body;	  /* bytes between the header and the first field that is not of fixed size */
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: of no use */
 	size_t register_count;	  /* in the sample */
 	uint64_t registers_known; /* bits of their DWARF numbers */
@@ -92,13 +91,6 @@ static inline bool decode_is_full_callchain(const struct decoder *decoder, uint6
 
 	return count >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
 }
-
-struct copied_stack {
-	const uint8_t *bytes; /* NULL: none were copied */
-	uint32_t byte_count, bytes_wanted;
-};
-
-struct copied_stack decode_copied_stack(struct bytes *bytes);
 
 /* Of a sample; in a file of its own because samples have so many fields. `bytes` is over the record, behind its header.
  */
