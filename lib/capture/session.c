@@ -65,7 +65,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->start_ns = recorder->start_ns;
 	info->start_realtime_ns = recorder->start_realtime_ns;
 	info->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	info->call_graph = recorder->options->call_graph;
+	info->call_graph = wire_call_graph(recorder->options->call_graph);
 	info->stack_dump_bytes = events_dump_bytes(recorder->options);
 	info->callchain_limit = recorder->callchain_limit;
 	info->command = recorder->options->command;
@@ -183,7 +183,7 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 {
 	struct recording_loss loss = {
 	    .stop_ns = recorder->stop_ns,
-	    .end = recorder->summary.end,
+	    .end = wire_record_end(recorder->summary.end),
 	    .missed_threads = recorder->summary.missed_threads,
 	    .missed_cpus = recorder->summary.missed_cpus,
 	    .left_processes = recorder->summary.left_processes,

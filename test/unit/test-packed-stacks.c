@@ -15,8 +15,8 @@ static struct resolved_stacks make_stacks(void)
 	struct resolved_name name = {
 	    .address = 0x7f0000001234, .module_offset = 0x1234, .source_line = 12, .inlined = true};
 	struct resolved_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
-	struct resolved_stack both = {.end = 3, .first_frame = 0, .frame_count = 2};
-	struct resolved_stack lost = {.end = RESOLVED_END_LOST, .first_frame = 2};
+	struct resolved_stack both = {.end = WIRE_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
+	struct resolved_stack lost = {.end = WIRE_STACK_END_LOST, .first_frame = 2};
 	struct resolved_process process = {.has_perf_map = true,
 					   .other_clock = true,
 					   .unchecked_frames = true,
@@ -99,7 +99,7 @@ START_TEST(all_of_it)
 	ck_assert_uint_eq(read.stacks.count, 2);
 	ck_assert_uint_eq(read.stacks.items[0].end, 3);
 	ck_assert_uint_eq(read.stack_frames.items[read.stacks.items[0].first_frame], 1);
-	ck_assert_uint_eq(read.stacks.items[1].end, RESOLVED_END_LOST);
+	ck_assert_uint_eq(read.stacks.items[1].end, WIRE_STACK_END_LOST);
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
 	ck_assert_str_eq(resolved_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
 	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&

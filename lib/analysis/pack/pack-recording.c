@@ -13,6 +13,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/resolver/code-view.h"
+#include "analysis/resolver/program-state.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -466,7 +467,7 @@ static bool resolve_name(struct resolved_stacks *resolved, const struct mmt_fram
 	struct resolved_name name = {.address = frame->address,
 				     .module_offset = frame->module_offset,
 				     .source_line = frame->source_line,
-				     .kind = (uint8_t)frame->kind,
+				     .kind = wire_frame_kind(frame->kind),
 				     .inlined = frame->inlined,
 				     .doubtful = frame->doubtful};
 
@@ -511,7 +512,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 	enum mmt_stack_end end;
 	size_t count;
 	const uint32_t *frames = code_view_stack(replay->code, number, &count, &end);
-	struct resolved_stack stack = {.end = number == replay->lost_stack ? RESOLVED_END_LOST : end,
+	struct resolved_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
 				       .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
 				       .frame_count = (uint32_t)count};
 
@@ -553,7 +554,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 	}
 	while ((path = code_view_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
-		struct resolved_program program = {.state = state};
+		struct resolved_program program = {.state = wire_program_state(state)};
 
 		if (!resolved_stacks_put_text(resolved, path, &program.path) ||
 		    !resolved_stacks_put_text(resolved, part, &program.missing) ||

@@ -272,7 +272,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	if (!result->hide)
 		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
-	result->stacks_recorded = metadata->ours && metadata->info.call_graph != MMT_CALL_GRAPH_NONE;
+	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.call_counts, sizeof(result->events));

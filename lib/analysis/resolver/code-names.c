@@ -3,6 +3,7 @@
 
 #include "analysis/resolver/code-view-state.h"
 #include "analysis/resolver/jit-names.h"
+#include "analysis/resolver/program-state.h"
 #include "code/jit/perf-map.h"
 
 /* Names of frames, and what is known of the code that they are in. */
@@ -392,7 +393,7 @@ struct generated_code code_view_jit(struct code_view *view, uint32_t process)
 static struct mmt_frame name_resolved(const struct resolved_stacks *stacks, const struct resolved_name *name,
 				      bool demangle)
 {
-	struct mmt_frame frame = {.kind = name->kind,
+	struct mmt_frame frame = {.kind = wire_to_frame_kind(name->kind),
 				  .inlined = name->inlined,
 				  .doubtful = name->doubtful,
 				  .function = resolved_stacks_text(stacks, name->function),
@@ -441,11 +442,10 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
 		const struct resolved_stack *stack = &stacks->stacks.items[i];
-		uint32_t end = stack->end == RESOLVED_END_LOST ? STACK_END_LOST : stack->end;
+		uint32_t end =
+		    stack->end == WIRE_STACK_END_LOST ? STACK_END_LOST : (uint32_t)wire_to_stack_end(stack->end);
 		uint32_t number = STACKS_NONE;
 
-		if (end > STACK_END_LOST)
-			end = MMT_STACK_END_INVALID;
 		number =
 		    stacks_put(&view->stacks, stacks->stack_frames.items + stack->first_frame, stack->frame_count, end);
 		if (number == STACKS_NONE || !vector_push(&view->resolved, number))
@@ -511,9 +511,7 @@ const char *code_view_resolved_unusable(const struct code_view *view, size_t *po
 	if (*position >= stacks->programs.count)
 		return NULL;
 	program = &stacks->programs.items[(*position)++];
-	*state_ret = program->state >= PROGRAM_MISSING && program->state <= PROGRAM_LACKING_NAMES
-			 ? (enum program_state)program->state
-			 : PROGRAM_BROKEN;
+	*state_ret = wire_to_program_state(program->state);
 	missing = resolved_stacks_text(stacks, program->missing);
 	if (missing_ret && missing)
 		*missing_ret = strdup(missing);

@@ -35,12 +35,12 @@ enum event_kind {
 
 /* Why a snapshot was taken. */
 enum snapshot_kind {
-	SNAPSHOT_START, /* just after the events were switched on */
-	SNAPSHOT_FIRST, /* a child's first, after fork */
-	SNAPSHOT_EXEC,	/* after exec */
-	SNAPSHOT_INTERVAL,
-	SNAPSHOT_STOP, /* the check of the final state */
-	SNAPSHOT_KINDS,
+	SNAPSHOT_START = 0, /* just after the events were switched on */
+	SNAPSHOT_FIRST = 1, /* a child's first, after fork */
+	SNAPSHOT_EXEC = 2,  /* after exec */
+	SNAPSHOT_INTERVAL = 3,
+	SNAPSHOT_STOP = 4, /* the check of the final state */
+	SNAPSHOT_KINDS = 5,
 };
 
 struct event_stack {

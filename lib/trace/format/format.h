@@ -73,7 +73,7 @@ enum format_record {
  * the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
  */
 #define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
-enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END, SNAPSHOT_PARTS };
+enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_PART_END = 2, SNAPSHOT_PARTS = 3 };
 #define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
 #define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
 
@@ -85,7 +85,7 @@ enum snapshot_part { SNAPSHOT_PART_BEGIN, SNAPSHOT_PART_LINE, SNAPSHOT_PART_END,
 #define RECORD_TEXT_POKE 20
 #define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
 #define NAME_PIECE_FIXED_BYTES 40
-enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS };
+enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BUILD_IDS = 2 };
 
 /*
  * In a pipe the sections that perf does not read there ride among the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
@@ -104,7 +104,7 @@ enum name_piece { NAME_PIECE_PERF_MAP, NAME_PIECE_JITDUMP, NAME_PIECE_BUILD_IDS 
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
-enum note_kind { NOTE_MARK, NOTE_RESIDENT, NOTE_LARGE_DUMPS };
+enum note_kind { NOTE_MARK = 0, NOTE_RESIDENT = 1, NOTE_LARGE_DUMPS = 2 };
 
 /* Hard limits on what a reader believes. */
 #define LIMIT_RECORD_TYPE 256 /* the kernel's types end at 63, those of tools far below this */

@@ -372,7 +372,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	values->command_line = text_or_empty(metadata->command_line);
 	values->compressed = file->sections[FEATURE_COMPRESSED].present;
 	values->incomplete = file->incomplete;
-	if (values->ours && (!values->has_loss || values->loss.end == MMT_RECORD_END_WRITE_FAILED))
+	if (values->ours && (!values->has_loss || values->loss.end == WIRE_RECORD_END_WRITE_FAILED))
 		values->incomplete = true;
 	return NULL;
 }

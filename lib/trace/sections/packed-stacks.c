@@ -25,7 +25,6 @@
 #define PROCESS_STACKS_END_THERE 16u
 #define PROCESS_CHANGED_TOO_OFTEN 32u
 #define STACKS_CODE_LEFT_OUT 1u
-#define KINDS 3
 #define LIMIT_ITEMS (1u << 28)
 
 void resolved_stacks_deinit(struct resolved_stacks *stacks)
@@ -200,9 +199,9 @@ static struct mmt_error *decode_names(struct bytes *bytes, struct resolved_stack
 		name.source_line = bytes_u32(bytes);
 		kind = bytes_u16(bytes);
 		flags = bytes_u16(bytes);
-		if (kind >= KINDS)
+		if (kind > WIRE_FRAME_UNKNOWN)
 			bytes_fail(bytes, "unknown kind of frame");
-		name.kind = (uint8_t)kind;
+		name.kind = (enum wire_frame_kind)kind;
 		name.inlined = flags & NAME_INLINED;
 		name.doubtful = flags & NAME_DOUBTFUL;
 		if (!vector_push(&stacks->names, name))

@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "trace/format/wire.h"
 
 /* The machine code around the places of frames, of packed recordings: a part of FEATURE_MMTRACE_STACKS. */
 
@@ -61,14 +62,13 @@ const struct resolved_line *resolved_codes_line(const struct resolved_codes *cod
  */
 
 #define RESOLVED_NO_TEXT UINT32_MAX
-#define RESOLVED_END_LOST 255 /* stands for the stacks of calls that were lost */
 
 /* As struct mmt_frame has it; texts are numbers. */
 struct resolved_name {
 	uint64_t address, module_offset;
 	uint32_t function, raw_function, module, module_path, source_file;
 	uint32_t source_line;
-	uint8_t kind;
+	enum wire_frame_kind kind;
 	bool inlined, doubtful;
 };
 
@@ -80,7 +80,7 @@ struct resolved_frame {
 };
 
 struct resolved_stack {
-	uint32_t end;			   /* enum mmt_stack_end, or RESOLVED_END_LOST */
+	enum wire_stack_end end;
 	uint32_t first_frame, frame_count; /* in stack_frames */
 };
 
@@ -99,7 +99,7 @@ struct resolved_process {
 /* That could not be used. */
 struct resolved_program {
 	uint32_t path; /* text */
-	uint32_t state;
+	enum wire_program_state state;
 	uint32_t missing; /* text: the files whose lack makes the state; or none */
 };
 

@@ -10,17 +10,19 @@
 #include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/vector.h"
+#include "trace/format/wire.h"
 
 /* What an event attribute is for; index = attribute's place in the file. */
 enum attribute_role {
-	ROLE_OTHER,
-	ROLE_SYSCALL, /* exit of a call */
-	ROLE_DUMP,    /* stack dump of a call */
-	ROLE_NEW_TASK,
-	ROLE_SIDE_BAND, /* mappings, names, forks, exits */
-	ROLE_SNAPSHOT,
-	ROLE_LOCK,	 /* mmap_lock taken for writing (--exact-order) */
-	ROLE_LARGE_DUMP, /* a larger stack dump of a call that also has a ROLE_DUMP; on while the call rate is low */
+	ROLE_OTHER = 0,
+	ROLE_SYSCALL = 1, /* exit of a call */
+	ROLE_DUMP = 2,	  /* stack dump of a call */
+	ROLE_NEW_TASK = 3,
+	ROLE_SIDE_BAND = 4, /* mappings, names, forks, exits */
+	ROLE_SNAPSHOT = 5,
+	ROLE_LOCK = 6, /* mmap_lock taken for writing (--exact-order) */
+	ROLE_LARGE_DUMP =
+	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; on while the call rate is low */
 };
 
 static inline bool role_is_dump(enum attribute_role role)
@@ -34,7 +36,7 @@ struct recording_info {
 	uint64_t start_ns;	/* recording's clock, when events were enabled */
 	uint64_t start_realtime_ns;
 	uint32_t page_bytes;
-	uint32_t call_graph;	   /* enum mmt_call_graph */
+	enum wire_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* 0: no dumps */
 	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
 	bool command;		   /* started by us */
@@ -47,7 +49,7 @@ struct recording_info {
 /* FEATURE_MMTRACE_LOSS, written at stop: its absence in a file of ours means that the recorder did not finish. */
 struct recording_loss {
 	uint64_t stop_ns;
-	uint32_t end;	       /* enum mmt_record_end */
+	enum wire_record_end end;
 	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
 	uint64_t missed_threads;
 	uint64_t missed_cpus;	 /* came online without events */

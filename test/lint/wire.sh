@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What is written to a recording has a fixed number: an enum whose values get into a file gives each of them a number, so
+# that inserting a value does not change the meaning of files that exist.
+set -u
+cd "${SOURCE:?}" || exit 1
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# check DIRECTORY: reads lib/ and include/ there. A value gets into a file as an argument of one of the functions that put
+# it there, which names a constant, or a variable or member that is declared as an enum in the same file or in a header of
+# lib/trace/sections.
+check()
+{
+	find "$1/lib" "$1/include" -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
+	function strip(text,    result, at)
+	{
+		while ((at = index(text, "/*"))) {
+			result = result substr(text, 1, at - 1) " "
+			text = substr(text, at + 2)
+			at = index(text, "*/")
+			text = at ? substr(text, at + 2) : ""
+		}
+		return result text
+	}
+
+	function find_enums(text,    name, body, items, count, i, item, numbered)
+	{
+		while (match(text, /enum[ \t\n]+[a-z_0-9]+[ \t\n]*[{][^}]*[}]/)) {
+			body = substr(text, RSTART, RLENGTH)
+			text = substr(text, RSTART + RLENGTH)
+			match(body, /[a-z_0-9]+[ \t\n]*[{]/)
+			name = substr(body, RSTART, RLENGTH)
+			sub(/[ \t\n]*[{]/, "", name)
+			body = substr(body, index(body, "{") + 1)
+			sub(/}.*/, "", body)
+			count = split(body, items, ",")
+			numbered = 1
+			for (i = 1; i <= count; i++) {
+				item = items[i]
+				gsub(/[ \t\n]/, "", item)
+				if (item == "")
+					continue
+				if (item !~ /=/)
+					numbered = 0
+				sub(/=.*/, "", item)
+				enum_of[item] = name
+			}
+			fixed[name] = numbered
+			defined_in[name] = defined_in[name] " " current
+		}
+	}
+
+	function find_variables(text, place,    words)
+	{
+		while (match(text, /enum[ \t\n]+[a-z_0-9]+[ \t\n]+[*]?[a-z_0-9]+[ \t\n]*[;,=)]/)) {
+			split(substr(text, RSTART, RLENGTH), words, /[^a-z_0-9]+/)
+			text = substr(text, RSTART + RLENGTH)
+			variable[place, words[3]] = words[2]
+		}
+	}
+
+	function complain(file, name, what)
+	{
+		if (!(name in fixed) || fixed[name])
+			return
+		printf "%s: %s is written to a file, but enum %s has no fixed numbers\n", file, what, name
+		failed = 1
+	}
+
+	# The arguments of a call, from behind its parenthesis.
+	function arguments(text,    depth, i, c)
+	{
+		depth = 1
+		for (i = 1; i <= length(text); i++) {
+			c = substr(text, i, 1)
+			depth += (c == "(") - (c == ")")
+			if (!depth)
+				break
+		}
+		return substr(text, 1, i - 1)
+	}
+
+	function check_calls(file, text,    written, words, count, i)
+	{
+		while (match(text, /(buffer_put_u(8|16|32|64)|buffer_put|put_record_header|SNAPSHOT_ID|append_note|put_feature)[(]/)) {
+			text = substr(text, RSTART + RLENGTH)
+			written = arguments(text)
+			calls++
+			gsub(/wire_[a-z_]+[(][^()]*[)]/, "", written)
+			count = split(written, words, /[^A-Za-z_0-9]+/)
+			for (i = 1; i <= count; i++) {
+				if (words[i] in enum_of)
+					complain(file, enum_of[words[i]], words[i])
+				if ((file, words[i]) in variable)
+					complain(file, variable[file, words[i]], words[i])
+				else if (("format", words[i]) in variable)
+					complain(file, variable["format", words[i]], words[i])
+			}
+		}
+	}
+
+	# What a comment of the format names, such as u32 enum note_kind.
+	function check_mentions(file, text,    name)
+	{
+		while (match(text, /(u8|u16|u32|u64|uint8_t|uint16_t|uint32_t|uint64_t)[^;{}]*[;]?[^;{}]*enum [a-z_0-9]+/)) {
+			name = substr(text, RSTART, RLENGTH)
+			text = substr(text, RSTART + RLENGTH)
+			sub(/.*enum /, "", name)
+			complain(file, name, "a member")
+		}
+	}
+
+	{ content[FILENAME] = content[FILENAME] $0 "\n" }
+
+	END {
+		for (file in content) {
+			current = file
+			clean[file] = strip(content[file])
+			find_enums(clean[file])
+		}
+		for (file in content) {
+			find_variables(clean[file], file)
+			if (file ~ /lib\/trace\/sections\/[^\/]*[.]h$/)
+				find_variables(clean[file], "format")
+		}
+		for (name in fixed) {
+			if (defined_in[name] ~ /lib\/trace\/(sections|format)\/(wire|format|sections|packed-stacks)[.]h/)
+				complain("lib/trace", name, "a value of the format")
+		}
+		for (file in content) {
+			if (file ~ /lib\/(trace|capture|analysis\/pack)\/.*[.]c$/)
+				check_calls(file, clean[file])
+			if (file ~ /lib\/trace\/sections\/[^\/]*[.]h$/)
+				check_mentions(file, content[file])
+		}
+		if (!calls) {
+			print "nothing that writes to a file was found"
+			failed = 1
+		}
+		exit failed
+	}' >&2
+}
+
+# What the check is there to find, it finds: a constant, a member, a member behind a plain integer.
+mkdir -p "$scratch/lib/trace/sections" "$scratch/include"
+expect()
+{
+	local expected=$1 found
+	printf '%s\n' 'enum sound { SOUND_LOW = 0, SOUND_HIGH = 1 };' "$2" >"$scratch/lib/trace/sections/sample.h"
+	printf '%s\n' "$3" >"$scratch/lib/trace/sections/sample.c"
+	check "$scratch" 2>"$scratch/output"
+	[[ $? == 0 ]] && found=0 || found=1
+	[[ $found == "$expected" ]] || { echo "the check itself is wrong about: $2 $3" >&2; cat "$scratch/output" >&2; exit 1; }
+}
+expect 0 'struct sample { enum sound sound; };' 'buffer_put_u32(buffer, sample->sound);'
+expect 0 'enum loose { LOOSE_A, LOOSE_B };' 'buffer_put_u32(buffer, wire_sound(LOOSE_A));'
+expect 1 'enum loose { LOOSE_A, LOOSE_B };' 'buffer_put_u32(buffer, LOOSE_A);'
+expect 1 'enum loose { LOOSE_A = 0, LOOSE_B }; struct sample { enum loose value; };' 'buffer_put_u16(buffer, (uint16_t)sample->value);'
+expect 1 'enum loose { LOOSE_A, LOOSE_B }; struct sample { uint32_t value; /* enum loose */ };' 'buffer_put_u32(buffer, sample->value);'
+expect 1 '' 'enum loose { LOOSE_A, LOOSE_B }; void put(enum loose value) { buffer_put_u8(buffer, value); }'
+
+check . || exit 1

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "trace/format/wire.h"
+
+#include <check.h>
+
+#include "analysis/resolver/program-state.h"
+#include "support/run-suite.h"
+
+/* As mmtrace-file(5) has them: recordings with these numbers exist. */
+START_TEST(numbers_are_those_of_the_manual)
+{
+	ck_assert_int_eq(wire_call_graph(MMT_CALL_GRAPH_AUTO), 0);
+	ck_assert_int_eq(wire_call_graph(MMT_CALL_GRAPH_NONE), 3);
+	ck_assert_int_eq(wire_record_end(MMT_RECORD_END_WRITE_FAILED), 3);
+	ck_assert_int_eq(wire_record_end(MMT_RECORD_END_SIZE), 4);
+	ck_assert_int_eq(wire_stack_end(MMT_STACK_END_NO_UNWIND_DATA), 3);
+	ck_assert_int_eq(wire_stack_end(MMT_STACK_END_COROUTINE), 8);
+	ck_assert_int_eq(wire_frame_kind(MMT_FRAME_UNKNOWN), 2);
+	ck_assert_int_eq(wire_program_state(PROGRAM_MISSING), 2);
+	ck_assert_int_eq(wire_program_state(PROGRAM_LACKING_NAMES), 8);
+}
+END_TEST
+
+START_TEST(values_come_back)
+{
+	for (unsigned i = 0; i < MMT_STACK_END_KINDS; i++)
+		ck_assert_uint_eq(wire_to_stack_end(wire_stack_end((enum mmt_stack_end)i)), i);
+	for (unsigned i = 0; i <= MMT_FRAME_UNKNOWN; i++)
+		ck_assert_uint_eq(wire_to_frame_kind(wire_frame_kind((enum mmt_frame_kind)i)), i);
+	for (unsigned i = PROGRAM_MISSING; i <= PROGRAM_LACKING_NAMES; i++)
+		ck_assert_uint_eq(wire_to_program_state(wire_program_state((enum program_state)i)), i);
+}
+END_TEST
+
+START_TEST(unknown_numbers_become_something)
+{
+	ck_assert_int_eq(wire_to_stack_end((enum wire_stack_end)77), MMT_STACK_END_INVALID);
+	ck_assert_int_eq(wire_to_stack_end(WIRE_STACK_END_LOST), MMT_STACK_END_INVALID);
+	ck_assert_int_eq(wire_to_frame_kind((enum wire_frame_kind)77), MMT_FRAME_UNKNOWN);
+	ck_assert_int_eq(wire_to_program_state((enum wire_program_state)0), PROGRAM_BROKEN);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("wire");
+	TCase *cases = tcase_create("numbers");
+
+	tcase_add_test(cases, numbers_are_those_of_the_manual);
+	tcase_add_test(cases, values_come_back);
+	tcase_add_test(cases, unknown_numbers_become_something);
+	suite_add_tcase(suite, cases);
+	return run_suite(suite);
+}
