@@ -401,6 +401,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"record only a small stack dump with each call: the cheapest stacks, for programs that map and unmap "
 		"all the time"),
+	    OPTION(0, "madvise", FLAG, &arguments->options.madvise, NULL,
+		   "record every call of madvise: memory that a process gives back without unmapping it"),
 	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
 	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,

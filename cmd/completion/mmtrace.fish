@@ -36,6 +36,7 @@ complete -c mmtrace -n '__mmtrace_command record' -l duration -x -d 'stop after 
 complete -c mmtrace -n '__mmtrace_command record' -l max-size -x -d 'stop when SIZE is written: 100M, 2G'
 complete -c mmtrace -n '__mmtrace_command record' -l exact-order -d 'record when each call takes effect, so that the order of racing calls is known; costs a quarter more'
 complete -c mmtrace -n '__mmtrace_command record' -l lean -d 'record only a small stack dump with each call: the cheapest stacks, for programs that map and unmap all the time'
+complete -c mmtrace -n '__mmtrace_command record' -l madvise -d 'record every call of madvise: memory that a process gives back without unmapping it'
 complete -c mmtrace -n '__mmtrace_command record' -l no-compress -d 'write uncompressed records: a much larger file, which older tools can read'
 complete -c mmtrace -n '__mmtrace_command record' -l no-inherit -d 'do not record child processes; new threads are still recorded'
 complete -c mmtrace -n '__mmtrace_command record' -l scope -x -a 'auto threads cpus' -d 'where to open the events; auto: for each thread, or on the CPUs if there are too many threads'

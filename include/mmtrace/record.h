@@ -92,7 +92,7 @@ struct mmt_record_options {
 	   of the command is then standard error. The caller takes care of SIGPIPE. */
 	const char *output;
 	const char *const *command_line; /* NULL-terminated words for the file's CMDLINE feature, or NULL */
-	uint64_t ring_bytes;		 /* per CPU, shared by the rings of syscall events and of stack dumps; 0: default */
+	uint64_t ring_bytes; /* per CPU, shared by the rings of syscall events and of stack dumps; 0: default */
 	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: multiple of 8, 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
@@ -103,6 +103,8 @@ struct mmt_record_options {
 	/* The least that finds the call stacks: no callchain, so stacks end with the dump, and no MMAP2 records of data
 	   mappings. Not with MMT_CALL_GRAPH_FP. */
 	bool lean;
+	/* Record what madvise(2) is called for: MADV_DONTNEED, MADV_FREE and every other advice. */
+	bool madvise;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
 	/* Interval at which the mappings of every process are read for checks, and its resident size; 0: only the
@@ -118,8 +120,8 @@ struct mmt_record_options {
 	/* A pipe: each uint64_t read from it, nanoseconds of CLOCK_MONOTONIC, makes a mark of that time in the
 	   recording; does not block; -1: none. */
 	int mark_fd;
-	int stop_fd;	  /* recording stops when this becomes readable, and what takes long after it when there are
-			     more bytes; -1: none */
+	int stop_fd; /* recording stops when this becomes readable, and what takes long after it when there are
+			more bytes; -1: none */
 
 	/* Messages for the user: warnings and, when `verbose`, progress; one line each without a newline. May be NULL.
 	 */
@@ -140,6 +142,7 @@ enum mmt_event_count {
 	MMT_COUNT_MPROTECT, /* pkey_mprotect too */
 	MMT_COUNT_SHMAT,
 	MMT_COUNT_SHMDT,
+	MMT_COUNT_MADVISE,     /* without mmt_record_options.madvise only MADV_DONTFORK and MADV_DOFORK */
 	MMT_COUNT_OTHER_CALLS, /* io_destroy, remap_file_pages ... */
 	MMT_COUNT_KINDS,
 };
@@ -169,8 +172,8 @@ struct mmt_record_summary {
 	/* Threads that made calls unseen, because they were not attached to: none, unless something is wrong or the
 	   target starts threads faster than they can be attached to. */
 	uint64_t missed_threads;
-	uint64_t missed_cpus;	 /* came online during recording: some or all of their events are missing */
-	uint64_t left_processes; /* left the control group: what they did then was not seen */
+	uint64_t missed_cpus;	    /* came online during recording: some or all of their events are missing */
+	uint64_t left_processes;    /* left the control group: what they did then was not seen */
 	uint64_t guarded_processes; /* whose maps may not be read: what they had mapped before is not known */
 	/* What recording took: processor time of this process since mmt_record() began, its memory at most, and the
 	   rings beside that. */
@@ -178,11 +181,11 @@ struct mmt_record_summary {
 	uint64_t recorder_memory_bytes;
 	uint64_t ring_bytes; /* over all CPUs */
 	uint64_t marks;
-	bool restricted;    /* without CAP_PERFMON: how processes are made is not recorded, see mmtrace-record(1) */
+	bool restricted; /* without CAP_PERFMON: how processes are made is not recorded, see mmtrace-record(1) */
 	enum mmt_record_place place; /* where the recording is now */
 	bool earlier_kept;	     /* an existing file became OUTPUT.old */
 	bool older_replaced;	     /* ... where another one had been, which is gone */
-	int command_status; /* wait status of the command, when it has ended; else -1 */
+	int command_status;	     /* wait status of the command, when it has ended; else -1 */
 };
 
 /* Zero everything, then the defaults: stop_fd and mark_fd -1, output "mmtrace.data". */

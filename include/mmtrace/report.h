@@ -27,14 +27,14 @@ extern "C" {
 
 /* What kind of memory a mapping is, told from the call that made it, what backs it and what became of it. */
 enum mmt_class {
-	MMT_CLASS_ANON,         /* anonymous memory of no kind below */
-	MMT_CLASS_FILE,         /* a file, memfd or device */
-	MMT_CLASS_HEAP,         /* brk */
-	MMT_CLASS_SHM,          /* System V and anonymous shared memory */
+	MMT_CLASS_ANON,		/* anonymous memory of no kind below */
+	MMT_CLASS_FILE,		/* a file, memfd or device */
+	MMT_CLASS_HEAP,		/* brk */
+	MMT_CLASS_SHM,		/* System V and anonymous shared memory */
 	MMT_CLASS_THREAD_STACK, /* MAP_STACK, or mapped by a function that makes thread stacks */
 	MMT_CLASS_HUGETLB,
-	MMT_CLASS_JIT,          /* anonymous or memfd, executable now or once */
-	MMT_CLASS_GC_RESERVE,   /* a reservation of a managed heap: large, mapped PROT_NONE and MAP_NORESERVE */
+	MMT_CLASS_JIT,	      /* anonymous or memfd, executable now or once */
+	MMT_CLASS_GC_RESERVE, /* a reservation of a managed heap: large, mapped PROT_NONE and MAP_NORESERVE */
 	MMT_CLASS_KINDS,
 };
 
@@ -45,11 +45,11 @@ MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 enum mmt_group_by {
 	MMT_BY_STACK,
 	MMT_BY_FUNCTION, /* the innermost one outside the C library and the loader */
-	MMT_BY_MODULE,   /* of that function */
-	MMT_BY_FILE,     /* what is mapped: the path of the file, or the class in brackets: "[anon]" */
+	MMT_BY_MODULE,	 /* of that function */
+	MMT_BY_FILE,	 /* what is mapped: the path of the file, or the class in brackets: "[anon]" */
 	MMT_BY_CLASS,
 	MMT_BY_PROCESS,
-	MMT_BY_THREAD,   /* `thread_totals` and `releases` of the report; its groups are as by stack */
+	MMT_BY_THREAD, /* `thread_totals` and `releases` of the report; its groups are as by stack */
 };
 
 /* A moment of the recording. */
@@ -70,8 +70,8 @@ struct mmt_timestamp {
 };
 
 struct mmt_report_options {
-	const char *input;     /* path of the recording */
-	const int32_t *pids;   /* only these processes; NULL: all */
+	const char *input;   /* path of the recording */
+	const int32_t *pids; /* only these processes; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
 	/* Keep names of functions here from one report to the next; made when missing, never believed when others may
@@ -117,20 +117,20 @@ MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
 
 enum mmt_frame_kind {
 	MMT_FRAME_NATIVE,  /* in a module */
-	MMT_FRAME_JIT,     /* JIT code, named by a perf map or not at all */
+	MMT_FRAME_JIT,	   /* JIT code, named by a perf map or not at all */
 	MMT_FRAME_UNKNOWN, /* an address in no known mapping */
 };
 
 struct mmt_frame {
 	enum mmt_frame_kind kind;
-	bool inlined;          /* the function was inlined into the next frame */
-	bool doubtful;         /* a guess: follows no call, or callers before it may be missing */
-	const char *function;  /* demangled and normalised; NULL: no symbol */
+	bool inlined;		  /* the function was inlined into the next frame */
+	bool doubtful;		  /* a guess: follows no call, or callers before it may be missing */
+	const char *function;	  /* demangled and normalised; NULL: no symbol */
 	const char *raw_function; /* as the file has it; NULL: no symbol */
-	const char *module;    /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */
-	const char *module_path; /* as the kernel named it; NULL as above */
-	const char *source_file; /* NULL: unknown */
-	uint32_t source_line;	 /* 0: unknown */
+	const char *module;	  /* base name, "[jit]", "[vdso]"; NULL for MMT_FRAME_UNKNOWN */
+	const char *module_path;  /* as the kernel named it; NULL as above */
+	const char *source_file;  /* NULL: unknown */
+	uint32_t source_line;	  /* 0: unknown */
 	uint32_t code;	  /* for mmt_report_annotate(): frames with the same number are at the same instruction */
 	uint64_t address; /* of the instruction in one process that had this frame; a return address unless first in the
 			     stack */
@@ -151,11 +151,11 @@ struct mmt_thread {
 /* What is known of a group's kind of memory although it looks like a leak; told from the names in its stack. */
 enum mmt_pattern {
 	MMT_PATTERN_NONE,
-	MMT_PATTERN_ARENA,        /* malloc's own reservation for a thread: mostly PROT_NONE */
+	MMT_PATTERN_ARENA,	  /* malloc's own reservation for a thread: mostly PROT_NONE */
 	MMT_PATTERN_THREAD_STACK, /* the C library keeps stacks of ended threads for new ones */
-	MMT_PATTERN_HEAP,         /* grown by malloc: freed blocks stay with it */
-	MMT_PATTERN_GC_HEAP,      /* a managed runtime's heap */
-	MMT_PATTERN_CODE,         /* code a runtime or the loader maps */
+	MMT_PATTERN_HEAP,	  /* grown by malloc: freed blocks stay with it */
+	MMT_PATTERN_GC_HEAP,	  /* a managed runtime's heap */
+	MMT_PATTERN_CODE,	  /* code a runtime or the loader maps */
 	MMT_PATTERN_KINDS,
 };
 
@@ -167,11 +167,11 @@ MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
 struct mmt_group {
-	uint32_t id; /* from 1, by rank of unfreed bytes in the whole window */
-	const char *name;               /* of a function, module, file, class or process; NULL: a stack */
+	uint32_t id;			       /* from 1, by rank of unfreed bytes in the whole window */
+	const char *name;		       /* of a function, module, file, class or process; NULL: a stack */
 	const struct mmt_frame *const *frames; /* innermost first; none unless a stack. Groups share them */
 	size_t frame_count;
-	size_t hidden_frame_count;      /* left out by `hide`; of the first of the stacks that are one without them */
+	size_t hidden_frame_count; /* left out by `hide`; of the first of the stacks that are one without them */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* of the unfreed bytes */
@@ -198,8 +198,8 @@ struct mmt_group {
 	uint64_t smallest_bytes, largest_bytes;	   /* what is left of each unfreed mapping */
 	uint64_t first_ns, last_ns;		   /* allocation of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
-	const uint64_t *step_bytes; /* unfreed at the end of each of the report's steps */
-	size_t step_count;	    /* as the report's, or 0: not asked for, or too many for all groups */
+	const uint64_t *step_bytes;	  /* unfreed at the end of each of the report's steps */
+	size_t step_count;		  /* as the report's, or 0: not asked for, or too many for all groups */
 
 	const struct mmt_thread *threads; /* that mapped the unfreed bytes, most bytes first */
 	size_t thread_count;
@@ -215,19 +215,20 @@ struct mmt_process {
 	uint64_t threads;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes; /* as in the groups */
 	uint64_t resident_bytes;				 /* of all its memory; MMT_UNKNOWN */
-	uint64_t before_bytes;		/* mapped before the window (or the fork) and still there */
-	uint64_t kernel_bytes;		/* mapped by the kernel itself: executed programs, stack growth, vdso */
-	uint64_t reconciled_bytes;	/* set right from the kernel's maps: mapped or gone although no event told */
-	uint64_t checked_ns;            /* when these were read */
-	uint64_t check_age_ns;          /* from the check to the process's end, its exec, or the recording's end */
+	uint64_t before_bytes;	   /* mapped before the window (or the fork) and still there */
+	uint64_t kernel_bytes;	   /* mapped by the kernel itself: executed programs, stack growth, vdso */
+	uint64_t given_back_bytes; /* how much the ranges of madvise(2) held when it gave their pages back */
+	uint64_t reconciled_bytes; /* set right from the kernel's maps: mapped or gone although no event told */
+	uint64_t checked_ns;	   /* when these were read */
+	uint64_t check_age_ns;	   /* from the check to the process's end, its exec, or the recording's end */
 	uint64_t checked_mappings;
-	uint64_t wrong_bytes;           /* pages on which the model and the kernel differ */
-	uint64_t undecided_bytes;       /* changed by calls in flight while the kernel's maps were read */
-	uint64_t unread_bytes;          /* of these: moved while the first maps were read, and in no later ones */
-	uint64_t compared_bytes;        /* size of the mappings in the kernel's maps */
-	uint64_t unknown_bytes;		/* pages never seen in any snapshot */
-	bool ended;			/* ended by itself while recorded: figures are those just before */
-	bool unnamed_code;		/* some of that code has no name in the recording: see lacks */
+	uint64_t wrong_bytes;	  /* pages on which the model and the kernel differ */
+	uint64_t undecided_bytes; /* changed by calls in flight while the kernel's maps were read */
+	uint64_t unread_bytes;	  /* of these: moved while the first maps were read, and in no later ones */
+	uint64_t compared_bytes;  /* size of the mappings in the kernel's maps */
+	uint64_t unknown_bytes;	  /* pages never seen in any snapshot */
+	bool ended;		  /* ended by itself while recorded: figures are those just before */
+	bool unnamed_code;	  /* some of that code has no name in the recording: see lacks */
 	bool checked;		  /* against the kernel's maps: the final ones, or those read while it still lived */
 	bool checked_before_exec; /* the maps are those of the program before its last exec */
 };
@@ -243,11 +244,11 @@ struct mmt_completeness {
 	uint64_t lost_events;	     /* syscall events */
 	uint64_t lost_stack_dumps;
 	uint64_t lost_large_stack_dumps; /* in addition to the others */
-	uint64_t large_dumps_off_ns;     /* how long they were off because of high call rates */
-	uint64_t missed_threads;   /* made calls unseen: not attached to */
-	uint64_t missed_cpus;	   /* came online during recording: some or all of their events are missing */
-	uint64_t left_processes;   /* left the control group that was recorded: what they did then was not seen */
-	uint64_t ambiguous_events; /* order of racing calls could not be told */
+	uint64_t large_dumps_off_ns;	 /* how long they were off because of high call rates */
+	uint64_t missed_threads;	 /* made calls unseen: not attached to */
+	uint64_t missed_cpus;		 /* came online during recording: some or all of their events are missing */
+	uint64_t left_processes;	 /* left the control group that was recorded: what they did then was not seen */
+	uint64_t ambiguous_events;	 /* order of racing calls could not be told */
 	uint64_t
 	    out_of_order_events; /* stood in the recording behind younger ones: its clock jumped, or records are late */
 	uint64_t reconciled_bytes;		     /* see struct mmt_process */
@@ -266,9 +267,9 @@ struct mmt_completeness {
 /* Calls that failed, by stack: they mapped nothing. */
 struct mmt_failure {
 	enum mmt_event_count call;
-	int error;              /* errno */
+	int error; /* errno */
 	uint64_t count;
-	uint64_t asked_bytes;   /* sum of the lengths asked for, UINT64_MAX when it is more */
+	uint64_t asked_bytes; /* sum of the lengths asked for, UINT64_MAX when it is more */
 	uint64_t first_ns, last_ns;
 	const struct mmt_frame *const *frames;
 	size_t frame_count, hidden_frame_count;
@@ -300,7 +301,7 @@ struct mmt_thread_total {
 
 /* Which thread released whose memory. */
 struct mmt_release {
-	size_t owner;    /* places in thread_totals */
+	size_t owner; /* places in thread_totals */
 	size_t releaser;
 	uint64_t bytes;
 };
@@ -321,36 +322,36 @@ struct mmt_report {
 	const char *recorded_by;    /* "mmtrace 0.1.0", "perf 6.1" */
 	uint64_t start_ns, end_ns;  /* of the recording */
 	uint64_t from_ns, to_ns;    /* the window */
-	uint64_t allocations_to_ns;      /* mappings of [from_ns, allocations_to_ns) count */
-	bool windowed;              /* less than the whole recording was asked for */
+	uint64_t allocations_to_ns; /* mappings of [from_ns, allocations_to_ns) count */
+	bool windowed;		    /* less than the whole recording was asked for */
 	enum mmt_group_by by;
-	uint32_t classes;           /* as asked for */
-	const char *const *hide;    /* as asked for */
+	uint32_t classes;	 /* as asked for */
+	const char *const *hide; /* as asked for */
 	size_t hide_count;
-	bool exact_order;           /* recorded with lock events */
-	bool stacks_recorded;       /* stacks were recorded for every call; false if not, or if that is not known */
+	bool exact_order;	    /* recorded with lock events */
+	bool stacks_recorded;	    /* stacks were recorded for every call; false if not, or if that is not known */
 	uint32_t stack_dump_bytes;  /* requested for every call; 0: none, or not known */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */
-	uint64_t failed_calls;      /* those of `failures` */
+	uint64_t failed_calls;		  /* those of `failures` */
 	struct mmt_completeness completeness;
 	const struct mmt_process *processes;
 	size_t process_count;
-	size_t left_out_process_count; /* not selected by the options */
+	size_t left_out_process_count;	/* not selected by the options */
 	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
-	uint64_t ended_bytes; /* unfreed in children that ended while a target lived on; in no other unfreed figure */
-	uint64_t before_bytes; /* mapped before the window and still there */
-	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
+	uint64_t ended_bytes;	/* unfreed in children that ended while a target lived on; in no other unfreed figure */
+	uint64_t before_bytes;	/* mapped before the window and still there */
+	uint64_t kernel_bytes;	/* mapped by the kernel itself and still there */
 	uint64_t younger_bytes; /* mapped in [allocations_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t every_ns;              /* as asked for */
-	const struct mmt_step *steps;   /* each every_ns later; the last at to_ns, with the figures above */
+	uint64_t every_ns;	      /* as asked for */
+	const struct mmt_step *steps; /* each every_ns later; the last at to_ns, with the figures above */
 	size_t step_count;
-	const struct mmt_mark *marks;       /* until the end of the window, in order */
+	const struct mmt_mark *marks; /* until the end of the window, in order */
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */
 	size_t resident_reading_count;
@@ -369,19 +370,19 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;
 
 struct mmt_instruction {
-	uint64_t address;        /* as mmt_frame.module_offset, or in the process where that is not known */
-	const char *text;        /* "call 0x1234" */
+	uint64_t address;	 /* as mmt_frame.module_offset, or in the process where that is not known */
+	const char *text;	 /* "call 0x1234" */
 	const char *source_file; /* NULL: unknown */
 	uint32_t source_line;
-	bool here;               /* the call that the frame is in, or the instruction that was executed */
+	bool here; /* the call that the frame is in, or the instruction that was executed */
 };
 
 struct mmt_annotation {
 	const struct mmt_frame *frame;
 	const struct mmt_instruction *instructions; /* none: the code is not at hand */
 	size_t instruction_count;
-	bool left_out;                              /* none: the recording was packed without code */
-	bool is_copy;                               /* JIT code as it was last seen */
+	bool left_out; /* none: the recording was packed without code */
+	bool is_copy;  /* JIT code as it was last seen */
 };
 
 /* As many before and behind are shown, and packed recordings have no more. */

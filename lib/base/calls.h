@@ -38,9 +38,11 @@ struct call_description {
 	unsigned length;      /* which of them is the size of the memory asked for */
 	unsigned conditional; /* which of them it reads only with one of the flags below */
 	unsigned flags;	      /* which of them are the flags */
+	unsigned advice;      /* which of them is MADV_* */
 	uint64_t condition;   /* and the flags */
 	bool rare;	      /* the kernel may not have its tracepoint; its stack needs no event of its own */
 	bool at_entry;	      /* recorded when it is entered: its arguments are all that is needed */
+	bool with_madvise;    /* its exit is recorded, without the filter, with the option --madvise alone */
 	bool mmap2;	      /* the kernel writes MMAP2 records about its range */
 };
 
@@ -73,8 +75,8 @@ struct call_description {
 	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, .arguments = 1,                                 \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true)                                                           \
 	/* MADV_DONTFORK, MADV_DOFORK. The int that a syscall takes has no other bits set in its register. */          \
-	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, .arguments = 3, .length = 2,                             \
-	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .at_entry = true,                                         \
+	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, .arguments = 3, .length = 2, .advice = 3,                \
+	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true, .with_madvise = true,                       \
 	     .filter = "behavior == 10 || behavior == 11")                                                             \
 	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, .arguments = 3, .length = 2,                                   \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")

@@ -96,6 +96,7 @@ static void result(enum call call, int number, uint64_t time_ns, int32_t tid, in
 	struct event event = make(EVENT_CALL, number, time_ns, tid);
 
 	event.call.call = call;
+	event.call.at_entry = call_describe(call)->at_entry;
 	event.call.has_arguments = true;
 	event.call.result = value;
 	push(&event);
@@ -384,6 +385,22 @@ START_TEST(a_call_told_at_its_entry_takes_effect_at_its_lock)
 	expect("call4@115");
 	call(5, 121, 10);
 	expect("call5@120");
+	end("");
+}
+END_TEST
+
+/* Recorded with --madvise: MADV_DONTNEED takes no lock for writing. */
+START_TEST(a_madvise_that_returned_waits_for_no_lock)
+{
+	struct event event = make(EVENT_CALL, 1, 100, 10);
+
+	event.call.call = CALL_MADVISE;
+	event.call.has_arguments = true;
+	push(&event);
+	expect("call1@100");
+	lock(110, 10, SPACE_A);
+	call(2, 120, 10);
+	expect("call2@110");
 	end("");
 }
 END_TEST
@@ -702,6 +719,7 @@ START_TEST(random_events_come_out_in_order)
 		case 5:
 			event.kind = EVENT_CALL;
 			event.call.call = CALL_MADVISE;
+			event.call.at_entry = number & 32;
 			break;
 		case 6 ... 16:
 			event.kind = EVENT_CALL;
@@ -746,6 +764,7 @@ int main(void)
 	tcase_add_test(tests, exec_ends_its_locks);
 	tcase_add_test(tests, an_entry_ends_a_lock);
 	tcase_add_test(tests, a_call_told_at_its_entry_takes_effect_at_its_lock);
+	tcase_add_test(tests, a_madvise_that_returned_waits_for_no_lock);
 	tcase_add_test(tests, a_call_told_at_its_entry_may_fail_before_its_lock);
 	tcase_add_test(tests, a_failed_call_takes_effect_at_its_lock);
 	tcase_add_test(tests, a_failed_call_does_not_take_a_stale_lock);

@@ -58,6 +58,7 @@ static void create(void)
 		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
 		add_tracepoint("syscalls", name, 100 + call);
 	}
+	add_tracepoint("syscalls", "sys_exit_madvise", 200);
 }
 
 static void destroy(void)
@@ -125,6 +126,42 @@ START_TEST(madvise_is_taken_at_its_entry_and_filtered)
 	ck_assert(
 	    !(event->attribute.sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
 	ck_assert_ptr_null(find("syscalls:sys_exit_mmap")->filter);
+}
+END_TEST
+
+START_TEST(every_madvise_is_taken_on_request)
+{
+	const struct event_description *event;
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	options.madvise = true;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_SYSCALL), CALL_KINDS);
+	event = find("syscalls:sys_exit_madvise");
+	ck_assert_int_eq(event->role, ROLE_SYSCALL);
+	ck_assert_ptr_null(event->filter);
+	ck_assert(event->attribute.sample_type & PERF_SAMPLE_REGS_USER);
+	ck_assert(!(event->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
+	ck_assert_str_eq(find("syscalls:sys_exit_mseal")->filter, "ret == 0");
+}
+END_TEST
+
+START_TEST(a_kernel_without_the_exit_of_madvise_is_told)
+{
+	struct mmt_record_options options;
+	struct mmt_error *error;
+
+	ck_assert_int_eq(
+	    renameat(tracefs, "events/syscalls/sys_exit_madvise", tracefs, "events/syscalls/sys_exit_other"), 0);
+	mmt_record_options_init(&options);
+	options.madvise = true;
+	error = events_create(&options, &(struct tracepoint_source){.directory = tracefs}, false, &architecture_x86_64,
+			      &set);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "syscalls:sys_exit_madvise"));
+	mmt_error_destroy(error);
 }
 END_TEST
 
@@ -318,6 +355,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, create, destroy);
 	tcase_add_test(tests, every_call_has_its_syscall);
 	tcase_add_test(tests, madvise_is_taken_at_its_entry_and_filtered);
+	tcase_add_test(tests, every_madvise_is_taken_on_request);
+	tcase_add_test(tests, a_kernel_without_the_exit_of_madvise_is_told);
 	tcase_add_test(tests, mseal_is_taken_when_it_succeeds);
 	tcase_add_test(tests, exact_order_adds_the_lock_to_the_syscall);
 	tcase_add_test(tests, a_kernel_without_the_lock_is_told);

@@ -713,6 +713,32 @@ START_TEST(commit_moves_along_and_growth_has_its_own)
 }
 END_TEST
 
+START_TEST(bytes_given_back_stay_mapped)
+{
+	struct space *copy;
+
+	driver_map(&driver, 10, 8, RW, 0);
+	driver_map(&driver, 20, 4, PROT_NONE, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, 2 * PAGE, MADV_DONTNEED, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 2 * PAGE);
+	driver_call(&driver, CALL_MADVISE, 0, 12 * PAGE, PAGE - 1, MADV_FREE, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 3 * PAGE);
+	/* Over a hole: done to what is mapped. */
+	driver_call(&driver, CALL_MADVISE, -ENOMEM, 16 * PAGE, 5 * PAGE, MADV_PAGEOUT, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 6 * PAGE);
+	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_REMOVE, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
+	driver_call(&driver, CALL_MADVISE, -EINVAL, 10 * PAGE, PAGE, MADV_FREE, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE + 1, PAGE, MADV_FREE, 0, 0, 0);
+	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_WILLNEED, 0, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
+	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 12 * PAGE);
+	ck_assert_ptr_null(space_fork(driver.space, &copy));
+	ck_assert_uint_eq(space_counts(copy).given_back_bytes, 0);
+	space_destroy(copy);
+}
+END_TEST
+
 START_TEST(dontfork_is_left_out_of_the_copy)
 {
 	struct space *copy;
@@ -885,6 +911,7 @@ int main(void)
 	tcase_add_test(calls, exec_empties);
 	tcase_add_test(calls, commit_is_of_the_call_that_made_it_accessible);
 	tcase_add_test(calls, commit_moves_along_and_growth_has_its_own);
+	tcase_add_test(calls, bytes_given_back_stay_mapped);
 	tcase_add_test(calls, dontfork_is_left_out_of_the_copy);
 	tcase_add_test(calls, refused_fixed_mapping_of_a_file_that_fails_late_leaves_a_hole);
 	tcase_add_test(calls, growth_before_a_munmap_of_the_same_range_is_applied_first);

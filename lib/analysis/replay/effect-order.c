@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analysis/replay/process-totals.h"
-#include "base/calls.h"
 #include "base/map.h"
 #include "trace/format/event.h"
 
@@ -390,7 +389,7 @@ struct mmt_error *effect_order_push(struct effect_order *order, const struct eve
 	case EVENT_LOCK:
 		return push_lock(order, event);
 	case EVENT_CALL:
-		return call_describe(event->call.call)->at_entry ? push_entry(order, event) : push_call(order, event);
+		return event->call.at_entry ? push_entry(order, event) : push_call(order, event);
 	case EVENT_MAPPING:
 	case EVENT_STACK_DUMP:
 		return push_part(order, event);

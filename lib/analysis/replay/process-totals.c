@@ -37,10 +37,12 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 	struct space_counts counts = space_counts(space);
 	struct space_facts facts = {.unknown_bytes = counts.unknown_bytes,
 				    .reconciled_bytes = counts.reconciled_bytes,
+				    .given_back_bytes = counts.given_back_bytes,
 				    .ambiguous = counts.ambiguous,
 				    .check = space_check_result(space)};
 
-	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.ambiguous && !facts.check.done)
+	if (!facts.unknown_bytes && !facts.reconciled_bytes && !facts.given_back_bytes && !facts.ambiguous &&
+	    !facts.check.done)
 		return NULL;
 	process_totals->facts = arena_alloc(&replay->arena, 1, sizeof(facts));
 	if (!process_totals->facts)

@@ -28,7 +28,7 @@ struct held_bytes {
 
 /* What is known of a space, of its owner's. */
 struct space_facts {
-	uint64_t unknown_bytes, reconciled_bytes, ambiguous; /* as in struct space_counts */
+	uint64_t unknown_bytes, reconciled_bytes, given_back_bytes, ambiguous; /* as in struct space_counts */
 	struct space_check check;
 };
 

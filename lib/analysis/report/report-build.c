@@ -175,6 +175,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	if (process->borrows_space)
 		return NULL;
 	described->unknown_bytes = process_totals.facts.unknown_bytes;
+	described->given_back_bytes = process_totals.facts.given_back_bytes;
 	described->reconciled_bytes = process_totals.facts.reconciled_bytes;
 	describe_check(report, process, process_totals.facts.check, described);
 	report->result.completeness.ambiguous_events += process_totals.facts.ambiguous;

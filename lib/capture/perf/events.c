@@ -166,23 +166,27 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 				  enum call call)
 {
 	const struct call_description *description = call_describe(call);
+	bool entry = description->at_entry && !(description->with_madvise && options->madvise);
 	struct event_description *event;
 	struct mmt_error *error;
 	char name[64];
 
-	snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
+	if (description->with_madvise && !description->at_entry && !options->madvise)
+		return NULL;
+	snprintf(name, sizeof(name), "sys_%s_%s", entry ? "enter" : "exit", description->name);
 	error = add_tracepoint(set, source, "syscalls", name, &event);
 	if (error)
 		return error;
-	if (!event && !description->rare)
+	/* Without the entry that is recorded otherwise, a missing exit would go unnoticed. */
+	if (!event && (!description->rare || (description->at_entry && !entry)))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
 	if (!event)
 		return NULL;
 	event->role = ROLE_SYSCALL;
 	event->call = call;
-	event->filter = description->filter;
-	if (description->at_entry)
+	event->filter = entry || !description->at_entry ? description->filter : NULL;
+	if (entry)
 		return NULL;
 	event->attribute.sample_type |= PERF_SAMPLE_REGS_USER;
 	event->attribute.sample_regs_user = architecture_argument_mask(architecture, description->arguments);

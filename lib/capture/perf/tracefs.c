@@ -226,6 +226,10 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 
 		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
+		if (error || !description->at_entry || !description->with_madvise)
+			continue;
+		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
+		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
 	/* For users with CAP_PERFMON and nothing else. */
 	if (!error)

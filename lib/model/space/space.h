@@ -119,7 +119,9 @@ struct space_counts {
 	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
 	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
 	uint64_t unknown_bytes; /* mapped pages whose attributes no snapshot has given yet */
-	uint64_t ambiguous;	/* calls whose order with others could not be told */
+	uint64_t
+	    given_back_bytes; /* of the ranges whose pages madvise() gave back, what was mapped there; it stays so */
+	uint64_t ambiguous;   /* calls whose order with others could not be told */
 	uint64_t
 	    reconciled_bytes; /* made or removed because the kernel's maps said so (allocations ALLOCATION_UNKNOWN) */
 };

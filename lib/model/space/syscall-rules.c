@@ -326,14 +326,51 @@ static void change_dontfork(void *context, struct space_interval *interval)
 	interval->attributes.dontfork = *(const bool *)context;
 }
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+static bool gives_back(uint32_t advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+	case MADV_PAGEOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t mapped_bytes(const struct space *space, const struct range *range)
+{
+	const struct space_interval *interval;
+	uint64_t bytes = 0;
+
+	for (uint64_t position = range->start; (interval = space_next(space, position)) && interval->start < range->end;
+	     position = interval->end) {
+		uint64_t start = interval->start > range->start ? interval->start : range->start;
+
+		bytes += (interval->end < range->end ? interval->end : range->end) - start;
+	}
+	return bytes;
+}
+
 /* Holes make it fail with ENOMEM, after it has been done to all that is mapped. */
 static bool apply_madvise(struct space *space, const struct space_call *call)
 {
-	bool dontfork = call->arguments[2] == MADV_DONTFORK;
+	uint32_t advice = (uint32_t)call->arguments[2];
+	bool dontfork = advice == MADV_DONTFORK;
 	struct range range;
 
-	if ((!dontfork && call->arguments[2] != MADV_DOFORK) || (call->result != 0 && call->result != -ENOMEM) ||
+	if ((call->result != 0 && call->result != -ENOMEM) ||
 	    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
+		return true;
+	if (gives_back(advice))
+		space->counts.given_back_bytes += mapped_bytes(space, &range);
+	if (!dontfork && advice != MADV_DOFORK)
 		return true;
 	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
 }

@@ -82,6 +82,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "resident_bytes", process->resident_bytes);
 	document_unsigned(document, "before_bytes", process->before_bytes);
 	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
+	document_unsigned(document, "given_back_bytes", process->given_back_bytes);
 	document_unsigned(document, "repaired_bytes", process->reconciled_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);

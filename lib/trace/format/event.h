@@ -86,6 +86,7 @@ struct event {
 			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
 					     */
 			uint64_t arguments[6];
+			bool at_entry;	/* EVENT_CALL: it was entered, and has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			uint64_t
 			    returned_ns; /* return time if time_ns is the time of its lock; 0: it returned at time_ns */

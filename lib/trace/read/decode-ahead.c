@@ -18,8 +18,8 @@
 bool decode_ahead_is_usual(const struct reader_attribute *attribute, const struct perf_event_attr *attr,
 			   const struct decode_fields *fields)
 {
-	return attribute->is_call && !attribute->is_enter && !call_describe(attribute->call)->at_entry &&
-	       fields->complete && fields->result.size == sizeof(uint64_t) && fields->arguments_known &&
+	return attribute->is_call && !attribute->is_enter && fields->complete &&
+	       fields->result.size == sizeof(uint64_t) && fields->arguments_known &&
 	       (attr->sample_type & NEEDED_FIELDS) == NEEDED_FIELDS && !(attr->sample_type & UNUSUAL_FIELDS);
 }
 
@@ -163,6 +163,7 @@ void decode_ahead_expand(const struct decoder *decoder, const struct order_item 
 	event->snapshot = 0;
 	event->call.call = attribute->call;
 	event->call.has_arguments = true;
+	event->call.at_entry = false;
 	event->call.result = call->result;
 	memcpy(event->call.arguments, call->arguments, sizeof(event->call.arguments));
 	expand_stack(&decoder->fields[item->attribute], call, item->time_ns, &event->call.stack);

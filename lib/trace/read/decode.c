@@ -270,7 +270,7 @@ static void empty_call(struct event *event)
 	struct event_stack *stack = &event->call.stack;
 
 	event->call.call = 0;
-	event->call.has_arguments = false;
+	event->call.has_arguments = event->call.at_entry = false;
 	memset(event->call.arguments, 0, sizeof(event->call.arguments));
 	event->call.result = 0;
 	stack->time_ns = 0;
@@ -445,6 +445,7 @@ static void complete_at_entry(struct event *event)
 		event->kind = EVENT_OTHER;
 	else
 		event->kind = EVENT_CALL;
+	event->call.at_entry = true;
 }
 
 static void fill_call(const struct decoder *decoder, const struct decode_fields *fields, struct bytes *raw,
@@ -467,11 +468,9 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 			complete_at_entry(event);
 		return;
 	}
-	if (call_describe(attribute->call)->at_entry) {
-		event->kind = EVENT_OTHER; /* its entry has told all */
-		return;
-	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
+	if (call_describe(attribute->call)->at_entry && !event->call.has_arguments)
+		return; /* its entry has told all */
 	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
 	if (!holds_field(raw, &fields->result)) {
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");

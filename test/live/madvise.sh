@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick sanitize
+# --madvise: every call is counted, what was given back is added up and stays mapped, and the dump names the advice. Without
+# it only the advice that a fork depends on is recorded.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+
+# record_advice OPTION...: a recording of the workload, its answer, a report and a dump.
+record_advice() {
+	start_workload madvise
+	start_recording "$@" -p "$pid"
+	let_work
+	stop_recording
+	read -r calls dontneeds bytes < <(sed -n 's/^advised \([0-9]*\) dontneed \([0-9]*\) given_back \([0-9]*\)$/\1 \2 \3/p' workload.out)
+	[ -n "${bytes-}" ] || fail "the workload did not say what it has advised"
+	report_json
+	expect_true_report
+	expect_workload_answer yes
+	let_end
+	"$MMTRACE" dump -i "$recording" >dump.out || fail "dump failed"
+}
+
+record_advice --madvise
+expect_json ".events.madvise == $calls"
+expect_json ".processes | length == 1 and .[0].given_back_bytes == $bytes"
+expect_json '.failed_calls == 1 and (.failures | length == 1 and .[0].call == "madvise")'
+"$MMTRACE" report -i "$recording" | grep -q " $calls madvise" || fail "the report does not count $calls calls"
+[ "$(grep -c ' madvise(0x[0-9a-f]*, 0x[0-9a-f]*, MADV_DONTNEED) = 0' dump.out)" = "$dontneeds" ] ||
+	fail "the dump has other than $dontneeds calls with MADV_DONTNEED"
+
+"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack failed"
+"$MMTRACE" report --json -i packed.data >packed.json || fail "the packed recording has no report"
+jq -e ".events.madvise == $calls and .processes[0].given_back_bytes == $bytes" packed.json >/dev/null ||
+	fail "the packed recording has other calls of madvise"
+
+record_advice
+expect_json '.events.madvise == 2 and .processes[0].given_back_bytes == 0'
+[ "$(grep -c ' madvise(0x[0-9a-f]*, 0x[0-9a-f]*, MADV_DO[A-Z]*FORK) = 0' dump.out)" = 2 ] ||
+	fail "the dump has other calls than the two that a fork depends on"
