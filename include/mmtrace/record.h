@@ -103,7 +103,7 @@ struct mmt_record_options {
 	/* The least that finds the call stacks: no callchain, so stacks end with the dump, and no MMAP2 records of data
 	   mappings. Not with MMT_CALL_GRAPH_FP. */
 	bool lean;
-	/* Record what madvise(2) is called for: MADV_DONTNEED, MADV_FREE and every other advice. */
+	/* Record every call of madvise(2) and process_madvise(2), and not only what a fork depends on. */
 	bool madvise;
 	bool no_compress; /* records as the kernel wrote them: a much larger file, for tools that cannot read others */
 	bool no_inherit;  /* leave out the children of the processes; their new threads are recorded all the same */
@@ -142,7 +142,8 @@ enum mmt_event_count {
 	MMT_COUNT_MPROTECT, /* pkey_mprotect too */
 	MMT_COUNT_SHMAT,
 	MMT_COUNT_SHMDT,
-	MMT_COUNT_MADVISE,     /* without mmt_record_options.madvise only MADV_DONTFORK and MADV_DOFORK */
+	MMT_COUNT_MADVISE, /* without mmt_record_options.madvise only MADV_DONTFORK and MADV_DOFORK */
+	MMT_COUNT_PROCESS_MADVISE,
 	MMT_COUNT_OTHER_CALLS, /* io_destroy, remap_file_pages ... */
 	MMT_COUNT_KINDS,
 };

@@ -31,6 +31,7 @@ struct call_description {
 	const char *name;	      /* as in syscalls:sys_exit_NAME */
 	const char *filter;	      /* of the tracepoint, in the kernel's words; NULL: every call is recorded */
 	const char *missing;	      /* what a report cannot know without its events; NULL: nobody misses them */
+	const char *unknown;	      /* what its events do not tell, which a report says of them; NULL: nothing */
 	enum mmt_event_count counter; /* under which its calls are counted */
 	enum call_effect effect;
 	enum call_place place;
@@ -79,7 +80,10 @@ struct call_description {
 	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true, .with_madvise = true,                       \
 	     .filter = "behavior == 10 || behavior == 11")                                                             \
 	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, .arguments = 3, .length = 2,                                   \
-	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")
+	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")                                     \
+	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, .arguments = 5, .advice = 4,     \
+	     .counter = MMT_COUNT_PROCESS_MADVISE, .rare = true, .with_madvise = true,                                 \
+	     .unknown = "what they gave back is not known")
 /* clang-format on */
 
 enum call {

@@ -15,6 +15,7 @@ record_advice() {
 	stop_recording
 	read -r calls dontneeds bytes < <(sed -n 's/^advised \([0-9]*\) dontneed \([0-9]*\) given_back \([0-9]*\)$/\1 \2 \3/p' workload.out)
 	[ -n "${bytes-}" ] || fail "the workload did not say what it has advised"
+	process_calls=$(sed -n 's/^process_advised //p' workload.out)
 	report_json
 	expect_true_report
 	expect_workload_answer yes
@@ -24,6 +25,10 @@ record_advice() {
 
 record_advice --madvise
 expect_json ".events.madvise == $calls"
+expect_json ".events.process_madvise == $process_calls"
+[ "$process_calls" = 0 ] || expect_json '.completeness.lacks | any(test("calls of process_madvise"))'
+[ "$(grep -c ' process_madvise(.*, MADV_COLD, 0) = ' dump.out)" = "$process_calls" ] ||
+	fail "the dump has other than $process_calls calls of process_madvise"
 expect_json ".processes | length == 1 and .[0].given_back_bytes == $bytes"
 expect_json '.failed_calls == 1 and (.failures | length == 1 and .[0].call == "madvise")'
 "$MMTRACE" report -i "$recording" | grep -q " $calls madvise" || fail "the report does not count $calls calls"
@@ -36,6 +41,6 @@ jq -e ".events.madvise == $calls and .processes[0].given_back_bytes == $bytes" p
 	fail "the packed recording has other calls of madvise"
 
 record_advice
-expect_json '.events.madvise == 2 and .processes[0].given_back_bytes == 0'
+expect_json '.events.madvise == 2 and .events.process_madvise == 0 and .processes[0].given_back_bytes == 0'
 [ "$(grep -c ' madvise(0x[0-9a-f]*, 0x[0-9a-f]*, MADV_DO[A-Z]*FORK) = 0' dump.out)" = 2 ] ||
 	fail "the dump has other calls than the two that a fork depends on"

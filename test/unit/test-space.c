@@ -732,6 +732,9 @@ START_TEST(bytes_given_back_stay_mapped)
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE + 1, PAGE, MADV_FREE, 0, 0, 0);
 	driver_call(&driver, CALL_MADVISE, 0, 10 * PAGE, PAGE, MADV_WILLNEED, 0, 0, 0);
 	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
+	/* A descriptor and an array: whose memory, and which, is not known. */
+	driver_call(&driver, CALL_PROCESS_MADVISE, PAGE, 10 * PAGE, 10 * PAGE, 1, MADV_PAGEOUT, 0, 0);
+	ck_assert_uint_eq(space_counts(driver.space).given_back_bytes, 7 * PAGE);
 	ck_assert_uint_eq(space_counts(driver.space).mapped_bytes, 12 * PAGE);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	ck_assert_uint_eq(space_counts(copy).given_back_bytes, 0);

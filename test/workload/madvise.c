@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Memory that is given back without being unmapped, and advice that gives nothing back: so many calls, so many bytes.
  */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "support/stage.h"
 
 enum { BLOCK_PAGES = 64, ROUNDS = 10 };
 
-static size_t calls, dontneeds, given_back;
+static size_t calls, dontneeds, given_back, processes_advised;
 
 static void advise(char *start, size_t bytes, int advice, bool gives_back)
 {
@@ -17,6 +21,18 @@ static void advise(char *start, size_t bytes, int advice, bool gives_back)
 	calls++;
 	dontneeds += advice == MADV_DONTNEED;
 	given_back += gives_back ? bytes : 0;
+}
+
+/* Whether the kernel has the call, whatever it returns. */
+static size_t advise_process(char *start, size_t bytes)
+{
+	struct iovec range = {start, bytes};
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	long result = syscall(SYS_process_madvise, pidfd, &range, 1, MADV_COLD, 0);
+	bool there = result >= 0 || errno != ENOSYS;
+
+	close(pidfd);
+	return there;
 }
 
 int main(int argc, char **argv)
@@ -43,6 +59,10 @@ int main(int argc, char **argv)
 		return 1;
 	calls++;
 	given_back += 2 * page;
+	/* Its own memory, by way of a descriptor. */
+	for (int i = 0; i < ROUNDS; i++)
+		processes_advised += advise_process(block, page);
+	dprintf(STDOUT_FILENO, "process_advised %zu\n", processes_advised);
 	dprintf(STDOUT_FILENO, "advised %zu dontneed %zu given_back %zu\n", calls, dontneeds, given_back);
 	stage_expect("total=%zu", (BLOCK_PAGES - 1) * page);
 	stage_end(&stage);

@@ -340,6 +340,19 @@ static bool is_any_wrong(const struct mmt_report *report)
 	return false;
 }
 
+/* Calls that are counted although their events do not tell what they did. */
+static void find_unknown_effects(const struct mmt_report *report, struct warnings *warnings)
+{
+	for (unsigned call = 0; call < CALL_KINDS; call++) {
+		const struct call_description *description = call_describe((enum call)call);
+		uint64_t count = report->events[description->counter];
+
+		if (description->unknown && count)
+			add_warning(warnings, "%" PRIu64 " %s of %s: %s", count, count == 1 ? "call" : "calls",
+				    description->name, description->unknown);
+	}
+}
+
 /* Calls that a seccomp filter or a tracer answered in the kernel's place. */
 static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
 {
@@ -395,6 +408,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		add_warning(&warnings,
 			    "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			    replay->calls_without_entry);
+	find_unknown_effects(report, &warnings);
 	find_faked_calls(replay, report, &warnings);
 	find_huge_sums(replay, &warnings);
 	find_setuid_execs_programs(replay, completeness, &warnings);

@@ -375,6 +375,15 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
 }
 
+/* The ranges are in an array of the caller and in the memory of the process that a descriptor stands for: neither is in
+ * the event. */
+static bool apply_process_madvise(struct space *space, const struct space_call *call)
+{
+	(void)space;
+	(void)call;
+	return true;
+}
+
 static void seal(void *context, struct space_interval *interval)
 {
 	(void)context;
@@ -757,6 +766,7 @@ static const struct call_rule rule_io_setup = {space_rings_setup, NULL};
 static const struct call_rule rule_io_destroy = {space_rings_destroy, NULL};
 static const struct call_rule rule_madvise = {apply_madvise, NULL};
 static const struct call_rule rule_mseal = {apply_mseal, NULL};
+static const struct call_rule rule_process_madvise = {apply_process_madvise, NULL};
 
 static const struct call_rule *find_rule(enum call call)
 {
