@@ -28,7 +28,7 @@ struct interval_slab {
 };
 
 /* Of a range. */
-struct place {
+struct interval_place {
 	size_t chunk, index;
 };
 
@@ -87,23 +87,23 @@ static inline size_t count_in_directory(const struct intervals *intervals, uint6
 	return count < intervals->chunk_count ? count : intervals->chunk_count;
 }
 
-static inline void remember(const struct intervals *intervals, struct place place)
+static inline void remember(const struct intervals *intervals, struct interval_place place)
 {
 	struct intervals *remembering = (struct intervals *)intervals; /* none is defined as constant */
 
 	remembering->found = place.chunk * CHUNK_RANGES + place.index;
 }
 
-static inline struct place remembered(const struct intervals *intervals)
+static inline struct interval_place remembered(const struct intervals *intervals)
 {
-	return (struct place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
+	return (struct interval_place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 }
 
 /* Whether the last range that starts at or below `address` is where something was found last. Of the last in a chunk
  * that is not said. */
 static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
 {
-	struct place place = remembered(intervals);
+	struct interval_place place = remembered(intervals);
 	const struct interval_chunk *chunk;
 
 	if (place.chunk >= intervals->chunk_count)
@@ -120,13 +120,13 @@ static COLD bool search_start(const struct intervals *intervals, uint64_t addres
 
 	if (!chunk--)
 		return false;
-	remember(intervals, (struct place){chunk, count_in_chunk(intervals->chunks[chunk], address) - 1});
+	remember(intervals, (struct interval_place){chunk, count_in_chunk(intervals->chunks[chunk], address) - 1});
 	return true;
 }
 
 /* The last range that starts at or below `address`; false: none. Mostly it is where something was found just now, or
  * beside it. */
-static inline bool find_start(const struct intervals *intervals, uint64_t address, struct place *place_ret)
+static inline bool find_start(const struct intervals *intervals, uint64_t address, struct interval_place *place_ret)
 {
 	if (!is_found_again(intervals, address) && !search_start(intervals, address))
 		return false;
@@ -134,20 +134,20 @@ static inline bool find_start(const struct intervals *intervals, uint64_t addres
 	return true;
 }
 
-static inline struct interval_node *node_at(const struct intervals *intervals, struct place place)
+static inline struct interval_node *node_at(const struct intervals *intervals, struct interval_place place)
 {
 	return intervals->chunks[place.chunk]->nodes[place.index];
 }
 
 /* The range behind that at `place`; NULL: it is the last. */
-static struct interval_node *node_behind(const struct intervals *intervals, struct place place)
+static struct interval_node *node_behind(const struct intervals *intervals, struct interval_place place)
 {
 	if (++place.index < intervals->chunks[place.chunk]->count)
 		return node_at(intervals, place);
 	return ++place.chunk < intervals->chunk_count ? intervals->chunks[place.chunk]->nodes[0] : NULL;
 }
 
-static struct interval_node *node_before(const struct intervals *intervals, struct place place)
+static struct interval_node *node_before(const struct intervals *intervals, struct interval_place place)
 {
 	if (place.index)
 		place.index--;
@@ -161,7 +161,7 @@ static struct interval_node *node_before(const struct intervals *intervals, stru
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_node *node;
-	struct place place;
+	struct interval_place place;
 
 	if (!intervals->count)
 		return NULL;
@@ -198,7 +198,7 @@ void intervals_fetch(const struct intervals *intervals, uint64_t address)
 
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
-	struct place place;
+	struct interval_place place;
 
 	if (!address || !find_start(intervals, address - 1, &place))
 		return NULL;
@@ -208,7 +208,7 @@ struct interval_node *intervals_before(const struct intervals *intervals, uint64
 bool intervals_meet(const struct intervals *intervals, uint64_t address, struct interval_node **left_ret,
 		    struct interval_node **right_ret)
 {
-	struct place place;
+	struct interval_place place;
 
 	if (!address || !find_start(intervals, address - 1, &place))
 		return false;
@@ -295,9 +295,9 @@ static bool split_chunk(struct intervals *intervals, size_t at)
 }
 
 /* Where a range that starts at `start` has to stand; false: out of memory. */
-static bool make_room(struct intervals *intervals, uint64_t start, struct place *place_ret)
+static bool make_room(struct intervals *intervals, uint64_t start, struct interval_place *place_ret)
 {
-	struct place place = {0};
+	struct interval_place place = {0};
 
 	if (!intervals->chunk_count) {
 		*place_ret = place;
@@ -354,11 +354,11 @@ static struct interval_node *make_node(struct intervals *intervals)
 }
 
 static struct interval_node *insert(struct intervals *intervals, const struct space_interval *interval,
-				    uint64_t time_ns, struct place *place_ret)
+				    uint64_t time_ns, struct interval_place *place_ret)
 {
 	struct interval_node *node = make_node(intervals);
 	struct interval_chunk *chunk;
-	struct place place;
+	struct interval_place place;
 	size_t behind;
 
 	if (!node)
@@ -385,7 +385,7 @@ static struct interval_node *insert(struct intervals *intervals, const struct sp
 struct interval_node *intervals_insert(struct intervals *intervals, const struct space_interval *interval,
 				       uint64_t time_ns)
 {
-	struct place place;
+	struct interval_place place;
 
 	return insert(intervals, interval, time_ns, &place);
 }
@@ -393,7 +393,7 @@ struct interval_node *intervals_insert(struct intervals *intervals, const struct
 struct interval_node *intervals_insert_beside(struct intervals *intervals, const struct space_interval *interval,
 					      bool *met_ret)
 {
-	struct place place;
+	struct interval_place place;
 	struct interval_node *node = insert(intervals, interval, 0, &place), *other;
 
 	if (!node)
@@ -426,7 +426,7 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 {
 	struct interval_chunk *chunk;
 	struct interval_node *node;
-	struct place place = {0};
+	struct interval_place place = {0};
 	size_t behind;
 
 	(void)find_start(intervals, start, &place);
@@ -441,14 +441,14 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	put_spare(intervals, node);
 	/* What is mapped next often takes the place of what was released. */
 	if (place.index)
-		remember(intervals, (struct place){place.chunk, place.index - 1});
+		remember(intervals, (struct interval_place){place.chunk, place.index - 1});
 	shrink(intervals, place.chunk);
 }
 
 /* A range begins further up: not beyond the next one's start. */
 static void move_start(struct intervals *intervals, struct interval_node *node, uint64_t start)
 {
-	struct place place = {0};
+	struct interval_place place = {0};
 
 	(void)find_start(intervals, node->interval.start, &place);
 	intervals->chunks[place.chunk]->starts[place.index] = start;

@@ -25,7 +25,7 @@ struct pending_unmap {
 };
 
 /* An aio context: the kernel unmaps as many bytes as it mapped, from where a piece of the ring was moved last. */
-struct ring {
+struct aio_ring {
 	uint64_t start, bytes;
 	uint64_t inode;
 	uint64_t made_ns;
@@ -74,9 +74,9 @@ struct space {
 	bool read_implies_exec; /* the process's personality, learnt from MMAP2 records */
 	struct kernel_rules rules;
 
-	VECTOR(struct ring) rings; /* from old to new */
-	uint32_t parts;		   /* how many parts of attachments were numbered */
-	uint32_t attachments;	   /* how many segments were attached */
+	VECTOR(struct aio_ring) rings; /* from old to new */
+	uint32_t parts;		       /* how many parts of attachments were numbered */
+	uint32_t attachments;	       /* how many segments were attached */
 
 	VECTOR(struct pending_unmap) pending_unmaps;
 	struct map last_exits; /* thread -> time of its last call, kept while it matters who was in flight when */

@@ -583,7 +583,7 @@ static bool has_ring(const struct space *space, const struct space_mmap2 *mmap2_
 	return held && held->attributes.ring && held->attributes.inode == mmap2_record->attributes.inode;
 }
 
-static void remove_ring(struct space *space, struct ring *ring)
+static void remove_ring(struct space *space, struct aio_ring *ring)
 {
 	space->rings.count--;
 	memmove(ring, ring + 1, (size_t)(space->rings.items + space->rings.count - ring) * sizeof(*ring));
@@ -591,11 +591,11 @@ static void remove_ring(struct space *space, struct ring *ring)
 
 static bool make_ring(struct space *space, const struct space_mmap2 *mmap2_record, const struct space_call *setup)
 {
-	const struct ring ring = {.start = mmap2_record->start,
-				  .bytes = mmap2_record->end - mmap2_record->start,
-				  .inode = mmap2_record->attributes.inode,
-				  .made_ns = setup->time_ns,
-				  .maker = setup->thread};
+	const struct aio_ring ring = {.start = mmap2_record->start,
+				      .bytes = mmap2_record->end - mmap2_record->start,
+				      .inode = mmap2_record->attributes.inode,
+				      .made_ns = setup->time_ns,
+				      .maker = setup->thread};
 	struct space_interval interval = {.start = mmap2_record->start,
 					  .end = mmap2_record->end,
 					  .attributes = mmap2_record->attributes,
@@ -637,14 +637,14 @@ void space_rings_move(struct space *space, const struct space_interval *piece)
  * returned: it is one that was there when the call began. Or the program has unmapped a ring itself and got another
  * context at the same address: the kernel then goes by what it reads there.
  */
-static struct ring *find_ring(struct space *space, const struct space_call *call)
+static struct aio_ring *find_ring(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
-	struct ring *found = NULL, *late = NULL;
+	struct aio_ring *found = NULL, *late = NULL;
 	bool doubtful = false;
 
 	for (size_t i = space->rings.count; i > 0; i--) {
-		struct ring *ring = &space->rings.items[i - 1];
+		struct aio_ring *ring = &space->rings.items[i - 1];
 
 		if (ring->start != call->arguments[0])
 			continue;
@@ -697,7 +697,7 @@ static bool give_ring(struct space *space, const struct space_call *call, uint64
 bool space_rings_setup(struct space *space, const struct space_call *call)
 {
 	for (size_t i = space->rings.count; i > 0; i--) {
-		struct ring *ring = &space->rings.items[i - 1];
+		struct aio_ring *ring = &space->rings.items[i - 1];
 		uint64_t start = ring->start, end = start + ring->bytes;
 
 		if (ring->settled || ring->maker != call->thread)
@@ -716,7 +716,7 @@ bool space_rings_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
 	uint64_t start = call->arguments[0], end;
-	struct ring *ring;
+	struct aio_ring *ring;
 
 	if (call->result != 0)
 		return true;

@@ -173,7 +173,7 @@ void decode_ahead_expand(const struct decoder *decoder, const struct order_item 
 #define TRIES 4	      /* places where one may stand */
 #define COUNT_MAX 256 /* so that there is a limit to what all of them take: 32 MiB */
 
-struct place {
+struct numbered_callchain {
 	uint64_t hash, number; /* number 0: free */
 	uint64_t *callchain;
 	uint32_t count;
@@ -182,7 +182,7 @@ struct place {
 struct callchain_numbers {
 	uint64_t last;
 	struct id_table hashing; /* for its seed alone */
-	struct place places[PLACES];
+	struct numbered_callchain places[PLACES];
 };
 
 struct mmt_error *callchain_numbers_create(struct callchain_numbers **numbers_ret)
@@ -200,15 +200,16 @@ void callchain_numbers_destroy(struct callchain_numbers *numbers)
 	free(numbers);
 }
 
-static uint64_t enter(struct callchain_numbers *numbers, struct place *place, uint64_t hash, const uint64_t *callchain,
-		      size_t count)
+static uint64_t enter(struct callchain_numbers *numbers, struct numbered_callchain *place, uint64_t hash,
+		      const uint64_t *callchain, size_t count)
 {
 	uint64_t *copy = realloc(place->callchain, count * sizeof(*copy));
 
 	if (!copy)
 		return 0;
 	memcpy(copy, callchain, count * sizeof(*copy));
-	*place = (struct place){.hash = hash, .number = ++numbers->last, .callchain = copy, .count = (uint32_t)count};
+	*place = (struct numbered_callchain){
+	    .hash = hash, .number = ++numbers->last, .callchain = copy, .count = (uint32_t)count};
 	return place->number;
 }
 
@@ -221,7 +222,7 @@ uint64_t callchain_numbers_find(struct callchain_numbers *numbers, const uint64_
 		return 0;
 	*hash_ret = hash = id_table_hash(&numbers->hashing, callchain, count * sizeof(*callchain));
 	for (size_t i = 0; i < TRIES; i++) {
-		const struct place *place = &numbers->places[(hash + i) & (PLACES - 1)];
+		const struct numbered_callchain *place = &numbers->places[(hash + i) & (PLACES - 1)];
 
 		if (!place->number)
 			return 0;
@@ -236,12 +237,12 @@ uint64_t callchain_numbers_add(struct callchain_numbers *numbers, const uint64_t
 			       uint64_t hash)
 {
 	/* The others stay for a while: which one goes follows from the newcomer. */
-	struct place *place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
+	struct numbered_callchain *place = &numbers->places[(hash + (hash >> 32) % TRIES) & (PLACES - 1)];
 
 	if (!count || count > COUNT_MAX)
 		return 0;
 	for (size_t i = TRIES; i-- > 0;) {
-		struct place *free_one = &numbers->places[(hash + i) & (PLACES - 1)];
+		struct numbered_callchain *free_one = &numbers->places[(hash + i) & (PLACES - 1)];
 
 		if (!free_one->number)
 			place = free_one;

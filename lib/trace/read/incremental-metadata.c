@@ -9,7 +9,7 @@
 #include "trace/format/format.h"
 #include "trace/read/records.h"
 
-struct piece {
+struct metadata_piece {
 	uint32_t kind;
 	int32_t pid, namespace_pid;
 	uint64_t looked_ns, now_ns, offset;
@@ -24,7 +24,7 @@ struct pieces {
 };
 
 /* False: out of memory. */
-static bool append(uint8_t **data, size_t *size, const struct piece *piece, uint64_t limit)
+static bool append(uint8_t **data, size_t *size, const struct metadata_piece *piece, uint64_t limit)
 {
 	size_t added = bytes_left(&piece->bytes);
 	uint8_t *larger;
@@ -42,7 +42,7 @@ static bool append(uint8_t **data, size_t *size, const struct piece *piece, uint
 	return true;
 }
 
-static bool add_perf_map(struct pieces *pieces, const struct piece *piece)
+static bool add_perf_map(struct pieces *pieces, const struct metadata_piece *piece)
 {
 	const struct perf_map_growth before = {.time_ns = piece->looked_ns, .length = piece->offset};
 	const struct perf_map_growth now = {.time_ns = piece->now_ns,
@@ -71,7 +71,7 @@ static uint64_t make_key(int32_t pid, uint64_t size)
 	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)size;
 }
 
-static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
+static bool add_jitdump(struct pieces *pieces, const struct metadata_piece *piece)
 {
 	struct jitdump_copies *copies = &pieces->values->jitdumps;
 	const uint64_t *found;
@@ -101,7 +101,7 @@ static bool add_jitdump(struct pieces *pieces, const struct piece *piece)
 	       map_put(&pieces->dump_of_end, make_key(copy->pid, copy->size), index);
 }
 
-static struct mmt_error *add_build_ids(struct reader_metadata *values, struct piece *piece)
+static struct mmt_error *add_build_ids(struct reader_metadata *values, struct metadata_piece *piece)
 {
 	struct build_ids ids = {0};
 	struct mmt_error *error = build_ids_decode(&piece->bytes, &ids);
@@ -124,7 +124,7 @@ static struct mmt_error *add_build_ids(struct reader_metadata *values, struct pi
 /* `damage_ret`: there are too many. */
 static struct mmt_error *add_piece(struct pieces *pieces, struct bytes record, struct mmt_error **damage_ret)
 {
-	struct piece piece = {0};
+	struct metadata_piece piece = {0};
 	struct bytes body;
 	bool complete = true;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mmtrace's own feature sections: plain values here, bytes in the file. mmtrace-file(5) has the layouts. */
+/* mmtrace's own feature sections, and perf's table of build-ids: plain values here, bytes in the file. mmtrace-file(5)
+ * has the layouts. */
 #ifndef TRACE_SECTIONS_SECTIONS_H
 #define TRACE_SECTIONS_SECTIONS_H
 
