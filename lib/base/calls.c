@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define ERRNO_MAX 4095
-
 const struct call_description call_descriptions[CALL_KINDS] = {
 #define CALL(constant, syscall, rule, ...) [CALL_##constant] = {.name = #syscall, __VA_ARGS__},
     CALL_TABLE(CALL)
@@ -26,7 +24,7 @@ bool call_has_failed(enum call call, const uint64_t arguments[6], int64_t result
 {
 	if (call_describe(call)->place == CALL_BELOW_RESULT)
 		return (uint64_t)result < arguments[0];
-	return result < 0 && result >= -ERRNO_MAX;
+	return call_is_error(result);
 }
 
 int32_t call_errno(enum call call, int64_t result)

@@ -73,7 +73,7 @@ struct call_description {
 	     .counter = MMT_COUNT_OTHER_CALLS, .mmap2 = true, .rare = true)                                            \
 	CALL(IO_SETUP, io_setup, io_setup, .effect = CALL_MAPS, .arguments = 2, .counter = MMT_COUNT_OTHER_CALLS,      \
 	     .rare = true)                                                                                             \
-	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, .arguments = 1,                                 \
+	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, .arguments = 1,                              \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true)                                                           \
 	/* MADV_DONTFORK, MADV_DOFORK. The int that a syscall takes has no other bits set in its register. */          \
 	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, .arguments = 3, .length = 2, .advice = 3,                \
@@ -110,6 +110,13 @@ static inline bool call_has_stack(enum call call)
  */
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6]);
 
+/* Whether a syscall that returns `result` has failed: a negative errno. */
+static inline bool call_is_error(int64_t result)
+{
+	return result < 0 && result >= -4095;
+}
+
+/* The same of a call of the table, one of which fails in its own way. */
 bool call_has_failed(enum call call, const uint64_t arguments[6], int64_t result);
 
 /* Of a call that has failed: errno. */

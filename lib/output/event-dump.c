@@ -15,7 +15,6 @@
 #include "trace/read/records.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
-#define ERRNO_MAX 4095
 
 static void print_text(FILE *stream, const char *text)
 {
@@ -166,7 +165,7 @@ static void print_call(FILE *stream, const struct architecture *architecture, co
 		putc('-', stream);
 	putc(')', stream);
 	if (event->kind != EVENT_CALL_ENTER) {
-		if (event->call.result < 0 && event->call.result >= -ERRNO_MAX)
+		if (call_is_error(event->call.result))
 			fprintf(stream, " = %" PRId64, event->call.result);
 		else
 			fprintf(stream, " = %#" PRIx64, (uint64_t)event->call.result);

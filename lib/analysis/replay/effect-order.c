@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/replay/process-totals.h"
+#include "base/calls.h"
 #include "base/map.h"
 #include "trace/format/event.h"
 
@@ -63,7 +64,6 @@ static bool event_queue_pass_at(struct event_queue *queue, struct queued *place,
 /* The first, if it may go out; its pointers are valid until the next call. */
 static bool event_queue_pop(struct event_queue *queue, struct event *event_ret);
 
-#define ERRNO_MAX 4095
 #define FAILED_NS_MAX 1000000000ULL
 #define LOCKS_MAX 4 /* a thread has seldom two: clone locks the old space, then the new one */
 
@@ -242,7 +242,7 @@ static void give_up_late(struct effect_order *order, uint64_t now_ns)
 
 static bool has_failed(const struct event *event)
 {
-	return event->call.result < 0 && event->call.result >= -ERRNO_MAX;
+	return call_is_error(event->call.result);
 }
 
 /*

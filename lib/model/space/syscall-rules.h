@@ -31,7 +31,7 @@ void space_calls_learn(struct space *space, uint64_t asked, const struct space_a
 
 static inline bool space_calls_failed(const struct space_call *call)
 {
-	return call->result < 0 && call->result >= -4095;
+	return call_is_error(call->result);
 }
 
 /* What the MMAP2 record says of `start` upwards. */

@@ -439,9 +439,10 @@ static void take_arguments_from_registers(const struct architecture *architectur
 /* Of plain perf's files, whose entries were not filtered, most are of no interest. */
 static void complete_at_entry(struct event *event)
 {
-	int advice = (int)event->call.arguments[2];
+	unsigned number = call_describe(event->call.call)->advice;
+	int advice = number ? (int)event->call.arguments[number - 1] : MADV_DONTFORK;
 
-	if (event->call.call == CALL_MADVISE && advice != MADV_DONTFORK && advice != MADV_DOFORK)
+	if (advice != MADV_DONTFORK && advice != MADV_DOFORK)
 		event->kind = EVENT_OTHER;
 	else
 		event->kind = EVENT_CALL;
