@@ -2,7 +2,8 @@
 /*
  * What each step of a report costs, in ns of processor time for each event: bench-report RECORDING. Every line is a
  * pass that does all that the lines before it do, less what they cost, each the shortest of PASSES; but symbolising is
- * measured where it is done, and rendering is a step of its own. For report-speed, which says the rest.
+ * measured where it is done, and rendering is a step of its own. The code is that of the unit tests, not optimised as one
+ * as that of the tool. For report-speed, which says the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>
