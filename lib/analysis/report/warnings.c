@@ -14,14 +14,51 @@
 #define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
 
+const char *mmt_warning_name(enum mmt_warning warning)
+{
+	static const char *const names[] = {
+	    [MMT_WARNING_MISSING_SYSCALL] = "missing-syscall",
+	    [MMT_WARNING_NO_SNAPSHOTS] = "no-snapshots",
+	    [MMT_WARNING_NO_STACKS] = "no-stacks",
+	    [MMT_WARNING_NO_STACK_DUMPS] = "no-stack-dumps",
+	    [MMT_WARNING_RECORDED_BY_PERF] = "recorded-by-perf",
+	    [MMT_WARNING_VFORK_CHILDREN] = "vfork-children",
+	    [MMT_WARNING_MISSING_ARGUMENTS] = "missing-arguments",
+	    [MMT_WARNING_UNKNOWN_EFFECT] = "unknown-effect",
+	    [MMT_WARNING_FAKED_CALLS] = "faked-calls",
+	    [MMT_WARNING_UNEXPLAINED_MISMATCH] = "unexplained-mismatch",
+	    [MMT_WARNING_SUMS_NOT_EXACT] = "sums-not-exact",
+	    [MMT_WARNING_SET_USER_ID] = "set-user-id",
+	    [MMT_WARNING_JIT_CODE_UNNAMED] = "jit-code-unnamed",
+	    [MMT_WARNING_PERF_MAP_LIMIT] = "perf-map-limit",
+	    [MMT_WARNING_JITDUMP_CLOCK] = "jitdump-clock",
+	    [MMT_WARNING_JITDUMP_RECORDS] = "jitdump-records",
+	    [MMT_WARNING_JITDUMP_CUT] = "jitdump-cut",
+	    [MMT_WARNING_JITDUMP_UNUSABLE] = "jitdump-unusable",
+	    [MMT_WARNING_FRAME_POINTERS_UNKNOWN] = "frame-pointers-unknown",
+	    [MMT_WARNING_STACKS_END_IN_JIT_CODE] = "stacks-end-in-jit-code",
+	    [MMT_WARNING_JIT_CODE_REPLACED] = "jit-code-replaced",
+	    [MMT_WARNING_PRECOMPILED_CODE_UNNAMED] = "precompiled-code-unnamed",
+	    [MMT_WARNING_INTERPRETED_CODE_UNNAMED] = "interpreted-code-unnamed",
+	    [MMT_WARNING_MODULE_UNUSABLE] = "module-unusable",
+	    [MMT_WARNING_MODULES_NOT_KEPT] = "modules-not-kept",
+	    [MMT_WARNING_DEBUG_INFORMATION] = "debug-information",
+	    [MMT_WARNING_MORE_WARNINGS] = "more-warnings",
+	};
+
+	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
+}
+
 struct warnings {
 	struct arena *arena;
 	const char **items;
+	enum mmt_warning *codes; /* of the items */
 	size_t count, maximum, left_out;
 	bool out_of_memory;
 };
 
-__attribute__((format(printf, 2, 3))) static void add_warning(struct warnings *warnings, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_warning(struct warnings *warnings, enum mmt_warning code,
+							      const char *format, ...)
 {
 	CLEANUP(free) char *text = NULL;
 	va_list arguments;
@@ -37,6 +74,7 @@ __attribute__((format(printf, 2, 3))) static void add_warning(struct warnings *w
 	if (length < 0)
 		text = NULL;
 	warnings->items[warnings->count] = text ? arena_string(warnings->arena, text) : NULL;
+	warnings->codes[warnings->count] = code;
 	if (warnings->items[warnings->count])
 		warnings->count++;
 	else
@@ -79,8 +117,8 @@ static void find_missing_calls(const struct reader_metadata *metadata, struct wa
 		const struct call_description *description = call_describe((enum call)call);
 
 		if (description->missing && !has_call(metadata, (enum call)call))
-			add_warning(warnings, "no syscalls:sys_exit_%s events: %s", description->name,
-				    description->missing);
+			add_warning(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
+				    description->name, description->missing);
 	}
 }
 
@@ -90,33 +128,34 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 
 	if (!replay->has_snapshots)
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_NO_SNAPSHOTS,
 		    "no snapshot of the process's mappings: what was mapped before is not known, and the result is not "
 		    "checked against the kernel");
 	if (!has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN) &&
 	    !has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-		add_warning(warnings, "no stacks: record with a call graph");
+		add_warning(warnings, MMT_WARNING_NO_STACKS, "no stacks: record with a call graph");
 	else if (!has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_NO_STACK_DUMPS,
 			    "no registers and stack bytes: the direct caller of mmap is missing from most stacks");
 	if (!metadata->ours)
-		add_warning(warnings, "no residency, no copies of perf maps: `mmtrace record` has them");
+		add_warning(warnings, MMT_WARNING_RECORDED_BY_PERF,
+			    "no residency, no copies of perf maps: `mmtrace record` has them");
 }
 
 /* Names that are there, but not as they should be. */
 static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct warnings *warnings)
 {
 	if (names->dropped_lines)
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_PERF_MAP_LIMIT,
 			    "the perf map of process %" PRId32 " has %zu lines too many: their code has no names", pid,
 			    names->dropped_lines);
 	if (names->other_clock)
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_JITDUMP_CLOCK,
 			    "the jitdump of process %" PRId32
 			    " has times of another clock: where code was replaced, the later one gives the name",
 			    pid);
 	if (names->lost_records)
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_JITDUMP_RECORDS,
 			    "%zu %s of the jitdump of process %" PRId32
 			    " cannot be used: %s; some of its code has no name, line or unwind table",
 			    names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
@@ -124,13 +163,13 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 						     : "they are not what they say, or too many");
 	if (names->unread_bytes)
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_JITDUMP_CUT,
 		    "the jitdump of process %" PRId32
 		    " breaks off within a record, %zu bytes before its end: code that only these tell of has no name",
 		    pid, names->unread_bytes);
 	if (names->jitdump_failure)
-		add_warning(warnings, "the jitdump of process %" PRId32 " is not used: %s", pid,
-			    names->jitdump_failure);
+		add_warning(warnings, MMT_WARNING_JITDUMP_UNUSABLE,
+			    "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
 }
 
 /* Whether there is an option that makes the runtime keep frame pointers, and it may not have been given. */
@@ -144,7 +183,7 @@ static bool may_lack_frame_pointers(const struct replay *replay, const struct ru
 /* Without frame pointers a chain of them leads past callers, and nothing in the recording shows where. */
 static void find_skipped_frames(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
-	add_warning(warnings,
+	add_warning(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
 		    "not known whether process %" PRId32
 		    " (%s) was started with %s%s: without it, callers of compiled methods are "
 		    "missing from its stacks",
@@ -154,8 +193,9 @@ static void find_skipped_frames(int32_t pid, const struct runtime *runtime, stru
 static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
 {
 	if (runtime && runtime->complete_stacks)
-		add_warning(warnings, "stacks of process %" PRId32 " (%s) end in generated code: %s", pid,
-			    runtime->label, runtime->complete_stacks);
+		add_warning(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
+			    "stacks of process %" PRId32 " (%s) end in generated code: %s", pid, runtime->label,
+			    runtime->complete_stacks);
 }
 
 /*
@@ -174,14 +214,14 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 	name = processes_name(replay->processes, count.name);
 	if (count.programs == 1)
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_SET_USER_ID,
 		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, for "
 		    "which the kernel closes the events of a thread (--scope cpus records it), or it ended before it "
 		    "was loaded",
 		    name, lossy ? "its records were lost, or " : "");
 	else
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_SET_USER_ID,
 		    "the calls of %" PRIu64 " programs (%s and others) are not in the recording: %sthey are "
 		    "set-user-ID or set-group-ID, for which the kernel closes the events of a thread (--scope cpus "
 		    "records them), or they ended before they were loaded",
@@ -195,16 +235,18 @@ static void find_missing_names(const struct replay *replay, int32_t pid, const s
 	bool with_option = !frames_told && may_lack_frame_pointers(replay, code->runtime);
 
 	if (code->names.has_perf_map || code->names.has_jitdump)
-		add_warning(warnings, "some generated code of process %" PRId32 " has no name: its %s does not have it",
-			    pid, code->names.has_perf_map ? "perf map" : "jitdump");
+		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+			    "some generated code of process %" PRId32 " has no name: its %s does not have it", pid,
+			    code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (code->runtime)
-		add_warning(warnings, "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
+		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+			    "no names for generated code in process %" PRId32 " (%s): %s%s%s%s%s", pid,
 			    code->runtime->label, code->runtime->advice, with_option ? "; and start it with " : "",
 			    with_option ? code->runtime->frame_pointers : "",
 			    with_option && code->runtime->in_environment ? " in its environment" : "",
 			    with_option ? ", without which stacks may end at its code" : "");
 	else
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
 			    "no names for generated code in process %" PRId32
 			    ": what made it is no runtime that mmtrace knows; see whether it can write a perf map",
 			    pid);
@@ -226,14 +268,15 @@ static void find_interpreted(const struct replay *replay, int32_t pid, const str
 	/* With -Xcomp, the frames of compiled methods look the same. */
 	if (!runtime || (!strcmp(runtime->name, "java") && was_advised(replay, "-Xcomp")))
 		return;
-	add_warning(warnings, "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid,
-		    runtime->label, runtime->interpreted_advice);
+	add_warning(warnings, MMT_WARNING_INTERPRETED_CODE_UNNAMED,
+		    "interpreted functions of process %" PRId32 " (%s) have no names: %s", pid, runtime->label,
+		    runtime->interpreted_advice);
 }
 
 static void find_precompiled(int32_t pid, const struct generated_code *code, struct warnings *warnings)
 {
 	if (code->unnamed_precompiled && code->runtime && !strcmp(code->runtime->name, "dotnet"))
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
 			    "precompiled code of process %" PRId32
 			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
 			    "in its environment%s",
@@ -253,7 +296,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, warnings);
 		if (code.changed_too_often)
-			add_warning(warnings,
+			add_warning(warnings, MMT_WARNING_JIT_CODE_REPLACED,
 				    "generated code of process %" PRId32
 				    " was replaced too often to be followed: callers of some of it may be missing",
 				    pid);
@@ -281,13 +324,14 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 		if (state >= PROGRAM_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
-			add_warning(warnings, "%s %s: its frames have no names, and stacks may end there", path,
-				    reasons[state]);
+			add_warning(warnings, MMT_WARNING_MODULE_UNUSABLE,
+				    "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_warning(warnings, "%zu more program files cannot be used either", count - PROGRAMS_NAMED);
+		add_warning(warnings, MMT_WARNING_MODULE_UNUSABLE, "%zu more program files cannot be used either",
+			    count - PROGRAMS_NAMED);
 	if (count)
-		add_warning(warnings,
+		add_warning(warnings, MMT_WARNING_MODULES_NOT_KEPT,
 			    "a recording keeps its names when it is packed where its programs are (`mmtrace pack`), "
 			    "or recorded with --images all");
 }
@@ -313,18 +357,19 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 			continue;
 		if (part)
 			add_warning(
-			    warnings,
+			    warnings, MMT_WARNING_DEBUG_INFORMATION,
 			    "the debug information of %s is without what is in another file, which is not there "
 			    "(%s): some of its lines and inlined functions are missing",
 			    path, part);
 		else
 			add_warning(
-			    warnings,
+			    warnings, MMT_WARNING_DEBUG_INFORMATION,
 			    "the debug information of %s %s: some of its lines and inlined functions are missing", path,
 			    reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		add_warning(warnings, "the debug information of %zu more program files is not whole either",
+		add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,
+			    "the debug information of %zu more program files is not whole either",
 			    count - PROGRAMS_NAMED);
 }
 
@@ -348,8 +393,8 @@ static void find_unknown_effects(const struct mmt_report *report, struct warning
 		uint64_t count = report->events[description->counter];
 
 		if (description->unknown && count)
-			add_warning(warnings, "%" PRIu64 " %s of %s: %s", count, count == 1 ? "call" : "calls",
-				    description->name, description->unknown);
+			add_warning(warnings, MMT_WARNING_UNKNOWN_EFFECT, "%" PRIu64 " %s of %s: %s", count,
+				    count == 1 ? "call" : "calls", description->name, description->unknown);
 	}
 }
 
@@ -362,14 +407,14 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 
 	if (replay->faked_calls)
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_FAKED_CALLS,
 		    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
 		    "answers calls in its place. These mapped nothing and are ignored; other calls answered in "
 		    "this way cannot be recognized",
 		    replay->faked_calls, replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
 		add_warning(
-		    warnings,
+		    warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
 		    "the figures differ from the kernel's maps although no event was lost; possible causes are a "
 		    "seccomp filter that skips calls but makes them look successful, and 32-bit calls (int 0x80) "
 		    "of a 64-bit program, which are not recorded");
@@ -383,7 +428,8 @@ static void find_huge_sums(const struct replay *replay, struct warnings *warning
 		sum = saturating_add(
 		    sum, wide_sum_get(&replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX), MMT_BYTES_MAX);
 	if (sum == MMT_BYTES_MAX)
-		add_warning(warnings, "16 EiB or more were mapped in total: sums of that size are not exact");
+		add_warning(warnings, MMT_WARNING_SUMS_NOT_EXACT,
+			    "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
 struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)
@@ -391,21 +437,22 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	struct mmt_completeness *completeness = &report->completeness;
 	struct warnings warnings = {.arena = arena,
 				    .items = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.items)),
+				    .codes = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.codes)),
 				    .maximum = WARNINGS_MAX};
 
-	if (!warnings.items)
+	if (!warnings.items || !warnings.codes)
 		return &error_no_memory;
 	if (!replay->metadata->ours) {
 		find_missing_calls(replay->metadata, &warnings);
 		find_missing_sources(replay, &warnings);
 	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
 		add_warning(
-		    &warnings,
+		    &warnings, MMT_WARNING_VFORK_CHILDREN,
 		    "recorded without CAP_PERFMON: children that share their parent's memory until they execute a "
-		    "program (vfork) are taken for copies of it");
+		    "program (vfork) are treated as copies of it");
 	}
 	if (replay->calls_without_entry)
-		add_warning(&warnings,
+		add_warning(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
 			    "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			    replay->calls_without_entry);
 	find_unknown_effects(report, &warnings);
@@ -417,9 +464,11 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	find_poor_debug_information(replay, &warnings);
 	if (warnings.left_out) {
 		warnings.maximum++;
-		add_warning(&warnings, "%zu more such notes are left out", warnings.left_out);
+		add_warning(&warnings, MMT_WARNING_MORE_WARNINGS, "%zu more such notes are left out",
+			    warnings.left_out);
 	}
 	completeness->warnings = warnings.items;
+	completeness->warning_codes = warnings.codes;
 	completeness->warning_count = warnings.count;
 	return warnings.out_of_memory ? &error_no_memory : NULL;
 }

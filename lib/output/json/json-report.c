@@ -57,6 +57,10 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	for (size_t i = 0; i < completeness->warning_count; i++)
 		document_string(document, NULL, completeness->warnings[i]);
 	document_close(document);
+	document_open_array(document, "warning_codes");
+	for (size_t i = 0; i < completeness->warning_count; i++)
+		document_string(document, NULL, mmt_warning_name(completeness->warning_codes[i]));
+	document_close(document);
 	document_close(document);
 }
 
