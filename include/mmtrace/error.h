@@ -2,9 +2,9 @@
 /*
  * Errors of libmmtrace.
  *
- * A function that can fail returns `struct mmt_error *`: NULL is success. The caller owns the error and ends it with
- * mmt_error_destroy(). Results are written through the last parameters, only on success. The library never prints and
- * never exits.
+ * A function that can fail returns `struct mmt_error *`: NULL is success. The caller owns the error and frees it with
+ * mmt_error_destroy(), in any thread. Results are written through the last parameters, only on success. The library never
+ * prints and never exits; mmtrace(3) has what else it does to the process, and what threads may do.
  */
 #ifndef MMTRACE_ERROR_H
 #define MMTRACE_ERROR_H

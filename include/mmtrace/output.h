@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Renderings of a report, a diff and the events of a recording, written to a stream that the caller owns. */
+/*
+ * Renderings of a report, a diff and the events of a recording, written to a stream that the caller owns. The stream is
+ * not flushed. Several threads may render the same report or diff, each to a stream of its own, except for annotations.
+ */
 #ifndef MMTRACE_OUTPUT_H
 #define MMTRACE_OUTPUT_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For those who wait. */
+/* Progress of what takes long. */
 #ifndef MMTRACE_PROGRESS_H
 #define MMTRACE_PROGRESS_H
 
 #include <stdint.h>
 
 /*
- * Called again and again while a recording is read, many times a second: how many bytes are done of how many. 0 of them:
- * not known, a pipe is being kept.
+ * Called many times a second while a recording is read, in the thread that called the library: how many bytes are done of
+ * how many. A total of 0: not known, a pipe is being kept.
  */
 struct mmt_progress {
 	void (*tell)(void *context, uint64_t done_bytes, uint64_t total_bytes);

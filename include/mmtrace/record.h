@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Recording a live process into a file. */
+/*
+ * Recording a live process into a file. Sizes are bytes, times are nanoseconds. Options, and what they point to, are only
+ * read, and only until mmt_record() returns.
+ */
 #ifndef MMTRACE_RECORD_H
 #define MMTRACE_RECORD_H
 
@@ -193,8 +196,13 @@ struct mmt_record_summary {
 MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*
- * Record until stopped. The soft limit of open files of this process is raised to the hard one. A command starts with
- * no signal blocked; when the recording ends before it, it gets SIGTERM and a second to end.
+ * Record until stopped. A command starts with no signal blocked; when the recording ends before it, it gets SIGTERM and a
+ * second to end.
+ *
+ * Effects on this process: the soft limit of open files is raised to the hard one, and stays. If permitted, the calling
+ * thread runs at nice -20 until the function returns. Threads are started with all signals blocked, and end before that.
+ * The callbacks of the options are called in the calling thread while no ring is read: they must return soon. Several
+ * threads may record at the same time, each into a file of its own.
  *
  * MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all
  * the same. On error no file is left in place of an earlier one.

@@ -6,13 +6,12 @@
  * "#" are about the whole recording: its attributes before the events, what it lacks behind them.
  */
 #include <inttypes.h>
+#include <mmtrace/events.h>
 #include <mmtrace/output.h>
 #include <string.h>
 
-#include "base/calls.h"
+#include "base/errors.h"
 #include "output/escape.h"
-#include "trace/read/reader.h"
-#include "trace/read/records.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 
@@ -31,64 +30,8 @@ static void print_number(FILE *stream, int32_t number)
 		fprintf(stream, "%" PRId32, number);
 }
 
-static const char *name_kind(enum event_kind kind)
-{
-	static const char *const names[] = {
-	    [EVENT_CALL] = "call",
-	    [EVENT_CALL_ENTER] = "enter",
-	    [EVENT_STACK_DUMP] = "stack-dump",
-	    [EVENT_NEW_TASK] = "new-task",
-	    [EVENT_MAPPING] = "mapping",
-	    [EVENT_COMM] = "comm",
-	    [EVENT_FORK] = "fork",
-	    [EVENT_EXIT] = "exit",
-	    [EVENT_LOCK] = "lock",
-	    [EVENT_LOST] = "lost",
-	    [EVENT_LOST_DUMPS] = "lost-dumps",
-	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
-	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
-	    [EVENT_SNAPSHOT_END] = "snapshot-end",
-	    [EVENT_MARK] = "mark",
-	    [EVENT_RESIDENT] = "resident",
-	    [EVENT_LARGE_DUMPS] = "large-dumps",
-	    [EVENT_OTHER] = "other",
-	};
-
-	return names[kind];
-}
-
-static const char *name_snapshot(enum snapshot_kind kind)
-{
-	static const char *const names[SNAPSHOT_KINDS] = {
-	    [SNAPSHOT_START] = "start",	      [SNAPSHOT_FIRST] = "first", [SNAPSHOT_EXEC] = "exec",
-	    [SNAPSHOT_INTERVAL] = "interval", [SNAPSHOT_STOP] = "stop",
-	};
-
-	return names[kind];
-}
-
-static const char *name_role(enum attribute_role role)
-{
-	static const char *const names[] = {
-	    [ROLE_OTHER] = "other",	  [ROLE_SYSCALL] = "truth",	    [ROLE_DUMP] = "dump",
-	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band",   [ROLE_SNAPSHOT] = "snapshot",
-	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-dump",
-	};
-
-	return names[role];
-}
-
-static void print_registers(FILE *stream, const struct architecture *architecture,
-			    const struct register_values *registers)
-{
-	for (size_t i = 0; i < REGISTER_NUMBERS; i++) {
-		if (registers->known >> i & 1 && architecture->register_names[i])
-			fprintf(stream, " %s=%#" PRIx64, architecture->register_names[i], registers->values[i]);
-	}
-}
-
 /* FNV-1a: tells whether two dumps are equal. */
-static uint64_t hash_stack(const struct event_stack *stack)
+static uint64_t hash_stack(const struct mmt_event_stack *stack)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;
 
@@ -97,18 +40,19 @@ static uint64_t hash_stack(const struct event_stack *stack)
 	return hash;
 }
 
-static void print_stack(FILE *stream, const struct architecture *architecture, const struct event_stack *stack)
+static void print_stack(FILE *stream, const struct mmt_event_stack *stack)
 {
-	print_registers(stream, architecture, &stack->registers);
+	for (size_t i = 0; i < stack->register_count; i++)
+		fprintf(stream, " %s=%#" PRIx64, stack->registers[i].name, stack->registers[i].value);
 	if (stack->callchain) {
 		fputs(" callchain=", stream);
 		for (size_t i = 0; i < stack->callchain_count; i++)
 			fprintf(stream, "%s%#" PRIx64, i ? "," : "", stack->callchain[i]);
 		fprintf(stream, " callchain_full=%s", stack->callchain_full ? "yes" : "no");
 	}
-	if (!stack->bytes_wanted)
+	if (!stack->wanted_bytes)
 		return;
-	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->bytes_wanted,
+	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->wanted_bytes,
 		hash_stack(stack));
 	for (size_t i = 0; i < STACK_WORDS && (i + 1) * sizeof(uint64_t) <= stack->byte_count; i++) {
 		uint64_t word;
@@ -142,107 +86,106 @@ static const char *name_advice(uint64_t advice)
 	return NULL;
 }
 
-static void print_argument(FILE *stream, const struct call_description *description, unsigned number, uint64_t argument)
+static void print_argument(FILE *stream, const struct mmt_event_call *call, unsigned index)
 {
-	const char *name = description->advice == number ? name_advice((uint32_t)argument) : NULL;
+	const char *name = call->advice == index + 1 ? name_advice((uint32_t)call->arguments[index]) : NULL;
 
 	if (name)
 		fputs(name, stream);
 	else
-		fprintf(stream, "%#" PRIx64, argument);
+		fprintf(stream, "%#" PRIx64, call->arguments[index]);
 }
 
-static void print_call(FILE *stream, const struct architecture *architecture, const struct event *event)
+static void print_call(FILE *stream, const struct mmt_event *event)
 {
-	const struct call_description *description = call_describe(event->call.call);
+	const struct mmt_event_call *call = event->call;
 
-	fprintf(stream, " %s(", description->name);
-	for (unsigned i = 0; event->call.has_arguments && i < description->arguments; i++) {
+	fprintf(stream, " %s(", call->name);
+	for (unsigned i = 0; call->has_arguments && i < call->argument_count; i++) {
 		fputs(i ? ", " : "", stream);
-		print_argument(stream, description, i + 1, event->call.arguments[i]);
+		print_argument(stream, call, i);
 	}
-	if (!event->call.has_arguments)
+	if (!call->has_arguments)
 		putc('-', stream);
 	putc(')', stream);
-	if (event->kind != EVENT_CALL_ENTER) {
-		if (call_is_error(event->call.result))
-			fprintf(stream, " = %" PRId64, event->call.result);
-		else
-			fprintf(stream, " = %#" PRIx64, (uint64_t)event->call.result);
-	}
-	print_stack(stream, architecture, &event->call.stack);
+	if (event->kind == MMT_EVENT_CALL_ENTER)
+		return;
+	if (call->failed)
+		fprintf(stream, " = %" PRId64, call->result);
+	else
+		fprintf(stream, " = %#" PRIx64, (uint64_t)call->result);
 }
 
-static void print_mapping(FILE *stream, const struct event_mapping *mapping)
+static void print_mapping(FILE *stream, const struct mmt_event_mapping *mapping)
 {
 	fprintf(stream,
 		" start=%#" PRIx64 " length=%#" PRIx64 " offset=%#" PRIx64 " device=%u:%u inode=%" PRIu64
 		" protection=%#x flags=%#x path=",
-		mapping->start, mapping->length, mapping->file_offset, mapping->device_major, mapping->device_minor,
+		mapping->start, mapping->bytes, mapping->file_offset, mapping->device_major, mapping->device_minor,
 		mapping->inode, mapping->protection, mapping->flags);
 	print_text(stream, mapping->path);
-	if (mapping->executable_only_record)
+	if (mapping->code_only)
 		fputs(" data_mappings=no", stream);
 }
 
-static void print_fields(FILE *stream, const struct architecture *architecture, const struct event *event)
+static void print_fields(FILE *stream, const struct mmt_event *event)
 {
+	if (event->snapshot)
+		fprintf(stream, " snapshot=%s", event->snapshot);
+	if (event->call)
+		print_call(stream, event);
+	if (event->stack)
+		print_stack(stream, event->stack);
+	if (event->mapping)
+		print_mapping(stream, event->mapping);
 	switch (event->kind) {
-	case EVENT_CALL:
-	case EVENT_CALL_ENTER:
-	case EVENT_STACK_DUMP:
-		print_call(stream, architecture, event);
+	case MMT_EVENT_NEW_TASK:
+		fprintf(stream, " new_tid=%d clone_flags=%#" PRIx64, event->task->tid, event->task->clone_flags);
 		break;
-	case EVENT_NEW_TASK:
-		fprintf(stream, " new_tid=%d clone_flags=%#" PRIx64, event->new_task.tid, event->new_task.clone_flags);
-		break;
-	case EVENT_SNAPSHOT_LINE:
-		fprintf(stream, " snapshot=%s", name_snapshot(event->snapshot));
-		print_mapping(stream, &event->mapping);
-		break;
-	case EVENT_MAPPING:
-		print_mapping(stream, &event->mapping);
-		break;
-	case EVENT_COMM:
+	case MMT_EVENT_COMM:
 		fputs(" name=", stream);
-		print_text(stream, event->comm.name);
-		fprintf(stream, " exec=%s", event->comm.exec ? "yes" : "no");
+		print_text(stream, event->task->name);
+		fprintf(stream, " exec=%s", event->task->exec ? "yes" : "no");
 		break;
-	case EVENT_FORK:
-	case EVENT_EXIT:
-		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", event->task.pid, event->task.tid,
-			event->task.parent_pid, event->task.parent_tid);
+	case MMT_EVENT_FORK:
+	case MMT_EVENT_EXIT:
+		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", event->task->pid, event->task->tid,
+			event->task->parent_pid, event->task->parent_tid);
 		break;
-	case EVENT_LOCK:
-		fprintf(stream, " space=%#" PRIx64, event->lock.space);
+	case MMT_EVENT_LOCK:
+		fprintf(stream, " space=%#" PRIx64, event->address_space);
 		break;
-	case EVENT_LOST:
-	case EVENT_LOST_DUMPS:
-		fprintf(stream, " count=%" PRIu64, event->lost.count);
+	case MMT_EVENT_LOST:
+	case MMT_EVENT_LOST_DUMPS:
+		fprintf(stream, " count=%" PRIu64, event->count);
 		break;
-	case EVENT_SNAPSHOT_BEGIN:
-	case EVENT_SNAPSHOT_END:
-		fprintf(stream, " snapshot=%s name=", name_snapshot(event->snapshot));
-		print_text(stream, event->comm.name);
+	case MMT_EVENT_SNAPSHOT_BEGIN:
+	case MMT_EVENT_SNAPSHOT_END:
+		fputs(" name=", stream);
+		print_text(stream, event->task->name);
 		break;
-	case EVENT_MARK:
-		fprintf(stream, " number=%" PRIu64, event->mark.number);
+	case MMT_EVENT_MARK:
+		fprintf(stream, " number=%" PRIu64, event->mark);
 		break;
-	case EVENT_RESIDENT:
-		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident.bytes, event->resident.reading);
+	case MMT_EVENT_RESIDENT:
+		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident_bytes, event->resident_reading);
 		break;
-	case EVENT_LARGE_DUMPS:
-		fprintf(stream, " on=%s", event->large_dumps.on ? "yes" : "no");
+	case MMT_EVENT_LARGE_DUMPS:
+		fprintf(stream, " on=%s", event->enabled ? "yes" : "no");
 		break;
-	case EVENT_OTHER:
-		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,
-			event->record_size);
+	case MMT_EVENT_OTHER:
+		fprintf(stream, " record=%s type=%u size=%u", event->record_name, event->record_type,
+			event->record_bytes);
+		break;
+	default:
 		break;
 	}
 }
 
-static void print_event(FILE *stream, const struct reader_metadata *metadata, const struct event *event)
+static void print_event(FILE *stream, const struct mmt_events *events, const struct mmt_event *event)
 {
+	const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, event->attribute);
+
 	fprintf(stream, "%" PRIu64 ".%09" PRIu64 " ", event->time_ns / 1000000000, event->time_ns % 1000000000);
 	print_number(stream, event->pid);
 	putc('/', stream);
@@ -252,76 +195,80 @@ static void print_event(FILE *stream, const struct reader_metadata *metadata, co
 		putc('-', stream);
 	else
 		fprintf(stream, "%03d", event->cpu);
-	fprintf(stream, "] %s event=", name_kind(event->kind));
-	escape_write(event->attribute < metadata->attribute_count ? metadata->attributes[event->attribute].name : "-",
-		     ESCAPE_FOR_WORD, stream);
-	print_fields(stream, metadata->architecture, event);
+	fprintf(stream, "] %s event=", mmt_event_kind_name(event->kind));
+	escape_write(attribute ? attribute->name : "-", ESCAPE_FOR_WORD, stream);
+	print_fields(stream, event);
 	putc('\n', stream);
 }
 
-static void print_head(FILE *stream, const struct reader_metadata *metadata)
+static void print_head(FILE *stream, const struct mmt_events *events)
 {
-	fprintf(stream, "# %s, architecture %s, host ", metadata->ours ? "mmtrace recording" : "perf recording",
-		metadata->architecture->name);
-	print_text(stream, metadata->host);
+	const struct mmt_recording *recording = mmt_events_get_recording(events);
+
+	fprintf(stream, "# %s, architecture %s, host ", recording->by_mmtrace ? "mmtrace recording" : "perf recording",
+		recording->architecture);
+	print_text(stream, recording->host);
 	fputs(", kernel ", stream);
-	print_text(stream, metadata->kernel);
+	print_text(stream, recording->kernel);
 	fputs(", version ", stream);
-	print_text(stream, metadata->version);
+	print_text(stream, recording->recorder);
 	fputs(", command line ", stream);
-	print_text(stream, metadata->command_line);
-	if (metadata->info.on_cpus)
-		fprintf(stream, ", events on CPUs%s", metadata->info.everybody ? " for everybody" : "");
+	print_text(stream, recording->command_line);
+	if (recording->on_cpus)
+		fprintf(stream, ", events on CPUs%s", recording->all_processes ? " for everybody" : "");
 	putc('\n', stream);
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		const struct reader_attribute *attribute = &metadata->attributes[i];
+	for (size_t i = 0; i < recording->attribute_count; i++) {
+		const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, i);
 
 		fprintf(stream, "# attribute %zu: name ", i);
 		print_text(stream, attribute->name);
-		fprintf(stream, ", role %s, sample type %#" PRIx64, name_role(attribute->role), attribute->sample_type);
-		if (metadata->has_loss && i < metadata->loss.lost.count)
-			fprintf(stream, ", lost %" PRIu64, metadata->loss.lost.items[i]);
+		fprintf(stream, ", role %s, sample type %#" PRIx64, attribute->role, attribute->sample_type);
+		if (attribute->has_lost)
+			fprintf(stream, ", lost %" PRIu64, attribute->lost);
 		putc('\n', stream);
 	}
 }
 
-static struct mmt_error *print_events(FILE *stream, struct reader *reader, const struct mmt_progress *progress)
+static struct mmt_error *print_events(FILE *stream, struct mmt_events *events)
 {
-	const struct reader_metadata *metadata = reader_metadata(reader);
-	struct event event;
-	bool end;
+	const struct mmt_event *event;
+	struct mmt_error *error;
 
-	for (uint32_t count = 1;; count++) {
-		struct mmt_error *error = reader_next(reader, &event, &end);
-
-		if (error || end)
-			return error;
-		print_event(stream, metadata, &event);
+	while (!(error = mmt_events_next(events, &event)) && event) {
+		print_event(stream, events, event);
 		if (ferror(stream))
 			return NULL;
-		if (progress && count % PROGRESS_EVENTS == 0)
-			progress->tell(progress->context, event.file_offset, reader_data_end(reader));
 	}
+	return error;
+}
+
+static void print_state(FILE *stream, const struct mmt_events_state *state)
+{
+	if (state->incomplete)
+		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
+	if (state->unfinished_records)
+		fprintf(stream, "# left out: %" PRIu64 " records of an unfinished round\n", state->unfinished_records);
+	if (state->out_of_order)
+		fprintf(stream, "# out of order: %" PRIu64 " events\n", state->out_of_order);
 }
 
 struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
-	struct reader *reader;
-	struct mmt_error *error = reader_open_watched(input, progress, &reader);
+	const struct mmt_events_options options = {.size = sizeof(options), .progress = progress};
+	struct mmt_events *events;
+	struct mmt_error *error = mmt_events_open(input, &options, &events);
 
 	if (error)
 		return error;
-	print_head(stream, reader_metadata(reader));
-	error = print_events(stream, reader, progress);
-	if (!error && reader_metadata(reader)->incomplete)
-		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
-	if (!error && reader_unfinished(reader).records)
-		fprintf(stream, "# left out: %" PRIu64 " records of an unfinished round\n",
-			reader_unfinished(reader).records);
-	if (!error && reader_out_of_order(reader))
-		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader_out_of_order(reader));
-	if (!error && reader_damage(reader))
-		error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, reader_damage(reader));
-	reader_close(reader);
+	print_head(stream, events);
+	error = print_events(stream, events);
+	if (!error) {
+		const struct mmt_events_state *state = mmt_events_get_state(events);
+
+		print_state(stream, state);
+		if (state->damage)
+			error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, state->damage);
+	}
+	mmt_events_close(events);
 	return error;
 }

@@ -9,7 +9,7 @@ DESTDIR=$root cmake --install "$BUILD" >"$directory/install.log" 2>&1 || fail "i
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$BUILD/CMakeCache.txt")
 installed=$root$prefix
 
-for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,pack,progress,record,report,version}.h \
+for file in bin/mmtrace include/mmtrace/{diff,error,events,machine,output,pack,progress,record,report,version}.h \
 	share/man/man1/mmtrace.1 share/man/man1/mmtrace-{record,report,diff,dump,pack,check,setup}.1 share/man/man3/mmtrace.3 \
 	share/man/man5/mmtrace-file.5 share/man/man7/mmtrace-internals.7 share/bash-completion/completions/mmtrace \
 	share/zsh/site-functions/_mmtrace share/fish/vendor_completions.d/mmtrace.fish; do
@@ -39,6 +39,7 @@ cat >program.c <<'END'
 #include <stdio.h>
 #include <mmtrace/diff.h>
 #include <mmtrace/error.h>
+#include <mmtrace/events.h>
 #include <mmtrace/machine.h>
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
@@ -63,28 +64,42 @@ END
 sanitizers=()
 grep -q '^MMTRACE_SANITIZE:BOOL=ON' "$BUILD/CMakeCache.txt" && sanitizers=(-fsanitize=address,undefined)
 
-# build NAME FLAG...: with the installed headers and nothing else of ours.
+# build NAME SOURCE FLAG...: with the installed headers and nothing else of ours.
 build() {
 	local name=$1
 	shift
-	gcc -std=c11 -Wall -Wextra -pedantic -Werror "${sanitizers[@]}" $(pkg-config --cflags mmtrace) -o "$name" program.c \
+	gcc -std=c11 -Wall -Wextra -pedantic -Werror "${sanitizers[@]}" $(pkg-config --cflags mmtrace) -o "$name" \
 		"$@" >build.log 2>&1 || fail "$name does not build: $(cat build.log)"
 }
 
 programs=(shared static)
-build shared $(pkg-config --libs mmtrace)
-build static -L"$libraries" -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')
+shared_flags=$(pkg-config --libs mmtrace)
+static_flags="-L$libraries -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')"
+build shared program.c $shared_flags
+build static program.c $static_flags
 ldd static | grep -q libmmtrace && fail "the static program needs the shared library"
 # Without any shared library, where the others can be linked so: sanitizers cannot, nor can the libdw of elfutils 0.192,
 # whose archives lack functions.
 echo 'char dwfl_report_module(void); int main(void) { return dwfl_report_module(); }' >probe.c
 if [ ${#sanitizers[@]} = 0 ] && gcc -static -o probe probe.c $(pkg-config --static --libs libdw) >probe.log 2>&1; then
 	programs+=(all-static)
-	build all-static -static $(pkg-config --static --libs mmtrace)
+	build all-static program.c -static $(pkg-config --static --libs mmtrace)
 fi
 for program in "${programs[@]}"; do
 	LD_LIBRARY_PATH=$libraries "./$program" >out 2>&1 || fail "$program ended with status $?: $(cat out)"
 	grep -q '^[0-9.]*: .*/nonexistent' out || fail "$program: $(cat out)"
+done
+# The example that reads events: the same calls as mmtrace dump, each with its stack.
+build print-events-shared "$SOURCE/test/example/print-events.c" $shared_flags
+build print-events-static "$SOURCE/test/example/print-events.c" $static_flags
+calls=$("$installed/bin/mmtrace" dump "$SOURCE/test/data/leak.data" | grep -c '^[0-9.]* [^ ]* [^ ]* call ')
+for program in print-events-shared print-events-static; do
+	LD_LIBRARY_PATH=$libraries "./$program" "$SOURCE/test/data/leak.data" >out 2>&1 ||
+		fail "$program ended with status $?: $(cat out)"
+	[ "$(grep -c '^[0-9]* ns, thread [0-9]*: ' out)" = "$calls" ] || fail "$program does not print $calls calls: $(cat out)"
+	grep -A 1 ': mmap of ' out | grep -q '^    ' || fail "$program does not print the stacks: $(cat out)"
+	LD_LIBRARY_PATH=$libraries "./$program" /nonexistent >out 2>&1
+	[ $? = 1 ] && grep -qF /nonexistent out || fail "$program, of a recording that is not there: $(cat out)"
 done
 unexpected=$(nm -D --defined-only "$libraries/libmmtrace.so" | awk '$3 !~ /^mmt_/ { print $3 }')
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "exported without our prefix: $unexpected"

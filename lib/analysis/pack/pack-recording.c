@@ -12,6 +12,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
+#include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
 #include "analysis/resolver/program-state.h"
 #include "base/arena.h"
@@ -26,12 +27,8 @@
 
 /* The first pass of packing: which stack each call has, and what all stacks are called. */
 
-/*
- * By event. What a call's stack is becomes known later than the call, so it cannot be written in order: the numbers lie
- * in a temporary file, and memory depends on the different stacks alone.
- */
 struct pack_stacks {
-	FILE *numbers;
+	struct stack_numbers numbers;
 	struct intern callchains;	 /* without what is no address of code */
 	struct resolved_stacks resolved; /* no code is found for it when it has `code_left_out` */
 	struct arena arena;
@@ -389,33 +386,18 @@ static struct mmt_error *pack_code(struct resolved_stacks *resolved, struct code
 	return error;
 }
 
-/* In the temporary file; 0: none. */
-struct numbers {
-	uint32_t stack, callchain; /* plus 1 */
-};
-
 static void pack_stacks_deinit(struct pack_stacks *stacks)
 {
-	if (stacks->numbers)
-		fclose(stacks->numbers);
+	stack_numbers_deinit(&stacks->numbers);
 	intern_deinit(&stacks->callchains);
 	resolved_stacks_deinit(&stacks->resolved);
 	arena_deinit(&stacks->arena);
 	*stacks = (struct pack_stacks){0};
 }
 
-static struct mmt_error *put_number(struct pack_stacks *stacks, uint64_t sequence, size_t place, uint32_t number)
-{
-	off_t offset = (off_t)(sequence * sizeof(struct numbers) + place);
-
-	if (pwrite(fileno(stacks->numbers), &number, sizeof(number), offset) == sizeof(number))
-		return NULL;
-	return error_system(errno ? errno : ENOSPC, "cannot write a temporary file");
-}
-
 static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
 {
-	return put_number(context, sequence, offsetof(struct numbers, stack), stack + 1);
+	return stack_numbers_put_stack(&((struct pack_stacks *)context)->numbers, sequence, stack);
 }
 
 /* A walk along frame pointers that are none reads any words: what is not in code now is not told. */
@@ -449,7 +431,7 @@ static struct mmt_error *note_callchain(struct pack_stacks *stacks, const struct
 		return NULL;
 	if (number == INTERN_NONE)
 		return &error_no_memory;
-	return put_number(stacks, event->sequence, offsetof(struct numbers, callchain), number + 1);
+	return stack_numbers_put_callchain(&stacks->numbers, event->sequence, number);
 }
 
 static void note_call(void *context, struct replay *replay, struct process *process, const struct event *event)
@@ -588,10 +570,9 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	mmt_report_options_init(&options);
 	options.input = input;
 	options.progress = progress;
-	stacks->numbers = tmpfile();
-	if (!stacks->numbers)
-		return error_system(errno, "cannot make a temporary file");
-	error = replay_init(&replay, &replay_options);
+	error = stack_numbers_create(&stacks->numbers);
+	if (!error)
+		error = replay_init(&replay, &replay_options);
 	if (error)
 		return error;
 	stacks->resolved.code_left_out |= replay.metadata->stacks.code_left_out;
@@ -609,14 +590,14 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 static struct mmt_error *pack_stacks_get(const struct pack_stacks *stacks, uint64_t sequence, uint32_t *number_ret,
 					 const uint64_t **callchain_ret, size_t *callchain_count_ret)
 {
-	struct numbers numbers = {0};
+	struct stack_number number;
+	struct mmt_error *error = stack_numbers_get(&stacks->numbers, sequence, &number);
 	size_t size = 0;
 
-	/* Behind the end of the file nothing was noted. */
-	if (pread(fileno(stacks->numbers), &numbers, sizeof(numbers), (off_t)(sequence * sizeof(numbers))) < 0)
-		return error_system(errno, "cannot read a temporary file");
-	*number_ret = numbers.stack;
-	*callchain_ret = numbers.callchain ? intern_get(&stacks->callchains, numbers.callchain - 1, &size) : NULL;
+	if (error)
+		return error;
+	*number_ret = number.stack;
+	*callchain_ret = number.callchain ? intern_get(&stacks->callchains, number.callchain - 1, &size) : NULL;
 	*callchain_count_ret = size / sizeof(**callchain_ret);
 	return NULL;
 }

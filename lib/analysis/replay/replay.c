@@ -238,7 +238,9 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	struct mmt_error *error;
 
 	*replay = (struct replay){.progress = options->report->progress};
-	error = reader_open_watched(options->report->input, options->report->progress, &replay->reader);
+	error = options->recording
+		    ? reader_open_again(options->recording, &replay->reader)
+		    : reader_open_watched(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);

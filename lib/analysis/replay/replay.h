@@ -52,6 +52,7 @@ struct thread_state;
 
 struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
+	const struct reader *recording;		 /* read this one from its start; NULL: open the input */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;

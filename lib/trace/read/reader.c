@@ -74,6 +74,16 @@ struct mmt_error *reader_open_watched(const char *path, const struct mmt_progres
 	return start(reader, recording_file_open_watched(path, progress, &reader->file), reader_ret);
 }
 
+struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
+					 struct reader **reader_ret)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return &error_no_memory;
+	return start(reader, recording_file_open_descriptor(fd, name, progress, &reader->file), reader_ret);
+}
+
 struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
 {
 	return reader_open_watched(path, NULL, reader_ret);

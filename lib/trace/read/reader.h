@@ -59,6 +59,8 @@ struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_
 /* As recording_file_open_watched(). */
 struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress,
 				      struct reader **reader_ret) MMT_MUST_CHECK;
+struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
+					 struct reader **reader_ret) MMT_MUST_CHECK;
 
 /* From one look at the clock to the next, for those who tell their progress. */
 #define PROGRESS_EVENTS 1024

@@ -312,18 +312,18 @@ static struct mmt_error *read_frame(struct recording_file *file)
 	return error ? error : read_preamble(file, &header);
 }
 
-static struct mmt_error *open_standard_input(struct recording_file *file, const struct mmt_progress *progress)
+static struct mmt_error *open_descriptor(struct recording_file *file, int fd, const struct mmt_progress *progress)
 {
 	struct stat status;
 
-	if (fstat(STDIN_FILENO, &status))
+	if (fstat(fd, &status))
 		return error_system(errno, "%s: cannot read", file->path);
-	if (isatty(STDIN_FILENO))
+	if (isatty(fd))
 		return error_create(MMT_ERROR_INVALID, "%s: it is a terminal; send a recording through a pipe",
 				    file->path);
 	if (!S_ISREG(status.st_mode))
-		return pipe_input_keep(STDIN_FILENO, file->path, progress, &file->fd, &file->cut);
-	file->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		return pipe_input_keep(fd, file->path, progress, &file->fd, &file->cut);
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
 
@@ -403,22 +403,38 @@ static struct mmt_error *accept(struct recording_file *file, struct mmt_error *e
 	return error;
 }
 
+/* Not open yet; NULL: no memory. */
+static struct recording_file *create(const char *name)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->fd = -1;
+	file->path = strdup(name);
+	if (file->path)
+		return file;
+	free(file);
+	return NULL;
+}
+
+struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
+						 struct recording_file **file_ret)
+{
+	struct recording_file *file = create(name);
+
+	return file ? accept(file, open_descriptor(file, fd, progress), file_ret) : &error_no_memory;
+}
+
 struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
 					      struct recording_file **file_ret)
 {
-	struct recording_file *file = calloc(1, sizeof(*file));
-	bool standard = !strcmp(path, RECORDING_STANDARD_INPUT);
-	struct mmt_error *error;
+	struct recording_file *file;
 
-	if (!file)
-		return &error_no_memory;
-	file->fd = -1;
-	file->path = strdup(standard ? "standard input" : path);
-	if (!file->path)
-		error = &error_no_memory;
-	else
-		error = standard ? open_standard_input(file, progress) : open_path(file, progress);
-	return accept(file, error, file_ret);
+	if (!strcmp(path, RECORDING_STANDARD_INPUT))
+		return recording_file_open_descriptor(STDIN_FILENO, "standard input", progress, file_ret);
+	file = create(path);
+	return file ? accept(file, open_path(file, progress), file_ret) : &error_no_memory;
 }
 
 struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)

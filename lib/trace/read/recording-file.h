@@ -45,6 +45,10 @@ struct mmt_error *recording_file_open(const char *path, struct recording_file **
 struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
 					      struct recording_file **file_ret) MMT_MUST_CHECK;
 
+/* An open file, or a pipe; `name` is for messages. The descriptor stays the caller's. */
+struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
+						 struct recording_file **file_ret) MMT_MUST_CHECK;
+
 /* The same file, whatever has its name now. */
 struct mmt_error *recording_file_open_again(const struct recording_file *file,
 					    struct recording_file **file_ret) MMT_MUST_CHECK;

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include <mmtrace/events.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/replay/stack-numbers.h"
+#include "analysis/resolver/code-view.h"
+#include "base/arena.h"
+#include "base/errors.h"
+#include "base/vector.h"
+#include "trace/read/reader.h"
+#include "trace/read/records.h"
+
+#define ERRNO_MAX 4095 /* of the kernel */
+
+/* The stacks of all calls, and what is known of those that were asked for. */
+struct event_stacks {
+	bool found;
+	struct replay replay;
+	struct stack_numbers numbers;
+	struct arena arena;
+	VECTOR(const struct mmt_frame *) frames; /* of `stack` */
+	struct mmt_stack stack;
+};
+
+struct mmt_events {
+	struct reader *reader;
+	const struct reader_metadata *metadata;
+	struct mmt_recording recording;
+	struct mmt_event_attribute *attributes;
+	struct mmt_events_state state;
+	const struct mmt_progress *progress; /* NULL: nobody waits */
+	struct mmt_progress progress_copy;
+	struct mmt_report_options report; /* for the stacks */
+	char *cache_directory;
+	uint32_t until_progress; /* events */
+	bool ended;
+	struct event_stacks stacks;
+
+	/* The event that was returned last. */
+	struct event internal;
+	struct mmt_event event;
+	struct mmt_event_call call;
+	struct mmt_event_stack stack;
+	struct mmt_register registers[REGISTER_NUMBERS];
+	struct mmt_event_mapping mapping;
+	struct mmt_event_task task;
+};
+
+static const enum mmt_event_kind kinds[] = {
+    [EVENT_CALL] = MMT_EVENT_CALL,
+    [EVENT_CALL_ENTER] = MMT_EVENT_CALL_ENTER,
+    [EVENT_STACK_DUMP] = MMT_EVENT_STACK_DUMP,
+    [EVENT_NEW_TASK] = MMT_EVENT_NEW_TASK,
+    [EVENT_MAPPING] = MMT_EVENT_MAPPING,
+    [EVENT_COMM] = MMT_EVENT_COMM,
+    [EVENT_FORK] = MMT_EVENT_FORK,
+    [EVENT_EXIT] = MMT_EVENT_EXIT,
+    [EVENT_LOCK] = MMT_EVENT_LOCK,
+    [EVENT_LOST] = MMT_EVENT_LOST,
+    [EVENT_LOST_DUMPS] = MMT_EVENT_LOST_DUMPS,
+    [EVENT_SNAPSHOT_BEGIN] = MMT_EVENT_SNAPSHOT_BEGIN,
+    [EVENT_SNAPSHOT_LINE] = MMT_EVENT_SNAPSHOT_LINE,
+    [EVENT_SNAPSHOT_END] = MMT_EVENT_SNAPSHOT_END,
+    [EVENT_MARK] = MMT_EVENT_MARK,
+    [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
+    [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
+    [EVENT_OTHER] = MMT_EVENT_OTHER,
+};
+
+const char *mmt_event_kind_name(enum mmt_event_kind kind)
+{
+	static const char *const names[] = {
+	    [MMT_EVENT_CALL] = "call",
+	    [MMT_EVENT_CALL_ENTER] = "enter",
+	    [MMT_EVENT_STACK_DUMP] = "stack-dump",
+	    [MMT_EVENT_NEW_TASK] = "new-task",
+	    [MMT_EVENT_MAPPING] = "mapping",
+	    [MMT_EVENT_COMM] = "comm",
+	    [MMT_EVENT_FORK] = "fork",
+	    [MMT_EVENT_EXIT] = "exit",
+	    [MMT_EVENT_LOCK] = "lock",
+	    [MMT_EVENT_LOST] = "lost",
+	    [MMT_EVENT_LOST_DUMPS] = "lost-dumps",
+	    [MMT_EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
+	    [MMT_EVENT_SNAPSHOT_LINE] = "snapshot-line",
+	    [MMT_EVENT_SNAPSHOT_END] = "snapshot-end",
+	    [MMT_EVENT_MARK] = "mark",
+	    [MMT_EVENT_RESIDENT] = "resident",
+	    [MMT_EVENT_LARGE_DUMPS] = "large-dumps",
+	    [MMT_EVENT_OTHER] = "other",
+	};
+
+	return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
+}
+
+static const char *name_snapshot(enum snapshot_kind kind)
+{
+	static const char *const names[SNAPSHOT_KINDS] = {
+	    [SNAPSHOT_START] = "start",	      [SNAPSHOT_FIRST] = "first", [SNAPSHOT_EXEC] = "exec",
+	    [SNAPSHOT_INTERVAL] = "interval", [SNAPSHOT_STOP] = "stop",
+	};
+
+	return names[kind];
+}
+
+static const char *name_role(enum attribute_role role)
+{
+	static const char *const names[] = {
+	    [ROLE_OTHER] = "other",	  [ROLE_SYSCALL] = "truth",	    [ROLE_DUMP] = "dump",
+	    [ROLE_NEW_TASK] = "new-task", [ROLE_SIDE_BAND] = "side-band",   [ROLE_SNAPSHOT] = "snapshot",
+	    [ROLE_LOCK] = "lock",	  [ROLE_LARGE_DUMP] = "large-dump",
+	};
+
+	return names[role];
+}
+
+static void describe_recording(struct mmt_events *events)
+{
+	const struct reader_metadata *metadata = events->metadata;
+
+	events->recording = (struct mmt_recording){
+	    .by_mmtrace = metadata->ours,
+	    .architecture = metadata->architecture->name,
+	    .host = metadata->host,
+	    .kernel = metadata->kernel,
+	    .recorder = metadata->version,
+	    .command_line = metadata->command_line,
+	    .on_cpus = metadata->info.on_cpus,
+	    .all_processes = metadata->info.everybody,
+	    .attribute_count = metadata->attribute_count,
+	};
+}
+
+static struct mmt_error *describe_attributes(struct mmt_events *events)
+{
+	const struct reader_metadata *metadata = events->metadata;
+
+	events->attributes = calloc(metadata->attribute_count + 1, sizeof(*events->attributes));
+	if (!events->attributes)
+		return &error_no_memory;
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &metadata->attributes[i];
+		bool has_lost = metadata->has_loss && i < metadata->loss.lost.count;
+
+		events->attributes[i] = (struct mmt_event_attribute){
+		    .name = attribute->name,
+		    .role = name_role(attribute->role),
+		    .sample_type = attribute->sample_type,
+		    .has_lost = has_lost,
+		    .lost = has_lost ? metadata->loss.lost.items[i] : 0,
+		};
+	}
+	return NULL;
+}
+
+/* Bytes that this library does not know must be 0: what they ask for it cannot do. */
+static struct mmt_error *copy_options(const struct mmt_events_options *asked, struct mmt_events_options *options_ret)
+{
+	*options_ret = (struct mmt_events_options){.size = sizeof(*options_ret)};
+	if (!asked)
+		return NULL;
+	if (asked->size < sizeof(asked->size))
+		return error_create(MMT_ERROR_INVALID, "struct mmt_events_options: its size is not set");
+	for (size_t i = sizeof(*asked); i < asked->size; i++) {
+		if (((const unsigned char *)asked)[i])
+			return error_create(MMT_ERROR_UNSUPPORTED,
+					    "struct mmt_events_options: has an option that this library does not know");
+	}
+	memcpy(options_ret, asked, asked->size < sizeof(*asked) ? asked->size : sizeof(*asked));
+	return NULL;
+}
+
+static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
+{
+	events->metadata = reader_metadata(events->reader);
+	describe_recording(events);
+	mmt_report_options_init(&events->report);
+	events->report.no_demangle = options->no_demangle;
+	if (options->progress) {
+		events->progress_copy = *options->progress;
+		events->progress = &events->progress_copy;
+	}
+	if (options->cache_directory) {
+		events->cache_directory = strdup(options->cache_directory);
+		if (!events->cache_directory)
+			return &error_no_memory;
+		events->report.cache_directory = events->cache_directory;
+	}
+	events->report.progress = events->progress;
+	events->until_progress = PROGRESS_EVENTS;
+	return describe_attributes(events);
+}
+
+/* `path` or, where that is NULL, `fd`. */
+static struct mmt_error *open_events(const char *path, int fd, const struct mmt_events_options *asked,
+				     struct mmt_events **events_ret)
+{
+	struct mmt_events *events = calloc(1, sizeof(*events));
+	struct mmt_events_options options;
+	struct mmt_error *error;
+
+	if (!events)
+		return &error_no_memory;
+	error = copy_options(asked, &options);
+	if (!error && path)
+		error = reader_open_watched(path, options.progress, &events->reader);
+	else if (!error)
+		error = reader_open_descriptor(fd, "recording", options.progress, &events->reader);
+	if (!error)
+		error = prepare(events, &options);
+	if (error)
+		mmt_events_close(events);
+	else
+		*events_ret = events;
+	return error;
+}
+
+struct mmt_error *mmt_events_open(const char *path, const struct mmt_events_options *options,
+				  struct mmt_events **events_ret)
+{
+	return open_events(path, -1, options, events_ret);
+}
+
+struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *options, struct mmt_events **events_ret)
+{
+	return open_events(NULL, fd, options, events_ret);
+}
+
+static void forget_stacks(struct event_stacks *stacks)
+{
+	if (stacks->found)
+		replay_deinit(&stacks->replay);
+	stack_numbers_deinit(&stacks->numbers);
+	vector_deinit(&stacks->frames);
+	arena_deinit(&stacks->arena);
+}
+
+void mmt_events_close(struct mmt_events *events)
+{
+	if (!events)
+		return;
+	forget_stacks(&events->stacks);
+	reader_close(events->reader);
+	free(events->attributes);
+	free(events->cache_directory);
+	free(events);
+}
+
+const struct mmt_recording *mmt_events_get_recording(const struct mmt_events *events)
+{
+	return &events->recording;
+}
+
+const struct mmt_event_attribute *mmt_events_get_attribute(const struct mmt_events *events, size_t attribute)
+{
+	return attribute < events->recording.attribute_count ? &events->attributes[attribute] : NULL;
+}
+
+/* Of a call that succeeded. */
+static void find_range(enum call call, const uint64_t arguments[6], uint64_t result, struct mmt_event_call *public_call)
+{
+	const struct call_description *description = call_describe(call);
+	bool at_result = description->place == CALL_AT_RESULT || call == CALL_MREMAP;
+
+	if (!description->length)
+		return;
+	public_call->range_start = at_result ? result : arguments[0];
+	public_call->range_bytes = arguments[description->length - 1];
+}
+
+static void convert_call(struct mmt_events *events)
+{
+	const struct event *event = &events->internal;
+	const struct call_description *description = call_describe(event->call.call);
+
+	int64_t result = event->kind == EVENT_CALL_ENTER ? 0 : event->call.result;
+
+	events->call = (struct mmt_event_call){
+	    .name = description->name,
+	    .has_arguments = event->call.has_arguments,
+	    .argument_count = description->arguments,
+	    .advice = description->advice,
+	    .arguments = event->call.arguments,
+	    .result = result,
+	    .failed = call_is_error(result),
+	};
+	if (event->call.has_arguments && event->kind != EVENT_CALL_ENTER && !events->call.failed)
+		find_range(event->call.call, event->call.arguments, (uint64_t)result, &events->call);
+	events->event.call = &events->call;
+}
+
+static void convert_stack(struct mmt_events *events)
+{
+	const struct event_stack *stack = &events->internal.call.stack;
+	const char *const *names = events->metadata->architecture->register_names;
+	size_t count = 0;
+
+	for (size_t i = 0; stack->registers.known && i < REGISTER_NUMBERS; i++) {
+		if (stack->registers.known >> i & 1 && names[i])
+			events->registers[count++] =
+			    (struct mmt_register){.name = names[i], .value = stack->registers.values[i]};
+	}
+	events->stack = (struct mmt_event_stack){
+	    .callchain = stack->callchain,
+	    .callchain_count = stack->callchain ? stack->callchain_count : 0,
+	    .callchain_full = stack->callchain_full,
+	    .registers = events->registers,
+	    .register_count = count,
+	    .bytes = stack->bytes,
+	    .byte_count = stack->byte_count,
+	    .wanted_bytes = stack->bytes_wanted,
+	};
+	events->event.stack = &events->stack;
+}
+
+static void convert_mapping(struct mmt_events *events)
+{
+	const struct event_mapping *mapping = &events->internal.mapping;
+
+	events->mapping = (struct mmt_event_mapping){
+	    .start = mapping->start,
+	    .bytes = mapping->length,
+	    .file_offset = mapping->file_offset,
+	    .inode = mapping->inode,
+	    .device_major = mapping->device_major,
+	    .device_minor = mapping->device_minor,
+	    .protection = mapping->protection,
+	    .flags = mapping->flags,
+	    .code_only = mapping->executable_only_record,
+	    .path = mapping->path,
+	};
+	events->event.mapping = &events->mapping;
+}
+
+static void convert_task(struct mmt_events *events, struct mmt_event_task task)
+{
+	events->task = task;
+	events->event.task = &events->task;
+}
+
+/* What the kinds differ in. */
+static void convert_details(struct mmt_events *events)
+{
+	const struct event *event = &events->internal;
+	struct mmt_event *converted = &events->event;
+
+	switch (event->kind) {
+	case EVENT_CALL:
+	case EVENT_CALL_ENTER:
+	case EVENT_STACK_DUMP:
+		convert_call(events);
+		convert_stack(events);
+		break;
+	case EVENT_NEW_TASK:
+		convert_task(events, (struct mmt_event_task){.pid = -1,
+							     .tid = event->new_task.tid,
+							     .parent_pid = -1,
+							     .parent_tid = -1,
+							     .clone_flags = event->new_task.clone_flags,
+							     .name = ""});
+		break;
+	case EVENT_SNAPSHOT_LINE:
+		converted->snapshot = name_snapshot(event->snapshot);
+		convert_mapping(events);
+		break;
+	case EVENT_MAPPING:
+		convert_mapping(events);
+		break;
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_END:
+		converted->snapshot = name_snapshot(event->snapshot);
+		/* fall through */
+	case EVENT_COMM:
+		convert_task(events, (struct mmt_event_task){.pid = event->pid,
+							     .tid = event->tid,
+							     .parent_pid = -1,
+							     .parent_tid = -1,
+							     .name = event->comm.name,
+							     .exec = event->kind == EVENT_COMM && event->comm.exec});
+		break;
+	case EVENT_FORK:
+	case EVENT_EXIT:
+		convert_task(events, (struct mmt_event_task){.pid = event->task.pid,
+							     .tid = event->task.tid,
+							     .parent_pid = event->task.parent_pid,
+							     .parent_tid = event->task.parent_tid,
+							     .name = ""});
+		break;
+	case EVENT_LOCK:
+		converted->address_space = event->lock.space;
+		break;
+	case EVENT_LOST:
+	case EVENT_LOST_DUMPS:
+		converted->count = event->lost.count;
+		break;
+	case EVENT_MARK:
+		converted->mark = event->mark.number;
+		break;
+	case EVENT_RESIDENT:
+		converted->resident_bytes = event->resident.bytes;
+		converted->resident_reading = event->resident.reading;
+		break;
+	case EVENT_LARGE_DUMPS:
+		converted->enabled = event->large_dumps.on;
+		break;
+	case EVENT_OTHER:
+		break;
+	}
+}
+
+static void convert(struct mmt_events *events)
+{
+	const struct event *event = &events->internal;
+
+	events->event = (struct mmt_event){
+	    .kind = kinds[event->kind],
+	    .pid = event->pid,
+	    .tid = event->tid,
+	    .cpu = event->cpu,
+	    .time_ns = event->time_ns,
+	    .number = event->sequence,
+	    .attribute = event->attribute == UINT32_MAX ? SIZE_MAX : event->attribute,
+	    .record_name = record_type_name(event->record_type),
+	    .record_type = event->record_type,
+	    .record_bytes = event->record_size,
+	};
+	convert_details(events);
+}
+
+static void report_progress(struct mmt_events *events)
+{
+	const struct mmt_progress *progress = events->progress;
+
+	if (!progress || --events->until_progress)
+		return;
+	events->until_progress = PROGRESS_EVENTS;
+	progress->tell(progress->context, events->internal.file_offset, reader_data_end(events->reader));
+}
+
+struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_event **event_ret)
+{
+	struct mmt_error *error;
+	bool end;
+
+	*event_ret = NULL;
+	if (events->ended)
+		return NULL;
+	error = reader_next(events->reader, &events->internal, &end);
+	events->ended = error || end;
+	if (events->ended)
+		return error;
+	convert(events);
+	report_progress(events);
+	*event_ret = &events->event;
+	return NULL;
+}
+
+const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events)
+{
+	events->state = (struct mmt_events_state){
+	    .incomplete = events->metadata->incomplete,
+	    .unfinished_records = reader_unfinished(events->reader).records,
+	    .out_of_order = reader_out_of_order(events->reader),
+	    .damage = reader_damage(events->reader),
+	};
+	return &events->state;
+}
+
+static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack)
+{
+	return stack_numbers_put_stack(context, sequence, stack);
+}
+
+/* The recording from its start, as a report reads it. */
+static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct mmt_events *events)
+{
+	const struct replay_options options = {.report = &events->report, .recording = events->reader};
+	struct mmt_error *error = stack_numbers_create(&stacks->numbers);
+
+	if (!error)
+		error = replay_init(&stacks->replay, &options);
+	if (error)
+		return error;
+	stacks->replay.watch = (struct replay_watch){.stack = note_stack, .context = &stacks->numbers};
+	error = replay_run(&stacks->replay);
+	if (error)
+		replay_deinit(&stacks->replay);
+	stacks->found = !error;
+	return error;
+}
+
+static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack)
+{
+	struct code_view *code = stacks->replay.code;
+	size_t count;
+	const uint32_t *numbers = code_view_stack(code, stack, &count, &stacks->stack.end);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mmt_frame *names;
+		size_t name_count;
+		struct mmt_error *error = code_view_names(code, numbers[i], &stacks->arena, NULL, &names, &name_count);
+
+		if (error)
+			return error;
+		for (size_t k = 0; k < name_count; k++) {
+			if (!vector_push(&stacks->frames, &names[k]))
+				return &error_no_memory;
+		}
+	}
+	return NULL;
+}
+
+struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct mmt_stack **stack_ret)
+{
+	struct event_stacks *stacks = &events->stacks;
+	struct stack_number number;
+	struct mmt_error *error = stacks->found ? NULL : find_stacks(stacks, events);
+
+	if (!error)
+		error = stack_numbers_get(&stacks->numbers, events->internal.sequence, &number);
+	if (error)
+		return error;
+	stacks->frames.count = 0;
+	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number.stack};
+	if (number.stack)
+		error = name_frames(stacks, number.stack - 1);
+	if (error)
+		return error;
+	stacks->stack.frames = stacks->frames.items;
+	stacks->stack.frame_count = stacks->frames.count;
+	*stack_ret = &stacks->stack;
+	return NULL;
+}
