@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What changed between two recordings of the same program. Stacks are matched by module, function and line, never by
- * address. */
+/*
+ * What changed between two recordings of the same program. Stacks are matched by module, function and line, never by
+ * address. Sizes are bytes. The entries belong to the diff; any number of threads may read it.
+ */
 #ifndef MMTRACE_DIFF_H
 #define MMTRACE_DIFF_H
 

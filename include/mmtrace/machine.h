@@ -31,7 +31,10 @@ struct mmt_check {
 	bool can_record; /* no item is missing */
 };
 
-/* Look at the machine with the rights of the caller. Nothing is changed. */
+/*
+ * Look at the machine with the permissions of the caller: opens and closes perf events and reads /proc and /sys. Nothing
+ * is changed. The items belong to the check; any number of threads may read it.
+ */
 MMT_PUBLIC struct mmt_error *mmt_check_create(struct mmt_check **check_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
@@ -39,7 +42,7 @@ MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
 /* Where mmt_setup() leaves what other users may read. Static. */
 MMT_PUBLIC const char *mmt_setup_path(void);
 
-/* As root: let users record their own processes until the next boot. */
+/* As root: let users record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
 MMT_PUBLIC struct mmt_error *mmt_setup(void) MMT_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -34,7 +34,10 @@ struct mmt_pack_summary {
 /*
  * An existing output becomes OUTPUT.old, but the input that is replaced is gone. A recording that was cut short or is
  * damaged is packed as far as it can be read, and a report says of the packed one what it said of the original. On
- * error nothing is changed.
+ * error nothing is changed. MMT_ERROR_UNSUPPORTED: the input was not recorded by mmtrace.
+ *
+ * Threads are started, with all signals blocked, and end before the function returns. 8 bytes for each event are kept in
+ * a file without a name in /tmp. The options are needed until the function returns.
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
