@@ -76,6 +76,7 @@ enum mmt_record_scope {
 };
 
 struct mmt_record_options {
+	size_t size; /* of the struct; mmt_record_options_init() sets it */
 	/* Whom to record: processes and threads, everybody, a control group; or a command to start, which may also go
 	   with the last two and then ends the recording. */
 	const pid_t *pids;
@@ -192,8 +193,13 @@ struct mmt_record_summary {
 	int command_status;	     /* wait status of the command, when it has ended; else -1 */
 };
 
-/* Zero everything, then the defaults: stop_fd and mark_fd -1, output "mmtrace.data". */
-MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
+/* Set everything to 0, then the defaults: the size, stop_fd and mark_fd -1, output "mmtrace.data". */
+MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);
+
+static inline void mmt_record_options_init(struct mmt_record_options *options)
+{
+	mmt_record_options_init_size(options, sizeof(*options));
+}
 
 /*
  * Record until stopped. A command starts with no signal blocked; when the recording ends before it, it gets SIGTERM and a

@@ -70,6 +70,7 @@ struct mmt_timestamp {
 };
 
 struct mmt_report_options {
+	size_t size;	     /* of the struct; mmt_report_options_init() sets it */
 	const char *input;   /* path of the recording */
 	const int32_t *pids; /* only these processes; NULL: all */
 	size_t pid_count;
@@ -235,33 +236,33 @@ struct mmt_process {
 
 /* Why a report may be incomplete. The values are stable; later versions add some at the end. */
 enum mmt_warning {
-	MMT_WARNING_MISSING_SYSCALL, /* no events of a system call, named in the text */
-	MMT_WARNING_NO_SNAPSHOTS, /* the mappings of the process were never read */
-	MMT_WARNING_NO_STACKS, /* recorded without call stacks */
-	MMT_WARNING_NO_STACK_DUMPS, /* recorded without registers and stack memory */
-	MMT_WARNING_RECORDED_BY_PERF, /* no resident sizes and perf maps */
-	MMT_WARNING_VFORK_CHILDREN, /* children of vfork(2) may count twice */
-	MMT_WARNING_MISSING_ARGUMENTS, /* calls without arguments are ignored */
-	MMT_WARNING_UNKNOWN_EFFECT, /* events do not hold what these calls did */
-	MMT_WARNING_FAKED_CALLS, /* a seccomp filter or a tracer answered calls */
-	MMT_WARNING_UNEXPLAINED_MISMATCH, /* differs from the kernel's maps, with no event lost */
-	MMT_WARNING_SUMS_NOT_EXACT, /* 16 EiB or more */
-	MMT_WARNING_SET_USER_ID, /* calls of set-user-ID programs are missing */
-	MMT_WARNING_JIT_CODE_UNNAMED, /* no names for JIT code */
-	MMT_WARNING_PERF_MAP_LIMIT, /* lines of a perf map were ignored */
-	MMT_WARNING_JITDUMP_CLOCK, /* a jitdump has times of another clock */
-	MMT_WARNING_JITDUMP_RECORDS, /* records of a jitdump were ignored */
-	MMT_WARNING_JITDUMP_CUT, /* a jitdump ends within a record */
-	MMT_WARNING_JITDUMP_UNUSABLE, /* a jitdump was ignored */
+	MMT_WARNING_MISSING_SYSCALL,	    /* no events of a system call, named in the text */
+	MMT_WARNING_NO_SNAPSHOTS,	    /* the mappings of the process were never read */
+	MMT_WARNING_NO_STACKS,		    /* recorded without call stacks */
+	MMT_WARNING_NO_STACK_DUMPS,	    /* recorded without registers and stack memory */
+	MMT_WARNING_RECORDED_BY_PERF,	    /* no resident sizes and perf maps */
+	MMT_WARNING_VFORK_CHILDREN,	    /* children of vfork(2) may count twice */
+	MMT_WARNING_MISSING_ARGUMENTS,	    /* calls without arguments are ignored */
+	MMT_WARNING_UNKNOWN_EFFECT,	    /* events do not hold what these calls did */
+	MMT_WARNING_FAKED_CALLS,	    /* a seccomp filter or a tracer answered calls */
+	MMT_WARNING_UNEXPLAINED_MISMATCH,   /* differs from the kernel's maps, with no event lost */
+	MMT_WARNING_SUMS_NOT_EXACT,	    /* 16 EiB or more */
+	MMT_WARNING_SET_USER_ID,	    /* calls of set-user-ID programs are missing */
+	MMT_WARNING_JIT_CODE_UNNAMED,	    /* no names for JIT code */
+	MMT_WARNING_PERF_MAP_LIMIT,	    /* lines of a perf map were ignored */
+	MMT_WARNING_JITDUMP_CLOCK,	    /* a jitdump has times of another clock */
+	MMT_WARNING_JITDUMP_RECORDS,	    /* records of a jitdump were ignored */
+	MMT_WARNING_JITDUMP_CUT,	    /* a jitdump ends within a record */
+	MMT_WARNING_JITDUMP_UNUSABLE,	    /* a jitdump was ignored */
 	MMT_WARNING_FRAME_POINTERS_UNKNOWN, /* JIT code may have no frame pointers: callers may be missing */
 	MMT_WARNING_STACKS_END_IN_JIT_CODE,
-	MMT_WARNING_JIT_CODE_REPLACED, /* JIT code was replaced too often: callers may be missing */
+	MMT_WARNING_JIT_CODE_REPLACED,	      /* JIT code was replaced too often: callers may be missing */
 	MMT_WARNING_PRECOMPILED_CODE_UNNAMED, /* no names for precompiled .NET code */
 	MMT_WARNING_INTERPRETED_CODE_UNNAMED, /* no names for interpreted functions */
-	MMT_WARNING_MODULE_UNUSABLE, /* an ELF file is missing or another one */
-	MMT_WARNING_MODULES_NOT_KEPT, /* advice for such files */
-	MMT_WARNING_DEBUG_INFORMATION, /* debug information is damaged or incomplete */
-	MMT_WARNING_MORE_WARNINGS, /* how many were left out */
+	MMT_WARNING_MODULE_UNUSABLE,	      /* an ELF file is missing or another one */
+	MMT_WARNING_MODULES_NOT_KEPT,	      /* advice for such files */
+	MMT_WARNING_DEBUG_INFORMATION,	      /* debug information is damaged or incomplete */
+	MMT_WARNING_MORE_WARNINGS,	      /* how many were left out */
 };
 
 /* The word in JSON documents, for instance "no-snapshots". Static; "unknown" for other values. */
@@ -398,15 +399,22 @@ struct mmt_report {
 	size_t release_count;
 };
 
-MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);
+/* Set everything to 0, then the defaults: the size, and the input "mmtrace.data". */
+MMT_PUBLIC void mmt_report_options_init_size(struct mmt_report_options *options, size_t size);
+
+static inline void mmt_report_options_init(struct mmt_report_options *options)
+{
+	mmt_report_options_init_size(options, sizeof(*options));
+}
 
 /*
- * Damage and loss are no errors: see completeness. An error means that there is nothing to report. MMT_ERROR_FORMAT: the
- * input is no recording, or has no memory events. MMT_ERROR_INVALID: the window is empty or names a mark that is missing.
+ * Damage and loss are no errors: see completeness. An error means that there is nothing to report. MMT_ERROR_FORMAT:
+ * the input is no recording, or has no memory events. MMT_ERROR_INVALID: the window is empty or names a mark that is
+ * missing.
  *
- * The options, and what they point to, are needed until the report is destroyed. One thread at a time may use a report;
- * different reports are independent. Threads that are started, with all signals blocked, have ended when it returns, and
- * malloc_trim() was called.
+ * What the options point to is needed until the report is destroyed. One thread at a time may use a report;
+ * different reports are independent. Threads that are started, with all signals blocked, have ended when it returns,
+ * and malloc_trim() was called.
  */
 MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *options,
 					       struct mmt_report **report_ret) MMT_MUST_CHECK;

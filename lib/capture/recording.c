@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/options.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/session.h"
@@ -26,11 +27,12 @@
 #define MOVING_PROCESSES_MAX 64		/* ... if there are no more than these */
 #define FIRST_LINES_MAX 2000000		/* of all initial snapshots together, except those of target processes */
 
-void mmt_record_options_init(struct mmt_record_options *options)
+void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
 {
-	memset(options, 0, sizeof(*options));
-	options->stop_fd = options->mark_fd = -1;
-	options->output = "mmtrace.data";
+	const struct mmt_record_options defaults = {
+	    .size = size, .stop_fd = -1, .mark_fd = -1, .output = "mmtrace.data"};
+
+	options_init(options, size, &defaults, sizeof(defaults));
 }
 
 static struct mmt_error *check_options(const struct mmt_record_options *options)
@@ -456,13 +458,16 @@ static struct mmt_error *run(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
+struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_record_summary *summary_ret,
 			     struct mmt_error **write_error_ret)
 {
-	struct recorder recorder = {.options = options, .cgroup = -1};
-	struct mmt_error *error = check_options(options);
+	struct mmt_record_options options;
+	struct recorder recorder = {.options = &options, .cgroup = -1};
+	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
 	uint64_t cpu_before_ns = cpu_used_ns();
 
+	if (!error)
+		error = check_options(&options);
 	if (error)
 		return error;
 	command_init(&recorder.command);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mmtrace/events.h>
+#include <mmtrace/record.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,53 @@ START_TEST(options_of_another_size_are_understood)
 }
 END_TEST
 
+/* As a caller that was compiled with a shorter or a longer struct. */
+START_TEST(options_of_reports_have_a_size)
+{
+	struct {
+		struct mmt_report_options options;
+		uint64_t of_a_later_version;
+	} later = {.of_a_later_version = 1};
+	struct mmt_report_options unset = {.input = report_file_path()}, shorter;
+	struct mmt_report *report = NULL;
+
+	record_calls();
+	check_refused(mmt_report_create(&unset, &report), MMT_ERROR_INVALID);
+	mmt_report_options_init_size(&later.options, sizeof(later));
+	ck_assert_uint_eq(later.of_a_later_version, 0);
+	later.options.input = report_file_path();
+	require(mmt_report_create(&later.options, &report));
+	mmt_report_destroy(report);
+	later.of_a_later_version = 1;
+	check_refused(mmt_report_create(&later.options, &report), MMT_ERROR_UNSUPPORTED);
+	memset(&shorter, 0xff, sizeof(shorter));
+	mmt_report_options_init_size(&shorter, offsetof(struct mmt_report_options, pids));
+	shorter.input = report_file_path();
+	require(mmt_report_create(&shorter, &report));
+	ck_assert_uint_eq(report->group_count, 1);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+START_TEST(options_of_recording_have_a_size)
+{
+	struct {
+		struct mmt_record_options options;
+		uint64_t of_a_later_version;
+	} later;
+	struct mmt_record_summary summary;
+	struct mmt_error *write_error;
+
+	mmt_record_options_init_size(&later.options, sizeof(later));
+	ck_assert_uint_eq(later.of_a_later_version, 0);
+	ck_assert_int_eq(later.options.stop_fd, -1);
+	later.of_a_later_version = 1;
+	check_refused(mmt_record(&later.options, &summary, &write_error), MMT_ERROR_UNSUPPORTED);
+	later.options.size = 0;
+	check_refused(mmt_record(&later.options, &summary, &write_error), MMT_ERROR_INVALID);
+}
+END_TEST
+
 START_TEST(what_is_no_recording_is_refused)
 {
 	struct mmt_events *events = NULL;
@@ -327,6 +375,8 @@ int main(void)
 	tcase_add_test(tcase, a_descriptor_stays_the_callers);
 	tcase_add_test(tcase, a_pipe_is_read_to_its_end);
 	tcase_add_test(tcase, options_of_another_size_are_understood);
+	tcase_add_test(tcase, options_of_reports_have_a_size);
+	tcase_add_test(tcase, options_of_recording_have_a_size);
 	tcase_add_test(tcase, what_is_no_recording_is_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -9,11 +9,11 @@
 #include "analysis/resolver/code-view.h"
 #include "base/arena.h"
 #include "base/errors.h"
+#include "base/options.h"
 #include "base/vector.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
 
-#define ERRNO_MAX 4095 /* of the kernel */
 
 /* The stacks of all calls, and what is known of those that were asked for. */
 struct event_stacks {
@@ -156,23 +156,6 @@ static struct mmt_error *describe_attributes(struct mmt_events *events)
 	return NULL;
 }
 
-/* Bytes that this library does not know must be 0: what they ask for it cannot do. */
-static struct mmt_error *copy_options(const struct mmt_events_options *asked, struct mmt_events_options *options_ret)
-{
-	*options_ret = (struct mmt_events_options){.size = sizeof(*options_ret)};
-	if (!asked)
-		return NULL;
-	if (asked->size < sizeof(asked->size))
-		return error_create(MMT_ERROR_INVALID, "struct mmt_events_options: its size is not set");
-	for (size_t i = sizeof(*asked); i < asked->size; i++) {
-		if (((const unsigned char *)asked)[i])
-			return error_create(MMT_ERROR_UNSUPPORTED,
-					    "struct mmt_events_options: has an option that this library does not know");
-	}
-	memcpy(options_ret, asked, asked->size < sizeof(*asked) ? asked->size : sizeof(*asked));
-	return NULL;
-}
-
 static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
 {
 	events->metadata = reader_metadata(events->reader);
@@ -199,12 +182,12 @@ static struct mmt_error *open_events(const char *path, int fd, const struct mmt_
 				     struct mmt_events **events_ret)
 {
 	struct mmt_events *events = calloc(1, sizeof(*events));
-	struct mmt_events_options options;
+	struct mmt_events_options options = {0};
 	struct mmt_error *error;
 
 	if (!events)
 		return &error_no_memory;
-	error = copy_options(asked, &options);
+	error = asked ? options_copy(asked, &options, sizeof(options), "mmt_events_options") : NULL;
 	if (!error && path)
 		error = reader_open_watched(path, options.progress, &events->reader);
 	else if (!error)

@@ -13,6 +13,7 @@
 #include "analysis/resolver/code-view.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/options.h"
 #include "code/elf/disassembly.h"
 
 /*
@@ -33,6 +34,7 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 /* The public value and what it borrows from. */
 struct report {
 	struct mmt_report result;
+	struct mmt_report_options options;
 	struct replay replay;
 	struct rows rows;
 	struct steps steps;
@@ -61,9 +63,11 @@ bool mmt_stack_end_is_complete(enum mmt_stack_end end)
 	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;
 }
 
-void mmt_report_options_init(struct mmt_report_options *options)
+void mmt_report_options_init_size(struct mmt_report_options *options, size_t size)
 {
-	*options = (struct mmt_report_options){.input = "mmtrace.data"};
+	const struct mmt_report_options defaults = {.size = size, .input = "mmtrace.data"};
+
+	options_init(options, size, &defaults, sizeof(defaults));
 }
 
 static bool has_memory_events(const struct reader_metadata *metadata)
@@ -383,14 +387,21 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
+struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
-	struct replay_options replay = {.report = options, .find_row = rows_find};
+	const struct mmt_report_options *options;
+	struct replay_options replay = {.find_row = rows_find};
 	struct mmt_error *error;
 
 	if (!report)
 		return &error_no_memory;
+	error = options_copy(asked, &report->options, sizeof(report->options), "mmt_report_options");
+	if (error) {
+		free(report);
+		return error;
+	}
+	replay.report = options = &report->options;
 	rows_init(&report->rows, options, &report->arena);
 	steps_init(&report->steps, options, &report->rows);
 	replay.context = &report->rows;
