@@ -461,17 +461,19 @@ static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t s
 static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct mmt_events *events)
 {
 	const struct replay_options options = {.report = &events->report, .recording = events->reader};
-	struct mmt_error *error = stack_numbers_create(&stacks->numbers);
+	struct mmt_error *error = replay_init(&stacks->replay, &options);
 
-	if (!error)
-		error = replay_init(&stacks->replay, &options);
 	if (error)
 		return error;
 	stacks->replay.watch = (struct replay_watch){.stack = note_stack, .context = &stacks->numbers};
-	error = replay_run(&stacks->replay);
-	if (error)
-		replay_deinit(&stacks->replay);
+	error = stack_numbers_create(&stacks->numbers);
+	if (!error)
+		error = replay_run(&stacks->replay);
 	stacks->found = !error;
+	if (error) {
+		stack_numbers_deinit(&stacks->numbers);
+		replay_deinit(&stacks->replay);
+	}
 	return error;
 }
 
