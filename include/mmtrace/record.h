@@ -206,9 +206,9 @@ static inline void mmt_record_options_init(struct mmt_record_options *options)
  * second to end.
  *
  * Effects on this process: the soft limit of open files is raised to the hard one, and stays. If permitted, the calling
- * thread runs at nice -20 until the function returns. Threads are started with all signals blocked, and end before that.
- * The callbacks of the options are called in the calling thread while no ring is read: they must return soon. Several
- * threads may record at the same time, each into a file of its own.
+ * thread and one that reads the rings have real-time priority (SCHED_RR), or else nice -20, until the function returns; a
+ * calling thread of another policy than SCHED_OTHER keeps it. Threads are started with all signals blocked, and end before
+ * that. The callbacks of the options are called in the calling thread: they must return soon.
  *
  * MMT_RECORD_END_WRITE_FAILED is reported in the summary with `write_error_ret` set, because there is a recording all
  * the same. On error no file is left in place of an earlier one.
