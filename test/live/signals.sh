@@ -122,7 +122,8 @@ end=$((SECONDS + 120))
 # It may be done before the signal comes.
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	rm -f "$recording"*
-	env --default-signal=INT "$MMTRACE" record -o "$recording" --scope threads -p "$pid" 2>"$directory/record.log" 3>&- &
+	# With a policy of its own the recorder leaves its priority as it is, and the signal comes in time.
+	env --default-signal=INT chrt --batch 0 nice -n 19 "$MMTRACE" record -o "$recording" --scope threads -p "$pid" 2>"$directory/record.log" 3>&- &
 	recorder=$!
 	processes+=("$recorder")
 	until is_attaching; do

@@ -101,13 +101,15 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	    .return_mask = SCAN_PRESENT,
 	};
 	struct mmt_error *error = NULL;
-	uint64_t began_ns = clock_now_ns(), worked_ns = clock_thread_ns();
+	uint64_t began_ns = clock_now_ns(), work_began_ns = clock_thread_ns(), took_ns, worked_ns;
 	long count;
 
 	do
 		count = ioctl(reader->fd, SCAN_IOCTL, &argument);
 	while (count < 0 && errno == EINTR);
-	reader->waited_ns += (clock_now_ns() - began_ns) - (clock_thread_ns() - worked_ns);
+	worked_ns = clock_thread_ns() - work_began_ns;
+	took_ns = clock_now_ns() - began_ns;
+	reader->waited_ns += took_ns > worked_ns ? took_ns - worked_ns : 0; /* the clocks differ a little */
 	reader->gave_up |= reader->waited_ns > RESIDENCY_WAIT_NS_MAX;
 	*end_ret = end;
 	if (count < 0) {
