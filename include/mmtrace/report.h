@@ -326,6 +326,31 @@ struct mmt_resident_reading {
 	uint64_t resident_bytes;
 };
 
+/* What the resident sizes of a recording show. mmtrace-report(1) has the rule. */
+enum mmt_verdict {
+	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
+	MMT_VERDICT_TOO_SHORT, /* too short to tell: see advised_ns */
+	MMT_VERDICT_GROWING,
+	MMT_VERDICT_PLATEAU, /* grew, then level: see settled_ns */
+	MMT_VERDICT_STEADY,
+	MMT_VERDICT_SHRINKING,
+	MMT_VERDICT_KINDS,
+};
+
+/* Word of documents, for instance "too-short". Static. */
+MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
+
+struct mmt_growth {
+	enum mmt_verdict verdict;
+	uint64_t start_bytes, end_bytes, peak_bytes; /* resident, of the window; MMT_UNKNOWN */
+	uint64_t start_ns, end_ns, peak_ns;	     /* of these readings */
+	int64_t bytes_per_minute;		     /* from the first reading to the last */
+	int64_t late_bytes_per_minute;		     /* in the second half, of the lowest sizes */
+	uint64_t floor_bytes;			     /* changes up to this are noise; 0: not known */
+	uint64_t settled_ns;			     /* of a plateau: when it was reached */
+	uint64_t advised_ns;			     /* too short: how long a recording should be */
+};
+
 struct mmt_thread_total {
 	struct mmt_thread thread;
 	uint64_t allocated_bytes, allocated_count;
@@ -391,6 +416,7 @@ struct mmt_report {
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */
 	size_t resident_reading_count;
+	struct mmt_growth growth; /* of these */
 	const struct mmt_failure *failures; /* most frequent first; those of the window */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed first */

@@ -347,12 +347,8 @@ static struct mmt_error *serve_exits(struct recorder *recorder)
 static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
 {
 	uint64_t began_ns = clock_now_ns();
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = take_interval_snapshots(recorder);
 
-	if (recorder->options->snapshot_interval_ns)
-		error = notes_read_resident(recorder);
-	if (!error)
-		error = take_interval_snapshots(recorder);
 	*snapshot_ns = next_snapshot_ns(recorder, began_ns);
 	return error;
 }
@@ -367,8 +363,9 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
-	if (!error && recorder->options->snapshot_interval_ns)
-		error = notes_read_resident(recorder);
+	/* A command may not have executed its program yet. */
+	if (!error && !recorder->options->command)
+		error = resident_series_read(recorder);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended, safe_is_due;
@@ -379,6 +376,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = end_round(recorder, safe_is_due);
 		if (!error)
 			error = loop_serve(recorder);
+		if (!error && !ended)
+			error = resident_series_read(recorder);
 		if (!error)
 			error = serve_exits(recorder);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
@@ -554,8 +553,7 @@ void loop_stop(struct recorder *recorder)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
-	if (recorder->options->snapshot_interval_ns)
-		recorder_keep_failure(recorder, notes_read_resident(recorder));
+	recorder_keep_failure(recorder, resident_series_end(recorder));
 	recorder_keep_failure(recorder, process_events_apply(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);

@@ -28,6 +28,7 @@
 #include "capture/perf/scheduling-priority.h"
 #include "capture/proc/proc-maps.h"
 #include "capture/proc/residency.h"
+#include "capture/proc/resident-series.h"
 #include "capture/perf/rings.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
@@ -100,7 +101,7 @@ struct recorder {
 	uint64_t piece_bytes;				 /* see incremental-metadata.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
-	uint64_t resident_readings;
+	struct resident_series resident_series;
 	uint64_t progress_ns;	 /* when it was told */
 	uint64_t snapshot_lines; /* of all snapshots so far */
 	uint64_t round_bytes;	 /* appended since the round began */

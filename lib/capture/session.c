@@ -453,33 +453,10 @@ struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns)
 			   recorder->large_dumps.switches);
 }
 
-/* The second number of statm, in pages. */
-static bool read_resident(pid_t pid, uint64_t *bytes_ret)
+struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+				     uint64_t reading)
 {
-	CLEANUP(free) char *text = NULL;
-	char path[64], *position;
-
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	if (text_file_read(-1, path, &text) < 0)
-		return false;
-	(void)strtoull(text, &position, 10);
-	*bytes_ret = strtoull(position, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
-	return true;
-}
-
-struct mmt_error *notes_read_resident(struct recorder *recorder)
-{
-	uint64_t now_ns = clock_now_ns(), reading = ++recorder->resident_readings;
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = &recorder->processes.items.items[i];
-		uint64_t bytes;
-
-		if (!process->ended && read_resident(process->pid, &bytes))
-			error = append_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
-	}
-	return error;
+	return append_note(recorder, NOTE_RESIDENT, pid, time_ns, bytes, reading);
 }
 
 #define PIECE_BYTES 32768u

@@ -48,8 +48,9 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 /* A mark for each time that waits in options->mark_fd. */
 struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* How much of each process is in memory, together one reading. */
-struct mmt_error *notes_read_resident(struct recorder *recorder) MMT_MUST_CHECK;
+/* The resident size of a process; all processes' sizes of one time have the same number of the reading. */
+struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
+				 uint64_t reading) MMT_MUST_CHECK;
 
 /* Notes whether large stack dumps are on from now on. */
 struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;

@@ -29,7 +29,11 @@ START_TEST(first_screen)
 	struct mmt_report report = sample_report();
 	char *text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
 
-	ASSERT_HAS(text, "mmtrace.data: MyConsoleApp (pid 3074), 62.1 s\n");
+	ASSERT_HAS(text,
+		   "MyConsoleApp (pid 3074), 62.1 s   RSS 100.0 MiB at start, 100.0 MiB at end   0 B per minute   "
+		   "peak 101.0 MiB   ");
+	ASSERT_HAS(text, "\nSTEADY: RSS has no trend (0 B at the end; ");
+	ASSERT_HAS(text, "\n  mmtrace.data\n");
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
 	ASSERT_HAS(text, "256 of 258 call stacks complete; 2 truncated (no unwind data)\n");
 	ASSERT_HAS(text, "checked against the kernel's final map: 412 mappings, 0 bytes off\n");
@@ -546,8 +550,73 @@ START_TEST(nothing_unfreed)
 	report.group_count = 0;
 	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "no leak of mappings.\n");
+	ASSERT_HAS(text, "no leak of mappings, and RSS did not grow.\n");
 	ASSERT_WARNINGS(text, "not certain");
+	free(text);
+}
+END_TEST
+
+/* A process that grows in memory that it had before is never called free of leaks. */
+static const struct {
+	struct mmt_growth growth;
+	uint64_t committed_before_bytes;
+	const char *verdict, *doubt;
+} growths[] = {
+    {{.verdict = MMT_VERDICT_GROWING,
+      .start_bytes = 50 << 20,
+      .end_bytes = 94 << 20,
+      .floor_bytes = 262144,
+      .bytes_per_minute = 650 << 20,
+      .late_bytes_per_minute = 640 << 20},
+     0,
+     "\nGROWING: RSS +44.00 MiB, and still rising at the end: +640.0 MiB per minute in the second half.\n",
+     "  RSS grew by 44.00 MiB: the growth is in memory that was mapped before, "},
+    {{.verdict = MMT_VERDICT_GROWING,
+      .start_bytes = 50 << 20,
+      .end_bytes = 50 << 20,
+      .floor_bytes = 262144,
+      .late_bytes_per_minute = 3 << 20},
+     0,
+     "\nGROWING: RSS 0 B, and",
+     "  RSS is growing, by +3.00 MiB per minute at the end\n"},
+    {{.verdict = MMT_VERDICT_PLATEAU,
+      .start_bytes = 50 << 20,
+      .end_bytes = 94 << 20,
+      .end_ns = 61000000000,
+      .settled_ns = 21000000000,
+      .floor_bytes = 262144},
+     0,
+     "\nPLATEAU: RSS +44.00 MiB, but level for the last 40.0 s, since 20.0 s after the start",
+     "  RSS grew by 44.00 MiB: "},
+    {{.verdict = MMT_VERDICT_TOO_SHORT, .advised_ns = 10000000000},
+     0,
+     "\nTOO SHORT TO TELL: RSS 0 B, which may be a leak, a warm-up or chance: record for at least 10.0 s.\n",
+     "  the recording is too short to tell whether RSS grows: record for at least 10.0 s\n"},
+    {{.verdict = MMT_VERDICT_UNKNOWN}, 0, "\nNO VERDICT: ", "  RSS over time was not recorded"},
+    {{.verdict = MMT_VERDICT_STEADY, .floor_bytes = 262144},
+     1 << 20,
+     "\nSTEADY: ",
+     "  1.00 MiB of memory mapped before were made accessible\n"},
+    {{.verdict = MMT_VERDICT_SHRINKING, .start_bytes = 94 << 20, .end_bytes = 50 << 20, .floor_bytes = 262144},
+     1 << 20,
+     "\nSHRINKING: RSS -44.00 MiB.\n",
+     "  1.00 MiB of memory mapped before were made accessible\n"},
+};
+
+START_TEST(nothing_unfreed_but_growth)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.group_count = 0;
+	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
+	report.growth = growths[_i].growth;
+	report.committed_before_bytes = growths[_i].committed_before_bytes;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, growths[_i].verdict);
+	ASSERT_HAS(text, "That is not certain:\n");
+	ASSERT_HAS(text, growths[_i].doubt);
+	ASSERT_WARNINGS(text, "no leak");
 	free(text);
 }
 END_TEST
@@ -566,7 +635,11 @@ static const struct {
     {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online unseen\n"},
     {{.left_processes = 2}, {.checked = true}, 0, 0, "  2 processes left the control group\n"},
     {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
-    {{.warning_count = 1, .warnings = &(const char *const){"x"}}, {.checked = true}, 0, 0, "lacks what the notes above say"},
+    {{.warning_count = 1, .warnings = &(const char *const){"x"}},
+     {.checked = true},
+     0,
+     0,
+     "lacks what the notes above say"},
     {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
     {{0}, {.checked = true, .undecided_bytes = 8192}, 0, 0, "  8.00 KiB are undecided"},
     {{0}, {.ended = true}, 0, 0, "  nothing was checked"},
@@ -610,9 +683,10 @@ END_TEST
 /* Word by word, and as they are where there is no terminal. */
 START_TEST(notes_fit_the_terminal)
 {
-	static const char *const warnings[] = {"one two three four five six seven eight nine ten eleven twelve thirteen "
-					    "0123456789012345678901234567890123 "
-					    "f\303\274nfzehn"};
+	static const char *const warnings[] = {
+	    "one two three four five six seven eight nine ten eleven twelve thirteen "
+	    "0123456789012345678901234567890123 "
+	    "f\303\274nfzehn"};
 	struct mmt_report report = sample_report();
 	char *text;
 
@@ -820,7 +894,9 @@ int main(void)
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, nothing_unfreed);
-	tcase_add_loop_test(cases, nothing_unfreed_with_snapshot_races, 0, (int)(sizeof(snapshot_races) / sizeof(snapshot_races[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
+	tcase_add_loop_test(cases, nothing_unfreed_with_snapshot_races, 0,
+			    (int)(sizeof(snapshot_races) / sizeof(snapshot_races[0])));
 	tcase_add_test(cases, rows_fit_the_terminal);
 	tcase_add_test(cases, notes_fit_the_terminal);
 	tcase_add_test(cases, commits_elsewhere_and_lost_calls);

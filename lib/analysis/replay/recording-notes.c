@@ -5,7 +5,7 @@
 
 #include "trace/format/format.h"
 
-#define READINGS_MAX 4096 /* beyond that every second one is enough */
+#define READINGS_MAX 1024 /* beyond that every second one is enough */
 
 void notes_deinit(struct notes *notes)
 {
@@ -25,7 +25,7 @@ static bool counts(const struct notes *notes, int32_t pid)
 static void halve_readings(struct notes *notes)
 {
 	for (size_t i = 0; i < READINGS_MAX / 2; i++)
-		notes->readings.items[i] = notes->readings.items[2 * i + 1];
+		notes->readings.items[i] = notes->readings.items[2 * i];
 	notes->readings.count = READINGS_MAX / 2;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/groups.h"
+#include "analysis/report/growth.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/steps.h"
 #include "analysis/report/warnings.h"
@@ -247,6 +248,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	const struct reader_metadata *metadata = report->replay.metadata;
 	struct mmt_report *result = &report->result;
 	CLEANUP(free) char *recorded_by = NULL;
+	struct mmt_error *error;
 
 	if (asprintf(&recorded_by, "%s %s", metadata->ours ? "mmtrace" : "perf",
 		     metadata->ours ? metadata->info.recorder_version : metadata->version) < 0) {
@@ -281,7 +283,9 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
-	return notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
+	error = notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
+	result->growth = growth_judge(result->resident_readings, result->resident_reading_count);
+	return error;
 }
 
 static void describe_loss(struct report *report)

@@ -289,6 +289,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 {
+	bool leader_lives = proc_living_thread(pid) == pid;
 	struct mmt_error *error = NULL;
 	proc_pids threads = {0};
 	struct buffer record;
@@ -300,7 +301,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		uint64_t before_ns = clock_now_ns();
 		char name[PROC_NAME_BYTES];
 
-		if (threads.items[i] != pid && proc_name(pid, threads.items[i], name))
+		if ((threads.items[i] != pid || leader_lives) && proc_name(pid, threads.items[i], name))
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)

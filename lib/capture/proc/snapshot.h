@@ -15,7 +15,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 				bool *complete_ret) MMT_MUST_CHECK;
 
 /*
- * Names of the threads other than the first, as COMM records. With the identifier of an event that was really opened
+ * Names of the threads, as COMM records. With the identifier of an event that was really opened
  * they would pass for the first record of that root, and the thread's own records for copies of another.
  */
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;

@@ -320,6 +320,34 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
+static void put_growth(struct document *document, const struct mmt_growth *growth)
+{
+	bool known = growth->verdict != MMT_VERDICT_UNKNOWN;
+
+	document_open_object(document, "growth");
+	document_string(document, "verdict", mmt_verdict_name(growth->verdict));
+	document_unsigned(document, "start_bytes", growth->start_bytes);
+	document_unsigned(document, "end_bytes", growth->end_bytes);
+	document_unsigned(document, "peak_bytes", growth->peak_bytes);
+	document_unsigned(document, "start_ns", known ? growth->start_ns : MMT_UNKNOWN);
+	document_unsigned(document, "end_ns", known ? growth->end_ns : MMT_UNKNOWN);
+	document_unsigned(document, "peak_ns", known ? growth->peak_ns : MMT_UNKNOWN);
+	if (known)
+		document_signed(document, "bytes_per_minute", growth->bytes_per_minute);
+	else
+		document_null(document, "bytes_per_minute");
+	if (growth->floor_bytes)
+		document_signed(document, "late_bytes_per_minute", growth->late_bytes_per_minute);
+	else
+		document_null(document, "late_bytes_per_minute");
+	document_unsigned(document, "floor_bytes", growth->floor_bytes ? growth->floor_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "settled_ns",
+			  growth->verdict == MMT_VERDICT_PLATEAU ? growth->settled_ns : MMT_UNKNOWN);
+	document_unsigned(document, "advised_ns",
+			  growth->verdict == MMT_VERDICT_TOO_SHORT ? growth->advised_ns : MMT_UNKNOWN);
+	document_close(document);
+}
+
 static void put_notes(struct document *document, const struct mmt_report *report)
 {
 	document_open_array(document, "marks");
@@ -370,6 +398,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_close(document);
 	document_unsigned(document, "failed_calls", report->failed_calls);
 	put_completeness(document, &report->completeness);
+	put_growth(document, &report->growth);
 	put_notes(document, report);
 	document_open_array(document, "processes");
 	for (size_t i = 0; i < report->process_count; i++)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "output/text/text-growth.h"
 #include "output/text/text-sections.h"
 
-#define PROCESSES_NAMED 4
 #define NOTE_INDENT 8 /* below its first word */
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
@@ -81,38 +81,18 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		   "processes left the control group, and what they did then is not in the recording");
 }
 
-static void put_processes(struct text *text, const struct mmt_report *report)
-{
-	char count[MMT_SIZE_TEXT];
-	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
-
-	if (report->process_count > 1)
-		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
-	for (size_t i = 0; i < named; i++) {
-		if (i)
-			text_put(text, TEXT_PLAIN, ", ");
-		text_put_process(text, &report->processes[i]);
-	}
-	if (named < report->process_count)
-		text_put(text, TEXT_PLAIN, " ...");
-	if (report->process_count)
-		text_put(text, TEXT_PLAIN, ", ");
-}
-
-static void put_target(struct text *text, const struct mmt_report *report)
+/* Where the figures come from: the file, and when it was recorded. */
+static void put_source(struct text *text, const struct mmt_report *report)
 {
 	time_t began = (time_t)(report->start_realtime_ns / 1000000000);
-	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
-	char duration[MMT_SIZE_TEXT], date[64];
 	struct tm local;
+	char date[64];
 
-	text_put_name(text, TEXT_STRONG, report->input, 0);
-	text_put(text, TEXT_PLAIN, ": ");
-	put_processes(text, report);
-	text_put(text, TEXT_PLAIN, mmt_format_duration(duration_ns, duration));
+	text_put(text, TEXT_PLAIN, "  ");
+	text_put_name(text, TEXT_PLAIN, report->input, 0);
 	if (report->start_realtime_ns && localtime_r(&began, &local) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
-		text_format(text, TEXT_PLAIN, " from %s", date);
+		text_format(text, TEXT_PLAIN, ", from %s", date);
 	if (*report->recorded_by && strncmp(report->recorded_by, "mmtrace", strlen("mmtrace")) != 0) {
 		text_put(text, TEXT_PLAIN, ", recorded by ");
 		text_put_name(text, TEXT_PLAIN, report->recorded_by, 0);
@@ -236,7 +216,8 @@ static void put_reconcile(struct text *text, const struct mmt_completeness *comp
 
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
-	put_target(text, report);
+	text_growth(text, report);
+	put_source(text, report);
 	put_events(text, report);
 	put_stacks(text, &report->completeness);
 	text_marks(text, report);

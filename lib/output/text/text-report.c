@@ -9,6 +9,7 @@
 #include "output/text/text-sections.h"
 #include "output/text/text-stack.h"
 #include "output/text/text.h"
+#include "output/text/trend.h"
 
 /* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
 static void text_group_sizes(struct text *text, const struct mmt_group *group);
@@ -18,9 +19,6 @@ static void text_group_given_back(struct text *text, const struct mmt_group *gro
 
 /* Unfreed bytes over time as a row of bars or digits. */
 static void text_group_trend(struct text *text, const struct mmt_group *group);
-
-/* Values over time, their number as in a group's trend. */
-static void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS]);
 
 /* "thread main (12)", "threads a (1), b (2) and 3 more". */
 static void text_group_threads(struct text *text, const struct mmt_report *report, const struct mmt_group *group);
@@ -32,6 +30,7 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
+#define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
 #define LABEL_COLUMNS 26
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
@@ -53,35 +52,6 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
 }
 
-/* How it went: the last, the first and the largest of what was read, and all of it as bars. */
-static void put_resident(struct text *text, const struct mmt_report *report)
-{
-	const struct mmt_resident_reading *readings = report->resident_readings;
-	size_t count = report->resident_reading_count;
-	uint64_t points[MMT_TREND_POINTS] = {0}, largest = 0, span_ns;
-
-	if (count < 2)
-		return;
-	span_ns = readings[count - 1].time_ns - readings[0].time_ns;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t since_ns = readings[i].time_ns - readings[0].time_ns;
-		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
-
-		if (readings[i].resident_bytes > points[point])
-			points[point] = readings[i].resident_bytes;
-		if (readings[i].resident_bytes > largest)
-			largest = readings[i].resident_bytes;
-	}
-	/* Between two readings it is what it was. */
-	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
-		points[i] = points[i] ? points[i] : points[i - 1];
-	put_sum(text, "in memory at last", readings[count - 1].resident_bytes);
-	put_part_bytes(text, "at first", readings[0].resident_bytes);
-	put_part_bytes(text, "at most", largest);
-	text_trend(text, points);
-	text_end_line(text);
-}
-
 static void put_sums(struct text *text, const struct mmt_report *report)
 {
 	text->indent = 0;
@@ -100,7 +70,6 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 		text_part(text, TEXT_PLAIN, "programs, stacks that grew");
 		text_end_line(text);
 	}
-	put_resident(text, report);
 	if (report->younger_bytes) {
 		put_sum(text, "too young to count", report->younger_bytes);
 		text_end_line(text);
@@ -240,7 +209,6 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 }
 
 #define THREADS_NAMED 3
-#define TREND_COLUMNS 16
 
 static void text_group_sizes(struct text *text, const struct mmt_group *group)
 {
@@ -265,51 +233,6 @@ static void text_group_given_back(struct text *text, const struct mmt_group *gro
 		text_part(text, TEXT_PLAIN, "%s of %s given back",
 			  mmt_format_bytes(group->born_bytes - group->unfreed_bytes, given_back),
 			  mmt_format_bytes(group->born_bytes, born));
-}
-
-/* The highest value of a column's share of the points, so that no peak is hidden. */
-static uint64_t trend_column(const uint64_t *points, unsigned column)
-{
-	unsigned first = column * MMT_TREND_POINTS / TREND_COLUMNS,
-		 last = (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS;
-	uint64_t highest = 0;
-
-	for (unsigned point = first; point < last; point++)
-		if (points[point] > highest)
-			highest = points[point];
-	return highest;
-}
-
-/* 0 to `levels` - 1; only nothing at all is level 0. */
-static unsigned trend_level(uint64_t value, uint64_t highest, unsigned levels)
-{
-	unsigned level;
-
-	if (!value)
-		return 0;
-	level = 1 + (unsigned)((long double)value / (long double)highest * (long double)(levels - 1));
-	return level < levels ? level : levels - 1;
-}
-
-static void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS])
-{
-	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	uint64_t highest = 0;
-
-	for (unsigned column = 0; column < TREND_COLUMNS; column++)
-		if (trend_column(points, column) > highest)
-			highest = trend_column(points, column);
-	if (!highest)
-		return;
-	text_begin_part(text, TREND_COLUMNS);
-	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
-		uint64_t value = trend_column(points, column);
-
-		if (text->options->ascii)
-			text_format(text, TEXT_PLAIN, "%u", trend_level(value, highest, 10));
-		else
-			text_put_wide(text, bars[trend_level(value, highest, 8)]);
-	}
 }
 
 static void text_group_trend(struct text *text, const struct mmt_group *group)
@@ -534,15 +457,41 @@ static void put_snapshot_races_of_processes(struct snapshot_races *snapshot_race
 			  mmt_format_bytes(report->ended_bytes, figure), " until then");
 }
 
+/* A process that grows in memory that it had before must not pass for one without a leak. */
+static void put_growth_races(struct snapshot_races *races, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES;
+	char figure[MMT_SIZE_TEXT];
+
+	if (growth->verdict == MMT_VERDICT_UNKNOWN)
+		put_doubt(races, "RSS over time was not recorded: memory mapped before may have grown", "", "");
+	else if (growth->end_bytes > growth->start_bytes && growth->end_bytes - growth->start_bytes > floor_bytes)
+		put_doubt(races, "RSS grew by ", mmt_format_bytes(growth->end_bytes - growth->start_bytes, figure),
+			  ": the growth is in memory that was mapped before, for instance a heap");
+	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
+		put_doubt(races, "the recording is too short to tell whether RSS grows: record for at least ",
+			  mmt_format_duration(growth->advised_ns, figure), "");
+	else if (growth->verdict == MMT_VERDICT_GROWING)
+		put_doubt(races, "RSS is growing, by ", mmt_format_change(growth->late_bytes_per_minute, figure),
+			  " per minute at the end");
+	if (report->committed_before_bytes > floor_bytes)
+		put_doubt(races, "", mmt_format_bytes(report->committed_before_bytes, figure),
+			  " of memory mapped before were made accessible");
+}
+
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
 	struct snapshot_races snapshot_races = {.text = text};
 
 	text_end_line(text);
+	put_growth_races(&snapshot_races, report);
 	put_snapshot_races_of_recording(&snapshot_races, report);
 	put_snapshot_races_of_processes(&snapshot_races, report);
 	if (snapshot_races.any)
 		return;
-	text_put(text, TEXT_GOOD, "Nothing that was mapped in this recording is still mapped: no leak of mappings.");
+	text_put(
+	    text, TEXT_GOOD,
+	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and RSS did not grow.");
 	text_end_line(text);
 }

@@ -95,6 +95,9 @@ static const struct mmt_process processes[] = {
      .resident_bytes = MMT_UNKNOWN},
 };
 
+static const struct mmt_resident_reading readings[] = {
+    {1000000000, 100 * MIB}, {2000000000, 101 * MIB}, {63000000000, 100 * MIB}};
+
 struct mmt_report sample_report(void)
 {
 	return (struct mmt_report){
@@ -119,5 +122,15 @@ struct mmt_report sample_report(void)
 	    .resident_bytes = MMT_UNKNOWN,
 	    .allocated_bytes = 1024 * MIB + 16384,
 	    .freed_bytes = 4096,
+	    .growth = {.verdict = MMT_VERDICT_STEADY,
+		       .start_bytes = 100 * MIB,
+		       .end_bytes = 100 * MIB,
+		       .peak_bytes = 101 * MIB,
+		       .start_ns = 1000000000,
+		       .end_ns = 63000000000,
+		       .peak_ns = 2000000000,
+		       .floor_bytes = 256 * 1024},
+	    .resident_readings = readings,
+	    .resident_reading_count = 3,
 	};
 }

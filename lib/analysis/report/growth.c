@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/growth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOWS 16
+#define HALF (WINDOWS / 2)
+#define QUARTER (WINDOWS / 4)
+
+/* Recordings with less say nothing. */
+#define READINGS_MIN 48
+#define SPAN_NS_MIN 2000000000ULL
+#define ADVISED_NS_MIN 10000000000ULL /* what is advised is at least this long */
+
+/* Changes that are not worth a verdict. */
+#define FLOOR_BYTES 262144.0
+#define FLOOR_SHARE 0.001 /* of the largest size */
+#define NOISE_FLOOR 3.0	  /* standard deviations of the noise */
+#define NORMAL_BEND 1.652 /* median of the absolute second difference of a normal variable, in standard deviations */
+
+/* Shares of all growth. */
+#define TOOTH_SHARE 0.25	 /* falls and rises that are smaller are noise */
+#define LEVEL_SHARE 0.1		 /* of the second half: level */
+#define LEVEL_QUARTER_SHARE 0.15 /* of the last quarter: level; a straight line has a third */
+#define TREND_QUARTER_SHARE 0.2	 /* ... still growing */
+#define NOISY_SHARE 0.25	 /* of noise: then nothing is called level */
+#define STEP_SHARE 0.6		 /* one step has so much of the second half's growth: no trend */
+#define SLOWING_SHARE 0.6	 /* the last quarter's growth, of that of the quarter before: less is slowing down */
+
+/* Trends, in standard deviations of Kendall's S. */
+#define TREND_HALF_Z 2.4  /* the second half rises */
+#define TREND_MAYBE_Z 2.5 /* there may be a trend */
+#define TREND_Z 4.0	  /* there is one */
+
+/* Where the parts differ by no more than so many times what happens within a part, all of it may be noise. */
+#define BUSY_SPREADS 4.0
+#define BUSY_CHANGE_SHARE 0.5 /* of what happens within a part: a trend must be as large */
+
+/* Saw-teeth. */
+#define TEETH_MAX WINDOWS
+#define TEETH_MIN 3	    /* falls, so that two whole teeth lie between the lows */
+#define TEETH_MANY 6	    /* whose lows cannot all rise by chance */
+#define LOWS_RISE 0.5	    /* of a tooth's height: this much is a leak with few teeth */
+#define LOWS_RISE_MANY 0.15 /* ... and with many */
+
+/* The lowest sizes of equal parts of the recording: what a garbage collector or a cache gives back is not in them. */
+struct troughs {
+	double bytes[WINDOWS];
+	double highest, lowest; /* of them */
+	double least;		/* changes up to this do not count, */
+	double floor;		/* and up to this they may be noise */
+	double spread;		/* from the lowest to the highest size of a part, as a rule */
+	double end;		/* the last reading */
+	double before_end;	/* the highest before the last part */
+	uint64_t span_ns;
+};
+
+const char *mmt_verdict_name(enum mmt_verdict verdict)
+{
+	static const char *const names[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_UNKNOWN] = "unknown", [MMT_VERDICT_TOO_SHORT] = "too-short",
+	    [MMT_VERDICT_GROWING] = "growing", [MMT_VERDICT_PLATEAU] = "plateau",
+	    [MMT_VERDICT_STEADY] = "steady",   [MMT_VERDICT_SHRINKING] = "shrinking",
+	};
+
+	return verdict < MMT_VERDICT_KINDS ? names[verdict] : "unknown";
+}
+
+static double larger(double left, double right)
+{
+	return left > right ? left : right;
+}
+
+static double smaller(double left, double right)
+{
+	return left < right ? left : right;
+}
+
+static double magnitude(double value)
+{
+	return value < 0 ? -value : value;
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static double median(const double *values, size_t count)
+{
+	double sorted[WINDOWS];
+
+	memcpy(sorted, values, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_doubles);
+	return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+/* Standard deviation of the troughs about a smooth line, from their second differences, in which a slope is 0. */
+static double estimate_noise(const double *bytes)
+{
+	double bends[WINDOWS - 2];
+
+	for (size_t i = 0; i < WINDOWS - 2; i++)
+		bends[i] = magnitude(bytes[i] - 2 * bytes[i + 1] + bytes[i + 2]);
+	return median(bends, WINDOWS - 2) / NORMAL_BEND;
+}
+
+/* False: a part has no reading. */
+static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
+			 struct troughs *troughs)
+{
+	double highest[WINDOWS], spreads[WINDOWS];
+	bool seen[WINDOWS] = {false};
+
+	troughs->end = (double)readings[count - 1].resident_bytes;
+	troughs->before_end = 0;
+	troughs->span_ns = readings[count - 1].time_ns - readings[0].time_ns;
+	for (size_t i = 0; i < count; i++) {
+		double since = (double)(readings[i].time_ns - readings[0].time_ns) / (double)troughs->span_ns;
+		size_t window = (size_t)(since * WINDOWS);
+		double bytes = (double)readings[i].resident_bytes;
+
+		if (window >= WINDOWS)
+			window = WINDOWS - 1;
+		if (!seen[window] || bytes < troughs->bytes[window])
+			troughs->bytes[window] = bytes;
+		highest[window] = seen[window] ? larger(highest[window], bytes) : bytes;
+		seen[window] = true;
+	}
+	troughs->highest = troughs->lowest = troughs->bytes[0];
+	for (size_t i = 0; i < WINDOWS; i++) {
+		if (!seen[i])
+			return false;
+		troughs->highest = larger(troughs->highest, troughs->bytes[i]);
+		troughs->lowest = smaller(troughs->lowest, troughs->bytes[i]);
+		spreads[i] = highest[i] - troughs->bytes[i];
+		if (i < WINDOWS - 1)
+			troughs->before_end = larger(troughs->before_end, highest[i]);
+	}
+	troughs->spread = median(spreads, WINDOWS);
+	troughs->least = larger(FLOOR_BYTES, FLOOR_SHARE * peak);
+	troughs->floor = larger(troughs->least, NOISE_FLOOR * estimate_noise(troughs->bytes));
+	return true;
+}
+
+/* Each trough but the outer ones becomes the median of itself and its neighbours: steps stay, single spikes go. */
+static void smooth(const double *bytes, double smoothed[WINDOWS])
+{
+	smoothed[0] = bytes[0];
+	smoothed[WINDOWS - 1] = bytes[WINDOWS - 1];
+	for (size_t i = 1; i + 1 < WINDOWS; i++)
+		smoothed[i] = median(&bytes[i - 1], 3);
+}
+
+static double mean_of_quarter(const double *bytes, size_t quarter)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < QUARTER; i++)
+		sum += bytes[quarter * QUARTER + i];
+	return sum / QUARTER;
+}
+
+/* Largest fall from a value to a later one. */
+static double largest_fall(const double *bytes, size_t count)
+{
+	double highest = bytes[0], fall = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		fall = larger(fall, highest - bytes[i]);
+		highest = larger(highest, bytes[i]);
+	}
+	return fall;
+}
+
+static double largest_rise(const double *bytes, size_t count)
+{
+	double lowest = bytes[0], rise = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		rise = larger(rise, bytes[i] - lowest);
+		lowest = smaller(lowest, bytes[i]);
+	}
+	return rise;
+}
+
+/* Kendall's S: pairs that rise minus pairs that fall. */
+static int kendall(const double *bytes, size_t count)
+{
+	int rises = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count; j++)
+			rises += (bytes[j] > bytes[i]) - (bytes[j] < bytes[i]);
+	return rises;
+}
+
+/* Whether S is at least `z` standard deviations of a series without trend. */
+static bool rises_by(const double *bytes, size_t count, double z)
+{
+	double n = (double)count, rises = kendall(bytes, count) - 1;
+
+	return rises > 0 && rises * rises >= z * z * n * (n - 1) * (2 * n + 5) / 18;
+}
+
+static bool falls_by(const double *bytes, size_t count, double z)
+{
+	double n = (double)count, falls = -kendall(bytes, count) - 1;
+
+	return falls > 0 && falls * falls >= z * z * n * (n - 1) * (2 * n + 5) / 18;
+}
+
+/* The low ends of saw-teeth: between two of them the size rose, and fell again, by `tooth`. */
+struct teeth {
+	double lows[TEETH_MAX];
+	size_t count; /* of the falls, after each of which there is a low */
+	double height;
+};
+
+static struct teeth find_teeth(const double *bytes, double tooth)
+{
+	struct teeth teeth = {.height = 0};
+	double high = bytes[0], low = bytes[0];
+	bool falling = false;
+
+	for (size_t i = 1; i < WINDOWS; i++) {
+		if (falling) {
+			low = smaller(low, bytes[i]);
+			teeth.lows[teeth.count - 1] = low;
+			if (bytes[i] - low < tooth)
+				continue;
+			falling = false;
+			high = bytes[i];
+		} else {
+			high = larger(high, bytes[i]);
+			if (high - bytes[i] < tooth)
+				continue;
+			falling = true;
+			low = bytes[i];
+			teeth.height = larger(teeth.height, high - low);
+			teeth.lows[teeth.count++] = low;
+		}
+	}
+	return teeth;
+}
+
+/* The size rises and falls; whether the low ends rise is all that counts. */
+static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct teeth *teeth)
+{
+	double change = teeth->lows[teeth->count - 1] - teeth->lows[0];
+	int pairs = (int)(teeth->count * (teeth->count - 1) / 2);
+	bool all_rise = kendall(teeth->lows, teeth->count) == pairs,
+	     all_fall = kendall(teeth->lows, teeth->count) == -pairs;
+
+	if (magnitude(change) <= troughs->least)
+		return MMT_VERDICT_STEADY;
+	if (all_rise && change >= LOWS_RISE * teeth->height && rises_by(troughs->bytes, WINDOWS, TREND_MAYBE_Z))
+		return MMT_VERDICT_GROWING;
+	if (teeth->count >= TEETH_MANY && rises_by(teeth->lows, teeth->count, TREND_MAYBE_Z) &&
+	    change >= LOWS_RISE_MANY * teeth->height)
+		return MMT_VERDICT_GROWING;
+	if (all_fall && -change >= LOWS_RISE * teeth->height)
+		return MMT_VERDICT_SHRINKING;
+	return all_rise && change >= LOWS_RISE_MANY * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
+}
+
+/* Whether the last quarter stays where it is. */
+static bool is_level_at_end(const double *bytes, double level)
+{
+	const double *last = &bytes[WINDOWS - QUARTER];
+
+	return largest_rise(last, QUARTER) <= level && largest_fall(last, QUARTER) <= level;
+}
+
+/* The trough that is highest above the one before it, of the second half. */
+static size_t find_step(const double *bytes)
+{
+	size_t step = HALF;
+
+	for (size_t i = HALF; i < WINDOWS; i++) {
+		if (bytes[i] - bytes[i - 1] > bytes[step] - bytes[step - 1])
+			step = i;
+	}
+	return step;
+}
+
+/* The size rises, with no fall that counts. Whether it still does. */
+static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
+{
+	double all = troughs->highest - troughs->lowest, level = larger(troughs->floor, LEVEL_SHARE * all);
+	double late = bytes[WINDOWS - 1] - bytes[HALF - 1];
+	double third = bytes[WINDOWS - 1 - QUARTER] - bytes[HALF - 1], fourth = late - third;
+	double last_share = (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2)) /
+			    (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0));
+	bool level_at_end = is_level_at_end(bytes, level);
+	size_t step = find_step(bytes);
+
+	if (late > level && bytes[step] - bytes[step - 1] >= STEP_SHARE * late)
+		return step < WINDOWS - QUARTER && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
+	if (late > troughs->floor && rises_by(bytes + HALF, HALF, TREND_HALF_Z) && fourth >= SLOWING_SHARE * third)
+		return MMT_VERDICT_GROWING;
+	if (rises_by(bytes, WINDOWS, TREND_Z) && last_share >= TREND_QUARTER_SHARE)
+		return MMT_VERDICT_GROWING;
+	if (troughs->floor > NOISY_SHARE * all)
+		return MMT_VERDICT_TOO_SHORT;
+	if (late <= level && level_at_end && last_share <= LEVEL_QUARTER_SHARE)
+		return MMT_VERDICT_PLATEAU;
+	return fourth <= LEVEL_SHARE * all && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
+}
+
+/* The parts differ by no more than what happens within one: only a trend that runs through all of them is one. */
+static enum mmt_verdict judge_busy(const struct troughs *troughs)
+{
+	const double *bytes = troughs->bytes;
+	double change = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0);
+	double late = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2);
+
+	if (magnitude(change) <= troughs->least || magnitude(change) < BUSY_CHANGE_SHARE * troughs->spread ||
+	    (!rises_by(bytes, WINDOWS, TREND_MAYBE_Z) && !falls_by(bytes, WINDOWS, TREND_MAYBE_Z)))
+		return MMT_VERDICT_STEADY;
+	if (falls_by(bytes, WINDOWS, TREND_Z))
+		return MMT_VERDICT_SHRINKING;
+	if (rises_by(bytes, WINDOWS, TREND_Z) && late >= change / WINDOWS * 2)
+		return MMT_VERDICT_GROWING;
+	return MMT_VERDICT_TOO_SHORT;
+}
+
+/* Too few teeth for a trend; but if the end is level, what came before it is over. */
+static enum mmt_verdict judge_end(const struct troughs *troughs)
+{
+	double level = larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
+	double change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
+
+	if (!is_level_at_end(troughs->bytes, level))
+		return MMT_VERDICT_TOO_SHORT;
+	if (magnitude(change) <= level)
+		return MMT_VERDICT_STEADY;
+	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
+}
+
+static enum mmt_verdict judge(const struct troughs *troughs)
+{
+	double range = troughs->highest - troughs->lowest;
+	double smoothed[WINDOWS], change;
+	struct teeth teeth;
+
+	/* Higher than ever, and nothing shows yet whether it stays there. */
+	if (range <= troughs->floor && troughs->end - troughs->before_end > larger(troughs->floor, troughs->spread))
+		return MMT_VERDICT_TOO_SHORT;
+	if (range <= troughs->least)
+		return MMT_VERDICT_STEADY;
+	if (range <= troughs->floor || range <= BUSY_SPREADS * troughs->spread)
+		return judge_busy(troughs);
+	smooth(troughs->bytes, smoothed);
+	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
+	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= TOOTH_SHARE * range && change > 0)
+		return judge_rise(troughs, smoothed);
+	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS) <= TOOTH_SHARE * range && change < 0)
+		return MMT_VERDICT_SHRINKING;
+	teeth = find_teeth(troughs->bytes, larger(TOOTH_SHARE * range, troughs->least));
+	return teeth.count < TEETH_MIN ? judge_end(troughs) : judge_teeth(troughs, &teeth);
+}
+
+/* When it first was within a tenth of its growth of where it is at the end. */
+static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t count, const struct troughs *troughs)
+{
+	double end = troughs->bytes[WINDOWS - 1];
+	double near = end - larger(troughs->floor, LEVEL_SHARE * (troughs->highest - troughs->lowest));
+
+	for (size_t i = count; i > 0; i--) {
+		if ((double)readings[i - 1].resident_bytes < near)
+			return readings[i < count ? i : count - 1].time_ns;
+	}
+	return readings[0].time_ns;
+}
+
+static int64_t per_minute(double bytes, uint64_t span_ns)
+{
+	double rate = span_ns ? bytes * 60e9 / (double)span_ns : 0;
+
+	return magnitude(rate) < 9e15 ? (int64_t)rate : rate < 0 ? -9000000000000000 : 9000000000000000;
+}
+
+static void describe(const struct mmt_resident_reading *readings, size_t count, struct mmt_growth *growth)
+{
+	growth->start_bytes = readings[0].resident_bytes;
+	growth->start_ns = readings[0].time_ns;
+	growth->end_bytes = readings[count - 1].resident_bytes;
+	growth->end_ns = readings[count - 1].time_ns;
+	for (size_t i = 0; i < count; i++) {
+		if (i && readings[i].resident_bytes <= growth->peak_bytes)
+			continue;
+		growth->peak_bytes = readings[i].resident_bytes;
+		growth->peak_ns = readings[i].time_ns;
+	}
+	growth->bytes_per_minute =
+	    per_minute((double)growth->end_bytes - (double)growth->start_bytes, growth->end_ns - growth->start_ns);
+}
+
+struct mmt_growth growth_judge(const struct mmt_resident_reading *readings, size_t count)
+{
+	struct mmt_growth growth = {.verdict = MMT_VERDICT_UNKNOWN,
+				    .start_bytes = MMT_UNKNOWN,
+				    .end_bytes = MMT_UNKNOWN,
+				    .peak_bytes = MMT_UNKNOWN};
+	struct troughs troughs;
+	uint64_t span_ns;
+
+	if (!count)
+		return growth;
+	describe(readings, count, &growth);
+	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
+	growth.verdict = MMT_VERDICT_TOO_SHORT;
+	if (count >= READINGS_MIN && span_ns >= SPAN_NS_MIN &&
+	    find_troughs(readings, count, (double)growth.peak_bytes, &troughs)) {
+		growth.verdict = judge(&troughs);
+		growth.late_bytes_per_minute =
+		    per_minute(troughs.bytes[WINDOWS - 1] - troughs.bytes[HALF - 1], span_ns / 2);
+		growth.floor_bytes = (uint64_t)troughs.floor;
+	}
+	if (growth.verdict == MMT_VERDICT_PLATEAU)
+		growth.settled_ns = find_settled(readings, count, &troughs);
+	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
+		growth.advised_ns = 3 * span_ns > ADVISED_NS_MIN ? 3 * span_ns : ADVISED_NS_MIN;
+	return growth;
+}

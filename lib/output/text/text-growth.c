@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/text/text-growth.h"
+
+#include "output/text/trend.h"
+
+#define PROCESSES_NAMED 4
+#define INDENT 2
+#define NEGLIGIBLE 20 /* one part of so many of the growth */
+
+static void put_processes(struct text *text, const struct mmt_report *report)
+{
+	char count[MMT_SIZE_TEXT];
+	size_t named = report->process_count < PROCESSES_NAMED ? report->process_count : PROCESSES_NAMED;
+
+	if (report->process_count > 1)
+		text_format(text, TEXT_PLAIN, "%s processes: ", mmt_format_count(report->process_count, count));
+	for (size_t i = 0; i < named; i++) {
+		if (i)
+			text_put(text, TEXT_PLAIN, ", ");
+		text_put_process(text, &report->processes[i]);
+	}
+	if (named < report->process_count)
+		text_put(text, TEXT_PLAIN, " ...");
+	if (report->process_count)
+		text_put(text, TEXT_PLAIN, ", ");
+}
+
+/* The readings as a trend has them: the largest of each part of the time, or what it was before. */
+static void put_trend(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	size_t count = report->resident_reading_count;
+	uint64_t points[MMT_TREND_POINTS] = {0}, span_ns = readings[count - 1].time_ns - readings[0].time_ns;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t since_ns = readings[i].time_ns - readings[0].time_ns;
+		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
+
+		if (readings[i].resident_bytes > points[point])
+			points[point] = readings[i].resident_bytes;
+	}
+	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
+		points[i] = points[i] ? points[i] : points[i - 1];
+	text_trend(text, points);
+}
+
+static uint64_t sum_resident(const struct mmt_report *report)
+{
+	uint64_t bytes = MMT_UNKNOWN;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		uint64_t resident_bytes = report->processes[i].resident_bytes;
+
+		if (resident_bytes != MMT_UNKNOWN)
+			bytes = (bytes == MMT_UNKNOWN ? 0 : bytes) + resident_bytes;
+	}
+	return bytes;
+}
+
+/* Without readings, what is known of the end at best. */
+static void put_end_only(struct text *text, const struct mmt_report *report)
+{
+	uint64_t resident_bytes = sum_resident(report);
+	char size[MMT_SIZE_TEXT];
+
+	if (resident_bytes == MMT_UNKNOWN)
+		text_part(text, TEXT_PLAIN, "RSS not recorded");
+	else
+		text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded",
+			  mmt_format_bytes(resident_bytes, size));
+}
+
+static void put_sizes(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	char start[MMT_SIZE_TEXT], end[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
+
+	text_part(text, TEXT_STRONG, "RSS %s at start, %s at end", mmt_format_bytes(growth->start_bytes, start),
+		  mmt_format_bytes(growth->end_bytes, end));
+	text_part(text, TEXT_STRONG, "%s per minute", mmt_format_change(growth->bytes_per_minute, size));
+	text_part(text, TEXT_PLAIN, "peak %s", mmt_format_bytes(growth->peak_bytes, size));
+	put_trend(text, report);
+}
+
+static void put_headline(struct text *text, const struct mmt_report *report)
+{
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+	char duration[MMT_SIZE_TEXT];
+
+	put_processes(text, report);
+	text_put(text, TEXT_PLAIN, mmt_format_duration(duration_ns, duration));
+	if (report->resident_reading_count)
+		put_sizes(text, report);
+	else
+		put_end_only(text, report);
+	text_end_line(text);
+}
+
+static uint64_t since(uint64_t ns, uint64_t start_ns)
+{
+	return ns > start_ns ? ns - start_ns : 0;
+}
+
+static const char *format_growth(const struct mmt_growth *growth, char text[MMT_SIZE_TEXT])
+{
+	return mmt_format_change((int64_t)(growth->end_bytes - growth->start_bytes), text);
+}
+
+/* What the verdict is, in words, and why. */
+static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
+{
+	const struct mmt_growth *growth = &report->growth;
+	char change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], time[MMT_SIZE_TEXT], level[MMT_SIZE_TEXT];
+
+	format_growth(growth, change);
+	switch (growth->verdict) {
+	case MMT_VERDICT_GROWING:
+		snprintf(sentence, size, "RSS %s, and still rising at the end: %s per minute in the second half.",
+			 change, mmt_format_change(growth->late_bytes_per_minute, rate));
+		break;
+	case MMT_VERDICT_PLATEAU:
+		snprintf(sentence, size,
+			 "RSS %s, but level for the last %s, since %s after the start: a warm-up, a cache or a single "
+			 "allocation rather than a leak.",
+			 change, mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
+			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level));
+		break;
+	case MMT_VERDICT_STEADY:
+		snprintf(sentence, size, "RSS has no trend (%s at the end; changes up to %s do not count).", change,
+			 mmt_format_bytes(growth->floor_bytes, level));
+		break;
+	case MMT_VERDICT_SHRINKING:
+		snprintf(sentence, size, "RSS %s.", change);
+		break;
+	case MMT_VERDICT_TOO_SHORT:
+		snprintf(sentence, size, "RSS %s, which may be a leak, a warm-up or chance: record for at least %s.",
+			 change, mmt_format_duration(growth->advised_ns, time));
+		break;
+	default:
+		snprintf(
+		    sentence, size,
+		    "RSS over time is not in the recording (perf or an older mmtrace made it), so only mappings are "
+		    "judged.");
+	}
+}
+
+static void put_verdict(struct text *text, const struct mmt_report *report)
+{
+	static const struct {
+		const char *word;
+		enum text_style style;
+	} words[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_UNKNOWN] = {"NO VERDICT", TEXT_STRONG},
+	    [MMT_VERDICT_TOO_SHORT] = {"TOO SHORT TO TELL", TEXT_STRONG},
+	    [MMT_VERDICT_GROWING] = {"GROWING", TEXT_BAD},
+	    [MMT_VERDICT_PLATEAU] = {"PLATEAU", TEXT_GOOD},
+	    [MMT_VERDICT_STEADY] = {"STEADY", TEXT_GOOD},
+	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
+	};
+	char sentence[4 * MMT_SIZE_TEXT + 256];
+
+	text_put(text, words[report->growth.verdict].style, words[report->growth.verdict].word);
+	text_put(text, TEXT_PLAIN, ": ");
+	write_verdict(report, sentence, sizeof(sentence));
+	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	text_end_line(text);
+}
+
+static bool is_all_memory(const struct mmt_report *report)
+{
+	return !report->windowed && !report->classes && !report->left_out_process_count && !report->ended_bytes;
+}
+
+/* How much of the growth the rows below can show, and how much no mapping of this recording explains. */
+static void put_place(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
+	int64_t made = (int64_t)report->resident_bytes, rest = change - made;
+	char grown[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 256];
+
+	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN || !is_all_memory(report) ||
+	    change <= (int64_t)growth->floor_bytes)
+		return;
+	mmt_format_bytes(report->resident_bytes, size);
+	if (made <= change / NEGLIGIBLE)
+		snprintf(
+		    sentence, sizeof(sentence),
+		    "%s of it is in mappings made in this recording: it was touched in memory that was mapped before "
+		    "recording began, such as a heap, malloc arenas or files, which nothing below shows.",
+		    made ? size : "None");
+	else if (rest > change / NEGLIGIBLE)
+		snprintf(
+		    sentence, sizeof(sentence),
+		    "%s of it is in mappings made in this recording. The other %s was touched in memory that was "
+		    "mapped before recording began, such as a heap, malloc arenas or files: nothing below shows it.",
+		    size, mmt_format_bytes((uint64_t)rest, grown));
+	else if (rest < -change / NEGLIGIBLE)
+		snprintf(sentence, sizeof(sentence),
+			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,
+			 mmt_format_bytes((uint64_t)-rest, grown));
+	else
+		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of it: %s.", size);
+	text_pad_to(text, INDENT);
+	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
+	text_end_line(text);
+}
+
+void text_growth(struct text *text, const struct mmt_report *report)
+{
+	text->indent = INDENT;
+	put_headline(text, report);
+	put_verdict(text, report);
+	put_place(text, report);
+}

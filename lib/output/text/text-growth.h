@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The first lines of a report: how much the recorded processes grew, whether they go on, and in which memory. */
+#ifndef OUTPUT_TEXT_TEXT_GROWTH_H
+#define OUTPUT_TEXT_TEXT_GROWTH_H
+
+#include "output/text/text.h"
+
+/* Processes, duration and resident sizes; the verdict; where the growth is. */
+void text_growth(struct text *text, const struct mmt_report *report);
+
+#endif

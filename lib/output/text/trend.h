@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Values over time as a row of bars. */
+#ifndef OUTPUT_TEXT_TREND_H
+#define OUTPUT_TEXT_TREND_H
+
+#include "output/text/text.h"
+
+/* A part of the line; nothing if all values are 0. Digits where no characters beyond ASCII are allowed. */
+void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS]);
+
+#endif

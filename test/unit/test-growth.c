@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The verdict about resident sizes, on simulated programs. Every series follows from its seed, so nothing is chance. */
+#include <check.h>
+
+#include "analysis/report/growth.h"
+#include "support/run-suite.h"
+
+#define MEBIBYTE (1024.0 * 1024)
+#define SEEDS 1000
+#define POINTS_MAX 500
+#define LIVE_BLOCKS 50		   /* of a churning program, on average */
+#define CHURN_PER_POINT 200	   /* pairs of calls */
+#define BLOCK_BYTES (256.0 * 1024) /* what such a call maps */
+
+/* What a program does; `phase`, `teeth` and so on are drawn anew for each seed. */
+struct program {
+	uint64_t random;
+	double base, noise, growth; /* bytes */
+	double phase;		    /* 0 to 1 */
+	double teeth;		    /* in the whole recording: saw-teeth or steps */
+	double at;		    /* when something happens, 0 to 1 */
+	double wave;		    /* noise that remembers */
+	double live, leaked;	    /* blocks */
+};
+
+static double draw(struct program *program)
+{
+	program->random ^= program->random << 13;
+	program->random ^= program->random >> 7;
+	program->random ^= program->random << 17;
+	return (double)(program->random >> 11) / 9007199254740992.0;
+}
+
+/* Nearly normal, with standard deviation 1. */
+static double draw_normal(struct program *program)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += draw(program);
+	return sum;
+}
+
+static double part_of(double value)
+{
+	return value - (double)(uint64_t)value;
+}
+
+typedef double (*behaviour)(struct program *program, double time);
+
+static double steady(struct program *program, double time)
+{
+	(void)time;
+	return program->noise * draw_normal(program);
+}
+
+/* Neighbouring sizes are alike: requests that last for several readings. */
+static double waves(struct program *program, double time)
+{
+	(void)time;
+	program->wave = 0.6 * program->wave + 0.8 * draw_normal(program);
+	return program->noise * program->wave;
+}
+
+static double leak(struct program *program, double time)
+{
+	return program->growth * time + steady(program, time);
+}
+
+/* Half of what is missing comes in each tenth of the time. */
+static double warm_up(struct program *program, double time)
+{
+	double missing = 1;
+
+	for (; time > 0.1; time -= 0.1)
+		missing /= 2;
+	return program->growth * (1 - missing * (1 - time / 0.2)) + steady(program, time);
+}
+
+static double warm_up_and_leak(struct program *program, double time)
+{
+	return warm_up(program, 2 * time) + program->growth * 0.15 * time;
+}
+
+static double one_off(struct program *program, double time)
+{
+	return (time > 0.1 + 0.6 * program->at ? program->growth : 0) + steady(program, time);
+}
+
+static double late_one_off(struct program *program, double time)
+{
+	return (time > 0.76 + 0.18 * program->at ? program->growth : 0) + steady(program, time);
+}
+
+static double steps(struct program *program, double time)
+{
+	return program->growth * (double)(uint64_t)(time * program->teeth + program->phase) / program->teeth +
+	       steady(program, time);
+}
+
+static double collector(struct program *program, double time)
+{
+	return program->growth * part_of(time * program->teeth + program->phase) + steady(program, time);
+}
+
+static double leaking_collector(struct program *program, double time)
+{
+	return collector(program, time) + (1 + 2 * program->at) * program->growth * time;
+}
+
+static double shrinking(struct program *program, double time)
+{
+	return program->growth * 0.5 * (1 - time) + steady(program, time);
+}
+
+static double spike(struct program *program, double time)
+{
+	double begin = 0.1 + 0.4 * program->at;
+
+	return (time > begin && time < begin + 0.15 ? program->growth : 0) + steady(program, time);
+}
+
+static void churn_once(struct program *program)
+{
+	if (draw(program) < 0.5 - (program->live - LIVE_BLOCKS) / 400)
+		program->live++;
+	else if (program->live > 0)
+		program->live--;
+}
+
+static double churn(struct program *program, double time)
+{
+	(void)time;
+	for (int i = 0; i < CHURN_PER_POINT; i++)
+		churn_once(program);
+	return program->live * BLOCK_BYTES;
+}
+
+/* One of 1,000 mappings is never unmapped: each turn above stands for ten pairs. */
+static double churn_with_leak(struct program *program, double time)
+{
+	for (int i = 0; i < CHURN_PER_POINT; i++)
+		program->leaked += draw(program) < 0.01;
+	return churn(program, time) + program->leaked * BLOCK_BYTES;
+}
+
+static struct program make_program(unsigned seed)
+{
+	struct program program = {.random = 88172645463325252ull + seed * 0x9E3779B97F4A7C15ull, .live = LIVE_BLOCKS};
+
+	for (int i = 0; i < 20; i++)
+		(void)draw(&program);
+	program.base = (50 + 3950 * draw(&program)) * MEBIBYTE;
+	program.noise = (0.1 + 1.9 * draw(&program)) * MEBIBYTE;
+	program.growth = program.base * (0.05 + 0.95 * draw(&program));
+	program.phase = draw(&program);
+	program.teeth = 8 + 15 * draw(&program);
+	program.at = draw(&program);
+	return program;
+}
+
+struct counts {
+	unsigned of[MMT_VERDICT_KINDS];
+};
+
+static struct counts judge_many(behaviour behave, size_t points, double span_s)
+{
+	static struct mmt_resident_reading readings[POINTS_MAX];
+	struct counts counts = {{0}};
+
+	for (unsigned seed = 1; seed <= SEEDS; seed++) {
+		struct program program = make_program(seed);
+
+		for (size_t i = 0; i < points; i++) {
+			double time = (double)i / (double)(points - 1);
+
+			readings[i].time_ns = 1000000000 + (uint64_t)(time * span_s * 1e9);
+			readings[i].resident_bytes = (uint64_t)(program.base + behave(&program, time));
+		}
+		counts.of[growth_judge(readings, points).verdict]++;
+	}
+	return counts;
+}
+
+static const struct {
+	behaviour behaviour;
+	enum mmt_verdict right;
+	bool never_growing; /* a single one that is called growing is a fault */
+} programs[] = {
+    {steady, MMT_VERDICT_STEADY, true},
+    {waves, MMT_VERDICT_STEADY, true},
+    {churn, MMT_VERDICT_STEADY, true},
+    {collector, MMT_VERDICT_STEADY, true},
+    {spike, MMT_VERDICT_STEADY, true},
+    {leak, MMT_VERDICT_GROWING, false},
+    {steps, MMT_VERDICT_GROWING, false},
+    {leaking_collector, MMT_VERDICT_GROWING, false},
+    {churn_with_leak, MMT_VERDICT_GROWING, false},
+    {warm_up_and_leak, MMT_VERDICT_GROWING, false},
+    {warm_up, MMT_VERDICT_PLATEAU, false},
+    {one_off, MMT_VERDICT_PLATEAU, false},
+    {late_one_off, MMT_VERDICT_TOO_SHORT, true},
+    {shrinking, MMT_VERDICT_SHRINKING, true},
+};
+
+#define PROGRAMS ((int)(sizeof(programs) / sizeof(programs[0])))
+
+START_TEST(simulated_programs)
+{
+	static const struct {
+		size_t points;
+		unsigned right_percent;
+	} series[] = {{48, 85}, {64, 95}, {100, 95}, {240, 95}, {POINTS_MAX, 95}};
+
+	for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++) {
+		struct counts counts = judge_many(programs[_i].behaviour, series[i].points, 60);
+
+		ck_assert_msg(counts.of[programs[_i].right] >= SEEDS * series[i].right_percent / 100,
+			      "program %d, %zu points: %u right", _i, series[i].points, counts.of[programs[_i].right]);
+		if (programs[_i].never_growing)
+			ck_assert_uint_eq(counts.of[MMT_VERDICT_GROWING], 0);
+		if (programs[_i].right == MMT_VERDICT_GROWING && series[i].points >= 64)
+			ck_assert_uint_le(counts.of[MMT_VERDICT_STEADY] + counts.of[MMT_VERDICT_SHRINKING],
+					  SEEDS / 100);
+	}
+}
+END_TEST
+
+START_TEST(short_recordings_say_so)
+{
+	struct counts few = judge_many(leak, 47, 60), brief = judge_many(leak, 100, 1.9);
+	struct mmt_resident_reading readings[2] = {{1000000000, 4096}, {1000000000, 4096}};
+	struct mmt_growth growth = growth_judge(readings, 2);
+
+	ck_assert_uint_eq(few.of[MMT_VERDICT_TOO_SHORT], SEEDS);
+	ck_assert_uint_eq(brief.of[MMT_VERDICT_TOO_SHORT], SEEDS);
+	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_TOO_SHORT);
+	ck_assert_uint_eq(growth.advised_ns, 10000000000);
+	ck_assert_int_eq(growth.bytes_per_minute, 0);
+}
+END_TEST
+
+START_TEST(no_readings)
+{
+	struct mmt_growth growth = growth_judge(NULL, 0);
+
+	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_UNKNOWN);
+	ck_assert(growth.start_bytes == MMT_UNKNOWN && growth.end_bytes == MMT_UNKNOWN);
+	ck_assert_str_eq(mmt_verdict_name(growth.verdict), "unknown");
+}
+END_TEST
+
+START_TEST(figures_of_a_leak)
+{
+	struct mmt_resident_reading readings[121];
+	struct mmt_growth growth;
+
+	for (uint64_t i = 0; i <= 120; i++)
+		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + i) << 20};
+	growth = growth_judge(readings, 121);
+	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_GROWING);
+	ck_assert_uint_eq(growth.start_bytes, 100 << 20);
+	ck_assert_uint_eq(growth.end_bytes, 220 << 20);
+	ck_assert_uint_eq(growth.peak_bytes, 220 << 20);
+	ck_assert_uint_eq(growth.peak_ns, 120000000000);
+	ck_assert_int_eq(growth.bytes_per_minute, 60 << 20);
+	ck_assert_int_ge(growth.late_bytes_per_minute, 55 << 20);
+	ck_assert_int_le(growth.late_bytes_per_minute, 65 << 20);
+}
+END_TEST
+
+START_TEST(time_of_a_plateau)
+{
+	struct mmt_resident_reading readings[121];
+	struct mmt_growth growth;
+
+	for (uint64_t i = 0; i <= 120; i++)
+		readings[i] = (struct mmt_resident_reading){i * 1000000000, (100 + (i < 40 ? i : 40)) << 20};
+	growth = growth_judge(readings, 121);
+	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_PLATEAU);
+	ck_assert_uint_ge(growth.settled_ns, 35000000000);
+	ck_assert_uint_le(growth.settled_ns, 41000000000);
+}
+END_TEST
+
+/* A recording can hold any values. */
+START_TEST(absurd_sizes)
+{
+	struct mmt_resident_reading readings[128];
+
+	for (uint64_t i = 0; i < 128; i++)
+		readings[i] = (struct mmt_resident_reading){i * 100000000, i % 2 ? UINT64_MAX / 2 : 0};
+	(void)growth_judge(readings, 128);
+	for (uint64_t i = 0; i < 128; i++)
+		readings[i] = (struct mmt_resident_reading){i < 127 ? 0 : UINT64_MAX, i * (UINT64_MAX / 256)};
+	ck_assert_uint_eq(growth_judge(readings, 128).verdict, MMT_VERDICT_TOO_SHORT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("growth");
+	TCase *tests = tcase_create("growth");
+
+	tcase_add_loop_test(tests, simulated_programs, 0, PROGRAMS);
+	tcase_add_test(tests, short_recordings_say_so);
+	tcase_add_test(tests, no_readings);
+	tcase_add_test(tests, figures_of_a_leak);
+	tcase_add_test(tests, time_of_a_plateau);
+	tcase_add_test(tests, absurd_sizes);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
