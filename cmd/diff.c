@@ -28,6 +28,42 @@ static uint64_t sum_growth(const struct mmt_diff *diff)
 	return growth;
 }
 
+/* The same for memory that they made accessible, also in what was mapped before. */
+static uint64_t sum_committed_growth(const struct mmt_diff *diff)
+{
+	uint64_t growth = 0;
+
+	for (size_t i = 0; i < diff->entry_count; i++)
+		if (diff->entries[i].committed_bytes > 0)
+			growth += (uint64_t)diff->entries[i].committed_bytes;
+	return growth;
+}
+
+#define RESIDENT_NOISE_BYTES (1u << 20) /* what RSS differs by from run to run, where nothing else tells */
+
+static uint64_t resident_noise(const struct mmt_growth *growth)
+{
+	return growth->floor_bytes > RESIDENT_NOISE_BYTES ? growth->floor_bytes : RESIDENT_NOISE_BYTES;
+}
+
+static double resident_growth(const struct mmt_growth *growth)
+{
+	return (double)growth->end_bytes - (double)growth->start_bytes;
+}
+
+/* How much more RSS grew in the second recording than in the first, beyond noise; 0 if one of them does not tell. */
+static uint64_t sum_resident_growth(const struct mmt_diff *diff)
+{
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+	uint64_t noise =
+	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
+	double growth = resident_growth(after) - resident_growth(before);
+
+	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
+		return 0;
+	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
+}
+
 /* Why figures of this recording may be wrong, NULL when nothing says so. */
 static const char *find_fault(const struct mmt_report *report)
 {
@@ -59,11 +95,21 @@ static bool is_sound(const struct command *command, const struct mmt_report *rep
 	return !fault;
 }
 
+static bool is_exceeded(const struct command *command, const char *what, uint64_t bytes, uint64_t limit_bytes)
+{
+	char growth[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
+
+	if (bytes <= limit_bytes)
+		return false;
+	message(command, "%s %s more, which is above %s", what, mmt_format_bytes(bytes, growth),
+		mmt_format_bytes(limit_bytes, limit));
+	return true;
+}
+
 static int check_growth(const struct command *command, const struct diff_settings *settings,
 			const struct mmt_diff *diff)
 {
-	char growth[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
-	bool sound;
+	bool sound, exceeded;
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
@@ -71,11 +117,11 @@ static int check_growth(const struct command *command, const struct diff_setting
 	sound &= is_sound(command, diff->after);
 	if (!sound)
 		return EXIT_UNUSABLE;
-	if (sum_growth(diff) <= settings->fail_above)
-		return EXIT_OK;
-	message(command, "new and grown stacks hold %s more, which is above %s",
-		mmt_format_bytes(sum_growth(diff), growth), mmt_format_bytes(settings->fail_above, limit));
-	return EXIT_EXCEEDED;
+	exceeded = is_exceeded(command, "new and grown stacks hold", sum_growth(diff), settings->fail_above);
+	exceeded |= is_exceeded(command, "new and grown stacks made accessible", sum_committed_growth(diff),
+				settings->fail_above);
+	exceeded |= is_exceeded(command, "RSS grew by", sum_resident_growth(diff), settings->fail_above);
+	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 
 static struct mmt_error *write_diff(const struct command *command, struct diff_settings *settings,
@@ -140,8 +186,8 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
-		   "exit 1 when new and grown stacks together add more than BYTES (10M, 1.5G), 2 when the figures of a "
-		   "recording are not reliable",
+		   "exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew "
+		   "by more, 2 when the figures of a recording are not reliable",
 		   .given = &settings.fail_above_given),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(

@@ -75,7 +75,7 @@ complete -c mmtrace -n '__mmtrace_command report' -l check -d 'exit 1 when the r
 complete -c mmtrace -n '__mmtrace_command report' -l help -s h -d 'show this list'
 complete -c mmtrace -n '__mmtrace_command report' -F
 
-complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when new and grown stacks together add more than BYTES (10M, 1.5G), 2 when the figures of a recording are not reliable'
+complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew by more, 2 when the figures of a recording are not reliable'
 complete -c mmtrace -n '__mmtrace_command diff' -l json -d 'write JSON; every stack unless --limit is given'
 complete -c mmtrace -n '__mmtrace_command diff' -l limit -s n -x -d 'show the first N stacks (default 10; 0: all)'
 complete -c mmtrace -n '__mmtrace_command diff' -l min-bytes -x -d 'leave out stacks with less than SIZE'

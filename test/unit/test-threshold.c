@@ -39,6 +39,40 @@ START_TEST(growth)
 }
 END_TEST
 
+static int check_memory(int64_t committed_bytes, struct mmt_growth before, struct mmt_growth after, uint64_t fail_above)
+{
+	struct mmt_report first = sample_report(), second = sample_report();
+	const struct mmt_diff_entry entries[] = {{.change = MMT_CHANGE_GROWN, .committed_bytes = committed_bytes},
+						 {.change = MMT_CHANGE_SHRUNK, .committed_bytes = -9000}};
+	const struct mmt_diff value = {.before = &first, .after = &second, .entries = entries, .entry_count = 2};
+	const struct diff_settings settings = {.fail_above_given = true, .fail_above = fail_above};
+
+	first.growth = before;
+	second.growth = after;
+	return check_growth(&command, &settings, &value);
+}
+
+/* Memory made accessible in what was mapped before, and memory that no stack of the recording accounts for. */
+START_TEST(growth_of_memory)
+{
+	const struct mmt_growth level = {.verdict = MMT_VERDICT_STEADY, .start_bytes = 50 << 20, .end_bytes = 50 << 20};
+	const struct mmt_growth grown = {
+	    .verdict = MMT_VERDICT_GROWING, .start_bytes = 50 << 20, .end_bytes = 80 << 20};
+	const struct mmt_growth noise = {.verdict = MMT_VERDICT_STEADY, .start_bytes = 50 << 20, .end_bytes = 51 << 20};
+	const struct mmt_growth unknown = {.start_bytes = MMT_UNKNOWN, .end_bytes = MMT_UNKNOWN};
+
+	ck_assert_int_eq(check_memory(240 << 20, level, level, 240 << 20), EXIT_OK);
+	ck_assert_int_eq(check_memory(240 << 20, level, level, (240 << 20) - 1), EXIT_EXCEEDED);
+	ck_assert_int_eq(check_memory(0, level, grown, 30 << 20), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, level, grown, (30 << 20) - 1), EXIT_EXCEEDED);
+	ck_assert_int_eq(check_memory(0, grown, level, 0), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, grown, grown, 0), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, level, noise, 0), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, unknown, grown, 0), EXIT_OK);
+	ck_assert_int_eq(check_memory(0, level, unknown, 0), EXIT_OK);
+}
+END_TEST
+
 static const struct {
 	struct mmt_completeness completeness;
 	struct mmt_process process;
@@ -73,6 +107,7 @@ int main(void)
 	TCase *cases = tcase_create("threshold");
 
 	tcase_add_test(cases, growth);
+	tcase_add_test(cases, growth_of_memory);
 	tcase_add_loop_test(cases, broken_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	suite_add_tcase(suite, cases);
 	return run_suite(suite);
