@@ -340,6 +340,28 @@ enum mmt_verdict {
 /* Word of documents, for instance "too-short". Static. */
 MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
 
+/* What a page that was resident at one of the two times, and not at the other, belongs to. */
+enum mmt_growth_place {
+	MMT_GROWTH_MADE,      /* a mapping made in the recording */
+	MMT_GROWTH_COMMITTED, /* one from before, of which the recording shows who made it accessible */
+	MMT_GROWTH_BEFORE,    /* one that was accessible before */
+	MMT_GROWTH_KERNEL,    /* mapped by the kernel itself: programs, stacks */
+	MMT_GROWTH_UNMAPPED,  /* one from before that is gone */
+	MMT_GROWTH_PLACES,
+};
+
+/* Word of documents, for instance "before". Static. */
+MMT_PUBLIC const char *mmt_growth_place_name(enum mmt_growth_place place);
+
+struct mmt_growth_part {
+	enum mmt_growth_place place;
+	enum mmt_class memory_class; /* of MMT_GROWTH_BEFORE; otherwise MMT_CLASS_KINDS */
+	bool arena;		     /* of malloc, told from its size and address */
+	const char *name;	     /* of a file; NULL */
+	int64_t bytes;
+	uint64_t order; /* among parts of equal bytes */
+};
+
 struct mmt_growth {
 	enum mmt_verdict verdict;
 	uint64_t start_bytes, end_bytes, peak_bytes; /* resident, of the window; MMT_UNKNOWN */
@@ -349,6 +371,13 @@ struct mmt_growth {
 	uint64_t floor_bytes;			     /* changes up to this are noise; 0: not known */
 	uint64_t settled_ns;			     /* of a plateau: when it was reached */
 	uint64_t advised_ns;			     /* too short: how long a recording should be */
+	/* Residency was read at the start and at the end. Then pages_end_bytes - pages_start_bytes, which the kernel
+	 * reported at these times, is the sum of the parts and unexplained_bytes. */
+	bool parts_known;
+	uint64_t pages_start_bytes, pages_end_bytes;
+	int64_t unexplained_bytes;
+	const struct mmt_growth_part *parts; /* largest first, whatever their sign */
+	size_t part_count;
 };
 
 struct mmt_thread_total {

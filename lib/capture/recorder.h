@@ -39,8 +39,10 @@
 
 struct process_ranges {
 	pid_t pid;
-	VECTOR(struct mapped_range) ranges; /* of the last snapshot */
+	VECTOR(struct mapped_range) ranges; /* of the first or last snapshot */
 };
+
+typedef VECTOR(struct process_ranges) process_ranges_list;
 
 /* Of a record. */
 struct hidden_part {
@@ -82,8 +84,10 @@ struct recorder {
 	struct jitdump_notes jitdumps;
 	struct kept_modules images;
 	struct generated_code generated;
-	struct code_copies code;		    /* of it, at the end */
-	VECTOR(struct process_ranges) final_ranges; /* of the STOP snapshots */
+	struct code_copies code;	  /* of it, at the end */
+	process_ranges_list final_ranges; /* of the STOP snapshots */
+	process_ranges_list start_ranges; /* of the START snapshots of targets, until residency is read */
+	process_residencies start_residency;
 	uint32_t callchain_limit;
 
 	struct writer *writer;

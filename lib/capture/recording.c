@@ -15,6 +15,7 @@
 #include "capture/loop.h"
 #include "capture/runtimes/perf-map-files.h"
 #include "capture/proc/proc.h"
+#include "capture/proc/read-residency.h"
 #include "capture/recorder.h"
 #include "capture/proc/snapshot.h"
 #include "capture/process/discover.h"
@@ -87,6 +88,10 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->final_ranges.count; i++)
 		vector_deinit(&recorder->final_ranges.items[i].ranges);
 	vector_deinit(&recorder->final_ranges);
+	for (size_t i = 0; i < recorder->start_ranges.count; i++)
+		vector_deinit(&recorder->start_ranges.items[i].ranges);
+	vector_deinit(&recorder->start_ranges);
+	process_residencies_deinit(&recorder->start_residency);
 	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);
 	vector_deinit(&recorder->earlier_maps);
@@ -345,7 +350,9 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		error = command_release(&recorder->command);
 	if (!error)
 		error = start_writing(recorder);
-	return error ? error : take_first_snapshots(recorder);
+	if (!error)
+		error = take_first_snapshots(recorder);
+	return error ? error : read_start_residency(recorder);
 }
 
 /* Sums of what was lost since the start, by event. */

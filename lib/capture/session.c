@@ -16,7 +16,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/proc/residency.h"
+#include "capture/proc/read-residency.h"
 #include "capture/proc/text-file.h"
 #include "capture/ring-reader.h"
 #include "capture/runtimes/perf-map-files.h"
@@ -233,38 +233,15 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	return error;
 }
 
-static struct mmt_error *read_process_residency(const struct process_ranges *process,
-						struct recording_residency *residency)
-{
-	struct process_residency *pages;
-	struct residency_reader reader;
-	struct mmt_error *error = NULL;
-
-	if (!residency_open(&reader, process->pid))
-		return NULL;
-	pages = vector_append(&residency->processes);
-	if (pages)
-		pages->pid = process->pid;
-	else
-		error = &error_no_memory;
-	if (!error)
-		error = residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
-	residency_close(&reader);
-	/* Half of it would be a wrong number: none is "unknown". */
-	if (!error && reader.gave_up) {
-		vector_deinit(&pages->runs);
-		residency->processes.count--;
-	}
-	return error;
-}
-
 static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
 {
 	struct recording_residency residency = {0};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error = read_final_residency(recorder, &residency.processes);
 
-	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
-		error = read_process_residency(&recorder->final_ranges.items[i], &residency);
+	if (!error) {
+		residency.at_start = recorder->start_residency;
+		recorder->start_residency = (process_residencies){0};
+	}
 	if (!error && residency.processes.count)
 		error = recording_residency_encode(&residency, buffer);
 	if (!error && residency.processes.count)

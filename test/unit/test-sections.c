@@ -166,8 +166,11 @@ END_TEST
 
 static struct mmt_error *pass_residency(struct resident_run *runs, size_t count, struct recording_residency *read)
 {
-	struct process_residency process = {.pid = 8, .runs = {.items = runs, .count = count}};
-	const struct recording_residency residency = {.processes = {.items = &process, .count = 1}};
+	struct process_residency process = {
+	    .pid = 8, .time_ns = 123, .resident_bytes = 456, .runs = {.items = runs, .count = count}};
+	struct process_residency at_start = {.pid = 9, .time_ns = 12, .runs = {.items = runs, .count = 1}};
+	const struct recording_residency residency = {.processes = {.items = &process, .count = 1},
+						      .at_start = {.items = &at_start, .count = 1}};
 	struct bytes bytes;
 
 	buffer_clear(&buffer);
@@ -175,6 +178,31 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 	bytes = bytes_over(buffer.data, buffer.size);
 	return recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }
+
+/* As recorders wrote it that read pages at the end only. */
+START_TEST(residency_of_version_1)
+{
+	struct recording_residency read = {0};
+	struct buffer plain;
+	struct bytes bytes;
+
+	buffer_init(&plain, 1 << 12);
+	buffer_put_u32(&plain, 1);
+	buffer_put_u32(&plain, 8);
+	buffer_put_u32(&plain, 1);
+	buffer_put_u64(&plain, 0x1000);
+	buffer_put_u64(&plain, 0x3000);
+	buffer_clear(&buffer);
+	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	ck_assert_ptr_null(recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_uint_eq(read.processes.count, 1);
+	ck_assert_uint_eq(read.processes.items[0].runs.items[0].end, 0x3000);
+	ck_assert_uint_eq(read.processes.items[0].resident_bytes, 0);
+	ck_assert_uint_eq(read.at_start.count, 0);
+	recording_residency_deinit(&read);
+}
+END_TEST
 
 START_TEST(residency_comes_back_and_must_be_in_order)
 {
@@ -189,6 +217,11 @@ START_TEST(residency_comes_back_and_must_be_in_order)
 	ck_assert_int_eq(read.processes.items[0].pid, 8);
 	ck_assert_uint_eq(read.processes.items[0].runs.count, 2);
 	ck_assert_mem_eq(read.processes.items[0].runs.items, good, sizeof(good));
+	ck_assert_uint_eq(read.processes.items[0].time_ns, 123);
+	ck_assert_uint_eq(read.processes.items[0].resident_bytes, 456);
+	ck_assert_uint_eq(read.at_start.count, 1);
+	ck_assert_int_eq(read.at_start.items[0].pid, 9);
+	ck_assert_mem_eq(read.at_start.items[0].runs.items, good, sizeof(good[0]));
 	recording_residency_deinit(&read);
 	error = pass_residency(overlapping, 2, &read);
 	ck_assert_ptr_nonnull(error);
@@ -304,6 +337,7 @@ int main(void)
 	tcase_add_test(cases, perf_maps_come_back);
 	tcase_add_test(cases, jitdumps_come_back);
 	tcase_add_test(cases, room_is_one_for_all);
+	tcase_add_test(cases, residency_of_version_1);
 	tcase_add_test(cases, residency_comes_back_and_must_be_in_order);
 	tcase_add_test(cases, build_ids_come_back);
 	suite_add_tcase(suite, cases);

@@ -590,7 +590,7 @@ static const struct {
      "  RSS grew by 44.00 MiB: "},
     {{.verdict = MMT_VERDICT_TOO_SHORT, .advised_ns = 10000000000},
      0,
-     "\nTOO SHORT TO TELL: RSS 0 B, which may be a leak, a warm-up or chance: record for at least 10.0 s.\n",
+     "\nTOO SHORT TO TELL: RSS 0 B so far, without a clear trend: record for at least 10.0 s.\n",
      "  the recording is too short to tell whether RSS grows: record for at least 10.0 s\n"},
     {{.verdict = MMT_VERDICT_UNKNOWN}, 0, "\nNO VERDICT: ", "  RSS over time was not recorded"},
     {{.verdict = MMT_VERDICT_STEADY, .floor_bytes = 262144},
@@ -602,6 +602,37 @@ static const struct {
      "\nSHRINKING: RSS -44.00 MiB.\n",
      "  1.00 MiB of memory mapped before were made accessible\n"},
 };
+
+/* The largest parts have lines of their own, and all lines add up. */
+START_TEST(parts_of_growth)
+{
+	static const struct mmt_growth_part parts[] = {
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_ANON, .arena = true, .bytes = 40 << 20},
+	    {.place = MMT_GROWTH_MADE, .memory_class = MMT_CLASS_KINDS, .bytes = 8 << 20},
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_FILE, .name = "/x\x1b[31m", .bytes = -(4 << 20)},
+	    {.place = MMT_GROWTH_COMMITTED, .memory_class = MMT_CLASS_KINDS, .bytes = 3 << 20},
+	    {.place = MMT_GROWTH_UNMAPPED, .memory_class = MMT_CLASS_KINDS, .bytes = -(2 << 20)},
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_HEAP, .bytes = 1 << 20},
+	    {.place = MMT_GROWTH_KERNEL, .memory_class = MMT_CLASS_KINDS, .bytes = 4096},
+	};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.growth.parts_known = true;
+	report.growth.parts = parts;
+	report.growth.part_count = sizeof(parts) / sizeof(parts[0]);
+	report.growth.unexplained_bytes = -8192;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n");
+	ASSERT_HAS(text, "\n     +8.00 MiB  in mappings made in this recording: see the rows below\n");
+	ASSERT_HAS(text, "\n     -4.00 MiB  given back in /x\\x1b[31m, mapped before this recording began\n");
+	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording: ");
+	ASSERT_HAS(text, "\n     -2.00 MiB  by unmapping what was mapped before this recording began\n");
+	ASSERT_HAS(text, "\n     +1.00 MiB  in other memory (--json has all)\n");
+	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
+	free(text);
+}
+END_TEST
 
 START_TEST(nothing_unfreed_but_growth)
 {
@@ -894,6 +925,7 @@ int main(void)
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
 	tcase_add_test(cases, nothing_unfreed);
+	tcase_add_test(cases, parts_of_growth);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_loop_test(cases, nothing_unfreed_with_snapshot_races, 0,
 			    (int)(sizeof(snapshot_races) / sizeof(snapshot_races[0])));

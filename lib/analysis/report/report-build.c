@@ -8,6 +8,7 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/groups.h"
 #include "analysis/report/growth.h"
+#include "analysis/report/growth-parts.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/steps.h"
 #include "analysis/report/warnings.h"
@@ -325,6 +326,8 @@ static struct mmt_error *add_figures(struct report *report)
 
 	if (!error)
 		error = groups_build(replay, &report->rows, &report->arena, result);
+	if (!error)
+		error = growth_parts_build(replay, &report->rows, &report->arena, result);
 	if (!error)
 		error = steps_publish(&report->steps, replay, &report->arena, result);
 	if (!error)

@@ -17,7 +17,7 @@
 #define COST_SHARE 200	      /* a reading may take one part of so many of the recorder's time */
 
 /* The second number of statm, in pages. */
-static bool read_resident(pid_t pid, uint64_t *bytes_ret)
+bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 {
 	CLEANUP(free) char *text = NULL;
 	char path[64], *position;
@@ -45,7 +45,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 		const struct traced_process *process = &recorder->processes.items.items[i];
 		uint64_t bytes;
 
-		if (!process->ended && read_resident(process->pid, &bytes) && bytes)
+		if (!process->ended && resident_series_size(process->pid, &bytes) && bytes)
 			error = notes_add_resident(recorder, process->pid, now_ns, bytes, reading);
 	}
 	if (!series->begin_ns)

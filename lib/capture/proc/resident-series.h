@@ -3,7 +3,9 @@
 #ifndef CAPTURE_PROC_RESIDENT_SERIES_H
 #define CAPTURE_PROC_RESIDENT_SERIES_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/errors.h"
 
@@ -22,6 +24,9 @@ struct resident_series {
  * from counters: the processes do not notice.
  */
 struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK;
+
+/* Of a process, now; false: it is gone. */
+bool resident_series_size(pid_t pid, uint64_t *bytes_ret);
 
 /* The last reading, which is due. */
 struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;

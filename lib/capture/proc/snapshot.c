@@ -24,7 +24,7 @@ struct reading {
 	pid_t pid;
 	enum snapshot_kind kind;
 	uint64_t begin_ns;	       /* before the opening: what is read is of the program of this time, or later */
-	struct process_ranges *ranges; /* NULL but at the stop */
+	struct process_ranges *ranges; /* where residency is read next; else NULL */
 	struct buffer record;
 	char line[LINE_BYTES_MAX]; /* the beginning of a line whose end is in the next read */
 	size_t line_length;
@@ -238,13 +238,13 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 static bool begin_ranges(struct reading *reading)
 {
 	struct recorder *recorder = reading->recorder;
-	size_t count = recorder->final_ranges.count;
+	process_ranges_list *list = reading->kind == SNAPSHOT_STOP ? &recorder->final_ranges : &recorder->start_ranges;
 
-	if (count && recorder->final_ranges.items[count - 1].pid == reading->pid)
-		vector_deinit(&recorder->final_ranges.items[count - 1].ranges);
-	else if (!vector_append(&recorder->final_ranges))
+	if (list->count && list->items[list->count - 1].pid == reading->pid)
+		vector_deinit(&list->items[list->count - 1].ranges);
+	else if (!vector_append(list))
 		return false;
-	reading->ranges = &recorder->final_ranges.items[recorder->final_ranges.count - 1];
+	reading->ranges = &list->items[list->count - 1];
 	reading->ranges->pid = reading->pid;
 	return true;
 }
@@ -274,11 +274,12 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	/* A check does not describe the process, so it cannot replace the snapshot that an exec requires. */
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
-	if (kind == SNAPSHOT_STOP) {
+	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && process && process->target)) {
 		if (!begin_ranges(&reading))
 			return &error_no_memory;
-		generated_code_begin_snapshot(recorder, pid);
 	}
+	if (kind == SNAPSHOT_STOP)
+		generated_code_begin_snapshot(recorder, pid);
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);

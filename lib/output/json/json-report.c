@@ -320,6 +320,30 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "group_count", report->group_count);
 }
 
+static void put_growth_parts(struct document *document, const struct mmt_growth *growth)
+{
+	document_unsigned(document, "pages_start_bytes", growth->parts_known ? growth->pages_start_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "pages_end_bytes", growth->parts_known ? growth->pages_end_bytes : MMT_UNKNOWN);
+	if (growth->parts_known)
+		document_signed(document, "unexplained_bytes", growth->unexplained_bytes);
+	else
+		document_null(document, "unexplained_bytes");
+	document_open_array(document, "parts");
+	for (size_t i = 0; i < growth->part_count; i++) {
+		const struct mmt_growth_part *part = &growth->parts[i];
+
+		document_open_object(document, NULL);
+		document_string(document, "place", mmt_growth_place_name(part->place));
+		document_string(document, "class",
+				part->memory_class < MMT_CLASS_KINDS ? mmt_class_name(part->memory_class) : NULL);
+		document_bool(document, "arena", part->arena);
+		document_string(document, "name", part->name);
+		document_signed(document, "bytes", part->bytes);
+		document_close(document);
+	}
+	document_close(document);
+}
+
 static void put_growth(struct document *document, const struct mmt_growth *growth)
 {
 	bool known = growth->verdict != MMT_VERDICT_UNKNOWN;
@@ -345,6 +369,7 @@ static void put_growth(struct document *document, const struct mmt_growth *growt
 			  growth->verdict == MMT_VERDICT_PLATEAU ? growth->settled_ns : MMT_UNKNOWN);
 	document_unsigned(document, "advised_ns",
 			  growth->verdict == MMT_VERDICT_TOO_SHORT ? growth->advised_ns : MMT_UNKNOWN);
+	put_growth_parts(document, growth);
 	document_close(document);
 }
 

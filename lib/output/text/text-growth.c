@@ -133,8 +133,8 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 		snprintf(sentence, size, "RSS %s.", change);
 		break;
 	case MMT_VERDICT_TOO_SHORT:
-		snprintf(sentence, size, "RSS %s, which may be a leak, a warm-up or chance: record for at least %s.",
-			 change, mmt_format_duration(growth->advised_ns, time));
+		snprintf(sentence, size, "RSS %s so far, without a clear trend: record for at least %s.", change,
+			 mmt_format_duration(growth->advised_ns, time));
 		break;
 	default:
 		snprintf(
@@ -206,10 +206,96 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+#define PARTS_SHOWN 5
+#define PART_FLOOR_BYTES 65536 /* smaller parts are one line together */
+
+static const char *describe_class(const struct mmt_growth_part *part)
+{
+	static const char *const words[MMT_CLASS_KINDS] = {
+	    [MMT_CLASS_ANON] = "anonymous memory",
+	    [MMT_CLASS_FILE] = "files",
+	    [MMT_CLASS_HEAP] = "the heap (brk)",
+	    [MMT_CLASS_SHM] = "shared memory",
+	    [MMT_CLASS_THREAD_STACK] = "thread stacks",
+	    [MMT_CLASS_HUGETLB] = "huge pages",
+	    [MMT_CLASS_JIT] = "JIT code",
+	    [MMT_CLASS_GC_RESERVE] = "the heap of a managed runtime",
+	};
+
+	if (part->arena)
+		return "malloc arenas";
+	return part->memory_class < MMT_CLASS_KINDS ? words[part->memory_class] : "memory";
+}
+
+static const char *describe_place(enum mmt_growth_place place)
+{
+	static const char *const words[MMT_GROWTH_PLACES] = {
+	    [MMT_GROWTH_MADE] = "in mappings made in this recording: see the rows below",
+	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this recording: see the rows below",
+	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
+	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this recording began",
+	};
+
+	return words[place];
+}
+
+/* "+36.90 MiB  touched in malloc arenas ..." */
+static void put_part(struct text *text, const struct mmt_growth_part *part)
+{
+	char change[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_STRONG, "  %12s  ", mmt_format_change(part->bytes, change));
+	if (part->place != MMT_GROWTH_BEFORE) {
+		text_put(text, TEXT_PLAIN, describe_place(part->place));
+		text_end_line(text);
+		return;
+	}
+	text_put(text, TEXT_PLAIN, part->bytes < 0 ? "given back in " : "touched in ");
+	if (part->name)
+		text_put_name(text, TEXT_PLAIN, part->name, 0);
+	else
+		text_put(text, TEXT_PLAIN, describe_class(part));
+	text_put(text, TEXT_PLAIN, ", mapped before this recording began");
+	text_end_line(text);
+}
+
+static void put_rest(struct text *text, int64_t bytes, const char *what)
+{
+	char change[MMT_SIZE_TEXT];
+
+	if (!bytes)
+		return;
+	text_format(text, TEXT_PLAIN, "  %12s  %s", mmt_format_change(bytes, change), what);
+	text_end_line(text);
+}
+
+static bool is_shown(const struct mmt_growth_part *part, size_t index)
+{
+	return index < PARTS_SHOWN && (part->bytes >= PART_FLOOR_BYTES || part->bytes <= -PART_FLOOR_BYTES);
+}
+
+/* What the growth consists of, largest first; the last lines make the sum complete. */
+static void put_parts(struct text *text, const struct mmt_growth *growth)
+{
+	int64_t rest = 0;
+
+	for (size_t i = 0; i < growth->part_count; i++) {
+		if (is_shown(&growth->parts[i], i))
+			put_part(text, &growth->parts[i]);
+		else
+			rest += growth->parts[i].bytes;
+	}
+	put_rest(text, rest, "in other memory (--json has all)");
+	put_rest(text, growth->unexplained_bytes, "not explained: the kernel's own count of pages differs");
+}
+
 void text_growth(struct text *text, const struct mmt_report *report)
 {
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
-	put_place(text, report);
+	if (report->growth.parts_known)
+		put_parts(text, &report->growth);
+	else
+		put_place(text, report);
 }

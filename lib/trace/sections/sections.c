@@ -163,8 +163,8 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 /* The sections that are large: u32 version, u32 zero, then one zstd frame. */
 
 #define PERF_MAPS_VERSION 1
-#define RESIDENCY_VERSION 1
-#define JITDUMPS_VERSION 2 /* 1 does not tell when its program began */
+#define RESIDENCY_VERSION 2 /* 1 has no times, no sizes and nothing of the start */
+#define JITDUMPS_VERSION 2  /* 1 does not tell when its program began */
 #define LIMIT_GROWTH (1u << 24)
 #define LIMIT_RUNS (1u << 26)
 
@@ -387,11 +387,34 @@ struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struc
 	return error;
 }
 
+void process_residencies_deinit(process_residencies *processes)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		vector_deinit(&processes->items[i].runs);
+	vector_deinit(processes);
+}
+
 void recording_residency_deinit(struct recording_residency *residency)
 {
-	for (size_t i = 0; i < residency->processes.count; i++)
-		vector_deinit(&residency->processes.items[i].runs);
-	vector_deinit(&residency->processes);
+	process_residencies_deinit(&residency->processes);
+	process_residencies_deinit(&residency->at_start);
+}
+
+static void encode_residencies(const process_residencies *processes, struct buffer *plain)
+{
+	buffer_put_u32(plain, (uint32_t)processes->count);
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct process_residency *process = &processes->items[i];
+
+		buffer_put_u32(plain, (uint32_t)process->pid);
+		buffer_put_u32(plain, (uint32_t)process->runs.count);
+		buffer_put_u64(plain, process->time_ns);
+		buffer_put_u64(plain, process->resident_bytes);
+		for (size_t j = 0; j < process->runs.count; j++) {
+			buffer_put_u64(plain, process->runs.items[j].start);
+			buffer_put_u64(plain, process->runs.items[j].end);
+		}
+	}
 }
 
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency, struct buffer *buffer)
@@ -399,26 +422,19 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 	struct buffer plain;
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	buffer_put_u32(&plain, (uint32_t)residency->processes.count);
-	for (size_t i = 0; i < residency->processes.count; i++) {
-		const struct process_residency *process = &residency->processes.items[i];
-
-		buffer_put_u32(&plain, (uint32_t)process->pid);
-		buffer_put_u32(&plain, (uint32_t)process->runs.count);
-		for (size_t j = 0; j < process->runs.count; j++) {
-			buffer_put_u64(&plain, process->runs.items[j].start);
-			buffer_put_u64(&plain, process->runs.items[j].end);
-		}
-	}
+	encode_residencies(&residency->processes, &plain);
+	encode_residencies(&residency->at_start, &plain);
 	return sections_pack(&plain, RESIDENCY_VERSION, buffer);
 }
 
-static struct mmt_error *decode_residency(struct bytes *bytes, struct process_residency *process)
+static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version, struct process_residency *process)
 {
 	uint64_t count, previous = 0;
 
 	process->pid = (int32_t)bytes_u32(bytes);
 	count = bytes_u32(bytes);
+	process->time_ns = version > 1 ? bytes_u64(bytes) : 0;
+	process->resident_bytes = version > 1 ? bytes_u64(bytes) : 0;
 	count = bytes_count(bytes, count, 2 * sizeof(uint64_t), LIMIT_RUNS);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct resident_run run = {.start = bytes_u64(bytes)};
@@ -433,6 +449,20 @@ static struct mmt_error *decode_residency(struct bytes *bytes, struct process_re
 	return NULL;
 }
 
+static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes)
+{
+	uint64_t count = bytes_u32(bytes);
+	struct mmt_error *error = NULL;
+
+	count = bytes_count(bytes, count, 8, LIMIT_PROCESSES);
+	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
+		struct process_residency *process = vector_append(processes);
+
+		error = process ? decode_residency(bytes, version, process) : &error_no_memory;
+	}
+	return error;
+}
+
 struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret)
 {
@@ -442,18 +472,14 @@ struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 	struct mmt_error *error;
 	struct buffer plain;
 	struct bytes inner;
-	uint64_t count;
 
 	buffer_init(&plain, LIMIT_SECTION_BYTES);
 	error = sections_unpack(bytes, &version, what, room, &plain);
 	inner = bytes_over(plain.data, plain.size);
-	count = error ? 0 : bytes_u32(&inner);
-	count = bytes_count(&inner, count, 8, LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct process_residency *process = vector_append(&residency.processes);
-
-		error = process ? decode_residency(&inner, process) : &error_no_memory;
-	}
+	if (!error)
+		error = decode_residencies(&inner, version, &residency.processes);
+	if (!error && version > 1)
+		error = decode_residencies(&inner, version, &residency.at_start);
 	if (!error)
 		error = bytes_finish(&inner, what);
 	buffer_deinit(&plain);

@@ -89,19 +89,26 @@ struct jitdump_copies {
 	VECTOR(struct jitdump_copy) dumps;
 };
 
-/* FEATURE_MMTRACE_RESIDENCY: runs of resident pages, ascending, disjoint, page aligned, at stop. */
+/* FEATURE_MMTRACE_RESIDENCY: runs of resident pages, ascending, disjoint, page aligned. */
 struct resident_run {
 	uint64_t start, end;
 };
 
 struct process_residency {
 	int32_t pid;
+	uint64_t time_ns;	 /* when the pages were read; 0: not known */
+	uint64_t resident_bytes; /* by the kernel's own count, at that time; 0: not known */
 	VECTOR(struct resident_run) runs;
 };
 
+typedef VECTOR(struct process_residency) process_residencies;
+
 struct recording_residency {
-	VECTOR(struct process_residency) processes;
+	process_residencies processes; /* at stop */
+	process_residencies at_start;  /* of targets that ran before the recording began; never before version 2 */
 };
+
+void process_residencies_deinit(process_residencies *processes);
 
 /* Of the sections that are compressed: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
 struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/proc/read-residency.h"
+
+#include "capture/perf/clock.h"
+#include "capture/proc/residency.h"
+#include "capture/proc/resident-series.h"
+#include "capture/recorder.h"
+#include "capture/ring-reader.h"
+
+#define START_RUNS_MAX (1u << 20) /* they stay in memory while recording */
+#define RANGES_AT_ONCE 4096
+
+/* Events are on: the rings are read meanwhile. */
+static struct mmt_error *read_start_ranges(struct recorder *recorder, struct residency_reader *reader,
+					   const struct process_ranges *process, struct process_residency *pages)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < process->ranges.count && !reader->gave_up; i += RANGES_AT_ONCE) {
+		size_t left = process->ranges.count - i;
+
+		ring_reader_begin_wait(recorder);
+		error = residency_read_ranges(reader, &process->ranges.items[i],
+					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
+		ring_reader_end_wait(recorder);
+		if (!error)
+			error = ring_reader_keep_up(recorder);
+		reader->gave_up |= pages->runs.count > START_RUNS_MAX;
+	}
+	return error;
+}
+
+static struct mmt_error *read_process(struct recorder *recorder, const struct process_ranges *process, bool at_start,
+				      process_residencies *processes)
+{
+	struct process_residency *pages;
+	struct residency_reader reader;
+	struct mmt_error *error = NULL;
+	uint64_t before = 0, after = 0;
+
+	if (!residency_open(&reader, process->pid))
+		return NULL;
+	pages = vector_append(processes);
+	if (!pages) {
+		residency_close(&reader);
+		return &error_no_memory;
+	}
+	pages->pid = process->pid;
+	pages->time_ns = clock_now_ns();
+	reader.gave_up |= !resident_series_size(process->pid, &before) && at_start;
+	error = at_start ? read_start_ranges(recorder, &reader, process, pages)
+			 : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
+	residency_close(&reader);
+	/* It may grow meanwhile: between the two sizes lies the one that the pages add up to. */
+	if (before && resident_series_size(process->pid, &after))
+		pages->resident_bytes = before / 2 + after / 2;
+	/* Half of it would be a wrong number: none is "unknown". */
+	if (!error && reader.gave_up) {
+		vector_deinit(&pages->runs);
+		processes->count--;
+	}
+	return error;
+}
+
+struct mmt_error *read_start_residency(struct recorder *recorder)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; i < recorder->start_ranges.count; i++) {
+		if (!error)
+			error =
+			    read_process(recorder, &recorder->start_ranges.items[i], true, &recorder->start_residency);
+		vector_deinit(&recorder->start_ranges.items[i].ranges);
+	}
+	vector_deinit(&recorder->start_ranges);
+	return error;
+}
+
+struct mmt_error *read_final_residency(struct recorder *recorder, process_residencies *processes)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < recorder->final_ranges.count; i++)
+		error = read_process(recorder, &recorder->final_ranges.items[i], false, processes);
+	return error;
+}

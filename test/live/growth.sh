@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Where a process grew: in an arena that malloc had reserved before, in a new mapping, in the heap, or not at all. The parts
+# add up to what the kernel reports, and nobody who grows is told that there is no leak.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+allowance=$((1 << 20)) # what the kernel's count, which is not exact on all kernels, and the stack may differ by
+
+# record_growth KIND: into report.json and report.txt; $touched, and $attributed: whether resident pages could be read.
+record_growth() {
+	start_workload growth "$1"
+	start_recording -p "$pid"
+	let_work
+	let_recorder_catch_up
+	stop_recording
+	let_end
+	touched=$(sed -n 's/^touched //p' "$directory/workload.out")
+	report_json
+	expect_true_report
+	"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+	attributed=$(jq '.growth.pages_end_bytes != null' report.json)
+	expect_json ".growth | .start_bytes > 0 and .peak_bytes >= .end_bytes and .peak_bytes >= .start_bytes"
+	expect_json ".growth | (.end_bytes - .start_bytes - $touched) | fabs <= $allowance"
+}
+
+# expect_part FILTER: this part has what was touched, and the parts add up to the growth of RSS.
+expect_part() {
+	$attributed || return 0
+	expect_json "[.growth.parts[] | select($1).bytes] | add - $touched | fabs <= $allowance"
+	expect_json '.growth | ([.parts[].bytes] | add) + .unexplained_bytes == .pages_end_bytes - .pages_start_bytes'
+	expect_json ".growth | (.unexplained_bytes | fabs) <= $allowance + ((.pages_end_bytes - .pages_start_bytes) | fabs) / 100"
+}
+
+record_growth arena
+expect_part '.place == "before" and .arena'
+grep -q 'no leak' report.txt && fail "a process that grew has no leak: $(cat report.txt)"
+grep -qE '^(GROWING|PLATEAU|TOO SHORT TO TELL|STEADY): RSS ' report.txt || fail "no verdict: $(cat report.txt)"
+$attributed && { grep -qE '^ +\+3[0-9.]+ MiB  touched in malloc arenas, mapped before' report.txt || fail "no arenas: $(cat report.txt)"; }
+
+record_growth mmap
+expect_part '.place == "made"'
+
+record_growth brk
+expect_part '.place == "made"'
+
+record_growth give-back
+expect_part '.place == "unmapped"'
+
+record_growth idle
+$attributed && expect_json ".growth | .unexplained_bytes | fabs <= $allowance"
+expect_json '.growth.verdict | . == "steady" or . == "too-short"'
