@@ -431,12 +431,13 @@ static enum unwind_end walk_stack(struct unwind_state *state)
 static enum unwind_end recognise_end(const struct unwind_state *state, enum unwind_end end)
 {
 	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	const struct unwind_frame *last;
 	enum code_special_function special_function;
 
 	if (!result->frame_count || !state->callbacks->find_special_function ||
 	    (end != UNWIND_END_NO_UNWIND_DATA && end != UNWIND_END_INVALID))
 		return end;
+	last = &result->frames[result->frame_count - 1];
 	special_function =
 	    state->callbacks->find_special_function(state->callbacks->context, last->address, last->is_return_address);
 	switch (special_function) {
@@ -458,11 +459,12 @@ static enum unwind_end recognise_end(const struct unwind_state *state, enum unwi
 static enum unwind_end recognise_thread(const struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	const struct unwind_frame *last;
 	bool is_cut = result->end == UNWIND_END_DUMP_EXHAUSTED || result->end == UNWIND_END_CALLCHAIN;
 
 	if (!is_cut || !result->frame_count || !state->callbacks->find_special_function)
 		return result->end;
+	last = &result->frames[result->frame_count - 1];
 	return state->callbacks->find_special_function(state->callbacks->context, last->address,
 						       last->is_return_address) == CODE_SPECIAL_FUNCTION_THREAD_START
 		   ? UNWIND_END_ENTRY
@@ -668,10 +670,13 @@ static bool follows_no_call(const struct unwind_state *state, const struct code_
 static enum unwind_end end_of_callchain(const struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last = &result->frames[result->frame_count - 1];
+	const struct unwind_frame *last;
 	struct code_place place = {0};
 	enum code_special_function special_function;
 
+	if (!result->frame_count)
+		return UNWIND_END_NOT_RECORDED;
+	last = &result->frames[result->frame_count - 1];
 	if (state->rules)
 		unwind_find(state, last->address, last->is_return_address, &place);
 	special_function = find_special_function(state, &place, last->address, last->is_return_address);
