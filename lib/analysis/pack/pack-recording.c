@@ -147,10 +147,17 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
+/* What the recorder notes in numbers: marks of the user, resident sizes, and which dumps a call waits for. */
+static bool is_note(const struct event *event)
+{
+	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_LARGE_DUMPS;
+}
+
 /*
- * Records that tell of mappings, tasks and losses are kept as they are, and nothing else: other ones, now or of a later
- * recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time and the
- * result of the call are left: a call counts from when its stack is told, and peaks shall be the same to the byte.
+ * Records that tell of mappings, tasks and losses, and notes, are kept as they are, and nothing else: other ones, now
+ * or of a later recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time
+ * and the result of the call are left: a call counts from when its stack is told, and peaks shall be the same to the
+ * byte.
  */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
 {
@@ -168,8 +175,7 @@ static struct mmt_error *write_event(struct pack *pack, const struct event *even
 	case PERF_RECORD_SAMPLE:
 		return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
 	default:
-		/* Which dumps a call waits for. */
-		return event->kind == EVENT_LARGE_DUMPS ? append(pack, event->record, event->record_size) : NULL;
+		return is_note(event) ? append(pack, event->record, event->record_size) : NULL;
 	}
 }
 
