@@ -15,7 +15,7 @@ enum { PID = 100, STACKS = 200, SHARED = 20 };
 #define ADDRESS 0x10000000000ull
 #define CALLER 0x401000ull
 #define GENERATED 0x900000ull /* code without a name */
-#define JIT_FROM 15     /* of the shared callers: far from the call */
+#define JIT_FROM 15	      /* of the shared callers: far from the call */
 
 /* The linker puts these before the library's own, whose types they have. */
 __typeof__(names_frame) __real_names_frame, __wrap_names_frame;
@@ -24,6 +24,7 @@ __typeof__(origin_find) __real_origin_find, __wrap_origin_find;
 __typeof__(origin_is_c_library) __real_origin_is_c_library, __wrap_origin_is_c_library;
 
 static uint64_t frames_named, names_asked, names_transient, looks;
+static bool in_names; /* which asks for the names of a frame once more when hashes happen to be equal */
 
 /* Its own looks are calls within one file, which are not told. */
 size_t __wrap_origin_find(const struct mmt_frame *const *frames, size_t frame_count)
@@ -46,7 +47,7 @@ struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame,
 	struct mmt_error *error = __real_code_view_names(view, frame, arena, scratch, frames_ret, count_ret);
 
 	names_asked++;
-	if (!error && scratch) {
+	if (!error && scratch && !in_names) {
 		struct arena scratched = {0};
 		const struct mmt_frame *again;
 		size_t count;
@@ -61,8 +62,13 @@ struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame,
 
 uint32_t __wrap_names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key)
 {
+	uint32_t id;
+
 	frames_named++;
-	return __real_names_frame(names, frame, key);
+	in_names = true;
+	id = __real_names_frame(names, frame, key);
+	in_names = false;
+	return id;
 }
 
 /* As many stacks, each with a caller of its own above the ones that they share, map memory twice. */
