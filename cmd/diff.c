@@ -76,11 +76,11 @@ static const char *find_fault(const struct mmt_report *report)
 	if (report->completeness.missed_threads)
 		return "threads were missed";
 	if (report->completeness.missed_cpus)
-		return "CPUs came online while recording";
+		return "CPUs came online during recording";
 	if (report->completeness.left_processes)
 		return "processes left the control group";
 	for (size_t i = 0; i < report->process_count; i++)
-		if (report->processes[i].checked && report->processes[i].wrong_bytes)
+		if (report->processes[i].checked && report->processes[i].mismatch_bytes)
 			return "the result differs from the kernel's final maps";
 	return NULL;
 }

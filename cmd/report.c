@@ -118,9 +118,9 @@ static void say_wrong(const struct command *command, const struct mmt_process *p
 {
 	char size[MMT_SIZE_TEXT];
 
-	if (process->wrong_bytes)
+	if (process->mismatch_bytes)
 		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's final map by %s",
-			process->pid, process_name(process), mmt_format_bytes(process->wrong_bytes, size));
+			process->pid, process_name(process), mmt_format_bytes(process->mismatch_bytes, size));
 	else
 		message(command, "--check: pid %" PRId32 " (%s) was repaired from the kernel's maps: %s", process->pid,
 			process_name(process), mmt_format_bytes(process->reconciled_bytes, size));
@@ -170,7 +170,7 @@ static int check_report(const struct command *command, const struct mmt_report *
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (process->checked && (process->wrong_bytes || process->reconciled_bytes)) {
+		if (process->checked && (process->mismatch_bytes || process->reconciled_bytes)) {
 			if (++wrong <= CHECK_LINES)
 				say_wrong(command, process);
 		} else if (is_worth_a_word(process, any_checked) && ++unchecked <= CHECK_LINES) {

@@ -162,7 +162,7 @@ struct mmt_event_attribute {
 /* What is missing; complete when there are no more events. */
 struct mmt_events_state {
 	bool incomplete;	     /* the recorder did not finish, or the file was cut short */
-	uint64_t unfinished_records; /* at its end, left out: others of that time are missing */
+	uint64_t unfinished_records; /* at its end, discarded: records of other CPUs from that time are missing */
 	uint64_t out_of_order;	     /* events that were older than the one before */
 	const char *damage;	     /* the first bytes that could not be decoded, where the events end; NULL: none */
 };

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Version of the JSON documents, in their "version" field; raised when a field changes its meaning or goes away. */
-#define MMT_JSON_VERSION 1
+#define MMT_JSON_VERSION 2
 
 enum mmt_sort {
 	MMT_SORT_UNFREED,

@@ -179,9 +179,9 @@ struct mmt_group {
 	bool lost; /* mapped by calls that were lost: no stack, known from the kernel's maps alone; its allocated_bytes
 		      are what the maps showed */
 
-	uint64_t unfreed_bytes; /* mapped at the end of the window, born in it */
-	uint64_t unfreed_count; /* mappings with any byte left */
-	uint64_t born_bytes;	/* their size when they were mapped; more than unfreed_bytes: parts were given back */
+	uint64_t unfreed_bytes;	 /* mapped at the end of the window, born in it */
+	uint64_t unfreed_count;	 /* mappings with any byte left */
+	uint64_t original_bytes; /* their size when they were mapped; more than unfreed_bytes: parts were given back */
 	/*
 	 * Accessible bytes are credited to the stack that made them so (mprotect, or the call that mapped them): the
 	 * sum over all groups is right, and a group may have committed bytes in memory that another one reserved.
@@ -223,15 +223,15 @@ struct mmt_process {
 	uint64_t checked_ns;	   /* when these were read */
 	uint64_t check_age_ns;	   /* from the check to the process's end, its exec, or the recording's end */
 	uint64_t checked_mappings;
-	uint64_t wrong_bytes;	  /* pages on which the model and the kernel differ */
-	uint64_t undecided_bytes; /* changed by calls in flight while the kernel's maps were read */
-	uint64_t unread_bytes;	  /* of these: moved while the first maps were read, and in no later ones */
-	uint64_t compared_bytes;  /* size of the mappings in the kernel's maps */
-	uint64_t unknown_bytes;	  /* pages never seen in any snapshot */
-	bool ended;		  /* ended by itself while recorded: figures are those just before */
-	bool unnamed_code;	  /* some of that code has no name in the recording: see lacks */
-	bool checked;		  /* against the kernel's maps: the final ones, or those read while it still lived */
-	bool checked_before_exec; /* the maps are those of the program before its last exec */
+	uint64_t mismatch_bytes;     /* pages on which the model and the kernel differ */
+	uint64_t unverifiable_bytes; /* changed by calls in flight while the kernel's maps were read */
+	uint64_t unread_bytes;	     /* of these: moved while the first maps were read, and in no later ones */
+	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
+	uint64_t unknown_bytes;	     /* pages never seen in any snapshot */
+	bool ended;		     /* ended by itself while recorded: figures are those just before */
+	bool unnamed_code;	     /* some of that code has no name in the recording: see lacks */
+	bool checked;		     /* against the kernel's maps: the final ones, or those read while it still lived */
+	bool checked_before_exec;    /* the maps are those of the program before its last exec */
 };
 
 /* Why a report may be incomplete. The values are stable; later versions add some at the end. */
@@ -431,10 +431,10 @@ struct mmt_report {
 	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
-	uint64_t ended_bytes;	/* unfreed in children that ended while a target lived on; in no other unfreed figure */
-	uint64_t before_bytes;	/* mapped before the window and still there */
-	uint64_t kernel_bytes;	/* mapped by the kernel itself and still there */
-	uint64_t younger_bytes; /* mapped in [allocations_to_ns, to_ns) and still there */
+	uint64_t ended_bytes;  /* unfreed in children that ended while a target lived on; in no other unfreed figure */
+	uint64_t before_bytes; /* mapped before the window and still there */
+	uint64_t kernel_bytes; /* mapped by the kernel itself and still there */
+	uint64_t too_recent_bytes; /* mapped in [allocations_to_ns, to_ns) and still there */
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;
@@ -445,7 +445,7 @@ struct mmt_report {
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */
 	size_t resident_reading_count;
-	struct mmt_growth growth; /* of these */
+	struct mmt_growth growth;	    /* of these */
 	const struct mmt_failure *failures; /* most frequent first; those of the window */
 	size_t failure_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed first */

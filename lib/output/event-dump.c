@@ -215,7 +215,7 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 	fputs(", command line ", stream);
 	print_text(stream, recording->command_line);
 	if (recording->on_cpus)
-		fprintf(stream, ", events on CPUs%s", recording->all_processes ? " for everybody" : "");
+		fprintf(stream, ", events on CPUs%s", recording->all_processes ? " of all processes" : "");
 	putc('\n', stream);
 	for (size_t i = 0; i < recording->attribute_count; i++) {
 		const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, i);
@@ -247,7 +247,7 @@ static void print_state(FILE *stream, const struct mmt_events_state *state)
 	if (state->incomplete)
 		fputs("# incomplete: the recorder did not finish, or the file was cut short\n", stream);
 	if (state->unfinished_records)
-		fprintf(stream, "# left out: %" PRIu64 " records of an unfinished round\n", state->unfinished_records);
+		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n", state->unfinished_records);
 	if (state->out_of_order)
 		fprintf(stream, "# out of order: %" PRIu64 " events\n", state->out_of_order);
 }

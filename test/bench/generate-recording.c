@@ -55,7 +55,7 @@ struct options {
 };
 
 struct slot {
-	uint64_t start, bytes, born_bytes; /* start moves up when the lower part is released */
+	uint64_t start, bytes, original_bytes; /* start moves up when the lower part is released */
 	uint32_t stack, number;
 };
 

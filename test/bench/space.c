@@ -120,7 +120,7 @@ static double measure_snapshot(struct bench *bench)
 	for (uint64_t i = 0; i < bench->mappings; i++)
 		require(space_snapshot_line(bench->space, bench->now_ns, place(i), place(i) + 4 * PAGE, &attributes));
 	require(space_snapshot_end(bench->space, bench->now_ns));
-	if (space_check_result(bench->space).wrong_bytes)
+	if (space_check_result(bench->space).mismatch_bytes)
 		exit(EXIT_FAILURE);
 	return elapsed_ns(&since) / (double)bench->mappings;
 }

@@ -24,7 +24,7 @@ check() {
 		echo "generate-recording $*: not $jumps events behind younger ones"
 		failed=1
 	fi
-	if ! jq -e 'all(.processes[]; .checked and .wrong_bytes == 0) and .completeness.damage == null' "$directory/report" \
+	if ! jq -e 'all(.processes[]; .checked and .mismatch_bytes == 0) and .completeness.damage == null' "$directory/report" \
 		>/dev/null; then
 		echo "generate-recording $*: the check against the final map fails"
 		failed=1
@@ -38,7 +38,7 @@ check --events 10000 --live 10 --stacks 1 --depth 2 --threads 1 --no-rounds --se
 check --events 40000 --live 10000 --stacks 3000 --seed 8
 jumps=1
 check --events 30000 --live 500 --stacks 40 --clock-jump 13000 --seed 5
-if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 behind younger ones: the clock jumped, or records came late$'; then
+if ! "$MMTRACE" report "$directory/recording" | grep -q '; 1 out of order: the clock jumped, or records came late$'; then
 	echo "the report does not mention the jump of the clock"
 	failed=1
 fi

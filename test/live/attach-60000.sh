@@ -17,7 +17,7 @@ for scope in threads threads threads cpus cpus; do
 	report_json
 	expect_true_report
 	expect_json '.processes | length == 1 and .[0].checked and .[0].checked_mappings > 55000'
-	expect_json '.processes[0].repaired_bytes == 0'
+	expect_json '.processes[0].reconciled_bytes == 0'
 	expect_json '.events | .mmap > 1000 and .munmap > 1000 and .mremap > 100 and .mprotect > 100'
 	# Few pages move from where the first snapshot had not been to where it had and stay unseen in the second.
 	expect_json '.processes[0].unknown_bytes <= 64 * 4096'

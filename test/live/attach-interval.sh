@@ -30,7 +30,7 @@ stop_recording
 report_json
 expect_true_report
 # Nor has a check on the way repaired what a call in flight was going to settle.
-expect_json '.processes[0] | .checked and .repaired_bytes == 0'
+expect_json '.processes[0] | .checked and .reconciled_bytes == 0'
 dump_and_count
 # Not more than asked for; fewer where the machine has more to do than to read maps.
 milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
@@ -59,6 +59,6 @@ expect_workload_answer no
 "$MMTRACE" report --check -i "$recording" >/dev/null 2>"$directory/check.log" ||
 	fail "the check of a process that ended: status $?: $(cat "$directory/check.log")"
 expect_json '.start_ns as $began | .end_ns as $stopped | .processes[0] |
-	.checked and .wrong_bytes == 0 and .checked_ns > $began and .checked_ns < $stopped'
+	.checked and .mismatch_bytes == 0 and .checked_ns > $began and .checked_ns < $stopped'
 "$MMTRACE" report --no-pager -i "$recording" | grep -q "after the start, .* before it ended: " ||
 	fail "the text does not say when the process was checked"

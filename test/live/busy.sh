@@ -23,7 +23,7 @@ for round in 1 2 3 4 5; do
 	stop_recording
 	report_json
 	expect_true_report
-	expect_json '.processes | length == 1 and .[0].checked and .[0].wrong_bytes == 0'
+	expect_json '.processes | length == 1 and .[0].checked and .[0].mismatch_bytes == 0'
 	expect_json '.events.mmap > 100 and .events.munmap > 100'
 	# Nobody's stack is lost for what was not known yet. (A dump may be: the machine decides.)
 	expect_json '.completeness.stacks_by_end | .no_unwind_data == 0 and .invalid == 0'

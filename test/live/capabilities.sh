@@ -46,7 +46,7 @@ as_nobody +sys_ptrace,+dac_read_search ./mmtrace-for-all record -o "$recording" 
 	2>record.log || fail "record without CAP_PERFMON ended with status $?: $(cat record.log)"
 grep -q 'without CAP_PERFMON' record.log || fail "no word of CAP_PERFMON: $(cat record.log)"
 report_json
-expect_json '.processes | all(.checked and .wrong_bytes == 0)'
+expect_json '.processes | all(.checked and .mismatch_bytes == 0)'
 
 for rights in +perfmon,+sys_ptrace +perfmon,+dac_read_search; do
 	as_nobody $rights ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log &&

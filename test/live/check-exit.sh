@@ -8,19 +8,19 @@ need_perf
 case_options=(--check-exit)
 for workload in leak-anon leak-thread leak-fork leak-exec thread-exit; do
 	command_case $workload
-	expect_json '.processes | length >= 1 and all(.ended and .checked and .wrong_bytes == 0)'
+	expect_json '.processes | length >= 1 and all(.ended and .checked and .mismatch_bytes == 0)'
 	expect_json '.processes[0] | .checked_before_exec | not'
 	expect_check 0
 done
 command_case leak-anon
-expect_json '.processes[0] | .unfreed_bytes + .before_bytes + .kernel_bytes == .compared_bytes and .undecided_bytes == 0'
+expect_json '.processes[0] | .unfreed_bytes + .before_bytes + .kernel_bytes == .compared_bytes and .unverifiable_bytes == 0'
 
 # Children of a shell, each over in a moment.
 "$MMTRACE" record -q --check-exit -o "$recording" -- sh -c 'for i in 1 2 3; do ls / | sort; done >/dev/null; exit 3'
 status=$?
 [ $status = 3 ] || fail "the command's status is 3, not $status"
 report_json
-expect_json '.processes | length >= 7 and all(.ended and .checked and .wrong_bytes == 0)'
+expect_json '.processes | length >= 7 and all(.ended and .checked and .mismatch_bytes == 0)'
 
 # Signals arrive: those that end it, those that are caught, and those that stop it.
 "$MMTRACE" record -q --check-exit -o "$recording" -- bash -c 'trap "exit 5" USR1; (kill -STOP $$; kill -CONT $$; kill -USR1 $$) & wait'

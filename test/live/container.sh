@@ -59,7 +59,7 @@ expect_whole_stacks() {
 	done
 	expect_json '[.groups[].frames[] | select(.function == "native_allocate")] |
 		length == 2 and all(.source_file | endswith("jit-code.c"))'
-	expect_json '.completeness.lacks | length == 0'
+	expect_json '.completeness.warnings | length == 0'
 }
 
 # Attached to from outside; it is killed, and its root gone with it, before the report.
@@ -82,8 +82,8 @@ kill -9 "$pid"
 wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
 [ "$(stat -c %s "$recording")" -lt "$size" ] || fail "--images none copied something"
 report_json
-expect_json "[.completeness.lacks[] | select(contains(\"$program is another build\"))] | length == 1"
-expect_json '[.completeness.lacks[] | select(contains("mmtrace pack"))] | length == 1'
+expect_json "[.completeness.warnings[] | select(contains(\"$program is another build\"))] | length == 1"
+expect_json '[.completeness.warnings[] | select(contains("mmtrace pack"))] | length == 1'
 expect_json '[.groups[].frames[] | select(.function // "" | test("native_allocate|^main"))] | length == 0'
 
 # The recorder inside as well: numbers are those of the namespace. The map stands in the common /tmp.

@@ -21,7 +21,7 @@ report_json
 let_end
 
 expect_true_report
-expect_json '.processes | length == 1 and .[0].checked and .[0].wrong_bytes == 0'
+expect_json '.processes | length == 1 and .[0].checked and .[0].mismatch_bytes == 0'
 # The first group, whatever its stack: exactly the leak, resident within one percent.
 expect_json '.groups[0] | .unfreed_bytes == 1073741824 and .unfreed_count == 256 and .freed_count == 0'
 expect_json '.groups[0] | .resident_bytes > 1073741824 * 0.99 and .resident_bytes <= 1073741824 * 1.01'

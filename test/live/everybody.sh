@@ -9,7 +9,7 @@ need_perf
 # The process of the workload is in the report, with its final check, as are others.
 expect_among_others() {
 	report_json -p "$pid"
-	expect_json '.processes | length == 1 and all(.checked and .wrong_bytes == 0)'
+	expect_json '.processes | length == 1 and all(.checked and .mismatch_bytes == 0)'
 	expect_workload_answer yes
 	report_json
 	expect_json ".processes | length > 1 and (map(.pid == $pid) | any) and (map(.pid == $recorder) | any | not)"

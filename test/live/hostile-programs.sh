@@ -35,8 +35,8 @@ expect_bounded_report() {
 		exec "$MMTRACE" report --json --limit 0 -i "$recording" >report.json 2>report.log
 	) || fail "$1: report ended with status $?: $(cat report.log)"
 	expect_json '.completeness.lost_events == 0 and (.completeness.damaged or .completeness.incomplete | not)'
-	expect_json "[.completeness.lacks[] | select(contains(\"libnative.so\"))] | length == $2"
-	expect_json ".completeness.lacks | length <= 2 * $2" # what to do about it
+	expect_json "[.completeness.warnings[] | select(contains(\"libnative.so\"))] | length == $2"
+	expect_json ".completeness.warnings | length <= 2 * $2" # what to do about it
 	others | cmp - others.txt || fail "$1: other stacks are not as with the real library: $(others | diff others.txt -)"
 }
 
@@ -54,7 +54,7 @@ expect_calls $((3 * rounds)) "$whole"
 
 # expect_poor_names: said once, whatever was asked of the debug information.
 expect_poor_names() {
-	expect_json '.completeness.lacks | length == 1 and (.[0] | contains("debug information") and contains("libnative.so"))'
+	expect_json '.completeness.warnings | length == 1 and (.[0] | contains("debug information") and contains("libnative.so"))'
 }
 
 # The code itself tells how to unwind it, and the symbols that the running program needs what it is called.
@@ -91,4 +91,4 @@ cp real.so libnative.so
 record_library
 python3 "$support/damage-program.py" libnative.so program-headers || fail "damage-program.py program-headers"
 expect_bounded_report program-headers 1
-expect_json '.completeness.lacks[0] | contains("libnative.so cannot be read as a program")'
+expect_json '.completeness.warnings[0] | contains("libnative.so cannot be read as a program")'

@@ -10,7 +10,7 @@ program=$directory/program
 expect_names() {
 	expect_true_report
 	expect_workload_answer yes
-	expect_json '.completeness.lacks == []'
+	expect_json '.completeness.warnings == []'
 }
 
 # Replaced by another program after it was started, as by an update; nothing is copied of what is still there.

@@ -61,4 +61,4 @@ wait_until "the build-ids to be written" has_pieces
 let_end
 cp "$workloads/noleak" program
 report_json
-expect_json '.completeness.incomplete and (.completeness.lacks | any(test("/program is another build")))'
+expect_json '.completeness.incomplete and (.completeness.warnings | any(test("/program is another build")))'

@@ -40,7 +40,7 @@ done
 # Only records of mappings of data tell how much shmat() attaches: what is found at the end is said to be.
 record_lean leak-shm
 let_end
-expect_json '.processes | all(.wrong_bytes > 0 and .wrong_bytes == .repaired_bytes)'
+expect_json '.processes | all(.mismatch_bytes > 0 and .mismatch_bytes == .reconciled_bytes)'
 expect_check 1
 
 # Deeper than the dump: cut, and said to be.

@@ -59,8 +59,8 @@ count_churn() {
 }
 witnessed=$(($(count_churn ' mapping .*start=0x100000000000 length=0x1000 ') - $(count_churn ' call .* mmap(0x100000000000, 0x1000')))
 [ "$witnessed" = 0 ] || [ "$witnessed" = 1 ] || fail "$witnessed calls of the churn are known from the kernel's records alone"
-expect_json ".processes | all(.checked and .wrong_bytes == $((unseen + released)))"
-expect_json ".completeness.repaired_by_loss and .completeness.repaired_bytes == $((unseen + released + 4096 * witnessed))"
+expect_json ".processes | all(.checked and .mismatch_bytes == $((unseen + released)))"
+expect_json ".completeness.reconciled_by_loss and .completeness.reconciled_bytes == $((unseen + released + 4096 * witnessed))"
 expect_json "[.groups[] | select(.lost) | .unfreed_bytes] | add == $unseen"
 expect_workload_answer yes
 "$MMTRACE" report --json --class anon -i "$recording" >"$directory/anon.json" || fail "report ended with status $?"

@@ -60,7 +60,7 @@ expect_frames "raw names" "*<_ZN5space6memberISsEEvm:*<_ZN5crate6module8function
 # expect_poor_names TEXT: the report says once what the debug information of the program lacks.
 expect_poor_names() {
 	report_json
-	expect_json "[.completeness.lacks[] | select(contains(\"debug information of $program\"))] | length == 1 and (.[0] | contains(\"$1\"))"
+	expect_json "[.completeness.warnings[] | select(contains(\"debug information of $program\"))] | length == 1 and (.[0] | contains(\"$1\"))"
 }
 
 # Without the file that has the functions there are symbols, and lines of those that nothing was inlined into; no names that
@@ -78,7 +78,7 @@ for options in "-gdwarf-4 -gsplit-dwarf" "-gdwarf-5 -gsplit-dwarf"; do
 	expect_poor_names "is not there ($dwo (id $(printf %016x "0x$id"))):"
 	"$MMTRACE" pack -q -o packed.data -i "$recording" 2>pack.log || fail "pack: $(cat pack.log)"
 	"$MMTRACE" report --json -i packed.data 2>report.log | jq -e --arg id "$(printf %016x "0x$id")" \
-		'any(.completeness.lacks[]; contains($id))' >jq.log || fail "the packed recording does not name the missing file"
+		'any(.completeness.warnings[]; contains($id))' >jq.log || fail "the packed recording does not name the missing file"
 done
 
 # Sound, but more than is read: functions inlined into each other more often than that.
@@ -184,14 +184,14 @@ expect_frames "before it was replaced" "$with_lines"
 compile -g -DBLOCK_BYTES_UNUSED -O1 -Wl,--build-id=0x0123456789abcdef
 expect_frames "another build" "[?]" # nor its unwind rows
 report_json
-expect_json '.completeness.lacks | any(test("/program is another build"))'
+expect_json '.completeness.warnings | any(test("/program is another build"))'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 grep -q 'program is another build' report.txt || fail "the text does not say that the program is another one"
 grep -Eq 'program\+0x[0-9a-f]+|0x[0-9a-f]+ +program' report.txt || fail "frames without name show no place"
 rm "$program"
 expect_frames "a missing program" "[?]"
 report_json
-expect_json '.completeness.lacks | any(test("/program is not there"))'
+expect_json '.completeness.warnings | any(test("/program is not there"))'
 
 # Without build-id: the file's age must do.
 compile -g -Wl,--build-id=none
@@ -200,4 +200,4 @@ expect_frames "no build-id" "$with_lines"
 touch "$program"
 expect_frames "younger, without build-id" "[?]"
 report_json
-expect_json '.completeness.lacks | any(test("/program was changed after"))'
+expect_json '.completeness.warnings | any(test("/program was changed after"))'

@@ -49,7 +49,7 @@ report_json
 expect_true_report
 expect_json ".processes | any(.pid == $server and .checked and .checked_mappings > 20 and (.ended | not)) and
 	(map(select(.parent_pid == $server and .ended)) | length > 3)"
-expect_json '.completeness.repaired_bytes == 0'
+expect_json '.completeness.reconciled_bytes == 0'
 expect_json '.events | .mmap + .munmap + .brk > 100'
 # What the sessions held went with them: the most that was there at once is less than all of it together.
 expect_json '.ended_bytes > 0 and .allocated_bytes - .freed_bytes - .unfreed_bytes == 0'

@@ -49,11 +49,11 @@ for round in 1 2; do
 	kill -0 "$benchmark" "$server" || fail "the benchmark or the server ended"
 	report_json
 	expect_true_report
-	expect_json ".processes | any(.pid == $server and .checked and .checked_mappings > 20 and .wrong_bytes == 0) and
+	expect_json ".processes | any(.pid == $server and .checked and .checked_mappings > 20 and .mismatch_bytes == 0) and
 		any(.parent_pid == $server and .ended) and
-		any(.parent_pid == $server and .checked and (.ended | not) and .wrong_bytes == 0) and
+		any(.parent_pid == $server and .checked and (.ended | not) and .mismatch_bytes == 0) and
 		all(.checked or .ended)"
-	expect_json '.completeness.repaired_bytes // 0 | . == 0'
+	expect_json '.completeness.reconciled_bytes // 0 | . == 0'
 	expect_json '.events.mmap + .events.munmap > 300'
 	expect_check 0
 	# The slow child goes with its data.

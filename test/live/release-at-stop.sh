@@ -29,7 +29,7 @@ for delay in 0 0.005 0.02 0.05; do
 	grep 'come back' record.log && fail "the release was not waited for, $delay seconds after it began"
 	report_json
 	expect_true_report
-	expect_json '.events.munmap == 1 and (.processes | length == 1 and .[0].checked and .[0].repaired_bytes == 0)'
+	expect_json '.events.munmap == 1 and (.processes | length == 1 and .[0].checked and .[0].reconciled_bytes == 0)'
 	expect_check 0
 done
 kill -9 "$pid"

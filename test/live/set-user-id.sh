@@ -21,25 +21,25 @@ record_program() {
 	report_json
 }
 record_program threads
-expect_json '.completeness.lacks | map(select(contains("others-rights") and contains("--scope cpus"))) | length == 1'
+expect_json '.completeness.warnings | map(select(contains("others-rights") and contains("--scope cpus"))) | length == 1'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report"
 grep -q 'note: the calls of program others-rights are not in the recording' report.txt || fail "not said: $(cat report.txt)"
 
 record_program cpus
-expect_json '.completeness.lacks | all(contains("others-rights") | not)'
+expect_json '.completeness.warnings | all(contains("others-rights") | not)'
 expect_true_report
 expect_workload_answer no
 
 # The rights of another group are enough.
 chgrp 1 others-rights && chmod 2755 others-rights || fail "no set-group-ID program"
 record_program threads
-expect_json '.completeness.lacks | map(select(contains("others-rights") and contains("set-group-ID"))) | length == 1'
+expect_json '.completeness.warnings | map(select(contains("others-rights") and contains("set-group-ID"))) | length == 1'
 record_program cpus
-expect_json '.completeness.lacks | all(contains("others-rights") | not)'
+expect_json '.completeness.warnings | all(contains("others-rights") | not)'
 expect_workload_answer no
 
 # One that gives nobody any right is recorded in both ways.
 chmod 755 others-rights
 record_program threads
-expect_json '.completeness.lacks | all(contains("others-rights") | not)'
+expect_json '.completeness.warnings | all(contains("others-rights") | not)'
 expect_workload_answer no

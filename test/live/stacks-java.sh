@@ -57,7 +57,7 @@ expect_compiled $((rounds - 10))
 # As it comes: every tier in one stack.
 java_case 'all tiers'
 expect_stack $((2 * 7 * rounds))+ "$leaf<...<$outer"
-expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
 
 # Without the option a chain of frame pointers leads past compiled methods. Where the recording has their code, their
 # instructions tell the callers: the same stacks as above, and nothing to say. Code that was replaced since is not there;
@@ -67,7 +67,7 @@ expect_java_by_instructions() {
 	expect_stack $((2 * 7 * rounds - 14))+ "$leaf<...<$outer"
 	expect_json '.completeness.stacks_by_end | (add - .entry) * 100 <= add'
 	expect_compiled $((rounds - 10))
-	expect_json 'all(.completeness.lacks[]; contains("PreserveFramePointer") | not)'
+	expect_json 'all(.completeness.warnings[]; contains("PreserveFramePointer") | not)'
 }
 plain_java=(LD_LIBRARY_PATH="$directory" java -Xmx64m -cp "$directory" -Xcomp -XX:-Inline -XX:-TieredCompilation)
 living_options=(--ask-runtime)
@@ -81,6 +81,6 @@ expect_java_by_instructions
 # Where no code is copied the report says so and what to do.
 living_options=(--code none)
 record_living_stacks "${plain_java[@]}" Program $rounds wait
-expect_json 'any(.completeness.lacks[]; contains("was started with -XX:+PreserveFramePointer: without it"))'
-expect_json '[.completeness.lacks[] | select(contains("PreserveFramePointer"))] | length == 1'
+expect_json 'any(.completeness.warnings[]; contains("was started with -XX:+PreserveFramePointer: without it"))'
+expect_json '[.completeness.warnings[] | select(contains("PreserveFramePointer"))] | length == 1'
 "$MMTRACE" report --no-pager -i "$recording" | tr '\n' ' ' | grep -q 'PreserveFramePointer' || fail "the text does not say so"

@@ -17,7 +17,7 @@ for ((i = 0; i < 40; i++)); do
 	if [ $status = 0 ]; then
 		recorded=$((recorded + 1))
 		report_json
-		expect_json '[.processes[].wrong_bytes // 0 | select(. != 0)] == []'
+		expect_json '[.processes[].mismatch_bytes // 0 | select(. != 0)] == []'
 	else
 		refused=$((refused + 1))
 		[ $status = 2 ] || fail "status $status: $(cat "$directory/err")"

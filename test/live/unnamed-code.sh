@@ -25,7 +25,7 @@ unnamed() {
 	wait $process 2>/dev/null
 	report_json
 	expect_json ".processes[0] | .runtime == \"$name\" and .unnamed_code"
-	expect_json "[.completeness.lacks[] |
+	expect_json "[.completeness.warnings[] |
 		select(contains(\"generated code in process $process ($label)\") and contains(\"$option\"))] | length == 1"
 	"$MMTRACE" report --no-pager -i "$recording" | head -20 | tr -s ' \n' ' ' | grep -qF -e "$option" ||
 		fail "the first screen does not name $option"
@@ -47,6 +47,6 @@ if command -v dotnet >/dev/null && dotnet --list-runtimes | grep -q '^Microsoft.
 	report_json
 	let_end
 	expect_json '.processes[0] | .runtime == "dotnet" and .unnamed_code'
-	expect_json "[.completeness.lacks[] | select(contains(\"process $pid (.NET)\") and contains(\"DOTNET_PerfMapEnabled=1\"))] | length == 1"
+	expect_json "[.completeness.warnings[] | select(contains(\"process $pid (.NET)\") and contains(\"DOTNET_PerfMapEnabled=1\"))] | length == 1"
 fi
 [ $recorded -gt 0 ] || skip "neither node, java nor dotnet is installed"

@@ -76,7 +76,7 @@ done < <(grep -E '^(window|young) ' workload.out)
 
 # A window is no other recording: what lies before it is told apart, what is too young too.
 report_json --from "@${moments[2]}" --to "@${moments[4]}" --min-age "$(milliseconds $((moments[4] - moments[3])))"
-expect_json '.windowed and .younger_bytes > 0 and .before_bytes > 0'
+expect_json '.windowed and .too_recent_bytes > 0 and .before_bytes > 0'
 report_json
 expect_json '.windowed | not'
 expect_agreement

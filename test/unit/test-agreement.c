@@ -37,7 +37,7 @@ static void check_group(const struct mmt_report *report, const struct mmt_group 
 	if (report->completeness.reconciled_bytes)
 		return;
 	ck_assert(!group->unfreed_count == !group->unfreed_bytes);
-	ck_assert_uint_ge(group->born_bytes, group->unfreed_bytes);
+	ck_assert_uint_ge(group->original_bytes, group->unfreed_bytes);
 	if (!group->unfreed_count)
 		return;
 	ck_assert_uint_le(group->smallest_bytes, group->largest_bytes);

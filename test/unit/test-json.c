@@ -52,7 +52,7 @@ START_TEST(report_fields)
 	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
 	json_t *root, *group, *frame, *process;
 
-	groups[0].born_bytes = 2147483648;
+	groups[0].original_bytes = 2147483648;
 	report.groups = groups;
 	report.ended_bytes = 157286400;
 	report.left_out_process_count = 2;
@@ -70,11 +70,11 @@ START_TEST(report_fields)
 	ck_assert_int_eq(number(json_object_get(root, "completeness"), "doubtful_stacks"), 0);
 	ck_assert_int_eq(number(json_object_get(root, "completeness"), "truncated_stacks"), 2);
 	process = json_array_get(json_object_get(root, "processes"), 0);
-	ck_assert_int_eq(number(process, "wrong_bytes"), 0);
+	ck_assert_int_eq(number(process, "mismatch_bytes"), 0);
 	ck_assert(json_is_null(json_object_get(process, "parent_pid")));
 	group = json_array_get(json_object_get(root, "groups"), 0);
 	ck_assert_int_eq(number(group, "unfreed_count"), 256);
-	ck_assert_int_eq(number(group, "born_bytes"), 2147483648);
+	ck_assert_int_eq(number(group, "original_bytes"), 2147483648);
 	ck_assert_uint_eq(json_array_size(json_object_get(group, "trend")), MMT_TREND_POINTS);
 	frame = json_array_get(json_object_get(group, "frames"), 1);
 	ck_assert_str_eq(string(frame, "function"), "mmap_allocation");

@@ -120,7 +120,7 @@ START_TEST(they_have_a_time)
 {
 	static const struct {
 		uint64_t from_ns, min_age_ns;
-		uint64_t unfreed_bytes, younger_bytes;
+		uint64_t unfreed_bytes, too_recent_bytes;
 	} windows[] = {
 	    {3500, 0, GROWTH_BYTES, 0},
 	    {4500, 0, 0, 0},
@@ -138,8 +138,8 @@ START_TEST(they_have_a_time)
 		options.min_age_ns = windows[i].min_age_ns;
 		report = report_file_report(&options);
 		ck_assert_uint_eq(report->unfreed_bytes, windows[i].unfreed_bytes);
-		ck_assert_uint_eq(report->younger_bytes, windows[i].younger_bytes);
-		ck_assert_uint_eq(report->unfreed_bytes + report->younger_bytes + report->before_bytes,
+		ck_assert_uint_eq(report->too_recent_bytes, windows[i].too_recent_bytes);
+		ck_assert_uint_eq(report->unfreed_bytes + report->too_recent_bytes + report->before_bytes,
 				  HEAP_BYTES + GROWTH_BYTES);
 		ck_assert_uint_eq(report->completeness.reconciled_bytes, GROWTH_BYTES);
 		mmt_report_destroy(report);

@@ -65,7 +65,7 @@ START_TEST(finish_makes_the_model_what_the_last_check_read)
 	space_finish(driver.space);
 	expect_model_of_the_kernel("11-14 rw #3, 14-16 rw u, 20-22 - #4, 22-24 r #4, 30-34 r+9 u");
 	ck_assert_uint_eq(reconciled(), 11 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 11 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 11 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
 	/* 10 and the file's four pages. */
 	ck_assert_uint_eq(driver.told.released_by_none, 5 * PAGE);
@@ -88,13 +88,13 @@ START_TEST(reconcile_waits_for_calls_in_flight)
 	driver_map(&driver, 20, 4, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #5");
 	ck_assert_uint_eq(reconciled(), 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 8 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 8 * PAGE);
 	driver.now_ns += 600000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #5, 30-31 rw u, 50-51 rw #6");
 	ck_assert_uint_eq(reconciled(), PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, PAGE);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ START_TEST(release_in_flight_over_several_checks)
 	ck_assert_uint_eq(driver.told.released[allocation], 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released_by_none, 0);
 	ck_assert_uint_eq(reconciled(), 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
 END_TEST
 
@@ -131,7 +131,7 @@ START_TEST(difference_of_several_checks_is_reconciled_in_time)
 		begin_check();
 		driver_line(&driver, 10, 2, anonymous);
 		end();
-		ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 2 * PAGE);
+		ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 2 * PAGE);
 		expect_model_of_the_kernel("10-14 rw #3");
 		driver.now_ns += 90000000;
 	}
@@ -139,7 +139,7 @@ START_TEST(difference_of_several_checks_is_reconciled_in_time)
 	expect_model_of_the_kernel("10-12 rw #3");
 	driver_line(&driver, 10, 2, anonymous);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	ck_assert_uint_eq(reconciled(), 2 * PAGE);
 }
 END_TEST
@@ -187,14 +187,14 @@ START_TEST(last_check_waits_for_calls_as_long_as_the_recorder_did)
 	space_snapshot_is_last(driver.space);
 	driver_line(&driver, 50, 1, anonymous);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 9 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 9 * PAGE);
 	driver.now_ns += 1900000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	driver_unmap(&driver, 10, 4);
 	expect_model_of_the_kernel("20-24 rw #4, 50-51 rw #5");
 	ck_assert_uint_eq(reconciled(), 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 5 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 5 * PAGE);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("50-51 rw #5");
 	ck_assert_uint_eq(reconciled(), 4 * PAGE);
@@ -234,7 +234,7 @@ START_TEST(move_and_mprotect_of_a_mapping_whose_call_was_lost)
 	space_finish(driver.space);
 	expect_model_of_the_kernel("20-21 rw u, 21-22 r u, 22-24 rw u, 30-34 rw u");
 	ck_assert_uint_eq(reconciled(), 8 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 8 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 8 * PAGE);
 }
 END_TEST
 
@@ -263,7 +263,7 @@ START_TEST(check_that_never_ends_repairs_nothing_and_keeps_the_one_before)
 	begin_check();
 	driver_line(&driver, 50, 4, anonymous);
 	ck_assert(space_check_result(driver.space).done);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	ck_assert_uint_eq(space_check_result(driver.space).mappings, 1);
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw #3");
@@ -298,14 +298,14 @@ START_TEST(check_outlives_exec)
 	space_exec(driver.space);
 	ck_assert(space_check_result(driver.space).done);
 	ck_assert(space_check_result(driver.space).earlier_program);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, PAGE);
 	space_finish(driver.space);
 	ck_assert_uint_eq(reconciled(), 0);
 	begin_check();
 	end();
 	ck_assert(space_check_result(driver.space).done);
 	ck_assert(!space_check_result(driver.space).earlier_program);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	space_exec(driver.space);
 	space_exec(driver.space);
 	ck_assert(space_check_result(driver.space).earlier_program);
@@ -330,7 +330,7 @@ START_TEST(check_fills_in_what_the_model_could_not_know)
 	expect_model_of_the_kernel("10-12 r+3 #3, 25-32 rw k");
 	ck_assert_uint_eq(space_find(driver.space, 10 * PAGE)->attributes.inode, 5);
 	ck_assert_uint_eq(reconciled(), 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
 END_TEST
 
@@ -435,7 +435,7 @@ START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 	end();
 	space_finish(driver.space);
 	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 40-44 rw u, 44-46 rw #4");
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 4 * PAGE);
 	ck_assert_uint_eq(reconciled(), 8 * PAGE);
 }
 END_TEST
@@ -510,7 +510,7 @@ START_TEST(lost_release_of_what_is_mapped_anew)
 	ck_assert_uint_eq(driver.told.released[old], 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released_unseen, 4 * PAGE);
 	ck_assert_uint_eq(driver.told.released[new], 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	ck_assert_uint_eq(reconciled(), 0);
 }
 END_TEST
@@ -537,7 +537,7 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	ck_assert_uint_eq(driver.told.released[kept], 0);
 	ck_assert_uint_eq(driver.told.released_by_none, 12 * PAGE);
 	ck_assert_uint_eq(driver.told.released[ALLOCATION_UNKNOWN], 2 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 16 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 16 * PAGE);
 	ck_assert_uint_eq(reconciled(), 16 * PAGE);
 }
 END_TEST

@@ -123,7 +123,7 @@ START_TEST(what_a_snapshot_was_told_is_not_told_again)
 	report = report_by(MMT_BY_STACK);
 	ck_assert_uint_eq(report->process_count, 1);
 	ck_assert(report->processes[0].checked);
-	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].mismatch_bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -752,7 +752,8 @@ static struct mmt_report *report_between(struct mmt_timestamp from, struct mmt_t
 START_TEST(marks_are_timestamps)
 {
 	static const struct mmt_timestamp marks[] = {{0}, {MMT_TIMESTAMP_MARK, 1}, {MMT_TIMESTAMP_MARK, 2}, {0}};
-	static const struct mmt_timestamp times[] = {{0}, {MMT_TIMESTAMP_CLOCK, 3500}, {MMT_TIMESTAMP_CLOCK, 5500}, {0}};
+	static const struct mmt_timestamp times[] = {
+	    {0}, {MMT_TIMESTAMP_CLOCK, 3500}, {MMT_TIMESTAMP_CLOCK, 5500}, {0}};
 
 	for (uint64_t i = 0; i < 6; i++)
 		add_mmap(false, 2000 + 1000 * i, PID, i); /* two before each mark, and two behind the last */

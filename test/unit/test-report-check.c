@@ -29,7 +29,7 @@ static const struct {
     {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 10000}, EXIT_OK},
     {{0}, {.checked = true, .compared_bytes = 100000, .unread_bytes = 10001}, EXIT_UNUSABLE},
     {{0}, {.checked = true, .compared_bytes = 0, .unread_bytes = 1}, EXIT_UNUSABLE},
-    {{0}, {.checked = true, .compared_bytes = 100000, .wrong_bytes = 1}, EXIT_EXCEEDED},
+    {{0}, {.checked = true, .compared_bytes = 100000, .mismatch_bytes = 1}, EXIT_EXCEEDED},
     {{0}, {.checked = true, .compared_bytes = 100000, .reconciled_bytes = 1}, EXIT_EXCEEDED},
     {{.lost_events = 1}, {.checked = true, .compared_bytes = 100000}, EXIT_EXCEEDED},
     {{0}, {.ended = true}, EXIT_OK},

@@ -125,8 +125,8 @@ START_TEST(snapshot_races_of_the_first_and_of_the_last_reading)
 	driver_line(&driver, 30, 3, anonymous);
 	end();
 	driver_map(&driver, 31, 2, RW, 0);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 6 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 6 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).unread_bytes, 4 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).compared_bytes, 7 * PAGE);
 }
@@ -316,7 +316,7 @@ START_TEST(snapshot_names_a_file_no_mmap2_named)
 	begin(SPACE_SNAPSHOT_CHECK, 0);
 	driver_line(&driver, 10, 2, file);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	begin(SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
 	driver_line(&driver, 10, 2, file);
 	end();
@@ -337,7 +337,7 @@ START_TEST(check_finds_missing_extra_and_different_pages)
 		.protection = PROT_READ, .device_major = 8, .device_minor = 1, .inode = 77, .file_offset = 8 * PAGE});
 	end();
 	ck_assert(space_check_result(driver.space).done);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 7 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 7 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).first_wrong, 10 * PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).mappings, 2);
 	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3, 20-24 r+7 #4");
@@ -351,7 +351,7 @@ START_TEST(check_is_page_wise)
 	driver_line(&driver, 10, 1, anonymous);
 	driver_line(&driver, 11, 3, anonymous);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
 END_TEST
 
@@ -362,11 +362,11 @@ START_TEST(call_after_the_line_makes_a_difference_undecided)
 	driver_line(&driver, 12, 2, anonymous);
 	driver_unmap(&driver, 11, 1);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, PAGE);
 	driver_unmap(&driver, 10, 1);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 2 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 2 * PAGE);
 }
 END_TEST
 
@@ -377,7 +377,7 @@ START_TEST(call_long_after_the_line_is_no_excuse)
 	end();
 	driver.now_ns += 2000000000;
 	driver_unmap(&driver, 10, 4);
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 4 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 4 * PAGE);
 }
 END_TEST
 
@@ -402,8 +402,8 @@ START_TEST(call_that_holds_its_lock_while_a_line_is_read)
 	driver_line(&driver, 60, 1,
 		    anonymous); /* what no call explains is wrong all the same, as is that 50 is missing */
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 2 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, (4 + 2 + 4 + 4) * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 2 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, (4 + 2 + 4 + 4) * PAGE);
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "20-21 rw #4, 21-23 r #4, 23-24 rw #4, 40-44 rw #5, 60-61 rw u");
 	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 2 * PAGE);
@@ -449,8 +449,8 @@ START_TEST(calls_that_have_returned_excuse_nothing)
 	driver.in_flight_ns = 0;
 	begin(SPACE_SNAPSHOT_CHECK, 0);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 200 * PAGE);
-	ck_assert_uint_eq(space_check_result(driver.space).undecided_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 200 * PAGE);
+	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 0);
 }
 END_TEST
 
@@ -464,7 +464,7 @@ START_TEST(stack_grows_unseen)
 	begin(SPACE_SNAPSHOT_CHECK, 0);
 	driver_line(&driver, 25, 7, stack);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 	space_finish(driver.space);
 	ck_assert_str_eq(driver_show(&driver), "25-32 rw k");
 	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
@@ -487,7 +487,7 @@ START_TEST(line_that_begins_before_the_last_one_ended)
 	driver_line(&driver, 10, 8, file);
 	driver_line(&driver, 20, 1, anonymous);
 	end();
-	ck_assert_uint_eq(space_check_result(driver.space).wrong_bytes, 0);
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
 }
 END_TEST
 

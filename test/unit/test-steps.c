@@ -172,7 +172,7 @@ START_TEST(steps_say_what_losses_do)
 		report = report_steps(&options);
 		ck_assert_ptr_null(mmt_report_write_text(report, &text_options, stream));
 		ck_assert_int_eq(fclose(stream), 0);
-		ck_assert_int_eq(strstr(text, "steps are without what only the end settles") != NULL, lost);
+		ck_assert_int_eq(strstr(text, "steps lack corrections from the end of the recording") != NULL, lost);
 		free(text);
 		mmt_report_destroy(report);
 	}

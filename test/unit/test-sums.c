@@ -74,7 +74,7 @@ START_TEST(stack_that_grows_before_the_first_map)
 	ck_assert_uint_eq(report->kernel_bytes, 3 * PAGE);
 	ck_assert_uint_eq(report->before_bytes, 9 * PAGE);
 	ck_assert_uint_eq(report->processes[0].kernel_bytes + report->processes[0].before_bytes, 12 * PAGE);
-	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].mismatch_bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -138,7 +138,7 @@ START_TEST(difference_that_no_loss_explains)
 		builder_mmap_exit(builder, START_NS + 2000, PID, PID, MAPPED, (wrong ? 2 : 1) * PAGE, 0x401000);
 		builder_snapshot(builder, SNAPSHOT_STOP, STOP_NS - MILLISECOND, PID, &line, 1);
 		report = finish(builder);
-		ck_assert_uint_eq(report->processes[0].wrong_bytes, wrong * PAGE);
+		ck_assert_uint_eq(report->processes[0].mismatch_bytes, wrong * PAGE);
 		ck_assert_int_eq(has_note(report, "although no event was lost"), wrong);
 		ck_assert_int_eq(has_note(report, "int 0x80"), wrong);
 		mmt_report_destroy(report);
@@ -159,7 +159,7 @@ START_TEST(difference_in_the_timestamp_of_an_exec)
 	builder_exec(builder, STOP_NS - 100 * MILLISECOND, PID, PID, "next");
 	report = finish(builder);
 	ck_assert(!report->processes[0].checked);
-	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].mismatch_bytes, 0);
 	ck_assert(!has_note(report, "although no event was lost"));
 	mmt_report_destroy(report);
 }
@@ -180,7 +180,7 @@ START_TEST(exec_after_the_last_map)
 	ck_assert(report->processes[0].checked);
 	ck_assert(report->processes[0].checked_before_exec);
 	ck_assert_uint_eq(report->processes[0].check_age_ns, 200 * MILLISECOND);
-	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].mismatch_bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -204,7 +204,7 @@ START_TEST(map_read_after_the_first_thread_has_ended)
 	ck_assert_uint_eq(report->processes[0].threads, 2);
 	ck_assert(report->processes[0].checked);
 	ck_assert_uint_eq(report->processes[0].check_age_ns, 2 * MILLISECOND);
-	ck_assert_uint_eq(report->processes[0].wrong_bytes, 0);
+	ck_assert_uint_eq(report->processes[0].mismatch_bytes, 0);
 	mmt_report_destroy(report);
 }
 END_TEST

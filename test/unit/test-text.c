@@ -177,7 +177,7 @@ START_TEST(warnings_come_first)
 	free(text);
 	report.completeness.missed_threads = 1;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\nMISSED: 1 thread is not in the recording");
+	ASSERT_HAS(text, "\nMISSED: 1 thread was not recorded");
 	free(text);
 	report.completeness.incomplete = true;
 	report.completeness.damaged = true;
@@ -195,7 +195,7 @@ START_TEST(differs_from_kernel)
 	struct mmt_process process = report.processes[0];
 	char *text;
 
-	process.wrong_bytes = 8192;
+	process.mismatch_bytes = 8192;
 	report.processes = &process;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "412 mappings, 8.00 KiB off");
@@ -218,12 +218,12 @@ START_TEST(what_was_asked_for)
 	report.classes = 1u << MMT_CLASS_FILE | 1u << MMT_CLASS_HEAP;
 	report.left_out_process_count = 1200;
 	report.windowed = true;
-	report.younger_bytes = 8192;
+	report.too_recent_bytes = 8192;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n  only memory of class file, heap\n  only the process asked for; 1,200 left out\n");
 	ASSERT_HAS(text, "\nunfreed in this window    ");
 	ASSERT_HAS(text, "\nmapped in this window     ");
-	ASSERT_HAS(text, "\ntoo young to count           8.00 KiB\n");
+	ASSERT_HAS(text, "\nexcluded as too recent       8.00 KiB\n");
 	free(text);
 }
 END_TEST
@@ -317,9 +317,9 @@ START_TEST(checks_of_many_processes)
 		processes[i].checked = true;
 		processes[i].ended = false;
 		processes[i].checked_mappings = 100;
-		processes[i].wrong_bytes = i < 5 ? 4096 * (uint64_t)(1 + i) : 0;
+		processes[i].mismatch_bytes = i < 5 ? 4096 * (uint64_t)(1 + i) : 0;
 	}
-	processes[7].undecided_bytes = 12288;
+	processes[7].unverifiable_bytes = 12288;
 	processes[7].unread_bytes = 4096;
 	report.processes = processes;
 	report.process_count = PROCESSES;
@@ -453,14 +453,14 @@ START_TEST(parts_given_back)
 	struct mmt_group groups[2] = {sample_groups[0], sample_groups[1]};
 	char *text = render(&report, &(struct mmt_text_options){0});
 
-	ASSERT_WARNINGS(text, "given back");
+	ASSERT_WARNINGS(text, "KiB unmapped");
 	ASSERT_WARNINGS(text, "in processes that ended");
 	free(text);
 	report.groups = groups;
-	groups[1].born_bytes = 40960;
+	groups[1].original_bytes = 40960;
 	report.ended_bytes = 157286400;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "2, 4.00 KiB to 8.00 KiB   28.00 KiB of 40.00 KiB given back   1 of 3 freed");
+	ASSERT_HAS(text, "2, 4.00 KiB to 8.00 KiB   28.00 KiB of 40.00 KiB unmapped   1 of 3 freed");
 	ASSERT_HAS(text, "\nin processes that ended     150.0 MiB\n");
 	free(text);
 }
@@ -659,22 +659,22 @@ static const struct {
 	uint64_t ended_bytes;
 	const char *says;
 } snapshot_races[] = {
-    {{.incomplete = true}, {.checked = true}, 0, 0, "not whole"},
-    {{.damaged = true}, {.checked = true}, 0, 0, "not whole"},
+    {{.incomplete = true}, {.checked = true}, 0, 0, "incomplete or damaged"},
+    {{.damaged = true}, {.checked = true}, 0, 0, "incomplete or damaged"},
     {{.lost_events = 2}, {.checked = true}, 0, 0, "  2 events were lost\n"},
     {{.missed_threads = 2}, {.checked = true}, 0, 0, "  2 threads were missed\n"},
-    {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online unseen\n"},
+    {{.missed_cpus = 1}, {.checked = true}, 0, 0, "  1 CPU came online during recording\n"},
     {{.left_processes = 2}, {.checked = true}, 0, 0, "  2 processes left the control group\n"},
-    {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unsure\n"},
+    {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "  the order of 1 event is unknown\n"},
     {{.warning_count = 1, .warnings = &(const char *const){"x"}},
      {.checked = true},
      0,
      0,
-     "lacks what the notes above say"},
-    {{0}, {.checked = true, .wrong_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
-    {{0}, {.checked = true, .undecided_bytes = 8192}, 0, 0, "  8.00 KiB are undecided"},
+     "data is missing, see the notes above"},
+    {{0}, {.checked = true, .mismatch_bytes = 4096}, 0, 0, "final maps by 4.00 KiB\n"},
+    {{0}, {.checked = true, .unverifiable_bytes = 8192}, 0, 0, "  8.00 KiB could not be verified"},
     {{0}, {.ended = true}, 0, 0, "  nothing was checked"},
-    {{0}, {.checked = true}, 2, 0, "asked for: 2 others are left out\n"},
+    {{0}, {.checked = true}, 2, 0, "were examined: 2 others are left out\n"},
     {{0}, {.checked = true}, 0, 4096, "ended by themselves held 4.00 KiB"},
 };
 
@@ -803,7 +803,7 @@ START_TEST(diff)
 	ASSERT_HAS(text, "stacks: 0 new, 1 gone, 1 grown, 0 shrunk, 0 same\n");
 	ASSERT_HAS(text, "/s   2 stacks\nunfreed after");
 	ASSERT_HAS(text, "/s   1 stack\nchange");
-	ASSERT_HAS(text, "\n?: a guess");
+	ASSERT_HAS(text, "\n?: doubtful");
 	ASSERT_HAS(text, "\nfile+0x... or 0x...: no symbol");
 	ASSERT_HAS(text, "\ncallers missing, no unwind data: ");
 	free(text);

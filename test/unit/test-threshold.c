@@ -86,7 +86,7 @@ static const struct {
     {{.missed_threads = 1}, {.checked = true}, EXIT_UNUSABLE},
     {{.missed_cpus = 1}, {.checked = true}, EXIT_UNUSABLE},
     {{.left_processes = 1}, {.checked = true}, EXIT_UNUSABLE},
-    {{0}, {.checked = true, .wrong_bytes = 4096}, EXIT_UNUSABLE},
+    {{0}, {.checked = true, .mismatch_bytes = 4096}, EXIT_UNUSABLE},
 };
 
 START_TEST(broken_recordings)

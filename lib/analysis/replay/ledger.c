@@ -286,9 +286,9 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	struct account *account = &ledger->accounts.items[number];
 
 	allocation->account = number;
-	wide_sum_add(&account->allocated_bytes, allocation->born_bytes);
+	wide_sum_add(&account->allocated_bytes, allocation->original_bytes);
 	account->allocated_count++;
-	wide_sum_add(&account->freed_bytes, allocation->born_bytes - allocation->live_bytes);
+	wide_sum_add(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
 	account->freed_count += !allocation->live_bytes;
 	ledger_rows_tell(ledger, allocation, account->row);
 	if (allocation->unordered)
@@ -301,7 +301,7 @@ static void enter_thread(struct ledger *ledger, struct allocation *allocation)
 
 	if (!owner)
 		return;
-	wide_sum_add(&owner->allocated_bytes, allocation->born_bytes);
+	wide_sum_add(&owner->allocated_bytes, allocation->original_bytes);
 	owner->allocated_count++;
 	owner->freed_count += !allocation->live_bytes;
 	while (allocation->early) {
@@ -322,13 +322,13 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 	part = allocation->part;
 	allocation->settled = true;
 	/* Nothing was born, but bytes were here until all of them went to its part. */
-	if (!allocation->born_bytes && allocation->last_change) {
+	if (!allocation->original_bytes && allocation->last_change) {
 		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
 		if (error)
 			return error;
 		ledger_rows_tell(ledger, allocation, ledger->accounts.items[account].row);
 	}
-	if (allocation->side == LEDGER_INSIDE && allocation->born_bytes) {
+	if (allocation->side == LEDGER_INSIDE && allocation->original_bytes) {
 		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
 		if (error)
 			return error;
@@ -376,23 +376,23 @@ static void count_allocations(struct ledger *ledger, const struct allocation *al
 	struct account *account = &ledger->accounts.items[allocation->account];
 	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, allocation->thread);
 
-	account->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->born_bytes;
-	account->freed_count += allocation->born_bytes && !allocation->live_bytes;
+	account->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
+	account->freed_count += allocation->original_bytes && !allocation->live_bytes;
 	if (!thread)
 		return;
 	wide_sum_add(&thread->allocated_bytes, bytes);
-	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->born_bytes;
-	thread->freed_count += allocation->born_bytes && !allocation->live_bytes;
+	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
+	thread->freed_count += allocation->original_bytes && !allocation->live_bytes;
 }
 
 /* Bytes come to an allocation or, modulo 2^64, go from it, as if its call had mapped so many more or fewer. */
 static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
 	uint64_t trend_ns = allocation->found ? ledger->now_ns : allocation->time_ns;
-	bool was_born = allocation->born_bytes;
+	bool was_born = allocation->original_bytes;
 	struct account *account;
 
-	allocation->born_bytes += bytes;
+	allocation->original_bytes += bytes;
 	allocation->live_bytes += bytes;
 	ledger_rows_change_waiting(ledger, allocation, trend_ns, bytes);
 	if (allocation->account == LEDGER_NO_ACCOUNT)
@@ -410,7 +410,7 @@ void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t
 
 	if (!allocation)
 		return;
-	if (!allocation->born_bytes)
+	if (!allocation->original_bytes)
 		allocation->kind = kind;
 	resize_allocation(ledger, allocation, bytes);
 }

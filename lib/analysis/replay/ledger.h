@@ -41,7 +41,7 @@ struct allocation {
 	uint32_t early; /* place + 1 in the ledger of what was released before the stack was told, the latest first; 0:
 			   none */
 	uint64_t time_ns;
-	uint64_t born_bytes, live_bytes;
+	uint64_t original_bytes, live_bytes;
 	uint64_t reserved_bytes; /* of the live ones, PROT_NONE; kept where steps are */
 	uint64_t last_change;	 /* number of its last row change that waits for its stack; 0: none */
 	uint8_t side;		 /* enum ledger_side */

@@ -307,7 +307,7 @@ static struct mmt_error *look_at_fork(struct replay *replay, uint32_t number, st
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, number);
 
-	if (!allocation || !allocation->born_bytes) {
+	if (!allocation || !allocation->original_bytes) {
 		ledger_drop(&replay->ledger, number);
 		return NULL;
 	}

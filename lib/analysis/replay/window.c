@@ -83,7 +83,7 @@ static struct mmt_error *check_timestamp(const struct span *span, const char *op
 			    option, seconds, span->start_ns, span->end_ns);
 }
 
-/* Time at the end of the window whose mappings are too young to count. */
+/* Time at the end of the window whose mappings are excluded as too recent. */
 static uint64_t young_ns(const struct mmt_report_options *options, const struct window *window)
 {
 	uint64_t length = window->to_ns - window->from_ns;

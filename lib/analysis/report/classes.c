@@ -211,12 +211,12 @@ const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 				  "the committed part is "
 				  "memory; no leak unless the committed part keeps growing, then use a heap profiler, "
 				  "or MALLOC_ARENA_MAX",
-	    [MMT_PATTERN_THREAD_STACK] =
-		"a thread's stack: the C library keeps up to 40 MiB of them for new threads; more means threads that "
-		"still run, or ended and were neither joined nor detached",
-	    [MMT_PATTERN_HEAP] = "grown by an allocator, for whoever needed the next piece: freed blocks stay with it; "
-				 "when it keeps growing, "
-				 "a heap profiler tells which blocks",
+	    [MMT_PATTERN_THREAD_STACK] = "thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more "
+					 "belongs to threads that still run, "
+					 "or that finished and were never joined or detached",
+	    [MMT_PATTERN_HEAP] =
+		"malloc heap (brk): the stack is only the caller that happened to trigger the growth; if "
+		"it keeps growing, use a heap profiler such as heaptrack",
 	    [MMT_PATTERN_GC_HEAP] = "the heap of a managed runtime, which keeps what it has collected; when it keeps "
 				    "growing, the runtime's own "
 				    "heap dump tells which objects",

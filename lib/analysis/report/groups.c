@@ -140,7 +140,7 @@ static struct mmt_error *add_allocation(struct grouping *grouping, const struct 
 		group->smallest_bytes = allocation->live_bytes;
 	if (allocation->live_bytes > group->largest_bytes)
 		group->largest_bytes = allocation->live_bytes;
-	group->born_bytes += allocation->born_bytes;
+	group->original_bytes += allocation->original_bytes;
 	group->unfreed_count++;
 	if (!bytes)
 		group->thread_count++;

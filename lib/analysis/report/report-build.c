@@ -137,15 +137,15 @@ static void describe_check(const struct report *report, const struct process *pr
 	if (!check.done || report->replay.window.ends_early)
 		return;
 	/* The process may have been exiting then, or the maps may be those of the new program. */
-	if (check.earlier_program && check.wrong_bytes && age_ns < EXEC_NS)
+	if (check.earlier_program && check.mismatch_bytes && age_ns < EXEC_NS)
 		return;
 	described->checked = true;
 	described->checked_before_exec = check.earlier_program;
 	described->check_age_ns = age_ns;
 	described->checked_ns = check.time_ns;
 	described->checked_mappings = check.mappings;
-	described->wrong_bytes = check.wrong_bytes;
-	described->undecided_bytes = check.undecided_bytes;
+	described->mismatch_bytes = check.mismatch_bytes;
+	described->unverifiable_bytes = check.unverifiable_bytes;
 	described->unread_bytes = check.unread_bytes;
 	described->compared_bytes = check.compared_bytes;
 }
@@ -177,7 +177,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	/* What a child inherited is its parent's, where the report is about that one too. */
 	if (!process->parent_pid || !rows_selects_pid(&report->rows, process->parent_pid))
 		report->result.before_bytes += now->inherited;
-	report->result.younger_bytes += now->younger;
+	report->result.too_recent_bytes += now->younger;
 	if (process->borrows_space)
 		return NULL;
 	described->unknown_bytes = process_totals.facts.unknown_bytes;

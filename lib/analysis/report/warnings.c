@@ -379,7 +379,7 @@ static bool is_any_wrong(const struct mmt_report *report)
 	if (report->completeness.reconciled_bytes)
 		return true;
 	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].wrong_bytes)
+		if (report->processes[i].mismatch_bytes)
 			return true;
 	}
 	return false;

@@ -49,9 +49,9 @@ bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const str
 									     : (uint32_t)ALLOCATION_BEFORE;
 	}
 	if (wrong) {
-		if (!check->wrong_bytes)
+		if (!check->mismatch_bytes)
 			check->first_wrong = start;
-		check->wrong_bytes += end - start;
+		check->mismatch_bytes += end - start;
 	}
 	for (range.start = start; range.start < end; range.start = range.end) {
 		uint64_t found_ns;
@@ -82,10 +82,10 @@ static bool excuse(struct space *space, struct intervals *differing, struct spac
 			return false;
 		if (!in_flight)
 			continue;
-		check->undecided_bytes += to - from;
-		check->wrong_bytes -= to - from;
+		check->unverifiable_bytes += to - from;
+		check->mismatch_bytes -= to - from;
 		node = intervals_next(differing, 0);
-		check->first_wrong = check->wrong_bytes && node ? node->interval.start : 0;
+		check->first_wrong = check->mismatch_bytes && node ? node->interval.start : 0;
 	}
 	return true;
 }

@@ -136,7 +136,7 @@ static bool differ(struct space *space, const struct stretch *stretch, uint64_t 
 
 		stop = find_in_flight(space, stretch->time_ns, position, end, &in_flight);
 		if (in_flight && wrong)
-			space->snapshot.check.undecided_bytes += stop - position;
+			space->snapshot.check.unverifiable_bytes += stop - position;
 		else if (!in_flight && !mark(space, stretch, position, stop, wrong))
 			return false;
 	}
@@ -247,7 +247,7 @@ static bool stack_growth(const struct space *space, const struct stretch *stretc
 /* No snapshot shows what these pages are. */
 static void leave_undecided(struct space *space, uint64_t bytes)
 {
-	space->snapshot.check.undecided_bytes += bytes;
+	space->snapshot.check.unverifiable_bytes += bytes;
 	space->snapshot.check.unread_bytes += bytes;
 }
 

@@ -128,15 +128,15 @@ struct space_counts {
 
 struct space_check {
 	bool done;
-	uint64_t mappings;	  /* lines of the kernel's maps */
-	uint64_t wrong_bytes;	  /* pages that differ in presence, protection, shared, device, inode or file offset */
-	uint64_t undecided_bytes; /* pages that a call changed after the kernel's maps were read: its effect may already
-				     be in them */
-	uint64_t unread_bytes;	  /* of these: moved while the first snapshot was read, and in no later one */
-	uint64_t compared_bytes;  /* size of the mappings in the kernel's maps */
-	uint64_t time_ns;	  /* when its last line was read */
-	uint64_t first_wrong;	  /* lowest wrong address when wrong_bytes > 0 */
-	bool earlier_program;	  /* exec followed: the maps are those of the program before it */
+	uint64_t mappings;	 /* lines of the kernel's maps */
+	uint64_t mismatch_bytes; /* pages that differ in presence, protection, shared, device, inode or file offset */
+	uint64_t unverifiable_bytes; /* pages that a call changed after the kernel's maps were read: its effect may
+				     already be in them */
+	uint64_t unread_bytes;	     /* of these: moved while the first snapshot was read, and in no later one */
+	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
+	uint64_t time_ns;	     /* when its last line was read */
+	uint64_t first_wrong;	     /* lowest wrong address when mismatch_bytes > 0 */
+	bool earlier_program;	     /* exec followed: the maps are those of the program before it */
 };
 
 struct space;

@@ -40,8 +40,8 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "left_processes", completeness->left_processes);
 	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
 	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
-	document_unsigned(document, "repaired_bytes", completeness->reconciled_bytes);
-	document_bool(document, "repaired_by_loss", completeness->reconciled_by_loss);
+	document_unsigned(document, "reconciled_bytes", completeness->reconciled_bytes);
+	document_bool(document, "reconciled_by_loss", completeness->reconciled_by_loss);
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
 		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
@@ -53,7 +53,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
 	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
 	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
-	document_open_array(document, "lacks");
+	document_open_array(document, "warnings");
 	for (size_t i = 0; i < completeness->warning_count; i++)
 		document_string(document, NULL, completeness->warnings[i]);
 	document_close(document);
@@ -87,14 +87,14 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "before_bytes", process->before_bytes);
 	document_unsigned(document, "kernel_bytes", process->kernel_bytes);
 	document_unsigned(document, "given_back_bytes", process->given_back_bytes);
-	document_unsigned(document, "repaired_bytes", process->reconciled_bytes);
+	document_unsigned(document, "reconciled_bytes", process->reconciled_bytes);
 	document_bool(document, "checked", process->checked);
 	document_unsigned(document, "checked_ns", process->checked ? process->checked_ns : MMT_UNKNOWN);
 	document_unsigned(document, "check_age_ns", process->checked ? process->check_age_ns : MMT_UNKNOWN);
 	document_bool(document, "checked_before_exec", process->checked_before_exec);
 	document_unsigned(document, "checked_mappings", process->checked ? process->checked_mappings : MMT_UNKNOWN);
-	document_unsigned(document, "wrong_bytes", process->checked ? process->wrong_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "undecided_bytes", process->checked ? process->undecided_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "mismatch_bytes", process->checked ? process->mismatch_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "unverifiable_bytes", process->checked ? process->unverifiable_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "unread_bytes", process->checked ? process->unread_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "compared_bytes", process->checked ? process->compared_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
@@ -176,7 +176,7 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	put_classes(document, group);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
 	document_unsigned(document, "unfreed_count", group->unfreed_count);
-	document_unsigned(document, "born_bytes", group->born_bytes);
+	document_unsigned(document, "original_bytes", group->original_bytes);
 	document_unsigned(document, "committed_bytes", group->committed_bytes);
 	document_unsigned(document, "committed_before_bytes", group->committed_before_bytes);
 	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
@@ -311,7 +311,7 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "ended_bytes", report->ended_bytes);
 	document_unsigned(document, "before_bytes", report->before_bytes);
 	document_unsigned(document, "kernel_bytes", report->kernel_bytes);
-	document_unsigned(document, "younger_bytes", report->younger_bytes);
+	document_unsigned(document, "too_recent_bytes", report->too_recent_bytes);
 	document_unsigned(document, "committed_before_bytes", report->committed_before_bytes);
 	document_unsigned(document, "peak_bytes", report->peak_bytes);
 	document_unsigned(document, "peak_ns", report->peak_bytes ? report->peak_ns : MMT_UNKNOWN);
@@ -405,7 +405,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "end_ns", report->end_ns);
 	document_unsigned(document, "from_ns", report->from_ns);
 	document_unsigned(document, "to_ns", report->to_ns);
-	document_unsigned(document, "births_to_ns", report->allocations_to_ns);
+	document_unsigned(document, "allocations_to_ns", report->allocations_to_ns);
 	document_bool(document, "windowed", report->windowed);
 	document_bool(document, "exact_order", report->exact_order);
 	document_bool(document, "stacks_recorded", report->stacks_recorded);

@@ -36,7 +36,8 @@ static void put_unfinished(struct text *text, const struct mmt_completeness *com
 
 	if (!completeness->unfinished_records)
 		return;
-	text_format(text, TEXT_PLAIN, "%s %s of the %s after that %s left out: others of that time are missing.",
+	text_format(text, TEXT_PLAIN,
+		    "%s %s of the %s after that %s discarded: records of other CPUs from that time are missing.",
 		    mmt_format_count(completeness->unfinished_records, count),
 		    text_plural(completeness->unfinished_records, "record", "records"),
 		    mmt_format_duration(completeness->unfinished_ns, duration),
@@ -69,16 +70,13 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_put(text, TEXT_PLAIN, " Record with a larger --ring-size.");
 		text_end_line(text);
 	}
-	put_missed(text, completeness->missed_threads, "thread is not in the recording",
-		   "threads are not in the recording");
-	put_missed(
-	    text, completeness->missed_cpus,
-	    "CPU came online while recording, and what was done there at first, or all of it, is not in the recording",
-	    "CPUs came online while recording, and what was done there at first, or all of it, is not in the "
-	    "recording");
+	put_missed(text, completeness->missed_threads, "thread was not recorded", "threads were not recorded");
+	put_missed(text, completeness->missed_cpus,
+		   "CPU came online during recording, and some or all of its events are missing",
+		   "CPUs came online during recording, and some or all of their events are missing");
 	put_missed(text, completeness->left_processes,
-		   "process left the control group, and what it did then is not in the recording",
-		   "processes left the control group, and what they did then is not in the recording");
+		   "process left the control group, and its later calls are not in the recording",
+		   "processes left the control group, and their later calls are not in the recording");
 }
 
 /* Where the figures come from: the file, and when it was recorded. */
@@ -123,7 +121,7 @@ static void put_events(struct text *text, const struct mmt_report *report)
 	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
 		    mmt_format_count(completeness->lost_events, count));
 	if (completeness->out_of_order_events)
-		text_format(text, TEXT_BAD, "; %s behind younger ones: the clock jumped, or records came late",
+		text_format(text, TEXT_BAD, "; %s out of order: the clock jumped, or records came late",
 			    mmt_format_count(completeness->out_of_order_events, count));
 	if (completeness->ambiguous_events)
 		text_format(text, TEXT_PLAIN, "; order of %s unsure",
@@ -241,15 +239,15 @@ static void add_process(struct check_sum *sum, const struct mmt_process *process
 {
 	sum->processes++;
 	sum->mappings += process->checked ? process->checked_mappings : 0;
-	sum->wrong_bytes += process->checked ? process->wrong_bytes : 0;
-	sum->undecided_bytes += process->undecided_bytes;
+	sum->mismatch_bytes += process->checked ? process->mismatch_bytes : 0;
+	sum->unverifiable_bytes += process->unverifiable_bytes;
 	sum->unread_bytes += process->unread_bytes;
 	sum->unknown_bytes += process->unknown_bytes;
 }
 
 static bool is_wrong(const struct mmt_process *process)
 {
-	return process->checked && process->wrong_bytes;
+	return process->checked && process->mismatch_bytes;
 }
 
 /* Or else what was read on the way is the last there is. */
@@ -267,7 +265,7 @@ struct checks checks_sum(const struct mmt_report *report)
 
 		if (process->checked) {
 			add_process(&checks.checked, process);
-			if (process->wrong_bytes)
+			if (process->mismatch_bytes)
 				add_process(&checks.wrong, process);
 			else
 				add_process(is_final(report, process) ? &checks.equal : &checks.earlier, process);
@@ -288,10 +286,10 @@ static const struct mmt_process *find_next_wrong(const struct mmt_report *report
 
 		if (!is_wrong(process))
 			continue;
-		if (previous && (process->wrong_bytes > previous->wrong_bytes ||
-				 (process->wrong_bytes == previous->wrong_bytes && process <= previous)))
+		if (previous && (process->mismatch_bytes > previous->mismatch_bytes ||
+				 (process->mismatch_bytes == previous->mismatch_bytes && process <= previous)))
 			continue;
-		if (!next || process->wrong_bytes > next->wrong_bytes)
+		if (!next || process->mismatch_bytes > next->mismatch_bytes)
 			next = process;
 	}
 	return next;
@@ -366,12 +364,12 @@ static void put_mappings(struct text *text, uint64_t mappings)
 		    text_plural(mappings, "mapping", "mappings"));
 }
 
-static void put_off(struct text *text, uint64_t wrong_bytes)
+static void put_off(struct text *text, uint64_t mismatch_bytes)
 {
 	char bytes[MMT_SIZE_TEXT];
 
-	if (wrong_bytes)
-		text_format(text, TEXT_BAD, "%s off", mmt_format_bytes(wrong_bytes, bytes));
+	if (mismatch_bytes)
+		text_format(text, TEXT_BAD, "%s off", mmt_format_bytes(mismatch_bytes, bytes));
 	else
 		text_put(text, TEXT_GOOD, "0 bytes off");
 }
@@ -379,7 +377,7 @@ static void put_off(struct text *text, uint64_t wrong_bytes)
 /* In which snapshot the undecided bytes changed: the last one, or the first. */
 static void put_unsure(struct text *text, const struct check_sum *sum)
 {
-	uint64_t in_flight_bytes = sum->undecided_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
+	uint64_t in_flight_bytes = sum->unverifiable_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
 	char bytes[MMT_SIZE_TEXT];
 
 	if (in_flight_bytes)
@@ -395,7 +393,7 @@ static void put_unsure(struct text *text, const struct check_sum *sum)
 static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
 {
 	const struct mmt_process *process = NULL;
-	uint64_t rest_bytes = wrong->wrong_bytes;
+	uint64_t rest_bytes = wrong->mismatch_bytes;
 
 	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
 		struct check_sum sum = {0};
@@ -403,14 +401,14 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 		add_process(&sum, process);
 		put_label_of(text, report, process);
 		put_mappings(text, process->checked_mappings);
-		put_off(text, process->wrong_bytes);
+		put_off(text, process->mismatch_bytes);
 		put_unsure(text, &sum);
 		if (report->process_count > 1) {
 			text_put(text, TEXT_PLAIN, ": ");
 			text_put_process(text, process);
 		}
 		text_end_line(text);
-		rest_bytes -= process->wrong_bytes;
+		rest_bytes -= process->mismatch_bytes;
 	}
 	if (wrong->processes <= WRONG_NAMED)
 		return;
@@ -425,15 +423,16 @@ static void put_sum(struct text *text, const struct mmt_report *report, const st
 	if (report->process_count > 1)
 		put_process_count(text, sum->processes, ", ");
 	put_mappings(text, sum->mappings);
-	put_off(text, sum->wrong_bytes);
+	put_off(text, sum->mismatch_bytes);
 	put_unsure(text, sum);
 }
 
 /* One line for all that were not checked, or none. */
 static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
 {
-	const char *why = report->completeness.incomplete ? "the recorder did not finish"
-							  : "the recording holds no map of the kernel to compare with";
+	const char *why = report->completeness.incomplete
+			      ? "the recorder did not finish"
+			      : "the recording contains no maps of the kernel to compare with";
 	const struct check_sum unknown = {.unknown_bytes = checks->ended.unknown_bytes + checks->missing.unknown_bytes};
 
 	if (!checks->ended.processes && !checks->missing.processes)

@@ -15,7 +15,7 @@ void text_header(struct text *text, const struct mmt_report *report, bool one_li
 
 struct check_sum {
 	uint64_t processes, mappings;
-	uint64_t wrong_bytes, undecided_bytes, unread_bytes, unknown_bytes;
+	uint64_t mismatch_bytes, unverifiable_bytes, unread_bytes, unknown_bytes;
 };
 
 struct checks {

@@ -61,7 +61,7 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 	put_part_bytes(text, "resident", report->resident_bytes);
 	text_end_line(text);
 	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
-	put_part_bytes(text, "freed again", report->freed_bytes);
+	put_part_bytes(text, "freed", report->freed_bytes);
 	text_end_line(text);
 	put_sum(text, "mapped before it began", report->before_bytes);
 	text_end_line(text);
@@ -70,8 +70,8 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 		text_part(text, TEXT_PLAIN, "programs, stacks that grew");
 		text_end_line(text);
 	}
-	if (report->younger_bytes) {
-		put_sum(text, "too young to count", report->younger_bytes);
+	if (report->too_recent_bytes) {
+		put_sum(text, "excluded as too recent", report->too_recent_bytes);
 		text_end_line(text);
 	}
 	if (report->ended_bytes) {
@@ -229,10 +229,10 @@ static void text_group_given_back(struct text *text, const struct mmt_group *gro
 {
 	char given_back[MMT_SIZE_TEXT], born[MMT_SIZE_TEXT];
 
-	if (group->born_bytes > group->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "%s of %s given back",
-			  mmt_format_bytes(group->born_bytes - group->unfreed_bytes, given_back),
-			  mmt_format_bytes(group->born_bytes, born));
+	if (group->original_bytes > group->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
+			  mmt_format_bytes(group->original_bytes - group->unfreed_bytes, given_back),
+			  mmt_format_bytes(group->original_bytes, born));
 }
 
 static void text_group_trend(struct text *text, const struct mmt_group *group)
@@ -374,7 +374,7 @@ static void text_steps(struct text *text, const struct mmt_report *report, const
 	if (!report->completeness.lost_events)
 		return;
 	text_put(text, TEXT_FAINT,
-		 "events were lost: steps are without what only the end settles, so --at may say something else");
+		 "events were lost: steps lack corrections from the end of the recording, so --at may differ");
 	text_end_line(text);
 }
 
@@ -405,7 +405,7 @@ static void put_snapshot_races_of_recording(struct snapshot_races *snapshot_race
 	char figure[MMT_SIZE_TEXT];
 
 	if (completeness->incomplete || completeness->damaged)
-		put_doubt(snapshot_races, "the recording is not whole, see the lines in capitals", "", "");
+		put_doubt(snapshot_races, "the recording is incomplete or damaged, see above", "", "");
 	if (completeness->lost_events)
 		put_doubt(snapshot_races, "", mmt_format_count(completeness->lost_events, figure),
 			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
@@ -413,26 +413,26 @@ static void put_snapshot_races_of_recording(struct snapshot_races *snapshot_race
 		put_doubt(snapshot_races, "", mmt_format_count(completeness->missed_threads, figure),
 			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
 	if (completeness->missed_cpus)
-		put_doubt(
-		    snapshot_races, "", mmt_format_count(completeness->missed_cpus, figure),
-		    text_plural(completeness->missed_cpus, " CPU came online unseen", " CPUs came online unseen"));
+		put_doubt(snapshot_races, "", mmt_format_count(completeness->missed_cpus, figure),
+			  text_plural(completeness->missed_cpus, " CPU came online during recording",
+				      " CPUs came online during recording"));
 	if (completeness->left_processes)
 		put_doubt(snapshot_races, "", mmt_format_count(completeness->left_processes, figure),
 			  text_plural(completeness->left_processes, " process left the control group",
 				      " processes left the control group"));
 	if (completeness->out_of_order_events)
 		put_doubt(snapshot_races, "", mmt_format_count(completeness->out_of_order_events, figure),
-			  text_plural(completeness->out_of_order_events, " event stands behind younger ones",
-				      " events stand behind younger ones"));
+			  text_plural(completeness->out_of_order_events, " event is out of order",
+				      " events are out of order"));
 	if (completeness->ambiguous_events)
 		put_doubt(snapshot_races, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
-			  text_plural(completeness->ambiguous_events, " event is unsure", " events is unsure"));
+			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
 	if (report->windowed)
-		put_doubt(snapshot_races, "this is about the window asked for, not the whole recording", "", "");
+		put_doubt(snapshot_races, "only the selected window was examined", "", "");
 	if (report->classes)
-		put_doubt(snapshot_races, "this is about the classes asked for, not all memory", "", "");
+		put_doubt(snapshot_races, "only the selected classes were examined", "", "");
 	if (completeness->warning_count)
-		put_doubt(snapshot_races, "the recording lacks what the notes above say", "", "");
+		put_doubt(snapshot_races, "data is missing, see the notes above", "", "");
 }
 
 static void put_snapshot_races_of_processes(struct snapshot_races *snapshot_races, const struct mmt_report *report)
@@ -440,16 +440,16 @@ static void put_snapshot_races_of_processes(struct snapshot_races *snapshot_race
 	struct checks checks = checks_sum(report);
 	char figure[MMT_SIZE_TEXT];
 
-	if (checks.checked.wrong_bytes)
+	if (checks.checked.mismatch_bytes)
 		put_doubt(snapshot_races, "the result differs from the kernel's final maps by ",
-			  mmt_format_bytes(checks.checked.wrong_bytes, figure), "");
-	if (checks.checked.undecided_bytes)
-		put_doubt(snapshot_races, "", mmt_format_bytes(checks.checked.undecided_bytes, figure),
-			  " are undecided: calls were in flight when the kernel's maps were read");
+			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
+	if (checks.checked.unverifiable_bytes)
+		put_doubt(snapshot_races, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
+			  " could not be verified: calls were in flight when the kernel's maps were read");
 	if (!checks.checked.processes)
 		put_doubt(snapshot_races, "nothing was checked against the kernel's final maps", "", "");
 	if (report->left_out_process_count)
-		put_doubt(snapshot_races, "this is about the processes asked for: ",
+		put_doubt(snapshot_races, "only the selected processes were examined: ",
 			  mmt_format_count(report->left_out_process_count, figure),
 			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
 	if (report->ended_bytes)

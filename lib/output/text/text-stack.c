@@ -350,16 +350,16 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 		return;
 	text_end_line(text);
 	if (explanations->reserved)
-		put_line(text, "reserved: mapped without access rights; it uses addresses, not memory.");
+		put_line(text, "reserved: mapped without access permissions; it uses addresses, not memory.");
 	if (marks->doubtful)
 		put_line(text,
-			 "?: a guess: no call precedes this return address, or callers before it may be missing.");
+			 "?: doubtful: no call precedes this return address, or callers before it may be missing.");
 	if (marks->unnamed)
-		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for generated code, "
+		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for JIT code, "
 			       "gives names.");
 	if (marks->folded || marks->cut)
-		put_line(text, "...: frames left out; --stacks all shows every frame.");
+		put_line(text, "...: frames omitted; --stacks all shows every frame.");
 	if (marks->hidden)
-		put_line(text, "frames that --hide names are left out.");
+		put_line(text, "frames hidden by --hide are omitted.");
 	put_ends(text, explanations);
 }

@@ -29,7 +29,7 @@ def process_figures: {
 	committed: sum(.committed_bytes),
 	parent: (map(.parent_pid) | unique | if length == 1 then .[0] else null end),
 	ended: (all(.ended) | truth),
-	checked: (all(.checked and .wrong_bytes == 0) | truth),
+	checked: (all(.checked and .mismatch_bytes == 0) | truth),
 };
 
 def report_figures: {

@@ -4,14 +4,14 @@ source "$SOURCE/test/live/support/stacks.bash" || exit 2
 
 stack_bytes=65280
 hint_count() {
-	ask_stacks --arg hint "$1" '[.completeness.lacks[] | select(contains($hint))] | length'
+	ask_stacks --arg hint "$1" '[.completeness.warnings[] | select(contains($hint))] | length'
 }
 
 # expect_hint WORDS...: the report has one note with each of them, all on its first screen.
 expect_hint() {
 	local words
 	for words in "$@"; do
-		[ "$(hint_count "$words")" = 1 ] || fail "not noted once: $words: $(ask_stacks '.completeness.lacks[]')"
+		[ "$(hint_count "$words")" = 1 ] || fail "not noted once: $words: $(ask_stacks '.completeness.warnings[]')"
 		"$MMTRACE" report --no-pager -i "$recording" | head -30 | tr -s ' \n' ' ' | grep -qF -e "$words" ||
 			fail "the first screen lacks: $words"
 	done
@@ -19,7 +19,7 @@ expect_hint() {
 
 # expect_no_hint WORDS
 expect_no_hint() {
-	[ "$(hint_count "$1")" = 0 ] || fail "noted: $(ask_stacks '.completeness.lacks[]')"
+	[ "$(hint_count "$1")" = 0 ] || fail "noted: $(ask_stacks '.completeness.warnings[]')"
 }
 
 # expect_function PATTERN: some frame has a name that matches the regular expression. expect_no_function: none.

@@ -307,7 +307,7 @@ expect_json() {
 # The report is whole and agrees with the kernel.
 expect_true_report() {
 	expect_json '.completeness.lost_events == 0 and (.completeness.incomplete or .completeness.damaged | not)'
-	expect_json '[.processes[].wrong_bytes // 0 | select(. != 0)] == []'
+	expect_json '[.processes[].mismatch_bytes // 0 | select(. != 0)] == []'
 }
 
 # expect_check STATUS: what report --check ends with.

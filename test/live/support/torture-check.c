@@ -35,7 +35,7 @@ struct check {
 	int32_t watched_pid;
 	uint64_t watched_address;
 	struct space_interval watched; /* what was there after the last call */
-	uint64_t checkpoints, wrong_checkpoints, wrong_bytes, undecided_bytes, mappings, processes_wrong;
+	uint64_t checkpoints, wrong_checkpoints, mismatch_bytes, unverifiable_bytes, mappings, processes_wrong;
 	uint64_t out_of_order;
 	bool failed;
 };
@@ -177,9 +177,9 @@ static void at_marker(struct check *check, const struct process *process, uint64
 		fail(check, why, process->pid, number);
 	check->checkpoints++;
 	check->mappings += result.mappings;
-	check->wrong_bytes += result.wrong_bytes;
-	check->undecided_bytes += result.undecided_bytes;
-	if (!result.wrong_bytes && !result.undecided_bytes)
+	check->mismatch_bytes += result.mismatch_bytes;
+	check->unverifiable_bytes += result.unverifiable_bytes;
+	if (!result.mismatch_bytes && !result.unverifiable_bytes)
 		return;
 	check->wrong_checkpoints++;
 	if (dumps->spoiled)
@@ -190,7 +190,7 @@ static void at_marker(struct check *check, const struct process *process, uint64
 	fprintf(stderr,
 		"process %d, checkpoint %" PRIu64 ", time %" PRIu64 ": %" PRIu64 " bytes differ, %" PRIu64
 		" undecided, first at %" PRIx64 "\n",
-		process->pid, number, time_ns, result.wrong_bytes, result.undecided_bytes, result.first_wrong);
+		process->pid, number, time_ns, result.mismatch_bytes, result.unverifiable_bytes, result.first_wrong);
 	show_difference(check, process->space, result.first_wrong);
 }
 
@@ -309,9 +309,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < check.dumps.count; i++)
 		fclose(check.dumps.items[i].file);
 	printf("check processes=%zu checkpoints=%" PRIu64 " mappings=%" PRIu64 " wrong_checkpoints=%" PRIu64
-	       " wrong_bytes=%" PRIu64 " undecided_bytes=%" PRIu64 " out_of_order=%" PRIu64 "\n",
-	       check.dumps.count, check.checkpoints, check.mappings, check.wrong_checkpoints, check.wrong_bytes,
-	       check.undecided_bytes, check.out_of_order);
+	       " mismatch_bytes=%" PRIu64 " unverifiable_bytes=%" PRIu64 " out_of_order=%" PRIu64 "\n",
+	       check.dumps.count, check.checkpoints, check.mappings, check.wrong_checkpoints, check.mismatch_bytes,
+	       check.unverifiable_bytes, check.out_of_order);
 	vector_deinit(&check.dumps);
 	vector_deinit(&check.text);
 	return check.failed || check.wrong_checkpoints;

@@ -190,8 +190,8 @@ void child_stop(struct child *child)
 	check = space_check_result(child->space);
 	ck_assert(check.done);
 	ck_assert_uint_gt(check.mappings, 0);
-	ck_assert_uint_eq(check.wrong_bytes, 0);
-	ck_assert_uint_eq(check.undecided_bytes, 0);
+	ck_assert_uint_eq(check.mismatch_bytes, 0);
+	ck_assert_uint_eq(check.unverifiable_bytes, 0);
 	close(child->requests);
 	close(child->answers);
 	waitpid(child->pid, NULL, 0);
