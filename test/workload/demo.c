@@ -4,7 +4,7 @@
 
 #include "support/stage.h"
 
-enum { BLOCKS = 256, BLOCK_BYTES = 4 << 20, PAUSE_NS = 2000000 };
+enum { BLOCKS = 256, BLOCK_BYTES = 4 << 20, PAUSE_NS = 20000000 };
 
 int mmap_allocation(size_t bytes);
 
