@@ -156,7 +156,7 @@ static bool is_note(const struct event *event)
 /*
  * Records that tell of mappings, tasks and losses, and notes, are kept as they are, and nothing else: other ones, now
  * or of a later recorder, may hold what is in memory (the pieces of perf maps and jitdumps do). Of stack dumps the time
- * and the result of the call are left: a call counts from when its stack is told, and peaks shall be the same to the
+ * and the result of the call are left: a call counts from the time of its stack, so that peaks are the same to the
  * byte.
  */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
