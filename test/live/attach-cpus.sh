@@ -53,6 +53,6 @@ start_recording -a
 wait_until "one with a secret to come and go" has_had_secrets $(($(secrets) + 2))
 stop_recording
 "$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-head -1 "$directory/dump.out" | grep -q 'events on CPUs for everybody' || fail "-a: the recording does not say it"
+head -1 "$directory/dump.out" | grep -q 'events on CPUs of all processes' || fail "-a: the recording does not say it"
 grep -q "^[0-9.]* $stranger/" "$directory/dump.out" || fail "-a: the stranger is not in the recording"
 [ "$("$BUILD/test/find-bytes" "$recording" 'S3cr3t#!')" != 0 ] || fail "-a: the secret is not in the recording"
