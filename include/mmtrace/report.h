@@ -69,6 +69,8 @@ struct mmt_timestamp {
 	uint64_t ns;
 };
 
+#define MMT_LIFETIME_STEPS_MAX 65534
+
 struct mmt_report_options {
 	size_t size;	     /* of the struct; mmt_report_options_init() sets it */
 	const char *input;   /* path of the recording */
@@ -94,6 +96,12 @@ struct mmt_report_options {
 	uint64_t
 	    every_ns; /* the development in such steps: `steps` of the report and `step_bytes` of its groups; 0: none */
 	double tail;  /* share of the window's length, 0 to 1, whose mappings are too young to judge */
+	/*
+	 * Also give `parts` of the groups with the lifetimes of their mappings, the window divided into this many steps
+	 * at most: 16 to MMT_LIFETIME_STEPS_MAX; 0: none. There are fewer, longer steps when there would be more than
+	 * 262,144 lifetimes: that bounds the memory, and sums stay exact.
+	 */
+	uint32_t lifetime_steps;
 };
 
 /* Where and why a stack ends. */
@@ -206,6 +214,38 @@ struct mmt_group {
 	size_t thread_count;
 	const int32_t *pids;
 	size_t pid_count;
+};
+
+#define MMT_STILL_MAPPED UINT32_MAX
+
+/* Bytes of one part that were mapped in one step and unmapped in another. Of a mapping that is unmapped piece by piece
+ * there is one for each piece. */
+struct mmt_lifetime {
+	uint32_t allocated_step; /* from 0; a step begins at from_ns + lifetime_step_ns * step of the report */
+	uint32_t released_step;	 /* MMT_STILL_MAPPED: never, or after the window */
+	uint64_t bytes;
+	uint64_t count; /* mappings that ended, or are still there, with these bytes: those of the last piece */
+};
+
+/*
+ * What one thread mapped of a group's memory, of one class and file. The sums over a group's parts are the group's, and
+ * those over a part's lifetimes the part's: all are allocated_bytes, those with MMT_STILL_MAPPED unfreed_bytes.
+ */
+struct mmt_part {
+	size_t group;	/* place in the report's groups */
+	size_t process; /* place in the report's processes */
+	/* tid 0, name "": not known, as for what is known from the kernel's maps alone, and for who made accessible
+	 * what another stack had mapped. */
+	struct mmt_thread thread;
+	enum mmt_class memory_class;
+	const char *file; /* path of what is mapped; NULL: no file, or not known */
+	uint64_t unfreed_bytes, unfreed_count;
+	uint64_t allocated_bytes, allocated_count;
+	uint64_t freed_bytes, freed_count;
+	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
+	uint64_t resident_bytes;	      /* MMT_UNKNOWN, as in the group */
+	const struct mmt_lifetime *lifetimes; /* by allocated_step, then released_step */
+	size_t lifetime_count;
 };
 
 struct mmt_process {
@@ -441,6 +481,10 @@ struct mmt_report {
 	uint64_t every_ns;	      /* as asked for */
 	const struct mmt_step *steps; /* each every_ns later; the last at to_ns, with the figures above */
 	size_t step_count;
+	const struct mmt_part *parts; /* by group; none unless `lifetime_steps` was asked for */
+	size_t part_count;
+	uint64_t lifetime_step_ns;
+	uint32_t lifetime_steps;      /* how many there are; the last includes to_ns */
 	const struct mmt_mark *marks; /* until the end of the window, in order */
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* of the window, in order; none: not recorded */

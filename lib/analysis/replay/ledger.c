@@ -48,6 +48,7 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 				  .now_ns = options->from_ns,
 				  .bucket_ns = LEDGER_FIRST_BUCKET_NS,
 				  .sweep_at = LEDGER_SWEEP_COMMITS};
+	lifetimes_init(&ledger->lifetimes, options->lifetime_steps, options->from_ns);
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -62,6 +63,7 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->trends);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
+	lifetimes_deinit(&ledger->lifetimes);
 	row_changes_deinit(&ledger->changes);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->free_commits);
@@ -71,6 +73,16 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->found);
 	vector_deinit(&ledger->threads);
 	map_deinit(&ledger->releases);
+}
+
+/* Of an allocation whose account is known; `count`: 1 with its last bytes. */
+static COLD void add_lifetime(struct ledger *ledger, const struct allocation *allocation, uint64_t released_ns,
+			      uint64_t bytes, uint64_t count)
+{
+	if (ledger->accounts.items[allocation->account].row != LEDGER_NO_ROW &&
+	    !lifetimes_add(&ledger->lifetimes, allocation->account, allocation->thread, allocation->time_ns,
+			   released_ns, bytes, count))
+		ledger->out_of_memory = true;
 }
 
 /* NULL: out of memory. */
@@ -205,10 +217,12 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 /* `bytes` of an allocation whose stack is not told. */
 static void release_early(struct ledger *ledger, struct allocation *allocation, uint64_t bytes, uint32_t releaser)
 {
-	struct early_release release = {.bytes = bytes, .releaser = releaser, .next = allocation->early};
+	struct early_release release = {
+	    .bytes = bytes, .time_ns = ledger->now_ns, .releaser = releaser, .next = allocation->early};
 	uint32_t place = ledger->free_early;
 
-	if (allocation->early && ledger->early_releases.items[allocation->early - 1].releaser == releaser) {
+	if (allocation->early && !ledger->lifetimes.steps_max &&
+	    ledger->early_releases.items[allocation->early - 1].releaser == releaser) {
 		ledger->early_releases.items[allocation->early - 1].bytes += bytes;
 		return;
 	}
@@ -242,6 +256,9 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 		wide_sum_add(&account->freed_bytes, bytes);
 		account->freed_count += !allocation->live_bytes && !allocation->found;
 		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
+		if (ledger->lifetimes.steps_max)
+			add_lifetime(ledger, allocation, ledger->now_ns, bytes,
+				     !allocation->live_bytes && !allocation->found);
 		if (account->row != LEDGER_NO_ROW) {
 			credit_release(ledger, allocation->thread, releaser, bytes);
 			if (allocation->thread < ledger->threads.count)
@@ -281,6 +298,22 @@ void ledger_drop(struct ledger *ledger, uint32_t number)
 		forget_allocation(ledger, allocation);
 }
 
+/* Of what was released before the stack was told. */
+static COLD void add_early_lifetimes(struct ledger *ledger, const struct allocation *allocation)
+{
+	uint64_t latest_ns = ledger->now_ns;
+
+	for (uint32_t place = allocation->early; place; place = ledger->early_releases.items[place - 1].next) {
+		const struct early_release *release = &ledger->early_releases.items[place - 1];
+
+		if (place == allocation->early)
+			latest_ns = release->time_ns;
+		add_lifetime(ledger, allocation, release->time_ns, release->bytes, 0);
+	}
+	if (!allocation->live_bytes)
+		add_lifetime(ledger, allocation, latest_ns, 0, 1);
+}
+
 static void enter_account(struct ledger *ledger, struct allocation *allocation, uint32_t number)
 {
 	struct account *account = &ledger->accounts.items[number];
@@ -291,6 +324,8 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	wide_sum_add(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
 	account->freed_count += !allocation->live_bytes;
 	ledger_rows_tell(ledger, allocation, account->row);
+	if (ledger->lifetimes.steps_max)
+		add_early_lifetimes(ledger, allocation);
 	if (allocation->unordered)
 		ledger_rows_enter(ledger, account->row, allocation);
 }
@@ -378,6 +413,8 @@ static void count_allocations(struct ledger *ledger, const struct allocation *al
 
 	account->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
 	account->freed_count += allocation->original_bytes && !allocation->live_bytes;
+	if (ledger->lifetimes.steps_max && allocation->original_bytes && !allocation->live_bytes)
+		add_lifetime(ledger, allocation, ledger->now_ns, 0, 1);
 	if (!thread)
 		return;
 	wide_sum_add(&thread->allocated_bytes, bytes);
@@ -892,6 +929,17 @@ static void ledger_rows_change_waiting(struct ledger *ledger, struct allocation 
 static void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
 	wait_for_row(ledger, allocation, 0, 0, bytes);
+}
+
+struct mmt_error *ledger_end_lifetimes(struct ledger *ledger)
+{
+	for (size_t i = 0; ledger->lifetimes.steps_max && i < ledger->allocations.count; i++) {
+		const struct allocation *allocation = &ledger->allocations.items[i];
+
+		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->live_bytes)
+			add_lifetime(ledger, allocation, LIFETIME_NEVER_NS, allocation->live_bytes, !allocation->found);
+	}
+	return ledger->out_of_memory ? &error_no_memory : NULL;
 }
 
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)

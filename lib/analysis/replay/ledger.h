@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/replay/lifetimes.h"
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
 #include "base/map.h"
@@ -54,6 +55,7 @@ struct allocation {
 /* Of one allocation by one thread; a list of them. */
 struct early_release {
 	uint64_t bytes;
+	uint64_t time_ns; /* the latest; where lifetimes are kept there is one for each release */
 	uint32_t releaser;
 	uint32_t next; /* as in struct allocation; also of those that are free */
 };
@@ -114,7 +116,8 @@ struct recent_release {
 
 struct ledger_options {
 	uint64_t from_ns, allocations_to_ns;
-	uint64_t every_ns; /* 0: `steps` are not kept */
+	uint64_t every_ns;	 /* 0: `steps` are not kept */
+	uint32_t lifetime_steps; /* see lifetimes_init() */
 	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
@@ -134,6 +137,7 @@ struct ledger {
 	VECTOR(struct row_trend) trends;     /* of the rows, by the same number */
 	struct steps_of_rows steps;	     /* since from_ns, each as long as every_ns */
 	struct steps_of_rows reserved_steps; /* what of the total is PROT_NONE: row LEDGER_ROW_TOTAL alone */
+	struct lifetimes lifetimes;	     /* of what has been released; see ledger_end_lifetimes() */
 	struct row_changes changes;	     /* of rows, behind the first whose row is not known */
 	VECTOR(uint32_t)
 	commits; /* number - COMMIT_FIRST -> account; LEDGER_NO_ACCOUNT: outside the window, or not told yet */
@@ -230,6 +234,9 @@ void ledger_fetch(const struct ledger *ledger, uint32_t allocation);
 
 /* NULL: not an allocation in use. */
 const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
+
+/* After everything: the lifetimes of what is still mapped. Nothing where none are kept. */
+struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 
 /* Unfreed bytes of a row at `points` equal steps from from_ns up to `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);

@@ -198,7 +198,9 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					   .losses = &replay->losses,
 					   .observe = observe,
 					   .context = replay};
-	struct ledger_options accounts = {.find_row = options->find_row, .context = options->context};
+	struct ledger_options accounts = {.find_row = options->find_row,
+					  .context = options->context,
+					  .lifetime_steps = options->report->lifetime_steps};
 	bool locks = false;
 	struct mmt_error *error;
 

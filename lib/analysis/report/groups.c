@@ -20,9 +20,8 @@ struct survivor_sums {
 	struct map reservers;	  /* (row of who made accessible) << 32 | row of who had reserved -> bytes */
 };
 
-/* `sums` has room for every row. */
-static struct mmt_error *survivors_add(const struct replay *replay, const struct rows *rows,
-				       struct survivor_sums *sums);
+/* `sums` has room for every row. Adds to the parts of the ledger's lifetimes, too, where they are kept. */
+static struct mmt_error *survivors_add(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
 
 #define STEP_FIGURES_MAX (1u << 24)
 
@@ -372,7 +371,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 {
 	size_t count = grouping->row_count;
 	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	CLEANUP(free) uint32_t *ids = calloc(count + 1, sizeof(*ids));
+	uint32_t *ids = arena_alloc(grouping->arena, count + 1, sizeof(*ids));
 	struct mmt_error *error;
 
 	if (!order || !ids)
@@ -382,6 +381,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 	qsort_r(order, count, sizeof(*order), compare_groups, grouping->groups);
 	for (size_t i = 0; i < count; i++)
 		ids[order[i]] = (uint32_t)i + 1;
+	grouping->rows->group_ids = ids;
 	error = link_reservers(grouping, ids);
 	for (size_t i = 0; !error && i < count; i++)
 		error = copy_steps(grouping, &grouping->groups[order[i]], order[i] + 1);
@@ -509,7 +509,22 @@ static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t rese
 	return row == reserver || map_put(&sums->reservers, key, (sum ? *sum : 0) + bytes);
 }
 
-static bool add_owned(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+/* The part that accessible bytes of an interval belong to, or NULL: none are kept. False: out of memory. */
+static bool find_part(struct replay *replay, const struct account *account, const struct allocation *allocation,
+		      struct lifetime_part **part_ret)
+{
+	struct ledger *ledger = &replay->ledger;
+	uint32_t number = (uint32_t)(account - ledger->accounts.items);
+	bool is_owner = allocation && allocation->account == number;
+
+	*part_ret = NULL;
+	if (!ledger->lifetimes.steps_max)
+		return true;
+	*part_ret = lifetimes_part(&ledger->lifetimes, number, is_owner ? allocation->thread : LEDGER_NO_THREAD);
+	return *part_ret;
+}
+
+static bool add_owned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 		      const struct space_interval *interval, const struct account *owner,
 		      const struct allocation *allocation)
 {
@@ -517,10 +532,18 @@ static bool add_owned(const struct replay *replay, const struct rows *rows, stru
 	struct mmt_group *group = &sums->groups[owner->row - 1];
 	const struct account *committer = find_holder(replay, rows, interval, owner);
 	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
+	bool is_reserved = !interval->attributes.protection;
+	struct lifetime_part *part;
 
+	if (!find_part(replay, is_reserved ? owner : committer, allocation, &part))
+		return false;
 	group->unfreed_bytes += bytes;
 	group->class_bytes[rows_class(rows, owner)] += bytes;
-	if (!interval->attributes.protection) {
+	if (part && is_reserved)
+		part->reserved_bytes += bytes;
+	else if (part)
+		part->committed_bytes += bytes;
+	if (is_reserved) {
 		group->reserved_bytes += bytes;
 		return true;
 	}
@@ -540,16 +563,42 @@ static bool is_of_others(const struct replay *replay, const struct rows *rows, c
 }
 
 /* Made accessible in the window by a stack of this report. */
-static void add_unowned(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 			const struct space_interval *interval, const struct allocation *allocation)
 {
 	const struct account *committer = find_committer(replay, interval);
+	struct lifetime_part *part;
 
-	if (committer && interval->attributes.protection && is_of_others(replay, rows, interval, allocation))
-		sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
+	if (!committer || !interval->attributes.protection || !is_of_others(replay, rows, interval, allocation))
+		return true;
+	if (!find_part(replay, committer, NULL, &part))
+		return false;
+	sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
+	if (part)
+		part->committed_before_bytes += interval->end - interval->start;
+	return true;
 }
 
-static struct mmt_error *add_process(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+/* Of an interval that is in a group: what of it is resident. */
+static bool add_resident(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+			 const struct space_interval *interval, uint64_t bytes)
+{
+	const struct account *owner = process_totals_owner(replay, interval);
+	const struct account *holder = find_holder(replay, rows, interval, owner);
+	struct lifetime_part *part;
+
+	if (!find_part(replay, holder, ledger_allocation(&replay->ledger, interval->allocation), &part))
+		return false;
+	sums->resident_known[holder->row - 1] = true;
+	sums->groups[holder->row - 1].resident_bytes += bytes;
+	if (part) {
+		part->resident_known = true;
+		part->resident_bytes += bytes;
+	}
+	return true;
+}
+
+static struct mmt_error *add_process(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 				     const struct process *process)
 {
 	const struct process_residency *residency = find_residency(replay, process);
@@ -561,21 +610,19 @@ static struct mmt_error *add_process(const struct replay *replay, const struct r
 		const struct account *owner = process_totals_owner(replay, interval);
 
 		if (!owner) {
-			add_unowned(replay, rows, sums, interval, allocation);
+			if (!add_unowned(replay, rows, sums, interval, allocation))
+				return &error_no_memory;
 			continue;
 		}
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
-		if (!residency)
-			continue;
-		owner = find_holder(replay, rows, interval, owner);
-		sums->resident_known[owner->row - 1] = true;
-		sums->groups[owner->row - 1].resident_bytes += resident_bytes(residency, &run, interval);
+		if (residency && !add_resident(replay, rows, sums, interval, resident_bytes(residency, &run, interval)))
+			return &error_no_memory;
 	}
 	return NULL;
 }
 
-static struct mmt_error *survivors_add(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums)
+static struct mmt_error *survivors_add(struct replay *replay, const struct rows *rows, struct survivor_sums *sums)
 {
 	struct mmt_error *error = NULL;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "analysis/report/groups.h"
 #include "analysis/report/growth.h"
 #include "analysis/report/growth-parts.h"
+#include "analysis/report/parts.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/steps.h"
 #include "analysis/report/warnings.h"
@@ -327,6 +329,8 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = groups_build(replay, &report->rows, &report->arena, result);
 	if (!error)
+		error = parts_build(replay, &report->rows, &report->arena, result);
+	if (!error)
 		error = growth_parts_build(replay, &report->rows, &report->arena, result);
 	if (!error)
 		error = steps_publish(&report->steps, replay, &report->arena, result);
@@ -394,6 +398,14 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
+static struct mmt_error *check_lifetime_steps(uint32_t steps)
+{
+	if (!steps || (steps >= LIFETIME_STEPS_MIN && steps <= LIFETIME_STEPS_MAX))
+		return NULL;
+	return error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d", steps,
+			    LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
+}
+
 struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
@@ -404,6 +416,8 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	if (!report)
 		return &error_no_memory;
 	error = options_copy(asked, &report->options, sizeof(report->options), "mmt_report_options");
+	if (!error)
+		error = check_lifetime_steps(report->options.lifetime_steps);
 	if (error) {
 		free(report);
 		return error;

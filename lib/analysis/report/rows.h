@@ -48,6 +48,7 @@ struct rows {
 	VECTOR(uint32_t) frame_names;		 /* scratch */
 	struct arena scratch;			 /* names of that stack which nobody else has */
 	struct arena compared;			 /* those of one frame */
+	const uint32_t *group_ids;		 /* of the report's groups, by row number - 1, when they are built */
 };
 
 /* Borrows everything; the rest of the value starts out as zero. */

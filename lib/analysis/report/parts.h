@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The parts of a report's groups (process, thread, class and file) and the lifetimes of their mappings. */
+#ifndef ANALYSIS_REPORT_PARTS_H
+#define ANALYSIS_REPORT_PARTS_H
+
+#include <mmtrace/report.h>
+
+#include "analysis/replay/replay.h"
+#include "analysis/report/rows.h"
+#include "base/arena.h"
+
+/* When the groups are built, and the processes described. Nothing, where no lifetimes are kept. */
+struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
+			      struct mmt_report *report) MMT_MUST_CHECK;
+
+#endif
