@@ -6,17 +6,18 @@
 #include <stdlib.h>
 
 #include "cli/report-files.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 #include "cli/message.h"
 #include "cli/pager.h"
 #include "cli/progress-line.h"
 
 struct report_settings {
-	struct mmt_report_options options;
+	struct selection selection;
 	struct display display;
 	int sort; /* place in sort_choices, which is enum mmt_sort */
 	int by;	  /* place in by_choices, which is enum mmt_group_by */
-	bool check, to_given, at_given;
+	bool check;
 	const char *annotate; /* NULL: the report itself */
 };
 
@@ -36,26 +37,6 @@ static const char *const by_choices[] = {
     [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
     [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
 };
-
-static const char *parse_timestamp(const char *text, void *value)
-{
-	return value_timestamp(text, value);
-}
-
-static const char *parse_word(const char *text, void *value)
-{
-	return value_word(text, value);
-}
-
-static const char *parse_share(const char *text, void *value)
-{
-	return value_share(text, value);
-}
-
-static const char *parse_classes(const char *text, void *value)
-{
-	return value_classes(text, value);
-}
 
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
@@ -199,17 +180,18 @@ static struct mmt_error *write_report(const struct command *command, struct repo
 
 static int run_report(const struct command *command, struct report_settings *settings)
 {
+	struct mmt_report_options *options = &settings->selection.report;
 	struct mmt_report *report = NULL;
 	struct progress progress;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	cut_files_endure();
-	settings->options.progress = progress_begin(&progress, settings->options.input);
-	error = mmt_report_create(&settings->options, &report);
+	options->progress = progress_begin(&progress, options->input);
+	error = mmt_report_create(options, &report);
 	progress_end(&progress);
 	if (error) {
-		message_input_error(command, settings->options.input, error);
+		message_input_error(command, options->input, error);
 		return EXIT_UNUSABLE;
 	}
 	error = write_report(command, settings, report);
@@ -226,23 +208,19 @@ static int run_report(const struct command *command, struct report_settings *set
 }
 
 /* Negative: go on. */
-static int take_arguments(const struct command *command, struct report_settings *settings, const char *input,
-			  int argument_count, char **arguments)
+static int take_arguments(const struct command *command, struct report_settings *settings, int argument_count,
+			  char **arguments)
 {
-	if (argument_count > 1)
-		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
-	if (argument_count && input)
-		return message_usage(command, "give the recording once: --input %s or %s", input, arguments[0]);
-	if (settings->to_given && settings->at_given)
-		return message_usage(command, "--at and --to both say where the window ends: give one");
-	if (argument_count)
-		input = arguments[0];
+	int status =
+	    selection_finish(command, &settings->selection, settings->display.no_cache, argument_count, arguments);
+
+	if (status >= 0)
+		return status;
 	if (settings->annotate && settings->display.json)
 		return message_usage(command, "--annotate writes text: leave out --json");
 	if (settings->annotate && settings->by != MMT_BY_STACK)
 		return message_usage(command, "--annotate is about frames of stacks: leave out --by");
-	settings->options.by = (enum mmt_group_by)settings->by;
-	settings->options.input = input ? input : DEFAULT_FILE;
+	settings->selection.report.by = (enum mmt_group_by)settings->by;
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
 	return -1;
 }
@@ -250,43 +228,16 @@ static int take_arguments(const struct command *command, struct report_settings 
 int cmd_report(const struct command *command, int argc, char **argv)
 {
 	struct report_settings settings = {.sort = MMT_SORT_UNFREED};
-	struct mmt_report_options *options = &settings.options;
-	struct value_pids pids = {0};
-	struct value_words hide = {0};
-	const char *class_words[MMT_CLASS_KINDS + 1];
-	const char *input = NULL;
-	char *cache;
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE "); -: standard input"),
-	    OPTION('p', "pid", PIDS, &pids, "PID[,PID...]", "only these processes"),
+	    SELECTION_OPTIONS(&settings.selection),
 	    OPTION(0, "by", CHOICE, &settings.by, "stack|function|module|file|class|process|thread",
 		   "what a row stands for (default stack)", .choices = by_choices),
-	    OPTION(0, "class", OTHER, &options->classes, "CLASS[,CLASS...]",
-		   "only memory of these classes: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve",
-		   .choices = class_words, .parse = parse_classes),
-	    OPTION(0, "from", OTHER, &options->from, "TIME",
-		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",
-		   .parse = parse_timestamp),
-	    OPTION(0, "to", OTHER, &options->to, "TIME", "show the state at TIME instead of the end",
-		   .parse = parse_timestamp, .given = &settings.to_given),
-	    OPTION(0, "at", OTHER, &options->to, "TIME", "the same as --to", .parse = parse_timestamp,
-		   .given = &settings.at_given),
-	    OPTION(0, "min-age", DURATION, &options->min_age_ns, "TIME",
-		   "ignore mappings younger than TIME at the end (10s, 5m)"),
-	    OPTION(0, "tail", OTHER, &options->tail, "PERCENT",
-		   "ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)",
-		   .parse = parse_share),
-	    OPTION(0, "every", DURATION, &options->every_ns, "TIME",
+	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
 	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age|peak",
 		   "sort by this figure, largest first (default unfreed); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(
-		0, "hide", OTHER, &hide, "NAME",
-		"hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be repeated",
-		.parse = parse_word),
-	    OPTION(0, "no-demangle", FLAG, &options->no_demangle, NULL, "show mangled C++ and Rust names"),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
 		   "show the instructions around the calls in this function (* and ? match any name)"),
 	    OPTION(
@@ -296,22 +247,13 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTIONS_END,
 	};
 
-	mmt_report_options_init(options);
-	value_class_words(class_words);
+	selection_init(&settings.selection);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
-		status = take_arguments(command, &settings, input, argc - first, argv + first);
-	options->pids = pids.count ? pids.items : NULL;
-	options->pid_count = pids.count;
-	cache = settings.display.no_cache ? NULL : cache_directory();
-	options->cache_directory = cache;
-	options->hide = hide.items;
-	options->hide_count = hide.count;
+		status = take_arguments(command, &settings, argc - first, argv + first);
 	if (status < 0)
 		status = run_report(command, &settings);
-	free(cache);
-	value_pids_deinit(&pids);
-	value_words_deinit(&hide);
+	selection_deinit(&settings.selection);
 	return status;
 }

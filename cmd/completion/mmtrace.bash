@@ -111,12 +111,12 @@ _mmtrace()
 			_mmtrace_ids '/proc/[0-9]*'
 			return
 			;;
-		--by)
-			_mmtrace_words "stack function module file class process thread"
-			return
-			;;
 		--class)
 			_mmtrace_list "anon file heap shm thread-stack hugetlb jit gc-reserve"
+			return
+			;;
+		--by)
+			_mmtrace_words "stack function module file class process thread"
 			return
 			;;
 		-s | --sort)
@@ -131,12 +131,12 @@ _mmtrace()
 			_mmtrace_words "auto always never"
 			return
 			;;
-		--from | --to | --at | --min-age | --tail | --every | -n | --limit | --min-bytes | --hide | --annotate)
+		--from | --to | --at | --min-age | --tail | --hide | --every | -n | --limit | --min-bytes | --annotate)
 			return
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--input --pid --by --class --from --to --at --min-age --tail --every --sort --json --limit --min-bytes --stacks --no-pager --no-cache --colour --hide --no-demangle --annotate --check --help"
+			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --hide --no-demangle --by --every --sort --json --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
 		else
 			_mmtrace_paths -f
 		fi

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "cli/selection.h"
+
+#include <stdlib.h>
+
+#include "cli/message.h"
+#include "cli/report-files.h"
+
+const char *selection_parse_classes(const char *text, void *value)
+{
+	return value_classes(text, value);
+}
+
+const char *selection_parse_timestamp(const char *text, void *value)
+{
+	return value_timestamp(text, value);
+}
+
+const char *selection_parse_share(const char *text, void *value)
+{
+	return value_share(text, value);
+}
+
+const char *selection_parse_word(const char *text, void *value)
+{
+	return value_word(text, value);
+}
+
+void selection_init(struct selection *selection)
+{
+	*selection = (struct selection){0};
+	mmt_report_options_init(&selection->report);
+	value_class_words(selection->class_words);
+}
+
+void selection_deinit(struct selection *selection)
+{
+	free(selection->cache);
+	value_pids_deinit(&selection->pids);
+	value_words_deinit(&selection->hide);
+}
+
+int selection_finish(const struct command *command, struct selection *selection, bool no_cache, int argument_count,
+		     char **arguments)
+{
+	struct mmt_report_options *report = &selection->report;
+
+	if (argument_count > 1)
+		return message_usage(command, "unexpected argument '%s': pass only one recording", arguments[1]);
+	if (argument_count && selection->input)
+		return message_usage(command, "give the recording once: --input %s or %s", selection->input,
+				     arguments[0]);
+	if (selection->to_given && selection->at_given)
+		return message_usage(command, "--at and --to both say where the window ends: give one");
+	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
+	report->pids = selection->pids.count ? selection->pids.items : NULL;
+	report->pid_count = selection->pids.count;
+	report->hide = selection->hide.items;
+	report->hide_count = selection->hide.count;
+	selection->cache = no_cache ? NULL : cache_directory();
+	report->cache_directory = selection->cache;
+	return -1;
+}
