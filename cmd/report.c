@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "cli/report-files.h"
-#include "cli/selection.h"
+#include "cli/report-selection.h"
 #include "cli/terminal.h"
 #include "cli/message.h"
 #include "cli/pager.h"
 #include "cli/progress-line.h"
 
 struct report_settings {
-	struct selection selection;
+	struct report_selection selection;
 	struct display display;
 	int sort; /* place in sort_choices, which is enum mmt_sort */
 	int by;	  /* place in by_choices, which is enum mmt_group_by */
@@ -211,8 +211,8 @@ static int run_report(const struct command *command, struct report_settings *set
 static int take_arguments(const struct command *command, struct report_settings *settings, int argument_count,
 			  char **arguments)
 {
-	int status =
-	    selection_finish(command, &settings->selection, settings->display.no_cache, argument_count, arguments);
+	int status = report_selection_finish(command, &settings->selection, settings->display.no_cache, argument_count,
+					     arguments);
 
 	if (status >= 0)
 		return status;
@@ -247,13 +247,13 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTIONS_END,
 	};
 
-	selection_init(&settings.selection);
+	report_selection_init(&settings.selection);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
 		status = take_arguments(command, &settings, argc - first, argv + first);
 	if (status < 0)
 		status = run_report(command, &settings);
-	selection_deinit(&settings.selection);
+	report_selection_deinit(&settings.selection);
 	return status;
 }

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cli/selection.h"
+#include "cli/report-selection.h"
 
 #include <stdlib.h>
 
 #include "cli/message.h"
 #include "cli/report-files.h"
 
-const char *selection_parse_classes(const char *text, void *value)
+const char *report_selection_parse_classes(const char *text, void *value)
 {
 	return value_classes(text, value);
 }
 
-const char *selection_parse_timestamp(const char *text, void *value)
+const char *report_selection_parse_timestamp(const char *text, void *value)
 {
 	return value_timestamp(text, value);
 }
 
-const char *selection_parse_share(const char *text, void *value)
+const char *report_selection_parse_share(const char *text, void *value)
 {
 	return value_share(text, value);
 }
 
-const char *selection_parse_word(const char *text, void *value)
+const char *report_selection_parse_word(const char *text, void *value)
 {
 	return value_word(text, value);
 }
 
-void selection_init(struct selection *selection)
+void report_selection_init(struct report_selection *selection)
 {
-	*selection = (struct selection){0};
+	*selection = (struct report_selection){0};
 	mmt_report_options_init(&selection->report);
 	value_class_words(selection->class_words);
 }
 
-void selection_deinit(struct selection *selection)
+void report_selection_deinit(struct report_selection *selection)
 {
 	free(selection->cache);
 	value_pids_deinit(&selection->pids);
 	value_words_deinit(&selection->hide);
 }
 
-int selection_finish(const struct command *command, struct selection *selection, bool no_cache, int argument_count,
-		     char **arguments)
+int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
+			    int argument_count, char **arguments)
 {
 	struct mmt_report_options *report = &selection->report;
 

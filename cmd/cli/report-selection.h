@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which part of a recording a command is about: the options that report and export share. */
-#ifndef CLI_SELECTION_H
-#define CLI_SELECTION_H
+#ifndef CLI_REPORT_SELECTION_H
+#define CLI_REPORT_SELECTION_H
 
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 
 #include "cli/options.h"
 
-struct selection {
+struct report_selection {
 	struct mmt_report_options report;
 	const char *input; /* as an option; NULL: not given */
 	struct value_pids pids;
@@ -26,39 +26,40 @@ struct selection {
 	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \
 	    OPTION(0, "class", OTHER, &(selection)->report.classes, "CLASS[,CLASS...]",                                \
 		   "only memory of these classes: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve",      \
-		   .choices = (selection)->class_words, .parse = selection_parse_classes),                             \
+		   .choices = (selection)->class_words, .parse = report_selection_parse_classes),                      \
 	    OPTION(0, "from", OTHER, &(selection)->report.from, "TIME",                                                \
 		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",            \
-		   .parse = selection_parse_timestamp),                                                                \
+		   .parse = report_selection_parse_timestamp),                                                         \
 	    OPTION(0, "to", OTHER, &(selection)->report.to, "TIME", "show the state at TIME instead of the end",       \
-		   .parse = selection_parse_timestamp, .given = &(selection)->to_given),                               \
+		   .parse = report_selection_parse_timestamp, .given = &(selection)->to_given),                        \
 	    OPTION(0, "at", OTHER, &(selection)->report.to, "TIME", "the same as --to",                                \
-		   .parse = selection_parse_timestamp, .given = &(selection)->at_given),                               \
+		   .parse = report_selection_parse_timestamp, .given = &(selection)->at_given),                        \
 	    OPTION(0, "min-age", DURATION, &(selection)->report.min_age_ns, "TIME",                                    \
 		   "ignore mappings younger than TIME at the end (10s, 5m)"),                                          \
 	    OPTION(0, "tail", OTHER, &(selection)->report.tail, "PERCENT",                                             \
 		   "ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)",        \
-		   .parse = selection_parse_share),                                                                    \
+		   .parse = report_selection_parse_share),                                                             \
 	    OPTION(0, "hide", OTHER, &(selection)->hide, "NAME",                                                       \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
 		   "repeated",                                                                                         \
-		   .parse = selection_parse_word),                                                                     \
+		   .parse = report_selection_parse_word),                                                              \
 	    OPTION(0, "no-demangle", FLAG, &(selection)->report.no_demangle, NULL, "show mangled C++ and Rust names")
 
 /* Before the table, which points into it. */
-void selection_init(struct selection *selection);
-void selection_deinit(struct selection *selection);
+void report_selection_init(struct report_selection *selection);
+void report_selection_deinit(struct report_selection *selection);
 
 /*
  * After parsing, with the arguments that are no options: at most one, the recording. Fills in `report`, which is valid
- * until selection_deinit(). `no_cache`: do not keep names. Negative: go on; otherwise the exit status, and all is said.
+ * until report_selection_deinit(). `no_cache`: do not keep names. Negative: go on; otherwise the exit status, and all
+ * is said.
  */
-int selection_finish(const struct command *command, struct selection *selection, bool no_cache, int argument_count,
-		     char **arguments);
+int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
+			    int argument_count, char **arguments);
 
-const char *selection_parse_classes(const char *text, void *value);
-const char *selection_parse_timestamp(const char *text, void *value);
-const char *selection_parse_share(const char *text, void *value);
-const char *selection_parse_word(const char *text, void *value);
+const char *report_selection_parse_classes(const char *text, void *value);
+const char *report_selection_parse_timestamp(const char *text, void *value);
+const char *report_selection_parse_share(const char *text, void *value);
+const char *report_selection_parse_word(const char *text, void *value);
 
 #endif
