@@ -30,7 +30,8 @@ static const char *const sort_choices[] = {
     [MMT_SORT_FREED] = "freed",
     [MMT_SORT_AGE] = "age",
     [MMT_SORT_PEAK] = "peak",
-    [MMT_SORT_PEAK + 1] = NULL,
+    [MMT_SORT_MEMORY] = "memory",
+    [MMT_SORT_MEMORY + 1] = NULL,
 };
 
 static const char *const by_choices[] = {
@@ -227,7 +228,7 @@ static int take_arguments(const struct command *command, struct report_settings 
 
 int cmd_report(const struct command *command, int argc, char **argv)
 {
-	struct report_settings settings = {.sort = MMT_SORT_UNFREED};
+	struct report_settings settings = {.sort = MMT_SORT_MEMORY};
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    SELECTION_OPTIONS(&settings.selection),
@@ -235,8 +236,8 @@ int cmd_report(const struct command *command, int argc, char **argv)
 		   "what a row stands for (default stack)", .choices = by_choices),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
-	    OPTION('s', "sort", CHOICE, &settings.sort, "unfreed|count|resident|committed|allocated|freed|age|peak",
-		   "sort by this figure, largest first (default unfreed); age: oldest first", .choices = sort_choices),
+	    OPTION('s', "sort", CHOICE, &settings.sort, "memory|unfreed|count|resident|committed|allocated|freed|age|peak",
+		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
 		   "show the instructions around the calls in this function (* and ? match any name)"),

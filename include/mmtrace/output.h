@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Version of the JSON documents, in their "version" field; raised when a field changes its meaning or goes away. */
-#define MMT_JSON_VERSION 2
+#define MMT_JSON_VERSION 3
 
 enum mmt_sort {
 	MMT_SORT_UNFREED,
@@ -28,6 +28,7 @@ enum mmt_sort {
 	MMT_SORT_FREED,
 	MMT_SORT_AGE, /* oldest first */
 	MMT_SORT_PEAK,
+	MMT_SORT_MEMORY, /* resident bytes, or committed ones where those are not known */
 };
 
 struct mmt_text_options {

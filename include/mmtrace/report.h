@@ -176,7 +176,7 @@ MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
 struct mmt_group {
-	uint32_t id;			       /* from 1, by rank of unfreed bytes in the whole window */
+	uint32_t id;			       /* from 1, by rank of memory_bytes in the whole window */
 	const char *name;		       /* of a function, module, file, class or process; NULL: a stack */
 	const struct mmt_frame *const *frames; /* innermost first; none unless a stack. Groups share them */
 	size_t frame_count;
@@ -200,7 +200,11 @@ struct mmt_group {
 	uint64_t reserved_bytes; /* PROT_NONE, of the unfreed */
 	uint32_t
 	    reserved_by; /* id of the group that reserved most of what this one made accessible; 0: itself or none */
-	uint64_t resident_bytes;		   /* of the committed; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t resident_bytes;	/* of the committed; MMT_UNKNOWN without a snapshot of residency */
+	uint64_t resident_before_bytes; /* of committed_before_bytes; MMT_UNKNOWN likewise */
+	/* What the group holds in memory: resident_bytes and resident_before_bytes, or committed_bytes and
+	 * committed_before_bytes where residency is not known. */
+	uint64_t memory_bytes;
 	uint64_t peak_bytes, peak_ns;		   /* most that was unfreed at once, and when first */
 	uint64_t allocated_bytes, allocated_count; /* all that this stack ever mapped */
 	uint64_t freed_bytes, freed_count;	   /* count: mappings of which nothing is left */
@@ -468,7 +472,7 @@ struct mmt_report {
 	const struct mmt_process *processes;
 	size_t process_count;
 	size_t left_out_process_count;	/* not selected by the options */
-	const struct mmt_group *groups; /* largest unfreed_bytes first; groups with nothing unfreed at the end */
+	const struct mmt_group *groups; /* by id: largest memory_bytes first, then the largest without memory */
 	size_t group_count;
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes; /* sums; resident MMT_UNKNOWN */
 	uint64_t ended_bytes;  /* unfreed in children that ended while a target lived on; in no other unfreed figure */

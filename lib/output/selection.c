@@ -32,6 +32,8 @@ static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 		return group->unfreed_bytes ? UINT64_MAX - group->first_ns : 0;
 	case MMT_SORT_PEAK:
 		return group->peak_bytes;
+	case MMT_SORT_MEMORY:
+		return group->memory_bytes;
 	case MMT_SORT_UNFREED:
 		break;
 	}
@@ -50,19 +52,20 @@ static int compare_groups(const void *left, const void *right, void *context)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static void add_hidden(struct hidden_groups *hidden, uint64_t bytes)
+static void add_hidden(struct hidden_groups *hidden, const struct mmt_group *group, uint64_t bytes)
 {
 	hidden->count++;
 	hidden->bytes = saturating_add(hidden->bytes, bytes, MMT_BYTES_MAX);
+	hidden->memory_bytes = saturating_add(hidden->memory_bytes, group->memory_bytes, MMT_BYTES_MAX);
 }
 
 static void hide_group(struct selection *selection, const struct mmt_group *group)
 {
-	if (group->unfreed_bytes)
-		add_hidden(&selection->hidden, group->unfreed_bytes);
-	add_hidden(&selection->hidden_by_allocated, group->allocated_bytes);
+	if (group->unfreed_bytes || group->memory_bytes)
+		add_hidden(&selection->hidden, group, group->unfreed_bytes);
+	add_hidden(&selection->hidden_by_allocated, group, group->allocated_bytes);
 	if (group->freed_bytes)
-		add_hidden(&selection->hidden_by_freed, group->freed_bytes);
+		add_hidden(&selection->hidden_by_freed, group, group->freed_bytes);
 }
 
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,

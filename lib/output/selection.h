@@ -9,6 +9,7 @@
 struct hidden_groups {
 	size_t count;
 	uint64_t bytes;
+	uint64_t memory_bytes;
 };
 
 struct selection {

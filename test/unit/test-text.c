@@ -542,6 +542,37 @@ START_TEST(selection)
 }
 END_TEST
 
+/* Rows without memory come last, under a heading of their own. */
+START_TEST(sorted_by_memory)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_group groups[3] = {report.groups[0], report.groups[0], report.groups[0]};
+	const char *heading;
+	char *text;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		groups[i].id = i + 1;
+		groups[i].memory_bytes = i ? 0 : 4096;
+	}
+	report.groups = groups;
+	report.group_count = 3;
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY});
+	heading = strstr(text, "\n\naddress space without memory (reserved, or never touched)\n\n");
+	ck_assert_msg(heading != NULL, "%s", text);
+	ck_assert(strstr(text, "\n 1  ") < heading);
+	ck_assert(strstr(text, "\n 2  ") > heading);
+	ck_assert_ptr_null(strstr(heading + 3, "address space without"));
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_MEMORY, .limit = 1});
+	ASSERT_HAS(text, "2 more stacks with 2.00 GiB of address space");
+	ASSERT_WARNINGS(text, "address space without memory");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){.sort = MMT_SORT_UNFREED});
+	ASSERT_WARNINGS(text, "address space without memory");
+	free(text);
+}
+END_TEST
+
 START_TEST(nothing_unfreed)
 {
 	struct mmt_report report = sample_report();
@@ -924,6 +955,7 @@ int main(void)
 	tcase_add_test(cases, parts_given_back);
 	tcase_add_loop_test(cases, advice_by_end, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_test(cases, selection);
+	tcase_add_test(cases, sorted_by_memory);
 	tcase_add_test(cases, nothing_unfreed);
 	tcase_add_test(cases, parts_of_growth);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));

@@ -254,7 +254,7 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	return error;
 }
 
-/* A group that holds nothing ranks by what it uses of the memory that others reserved. */
+/* Of groups with equal memory, mostly none: what they hold, or use of the memory that others reserved. */
 static uint64_t rank_bytes(const struct mmt_group *group)
 {
 	uint64_t committed = group->committed_bytes + group->committed_before_bytes;
@@ -268,6 +268,8 @@ static int compare_groups(const void *left, const void *right, void *context)
 	const struct mmt_group *groups = context;
 	const struct mmt_group *a = &groups[*(const uint32_t *)left], *b = &groups[*(const uint32_t *)right];
 
+	if (a->memory_bytes != b->memory_bytes)
+		return a->memory_bytes < b->memory_bytes ? 1 : -1;
 	if (rank_bytes(a) != rank_bytes(b))
 		return rank_bytes(a) < rank_bytes(b) ? 1 : -1;
 	if (a->allocated_bytes != b->allocated_bytes)
@@ -393,6 +395,13 @@ static struct mmt_error *rank(struct grouping *grouping)
 	return error;
 }
 
+static void set_residency_unknown(struct mmt_group *group)
+{
+	group->memory_bytes = group->committed_bytes;
+	add_bytes(&group->memory_bytes, group->committed_before_bytes);
+	group->resident_bytes = group->resident_before_bytes = MMT_UNKNOWN;
+}
+
 static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -410,8 +419,10 @@ static struct mmt_error *publish(struct grouping *grouping)
 
 		if (error)
 			return error;
-		if (!grouping->sums.resident_known[i])
-			group->resident_bytes = MMT_UNKNOWN;
+		if (grouping->sums.resident_known[i])
+			group->memory_bytes = group->resident_bytes + group->resident_before_bytes;
+		else
+			set_residency_unknown(group);
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
 		add_to_report(report, group);
@@ -564,7 +575,8 @@ static bool is_of_others(const struct replay *replay, const struct rows *rows, c
 
 /* Made accessible in the window by a stack of this report. */
 static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			const struct space_interval *interval, const struct allocation *allocation)
+			const struct space_interval *interval, const struct allocation *allocation,
+			const struct process_residency *residency, size_t *run)
 {
 	const struct account *committer = find_committer(replay, interval);
 	struct lifetime_part *part;
@@ -576,6 +588,10 @@ static bool add_unowned(struct replay *replay, const struct rows *rows, struct s
 	sums->groups[committer->row - 1].committed_before_bytes += interval->end - interval->start;
 	if (part)
 		part->committed_before_bytes += interval->end - interval->start;
+	if (residency) {
+		sums->resident_known[committer->row - 1] = true;
+		sums->groups[committer->row - 1].resident_before_bytes += resident_bytes(residency, run, interval);
+	}
 	return true;
 }
 
@@ -610,7 +626,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 		const struct account *owner = process_totals_owner(replay, interval);
 
 		if (!owner) {
-			if (!add_unowned(replay, rows, sums, interval, allocation))
+			if (!add_unowned(replay, rows, sums, interval, allocation, residency, &run))
 				return &error_no_memory;
 			continue;
 		}

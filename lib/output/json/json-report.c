@@ -182,6 +182,8 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_unsigned(document, "reserved_bytes", group->reserved_bytes);
 	document_unsigned(document, "reserved_by", group->reserved_by ? group->reserved_by : MMT_UNKNOWN);
 	document_unsigned(document, "resident_bytes", group->resident_bytes);
+	document_unsigned(document, "resident_before_bytes", group->resident_before_bytes);
+	document_unsigned(document, "memory_bytes", group->memory_bytes);
 	document_unsigned(document, "peak_bytes", group->peak_bytes);
 	document_unsigned(document, "peak_ns", group->peak_bytes ? group->peak_ns : MMT_UNKNOWN);
 	document_unsigned(document, "allocated_bytes", group->allocated_bytes);

@@ -149,13 +149,27 @@ static void put_identity(struct text *text, const struct mmt_group *group, struc
 	}
 }
 
+/* Above the first row that holds none. */
+static void put_heading(struct text *text, const struct selection *selection, size_t index, enum mmt_sort sort)
+{
+	if (sort != MMT_SORT_MEMORY || selection->groups[index]->memory_bytes ||
+	    (index && !selection->groups[index - 1]->memory_bytes))
+		return;
+	text_put(text, TEXT_STRONG, "address space without memory");
+	text_put(text, TEXT_FAINT, " (reserved, or never touched)");
+	text_end_line(text);
+	text_end_line(text);
+}
+
 static void put_hidden(struct text *text, const struct selection *selection, enum mmt_sort sort)
 {
 	const struct hidden_groups *hidden = &selection->hidden;
+	bool of_memory;
 	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT];
 
 	if (sort == MMT_SORT_ALLOCATED || sort == MMT_SORT_FREED)
 		hidden = sort == MMT_SORT_FREED ? &selection->hidden_by_freed : &selection->hidden_by_allocated;
+	of_memory = sort == MMT_SORT_MEMORY && hidden->memory_bytes;
 	if (!hidden->count)
 		return;
 	text_end_line(text);
@@ -164,7 +178,9 @@ static void put_hidden(struct text *text, const struct selection *selection, enu
 		    sort == MMT_SORT_FREED	 ? "that freed"
 		    : sort == MMT_SORT_ALLOCATED ? "that mapped"
 						 : "with",
-		    mmt_format_bytes(hidden->bytes, size));
+		    mmt_format_bytes(of_memory ? hidden->memory_bytes : hidden->bytes, size));
+	if (sort == MMT_SORT_MEMORY)
+		text_put(text, TEXT_PLAIN, of_memory ? " of memory" : " of address space");
 	text_put(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 	text_end_line(text);
 }
@@ -194,6 +210,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		text_threads(&text, report);
 	for (size_t i = 0; i < selection.count; i++) {
 		text_end_line(&text);
+		put_heading(&text, &selection, i, options->sort);
 		put_figures(&text, report, selection.groups[i], options->sort);
 		put_identity(&text, selection.groups[i], &explanations.marks);
 	}
