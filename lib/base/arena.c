@@ -29,21 +29,24 @@ static struct arena_chunk *add_chunk(struct arena *arena, size_t size)
 
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size)
 {
-	size_t alignment = alignof(max_align_t);
+	/* The size of a type is a multiple of its alignment. */
+	size_t alignment = (element_size & -element_size) | alignof(max_align_t);
 	struct arena_chunk *chunk = arena->chunks;
-	size_t size;
-	void *memory;
+	size_t size, start = 0;
 
+	alignment &= -alignment;
 	if (__builtin_mul_overflow(count, element_size, &size) || size > SIZE_MAX / 2)
 		return NULL;
-	size = (size + alignment - 1) & ~(alignment - 1);
-	if (!chunk || chunk->capacity - chunk->used < size)
+	if (chunk)
+		start = (chunk->used + alignment - 1) & ~(alignment - 1);
+	if (!chunk || start > chunk->capacity || chunk->capacity - start < size) {
 		chunk = add_chunk(arena, size);
+		start = 0;
+	}
 	if (!chunk)
 		return NULL;
-	memory = chunk->bytes + chunk->used;
-	chunk->used += size;
-	return memory;
+	chunk->used = start + size;
+	return chunk->bytes + start;
 }
 
 char *arena_string(struct arena *arena, const char *text)
@@ -52,19 +55,6 @@ char *arena_string(struct arena *arena, const char *text)
 	char *copy = arena_alloc(arena, size, 1);
 
 	return copy ? memcpy(copy, text, size) : NULL;
-}
-
-void arena_reset(struct arena *arena)
-{
-	struct arena rest = {0};
-
-	if (!arena->chunks)
-		return;
-	rest.chunks = arena->chunks->next;
-	arena_deinit(&rest);
-	arena->chunks->next = NULL;
-	memset(arena->chunks->bytes, 0, arena->chunks->used);
-	arena->chunks->used = 0;
 }
 
 void arena_deinit(struct arena *arena)

@@ -11,14 +11,11 @@ struct arena {
 	struct arena_chunk *chunks;
 };
 
-/* Zeroed, aligned for any type; NULL when out of memory. */
+/* Zeroed, and aligned for an array of a type of this size; NULL when out of memory. */
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 
 /* NULL when out of memory. */
 char *arena_string(struct arena *arena, const char *text);
-
-/* What was allocated is no longer valid; some of its memory is kept for what comes next. */
-void arena_reset(struct arena *arena);
 
 void arena_deinit(struct arena *arena);
 

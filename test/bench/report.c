@@ -2,8 +2,8 @@
 /*
  * What each step of a report costs, in ns of processor time for each event: bench-report RECORDING. Every line is a
  * pass that does all that the lines before it do, less what they cost, each the shortest of PASSES; but symbolising is
- * measured where it is done, and rendering is a step of its own. The code is that of the unit tests, not optimised as one
- * as that of the tool. For report-speed, which says the rest.
+ * measured where it is done, and rendering is a step of its own. The code is that of the unit tests, not optimised as
+ * one as that of the tool. For report-speed, which says the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,11 +60,11 @@ struct mmt_error *__wrap_code_view_unwind(struct code_view *view, const struct p
 				: __real_code_view_unwind(view, process, stack, stack_ret);
 }
 
-struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, struct arena *arena,
-					 struct arena *scratch, const struct mmt_frame **frames_ret, size_t *count_ret)
+struct mmt_error *__wrap_code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
+					 size_t *count_ret)
 {
 	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-	struct mmt_error *error = __real_code_view_names(view, frame, arena, scratch, frames_ret, count_ret);
+	struct mmt_error *error = __real_code_view_names(view, frame, frames_ret, count_ret);
 
 	naming += seconds(CLOCK_THREAD_CPUTIME_ID) - start;
 	return error;

@@ -7,20 +7,17 @@
 #include "analysis/replay/replay.h"
 #include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
-#include "base/arena.h"
 #include "base/errors.h"
 #include "base/options.h"
 #include "base/vector.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
 
-
 /* The stacks of all calls, and what is known of those that were asked for. */
 struct event_stacks {
 	bool found;
 	struct replay replay;
 	struct stack_numbers numbers;
-	struct arena arena;
 	VECTOR(const struct mmt_frame *) frames; /* of `stack` */
 	struct mmt_stack stack;
 };
@@ -218,7 +215,6 @@ static void forget_stacks(struct event_stacks *stacks)
 		replay_deinit(&stacks->replay);
 	stack_numbers_deinit(&stacks->numbers);
 	vector_deinit(&stacks->frames);
-	arena_deinit(&stacks->arena);
 }
 
 void mmt_events_close(struct mmt_events *events)
@@ -486,7 +482,7 @@ static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack
 	for (size_t i = 0; i < count; i++) {
 		const struct mmt_frame *names;
 		size_t name_count;
-		struct mmt_error *error = code_view_names(code, numbers[i], &stacks->arena, NULL, &names, &name_count);
+		struct mmt_error *error = code_view_names(code, numbers[i], &names, &name_count);
 
 		if (error)
 			return error;

@@ -15,7 +15,6 @@
 #include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
 #include "analysis/resolver/program-state.h"
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "code/elf/disassembly.h"
@@ -31,7 +30,6 @@ struct pack_stacks {
 	struct stack_numbers numbers;
 	struct intern callchains;	 /* without what is no address of code */
 	struct resolved_stacks resolved; /* no code is found for it when it has `code_left_out` */
-	struct arena arena;
 };
 
 static void pack_stacks_deinit(struct pack_stacks *stacks);
@@ -397,7 +395,6 @@ static void pack_stacks_deinit(struct pack_stacks *stacks)
 	stack_numbers_deinit(&stacks->numbers);
 	intern_deinit(&stacks->callchains);
 	resolved_stacks_deinit(&stacks->resolved);
-	arena_deinit(&stacks->arena);
 	*stacks = (struct pack_stacks){0};
 }
 
@@ -476,7 +473,7 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct code_
 					       .process = code_view_frame_process(code, number)};
 		const struct mmt_frame *names;
 		size_t count;
-		struct mmt_error *error = code_view_names(code, number, &stacks->arena, NULL, &names, &count);
+		struct mmt_error *error = code_view_names(code, number, &names, &count);
 
 		if (error)
 			return error;

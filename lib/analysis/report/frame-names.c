@@ -8,7 +8,7 @@
 void names_deinit(struct names *names)
 {
 	id_table_deinit(&names->by_hash);
-	vector_deinit(&names->keys);
+	vector_deinit(&names->frames);
 	intern_deinit(&names->stacks);
 }
 
@@ -49,21 +49,17 @@ static bool is_same(const struct names *names, const struct mmt_frame *left, con
 	       same_text(left->source_file, right->source_file);
 }
 
-uint32_t names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key)
+uint32_t names_frame(struct names *names, const struct mmt_frame *frame)
 {
 	uint64_t hash = hash_frame(names, frame);
 	size_t position = 0;
 	uint32_t number;
 
 	while ((number = id_table_next(&names->by_hash, hash, &position)) != ID_NONE) {
-		const struct mmt_frame *known = names->look_up(names->context, names->keys.items[number]);
-
-		if (!known)
-			return NAMES_NONE;
-		if (is_same(names, known, frame))
+		if (is_same(names, names->frames.items[number], frame))
 			return number;
 	}
-	if (!vector_push(&names->keys, key))
+	if (!vector_push(&names->frames, frame))
 		return NAMES_NONE;
 	return id_table_add(&names->by_hash, hash);
 }

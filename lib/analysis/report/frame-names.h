@@ -11,15 +11,10 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* The frame that the caller knows by this key, valid until the next call; NULL: out of memory. */
-typedef const struct mmt_frame *names_look_up(void *context, uint64_t key);
-
 struct names {
-	bool anywhere;		/* set by the caller: addresses of what lies in no file tell nothing */
-	names_look_up *look_up; /* set by the caller */
-	void *context;		/* of it */
+	bool anywhere; /* set by the caller: ignore addresses of frames in no file */
 	struct id_table by_hash;
-	VECTOR(uint64_t) keys; /* by number: of the first frame that had it */
+	VECTOR(const struct mmt_frame *) frames; /* by number: the first frame that had it */
 	struct intern stacks;
 };
 
@@ -27,9 +22,9 @@ struct names {
 
 void names_deinit(struct names *names);
 
-/* Number of a frame, which need not stay as long as `key` tells it; frames of equal names have equal numbers.
- * NAMES_NONE: out of memory. */
-uint32_t names_frame(struct names *names, const struct mmt_frame *frame, uint64_t key);
+/* Number of a frame, which must live as long as `names`; frames with equal names have equal numbers. NAMES_NONE: out of
+ * memory. */
+uint32_t names_frame(struct names *names, const struct mmt_frame *frame);
 
 /* Number of a sequence of frame numbers. */
 uint32_t names_stack(struct names *names, const uint32_t *frames, size_t count);
@@ -46,8 +41,9 @@ bool origin_is_c_library(const struct mmt_frame *frame);
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*
- * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named function
- * of the program. False: no named function found yet, and `*place` is the frame itself; the next call can skip the first
+ * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named
+ * function of the program. False: no named function found yet, and `*place` is the frame itself; the next call can skip
+ * the first
  * `*looked` frames.
  */
 bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,

@@ -27,12 +27,6 @@ const char *mmt_change_name(enum mmt_change change)
 	return change <= MMT_CHANGE_SAME ? names[change] : "unknown";
 }
 
-static const struct mmt_frame *frame_of_report(void *context, uint64_t key)
-{
-	(void)context;
-	return (const struct mmt_frame *)(uintptr_t)key;
-}
-
 /* Where unnamed JIT code lies differs from run to run: such frames are equal to each other. */
 static uint32_t name_group(struct matching *matching, const struct mmt_group *group)
 {
@@ -42,7 +36,7 @@ static uint32_t name_group(struct matching *matching, const struct mmt_group *gr
 	if (group->lost && !vector_push(&matching->frame_names, NAMES_NONE))
 		return NAMES_NONE;
 	for (size_t i = 0; i < group->frame_count; i++) {
-		uint32_t name = names_frame(&matching->names, group->frames[i], (uintptr_t)group->frames[i]);
+		uint32_t name = names_frame(&matching->names, group->frames[i]);
 
 		if (name == NAMES_NONE || !vector_push(&matching->frame_names, name))
 			return NAMES_NONE;
@@ -181,7 +175,7 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 				  struct mmt_diff **diff_ret)
 {
 	struct diff *diff = calloc(1, sizeof(*diff));
-	struct matching matching = {.names = {.anywhere = true, .look_up = frame_of_report}};
+	struct matching matching = {.names = {.anywhere = true}};
 	struct mmt_error *error;
 
 	if (!diff)

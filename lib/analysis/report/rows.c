@@ -14,26 +14,9 @@
 #define FACT_END_SHIFT 8
 #define FACT_DOUBTFUL_SHIFT 16
 
-/* A key is the frame's number and which of its names. */
-static const struct mmt_frame *look_up_frame(void *context, uint64_t key)
-{
-	struct rows *rows = context;
-	const struct mmt_frame *names;
-	struct mmt_error *error;
-	size_t count;
-
-	arena_reset(&rows->compared);
-	error = code_view_names(rows->code, (uint32_t)(key >> 32), rows->arena, &rows->compared, &names, &count);
-	mmt_error_destroy(error);
-	return error ? NULL : &names[(uint32_t)key];
-}
-
 void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
-	*rows = (struct rows){.options = options,
-			      .arena = arena,
-			      .lost_stack = UINT32_MAX,
-			      .names = {.look_up = look_up_frame, .context = rows}};
+	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
 }
 
 void rows_deinit(struct rows *rows)
@@ -46,8 +29,6 @@ void rows_deinit(struct rows *rows)
 	vector_deinit(&rows->numbered);
 	vector_deinit(&rows->frames);
 	vector_deinit(&rows->frame_names);
-	arena_deinit(&rows->scratch);
-	arena_deinit(&rows->compared);
 }
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid)
@@ -73,7 +54,7 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	}
 	if (!rows->numbered.items[frame]) {
 		for (size_t i = 0; i < count; i++) {
-			uint32_t name = names_frame(&rows->names, &names[i], (uint64_t)frame << 32 | i);
+			uint32_t name = names_frame(&rows->names, &names[i]);
 
 			if (name == NAMES_NONE || !vector_push(&rows->name_numbers, name))
 				return NULL;
@@ -83,14 +64,13 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
 }
 
-/* Into the scratch vectors. `by_name`: names are told apart by numbers, too. `kept`: as long as the report. */
-static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name, bool kept)
+/* Into the scratch vectors; `by_name`: with the numbers of the names. */
+static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name)
 {
 	const struct mmt_frame *frames;
 	const uint32_t *names = NULL;
 	size_t count;
-	struct mmt_error *error =
-	    code_view_names(rows->code, frame, rows->arena, kept ? NULL : &rows->scratch, &frames, &count);
+	struct mmt_error *error = code_view_names(rows->code, frame, &frames, &count);
 
 	if (!error && by_name)
 		names = number_names(rows, frame, frames, count);
@@ -109,18 +89,17 @@ static void begin_stack(struct rows *rows)
 {
 	rows->frames.count = 0;
 	rows->frame_names.count = 0;
-	arena_reset(&rows->scratch);
 }
 
-/* Names of a stack into the scratch vectors: `kept` as long as the report, or to be told apart. */
-static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool kept, enum mmt_stack_end *end_ret)
+/* Names of a stack into the scratch vectors; `by_name`: with the numbers of the names. */
+static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool by_name, enum mmt_stack_end *end_ret)
 {
 	size_t count;
 	const uint32_t *numbers = code_view_stack(rows->code, stack, &count, end_ret);
 
 	begin_stack(rows);
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = name_frame(rows, numbers[i], !kept, kept);
+		struct mmt_error *error = name_frame(rows, numbers[i], by_name);
 
 		if (error)
 			return error;
@@ -152,7 +131,7 @@ static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_s
 		if (is_decided(rows, &origin, &looked))
 			code_view_pass_over(rows->code, numbers[i]);
 		else
-			error = name_frame(rows, numbers[i], false, false);
+			error = name_frame(rows, numbers[i], false);
 		if (error)
 			return error;
 	}
@@ -210,7 +189,7 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 	struct mmt_error *error;
 
 	*stack_ret = (struct row_description){0};
-	error = name_stack(rows, stack, true, &stack_ret->stack_end);
+	error = name_stack(rows, stack, false, &stack_ret->stack_end);
 	if (error)
 		return error;
 	stack_ret->hidden_frame_count = hide_frames(rows);
@@ -381,7 +360,7 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	enum mmt_group_by by = rows->options->by;
 	struct row_description stack = {0};
-	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, false, &stack.stack_end)
+	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, true, &stack.stack_end)
 							  : name_near(rows, account->stack, &stack.stack_end);
 
 	if (error)

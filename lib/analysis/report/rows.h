@@ -46,8 +46,6 @@ struct rows {
 	VECTOR(uint32_t) numbered;     /* by the code view's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
-	struct arena scratch;			 /* names of that stack which nobody else has */
-	struct arena compared;			 /* those of one frame */
 	const uint32_t *group_ids;		 /* of the report's groups, by row number - 1, when they are built */
 };
 
@@ -66,10 +64,7 @@ enum mmt_class rows_class(const struct rows *rows, const struct account *account
 enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
 bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
-/*
- * A row as the report shows it, by its number - 1. Names of its stack are made only now: there may be many, and while
- * events are read others need the memory.
- */
+/* A row as the report shows it, by its number - 1. */
 struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
 
 /* Name a stack; of the description only what concerns its frames is set. The list of them is in the arena. */

@@ -8,9 +8,6 @@
 
 /* Names of frames, and what is known of the code that they are in. */
 
-/* Of a program's own code there are seldom more frames than this; looking up again what was looked up once is fast. */
-#define KEPT_NAMES_MAX (1u << 15)
-
 struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 {
 	struct process_state *state = &view->processes.items[process];
@@ -25,36 +22,31 @@ struct jit_names *code_view_jit_names(struct code_view *view, uint32_t process)
 static struct copied_code *share_copied_code(struct code_view *view, const struct process_code *recorded)
 {
 	const struct code_copies *copies = &view->metadata->code;
-	uint64_t place = (uint64_t)(recorded - copies->processes.items);
-	uint64_t *known = map_get(&view->copied_of_program, place);
-	struct copied_code *copied;
+	size_t place = (size_t)(recorded - copies->processes.items);
 
-	if (known)
-		return (struct copied_code *)(uintptr_t)*known;
-	mmt_error_destroy(copied_code_create(copies, recorded, view->mapped.programs, &copied));
-	if (!copied || map_put(&view->copied_of_program, place, (uint64_t)(uintptr_t)copied))
-		return copied;
-	copied_code_destroy(copied);
-	return NULL;
+	while (view->copied_codes.count <= place) {
+		if (!vector_append(&view->copied_codes))
+			return NULL;
+	}
+	if (!view->copied_codes.items[place])
+		mmt_error_destroy(
+		    copied_code_create(copies, recorded, view->mapped.programs, &view->copied_codes.items[place]));
+	return view->copied_codes.items[place];
 }
 
 struct copied_code *code_view_copied_code(struct code_view *view, uint32_t process, uint64_t program_ns)
 {
 	struct process_state *state = &view->processes.items[process];
-	const uint64_t *known = map_get(&state->code_of_program, program_ns);
 	const struct process_code *recorded;
-	struct copied_code *copied;
 
-	if (known)
-		return (struct copied_code *)(uintptr_t)*known;
+	if (state->code_looked_up && state->code_ns == program_ns)
+		return state->code;
+	state->changed_too_often |= copied_code_gave_up(state->code);
 	recorded = code_copies_find(&view->metadata->code, state->pid, program_ns);
-	copied = recorded ? share_copied_code(view, recorded) : NULL;
-	if (!map_put(&state->code_of_program, program_ns, (uint64_t)(uintptr_t)copied))
-		return NULL;
-	state->last_code = copied;
-	state->last_code_ns = program_ns;
-	state->has_last_code = true;
-	return copied;
+	state->code = recorded ? share_copied_code(view, recorded) : NULL;
+	state->code_ns = program_ns;
+	state->code_looked_up = true;
+	return state->code;
 }
 
 static const char *base_name(const char *path)
@@ -64,8 +56,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct arena *arena,
-		     struct mmt_frame *frame)
+static bool name_jit(struct code_view *view, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
 {
 	const struct jit_names *names = view->processes.items[key->process].jit_names;
 	char normalised[1024];
@@ -78,54 +69,34 @@ static bool name_jit(struct code_view *view, const struct frame_key *key, uint64
 	frame->kind = MMT_FRAME_JIT;
 	frame->module = "[jit]";
 	frame->raw_function = name.name;
-	frame->function = strcmp(normalised, name.name) ? arena_string(arena, normalised) : name.name;
+	frame->function = strcmp(normalised, name.name) ? arena_string(&view->arena, normalised) : name.name;
 	frame->source_file =
 	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
 	return true;
 }
 
-/* One copy for all frames of the image. NULL: out of memory. */
-static const char *image_path(struct code_view *view, uint32_t image)
-{
-	while (view->image_paths.count <= image) {
-		if (!vector_append(&view->image_paths))
-			return NULL;
-	}
-	if (!view->image_paths.items[image])
-		view->image_paths.items[image] =
-		    arena_string(&view->arena, mapped_modules_image_path(&view->mapped, image));
-	return view->image_paths.items[image];
-}
-
-static size_t name_native(struct code_view *view, const struct frame_key *key, struct frame_names *names,
+static size_t name_native(struct code_view *view, const struct frame_key *key,
 			  struct program_frame functions[PROGRAM_INLINE_MAX])
 {
 	struct program *program = key->image == NO_IMAGE ? NULL : mapped_modules_open(&view->mapped, key->image);
-	bool before = key->is_return_address && !names->behind_no_call;
-	size_t count;
+	size_t count = program ? program_names(program, key->address - key->is_return_address, functions) : 0;
 
-	if (names->nameless) {
-		functions[0] = (struct program_frame){0};
-		return 1;
-	}
-	count = program ? program_names(program, key->address - before, functions) : 0;
-	/* No call was there to return behind: a signal's trampoline, or what a coroutine is made to return to. */
-	if (count && !names->looked_up && !functions[0].function && before &&
-	    program_follows_call(program, key->address) == 0) {
-		names->behind_no_call = true;
+	/* No call precedes the return address of a signal trampoline, or of a coroutine's first function. */
+	if (count && !functions[0].function && key->is_return_address &&
+	    program_follows_call(program, key->address) == 0)
 		count = program_names(program, key->address, functions);
-	}
-	names->looked_up = true;
-	names->nameless = count == 1 && !functions[0].raw_function && !functions[0].source_file;
 	return count;
 }
 
-static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame *common,
-				     const struct program_frame *functions, size_t count)
+/* False: out of memory. */
+static bool put_names(struct code_view *view, struct frame_record *record, const struct mmt_frame *common,
+		      const struct program_frame *functions, size_t count)
 {
-	struct mmt_frame *frames = arena_alloc(arena, count, sizeof(*frames));
+	struct mmt_frame *frames = arena_alloc(&view->arena, count, sizeof(*frames));
 
-	for (size_t i = 0; frames && i < count; i++) {
+	if (!frames)
+		return false;
+	for (size_t i = 0; i < count; i++) {
 		frames[i] = *common;
 		frames[i].function = functions[i].function;
 		frames[i].raw_function = functions[i].raw_function;
@@ -133,42 +104,40 @@ static struct mmt_frame *copy_frames(struct arena *arena, const struct mmt_frame
 		frames[i].source_line = functions[i].source_line;
 		frames[i].inlined = functions[i].inlined;
 	}
-	return frames;
+	record->names = frames;
+	record->name_count = (uint32_t)count;
+	return true;
 }
 
-/* NULL: out of memory. */
-static struct mmt_frame *name_frame(struct code_view *view, uint32_t number, const struct frame_key *key,
-				    struct arena *arena, size_t *count_ret)
+/* False: out of memory. */
+static bool name_frame(struct code_view *view, uint32_t number)
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX];
-	uint64_t address = view->names.items[number].address;
-	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = address, .code = number + 1};
+	struct frame_record *record = &view->frames.items[number];
+	const struct frame_key *key = &record->key;
+	struct mmt_frame frame = {
+	    .kind = key->kind, .doubtful = key->doubtful, .address = record->address, .code = number + 1};
 	size_t count = 0;
 
 	if (key->image != NO_IMAGE) {
-		frame.module_path = image_path(view, key->image);
-		if (!frame.module_path)
-			return NULL;
+		frame.module_path = mapped_modules_image_path(&view->mapped, key->image);
 		frame.module = base_name(frame.module_path);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
 	if (key->readable)
-		count = name_native(view, key, &view->names.items[number], functions);
-	if (count) {
-		*count_ret = count;
-		return copy_frames(arena, &frame, functions, count);
-	}
-	if (!key->readable && !name_jit(view, key, address, arena, &frame) && key->kind == MMT_FRAME_JIT)
+		count = name_native(view, key, functions);
+	if (count)
+		return put_names(view, record, &frame, functions, count);
+	if (!key->readable && !name_jit(view, key, record->address, &frame) && key->kind == MMT_FRAME_JIT)
 		frame.module = "[jit]";
 	if (frame.raw_function && !frame.function)
-		return NULL;
+		return false;
 	functions[0] = (struct program_frame){.function = frame.function,
 					      .raw_function = frame.raw_function,
 					      .source_file = frame.source_file,
 					      .source_line = frame.source_line};
-	*count_ret = 1;
-	return copy_frames(arena, &frame, functions, 1);
+	return put_names(view, record, &frame, functions, 1);
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -217,63 +186,32 @@ static void note_unnamed(struct code_view *view, uint32_t process, const struct 
 		view->processes.items[process].unnamed = true;
 }
 
-/* All lines of a jitdump are searched. */
-static bool is_slow_to_name(const struct code_view *view, const struct frame_key *key)
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
+				  size_t *count_ret)
 {
-	const struct jit_names *names = key->generated ? view->processes.items[key->process].jit_names : NULL;
+	struct frame_record *record = &view->frames.items[frame];
 
-	return names && jit_names_state(names).has_jitdump;
-}
-
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
-				  const struct mmt_frame **frames_ret, size_t *count_ret)
-{
-	struct frame_names *names = &view->names.items[frame];
-	struct frame_key key;
-	bool kept;
-
-	*frames_ret = names->frames;
-	*count_ret = names->count;
-	if (!names->frames) {
-		memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
-		kept = !scratch || view->kept_names < KEPT_NAMES_MAX || is_slow_to_name(view, &key);
-		*frames_ret = name_frame(view, frame, &key, kept ? arena : scratch, count_ret);
-		if (!*frames_ret)
+	if (!record->name_count) {
+		if (!name_frame(view, frame))
 			return &error_no_memory;
-		code_view_note_runtime(&view->processes.items[names->process], *frames_ret);
-		if (kept) {
-			names->frames = *frames_ret;
-			names->count = *count_ret & 0x1fffffff;
-			view->kept_names++;
-		}
+		code_view_note_runtime(&view->processes.items[record->process], record->names);
 	}
-	note_unnamed(view, names->process, *frames_ret);
+	note_unnamed(view, record->process, record->names);
+	*frames_ret = record->names;
+	*count_ret = record->name_count;
 	return NULL;
 }
 
 void code_view_pass_over(struct code_view *view, uint32_t frame)
 {
-	const struct frame_names *names = &view->names.items[frame];
-	struct frame_key key;
+	const struct frame_record *record = &view->frames.items[frame];
 
-	if (names->frames) {
-		note_unnamed(view, names->process, names->frames);
-		return;
-	}
-	memcpy(&key, intern_get(&view->frames, frame, NULL), sizeof(key));
-	if (key.readable && key.image != NO_IMAGE)
-		(void)mapped_modules_open(&view->mapped, key.image);
-	else if (key.kind == MMT_FRAME_JIT && !key.generated)
-		view->processes.items[names->process].unnamed = true;
-}
-
-static bool frame_key(const struct code_view *view, uint32_t frame, struct frame_key *key)
-{
-	const void *stored = frame < view->frames.count ? intern_get(&view->frames, frame, NULL) : NULL;
-
-	if (stored)
-		memcpy(key, stored, sizeof(*key));
-	return stored;
+	if (record->name_count)
+		note_unnamed(view, record->process, record->names);
+	else if (record->key.readable && record->key.image != NO_IMAGE)
+		(void)mapped_modules_open(&view->mapped, record->key.image);
+	else if (record->key.kind == MMT_FRAME_JIT && !record->key.generated)
+		view->processes.items[record->process].unnamed = true;
 }
 
 /* As the runtime wrote it down, or as it was seen last, if the same function was there until then. */
@@ -301,20 +239,21 @@ static void find_jit_code(struct code_view *view, const struct frame_key *key, s
 bool code_view_code(struct code_view *view, uint32_t frame, struct viewed_code *code_ret)
 {
 	struct listed_code *code = &code_ret->code;
-	struct frame_key key;
+	const struct frame_key *key;
 
 	*code_ret = (struct viewed_code){.disassembly = programs_disassembly(view->mapped.programs)};
 	if (view->metadata->packed)
 		return code_view_resolved_code(view, frame, code_ret);
-	if (!frame_key(view, frame, &key))
+	if (frame >= view->frames.count)
 		return false;
-	code->site = key.address;
-	code->is_return_address = key.is_return_address;
-	if (key.readable) {
-		code->size = program_code(mapped_modules_open(&view->mapped, key.image),
-					  key.address - key.is_return_address, &code->address, &code->bytes);
-	} else if (key.generated && key.kind == MMT_FRAME_JIT) {
-		find_jit_code(view, &key, code_ret);
+	key = &view->frames.items[frame].key;
+	code->site = key->address;
+	code->is_return_address = key->is_return_address;
+	if (key->readable) {
+		code->size = program_code(mapped_modules_open(&view->mapped, key->image),
+					  key->address - key->is_return_address, &code->address, &code->bytes);
+	} else if (key->generated && key->kind == MMT_FRAME_JIT) {
+		find_jit_code(view, key, code_ret);
 	}
 	return code->size;
 }
@@ -327,21 +266,22 @@ bool code_view_code_left_out(const struct code_view *view)
 const char *code_view_line(struct code_view *view, uint32_t frame, uint64_t address, uint32_t *line_ret)
 {
 	struct program_frame functions[PROGRAM_INLINE_MAX] = {{0}};
-	struct frame_key key;
+	const struct frame_key *key;
 
 	*line_ret = 0;
 	if (view->metadata->packed)
 		return code_view_resolved_line(view, frame, address, line_ret);
-	if (!frame_key(view, frame, &key))
+	if (frame >= view->frames.count)
 		return NULL;
-	if (key.readable) {
-		(void)program_names(mapped_modules_open(&view->mapped, key.image), address, functions);
+	key = &view->frames.items[frame].key;
+	if (key->readable) {
+		(void)program_names(mapped_modules_open(&view->mapped, key->image), address, functions);
 		*line_ret = functions[0].source_line;
 		return functions[0].source_file;
 	}
-	if (!key.generated || key.kind != MMT_FRAME_JIT)
+	if (!key->generated || key->kind != MMT_FRAME_JIT)
 		return NULL;
-	return jit_names_line(view->processes.items[key.process].jit_names, key.generated, address, line_ret);
+	return jit_names_line(view->processes.items[key->process].jit_names, key->generated, address, line_ret);
 }
 
 const char *code_view_unusable(const struct code_view *view, size_t *position, enum program_state *state_ret,
@@ -350,17 +290,6 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 	if (view->metadata->packed)
 		return code_view_resolved_unusable(view, position, state_ret, missing_ret);
 	return mapped_modules_unusable(&view->mapped, position, state_ret, missing_ret);
-}
-
-static bool changed_too_often(const struct process_state *state)
-{
-	uint64_t program_ns, copied;
-
-	for (size_t i = 0; map_next(&state->code_of_program, &i, &program_ns, &copied);) {
-		if (copied_code_gave_up((const struct copied_code *)(uintptr_t)copied))
-			return true;
-	}
-	return state->changed_too_often;
 }
 
 struct generated_code code_view_jit(struct code_view *view, uint32_t process)
@@ -377,7 +306,8 @@ struct generated_code code_view_jit(struct code_view *view, uint32_t process)
 	if (!view->processes.items[process].interpreted_named)
 		generated.interpreter = view->processes.items[process].interpreter;
 	generated.stacks_end_there = view->processes.items[process].stacks_end_there;
-	generated.changed_too_often = changed_too_often(&view->processes.items[process]);
+	generated.changed_too_often = view->processes.items[process].changed_too_often ||
+				      copied_code_gave_up(view->processes.items[process].code);
 	if (view->processes.items[process].resolved) {
 		generated.names = code_view_resolved_names(view, process);
 		return generated;
@@ -421,15 +351,16 @@ static struct mmt_error *take_resolved_frames(struct code_view *view, bool deman
 		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		const struct resolved_frame *frame = &stacks->frames.items[i];
-		struct frame_names names = {.frames = frames + frame->first_name,
-					    .address = frames[frame->first_name].address,
-					    .process = frame->process,
-					    .count = frame->name_count};
+		const struct mmt_frame *names = frames + frame->first_name;
+		struct frame_record record = {.key = {.doubtful = names->doubtful},
+					      .names = names,
+					      .process = frame->process,
+					      .name_count = frame->name_count};
 
 		for (uint32_t j = 0; j < frame->name_count; j++)
 			frames[frame->first_name + j].code = (uint32_t)i + 1;
 
-		if (!vector_push(&view->names, names))
+		if (!vector_push(&view->frames, record))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -464,11 +395,11 @@ struct mmt_error *code_view_take_resolved(struct code_view *view, bool demangle)
 		state->changed_too_often = resolved->changed_too_often;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
-	for (size_t i = 0; !error && i < view->names.count; i++) {
-		const struct frame_names *names = &view->names.items[i];
+	for (size_t i = 0; !error && i < view->frames.count; i++) {
+		const struct frame_record *record = &view->frames.items[i];
 
-		if (names->process < view->processes.count)
-			code_view_note_runtime(&view->processes.items[names->process], names->frames);
+		if (record->process < view->processes.count)
+			code_view_note_runtime(&view->processes.items[record->process], record->names);
 	}
 	return error;
 }

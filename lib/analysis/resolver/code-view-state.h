@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the code view share: code-view.c unwinds, code-names.c names frames and reads the tables of
- * packed recordings. Nobody else includes this. */
+/* Internals of the code view, for its own files: code-view.c unwinds, code-names.c symbolizes frames and reads the
+ * tables of packed recordings. */
 #ifndef ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
 #define ANALYSIS_RESOLVER_CODE_VIEW_STATE_H
 
@@ -15,7 +15,7 @@
 
 #define STACK_END_LOST MMT_STACK_END_KINDS
 
-/* Identity of a frame; interned, so without padding. */
+/* Identity of a frame. Hashed as bytes, so without padding. */
 struct frame_key {
 	uint64_t address; /* native: in the file's numbering; else in the process */
 	uint32_t image;	  /* NO_IMAGE: nothing is mapped there */
@@ -27,29 +27,29 @@ struct frame_key {
 	uint32_t generated; /* number of jit_names_find() */
 };
 
-struct frame_names {
-	const struct mmt_frame *frames; /* NULL: not asked for yet, or not kept */
-	uint64_t address;		/* in the process where the frame was first seen */
-	uint32_t process;		/* index */
-	uint32_t count : 29;		/* of the frames that are kept */
-	bool looked_up : 1;		/* before */
-	bool behind_no_call : 1;	/* a return address that is looked up as it is */
-	bool nameless : 1;		/* its program has no name for it */
+/* One for each distinct frame. The names are looked up when they are first asked for; nothing changes afterwards. */
+struct frame_record {
+	struct frame_key key; /* zero in packed recordings, apart from `doubtful` */
+	union {
+		uint64_t address;	       /* name_count 0: in the process where the frame was first seen */
+		const struct mmt_frame *names; /* else: inlined functions first */
+	};
+	uint32_t process; /* where the frame was first seen: its index */
+	uint32_t name_count;
 };
 
 struct process_state {
 	int32_t pid;
 	uint64_t program_ns; /* of the last program that was met in it */
 	bool looked_up;
-	struct jit_names *jit_names;   /* NULL: not looked up, or out of memory */
-	struct map code_of_program;    /* by program_ns, once looked up: in copied_of_program, borrowed; 0: none */
-	struct copied_code *last_code; /* of those, looked up last: of the program that began at last_code_ns */
-	uint64_t last_code_ns;
-	bool has_last_code;
+	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
+	struct copied_code *code;    /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
+	uint64_t code_ns;
+	bool code_looked_up;
 	bool unnamed;	       /* has frames that a perf map would have named */
 	bool unchecked_frames; /* as in struct generated_code, like the next one */
 	bool stacks_end_there;
-	bool changed_too_often; /* in a packed recording */
+	bool changed_too_often; /* in a packed recording, or in a program that ran before */
 	bool unnamed_precompiled;
 	bool interpreted_named;		   /* some frame is named after an interpreted function */
 	const struct runtime *interpreter; /* the runtime whose interpreter has frames; NULL: none */
@@ -65,18 +65,16 @@ struct code_view {
 	struct unwind_cache *memo;
 	struct unwind_places *places;
 	VECTOR(struct process_state) processes;
-	struct map copied_of_program; /* by the place of a program among those whose code was recorded */
+	VECTOR(struct copied_code *) copied_codes; /* by the place of a program among those whose code was recorded */
 	struct intern generations;
 	uint64_t last_generation_key[5]; /* mostly that of the next stack too */
 	uint32_t last_generation;
 	bool has_last_generation;
-	struct intern frames;
-	VECTOR(struct frame_names) names;
-	size_t kept_names;		  /* how many of them have their frames */
-	VECTOR(const char *) image_paths; /* of frames that have been named; NULL: not yet */
+	struct id_table frames_by_key; /* its ids are frame numbers */
+	VECTOR(struct frame_record) frames;
 	struct stacks stacks;
 	VECTOR(uint32_t) resolved;   /* packed recordings: number in their table -> number here */
-	struct arena arena;	     /* of the names in their table, and of image_paths */
+	struct arena arena;	     /* names of frames */
 	struct unwind_result result; /* scratch: too large for the C stack */
 };
 

@@ -46,26 +46,22 @@ struct mmt_error *code_view_create(const struct reader_metadata *metadata, bool 
 
 void code_view_destroy(struct code_view *view)
 {
-	uint64_t key, copied;
-
 	if (!view)
 		return;
 	for (size_t i = 0; i < view->processes.count; i++) {
 		struct process_state *state = &view->processes.items[i];
 
 		jit_names_destroy(state->jit_names);
-		map_deinit(&state->code_of_program);
 	}
 	vector_deinit(&view->processes);
-	for (size_t i = 0; map_next(&view->copied_of_program, &i, &key, &copied);)
-		copied_code_destroy((struct copied_code *)(uintptr_t)copied);
-	map_deinit(&view->copied_of_program);
-	vector_deinit(&view->names);
-	vector_deinit(&view->image_paths);
+	for (size_t i = 0; i < view->copied_codes.count; i++)
+		copied_code_destroy(view->copied_codes.items[i]);
+	vector_deinit(&view->copied_codes);
 	vector_deinit(&view->resolved);
 	arena_deinit(&view->arena);
 	intern_deinit(&view->generations);
-	intern_deinit(&view->frames);
+	id_table_deinit(&view->frames_by_key);
+	vector_deinit(&view->frames);
 	stacks_deinit(&view->stacks);
 	unwind_cache_destroy(view->memo);
 	unwind_places_destroy(view->places);
@@ -146,7 +142,7 @@ static struct copied_code *find_copied_code(struct lookup *lookup)
 {
 	struct code_view *view = lookup->view;
 	struct process_state *state = &view->processes.items[lookup->process->index];
-	bool known = map_get(&state->code_of_program, lookup->process->program_ns);
+	bool known = state->code_looked_up && state->code_ns == lookup->process->program_ns;
 	struct copied_code *copied = code_view_copied_code(view, lookup->process->index, lookup->process->program_ns);
 
 	/* A program before it, of which nothing was recorded, may have asked first, and knows no host. */
@@ -316,20 +312,21 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 static struct mmt_error *put_frame(struct code_view *view, const struct frame_key *key, uint64_t address,
 				   uint32_t process, uint32_t *frame_ret)
 {
-	uint32_t frame = intern_put(&view->frames, key, sizeof(*key));
-	struct frame_names *names;
+	uint64_t hash = id_table_hash(&view->frames_by_key, key, sizeof(*key));
+	struct frame_record record = {.key = *key, .address = address, .process = process};
+	size_t position = 0;
 
-	if (frame == INTERN_NONE)
+	while ((*frame_ret = id_table_next(&view->frames_by_key, hash, &position)) != ID_NONE) {
+		if (!memcmp(&view->frames.items[*frame_ret].key, key, sizeof(*key)))
+			return NULL;
+	}
+	if (!vector_push(&view->frames, record))
 		return &error_no_memory;
-	*frame_ret = frame;
-	if (frame < view->names.count)
+	*frame_ret = id_table_add(&view->frames_by_key, hash);
+	if (*frame_ret != ID_NONE)
 		return NULL;
-	names = vector_append(&view->names);
-	if (!names)
-		return &error_no_memory;
-	names->address = address;
-	names->process = process;
-	return NULL;
+	view->frames.count--;
+	return &error_no_memory;
 }
 
 static enum mmt_stack_end stack_end(enum unwind_end end)
@@ -427,19 +424,10 @@ static bool is_last_generation(const struct code_view *view, const uint64_t *key
 /* What is known of the bytes of JIT code at this time. 0: nothing was asked of them yet. */
 static uint64_t go_to_time(const struct process_state *state, const struct process *process, uint64_t time_ns)
 {
-	const uint64_t *code;
-	struct copied_code *copied;
-
-	if (state->has_last_code && state->last_code_ns == process->program_ns) {
-		copied = state->last_code;
-	} else {
-		code = map_get(&state->code_of_program, process->program_ns);
-		if (!code)
-			return 0;
-		copied = (struct copied_code *)(uintptr_t)*code;
-	}
-	copied_code_go_to(copied, time_ns);
-	return copied_code_epoch(copied) + 1;
+	if (!state->code_looked_up || state->code_ns != process->program_ns)
+		return 0;
+	copied_code_go_to(state->code, time_ns);
+	return copied_code_epoch(state->code) + 1;
 }
 
 /* A number for the code that is mapped in a process now, and for the names that JIT code has. */
@@ -543,12 +531,7 @@ bool code_view_stack_is_doubtful(const struct code_view *view, uint32_t stack)
 	const uint32_t *frames = code_view_stack(view, stack, &count, &end);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct mmt_frame *names = view->names.items[frames[i]].frames;
-		struct frame_key key = {.doubtful = names && names->doubtful};
-
-		if (!view->metadata->packed)
-			memcpy(&key, intern_get(&view->frames, frames[i], NULL), sizeof(key));
-		if (key.doubtful)
+		if (view->frames.items[frames[i]].key.doubtful)
 			return true;
 	}
 	return false;
@@ -561,5 +544,5 @@ size_t code_view_stack_count(const struct code_view *view)
 
 uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame)
 {
-	return view->names.items[frame].process;
+	return view->frames.items[frame].process;
 }

@@ -10,7 +10,6 @@
 
 #include "analysis/report/runtimes.h"
 #include "analysis/resolver/jit-names.h"
-#include "base/arena.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"
 #include "model/processes.h"
@@ -54,15 +53,13 @@ size_t code_view_stack_count(const struct code_view *view);
 uint32_t code_view_frame_process(const struct code_view *view, uint32_t frame);
 
 /*
- * Names of a frame: one or more, inlined functions first. Strings live in the view or in the arenas. The result is
- * cached in `arena`, which must be the same each time. If `scratch` is given, only the results of the first frames are
- * cached, and the others are in `scratch`: a recording may have more frames than a report shows, and few are needed
- * often.
+ * Names of a frame: one or more, inlined functions first. They are looked up the first time, and live as long as the
+ * view.
  */
-struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, struct arena *arena, struct arena *scratch,
-				  const struct mmt_frame **frames_ret, size_t *count_ret) MMT_MUST_CHECK;
+struct mmt_error *code_view_names(struct code_view *view, uint32_t frame, const struct mmt_frame **frames_ret,
+				  size_t *count_ret) MMT_MUST_CHECK;
 
-/* A frame that nobody wants the name of: what is known of names that are lacking shall be the same. */
+/* Note what a frame says about missing names, without looking up its own. */
 void code_view_pass_over(struct code_view *view, uint32_t frame);
 
 /* The code that a frame is in. */

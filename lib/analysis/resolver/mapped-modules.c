@@ -110,6 +110,7 @@ void mapped_modules_deinit(struct mapped_modules *mapped)
 	map_deinit(&mapped->told);
 	intern_deinit(&mapped->paths);
 	intern_deinit(&mapped->images);
+	arena_deinit(&mapped->arena);
 	programs_destroy(mapped->programs);
 }
 
@@ -144,7 +145,13 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 	uint32_t image = intern_put(&mapped->images, &key, sizeof(key));
 
 	while (image != NO_IMAGE && mapped->image_states.count <= image) {
-		if (!vector_append(&mapped->image_states))
+		struct image_key new_key;
+		struct image_state state = {0};
+
+		memcpy(&new_key, intern_get(&mapped->images, (uint32_t)mapped->image_states.count, NULL),
+		       sizeof(new_key));
+		state.path = arena_string(&mapped->arena, mapped_modules_path_name(mapped, new_key.path));
+		if (!state.path || !vector_push(&mapped->image_states, state))
 			return NO_IMAGE;
 	}
 	return image;
@@ -152,10 +159,7 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image)
 {
-	struct image_key key;
-
-	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
-	return intern_get(&mapped->paths, key.path, NULL);
+	return mapped->image_states.items[image].path;
 }
 
 /* Where the records of one file, or of one path, begin. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -20,6 +21,7 @@
 #define NO_IMAGE UINT32_MAX
 
 struct image_state {
+	const char *path; /* in `arena` */
 	bool opened;
 	struct program *program;
 	enum program_state to_tell; /* PROGRAM_READABLE: nothing, or told with another image */
@@ -41,6 +43,7 @@ struct mapped_modules {
 	VECTOR(struct record_links) record_links;
 	struct map build_ids; /* path -> entry of the build-ids */
 	struct map told;      /* path and state */
+	struct arena arena;
 };
 
 /* Borrows the metadata. Zero the value before; deinitialise it on error too. */
@@ -55,6 +58,7 @@ const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32
 
 /* Number of the mapped file. NO_IMAGE: out of memory, the code is then unreadable, which the stack says. */
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);
+/* Lives as long as the modules. */
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);
 
 /* NULL: out of memory. */

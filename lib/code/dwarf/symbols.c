@@ -668,7 +668,8 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct program_fr
 	load_debug(symbols);
 	load(symbols);
 	count = find_names(symbols, address, frames_ret);
-	known_names_put(&symbols->known, address, frames_ret, count);
+	if (symbols->cache)
+		known_names_put(&symbols->known, address, frames_ret, count);
 	release_read(symbols);
 	return count;
 }
