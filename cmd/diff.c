@@ -9,6 +9,7 @@
 #include "cli/message.h"
 #include "cli/pager.h"
 #include "cli/progress-line.h"
+#include "cli/result-file.h"
 
 struct diff_settings {
 	struct mmt_report_options before, after;
@@ -124,10 +125,23 @@ static int check_growth(const struct command *command, const struct diff_setting
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 
-static struct mmt_error *write_diff(const struct command *command, struct diff_settings *settings,
-				    const struct mmt_diff *diff)
+static int write_page(const struct command *command, const struct diff_settings *settings, const struct mmt_diff *diff)
 {
-	display_start(command, &settings->display);
+	struct result_file file;
+	struct mmt_error *error;
+	bool written;
+
+	if (!result_file_open(command, settings->display.html, &file))
+		return EXIT_UNUSABLE;
+	error = mmt_diff_write_html(diff, &settings->display.text, file.stream);
+	written = result_file_finish(command, &file, !error);
+	if (error)
+		message_error(command, error);
+	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+}
+
+static struct mmt_error *write_diff(const struct diff_settings *settings, const struct mmt_diff *diff)
+{
 	if (settings->display.json)
 		return mmt_diff_write_json(diff, &settings->display.text, stdout);
 	return mmt_diff_write_text(diff, &settings->display.text, stdout);
@@ -158,7 +172,11 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	if (!error)
 		error = mmt_diff_create(before, after, &diff);
 	if (!error)
-		error = write_diff(command, settings, diff);
+		display_start(command, &settings->display);
+	if (!error && settings->display.html)
+		status = write_page(command, settings, diff);
+	else if (!error)
+		error = write_diff(settings, diff);
 	if (error) {
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
@@ -204,7 +222,11 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0 && argc - first != 2)
 		status = message_usage(command, "give two recordings, the earlier one first");
+	if (status < 0 && !display_check(command, &settings.display))
+		status = EXIT_UNUSABLE;
 	if (status < 0) {
+		if (settings.display.html)
+			settings.before.lifetime_steps = settings.after.lifetime_steps = HTML_LIFETIME_STEPS;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];
 		settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;

@@ -11,6 +11,7 @@
 #include "cli/message.h"
 #include "cli/pager.h"
 #include "cli/progress-line.h"
+#include "cli/result-file.h"
 
 struct report_settings {
 	struct report_selection selection;
@@ -168,10 +169,24 @@ static int check_report(const struct command *command, const struct mmt_report *
 	return unread || (alive && !any_checked) ? EXIT_UNUSABLE : EXIT_OK;
 }
 
-static struct mmt_error *write_report(const struct command *command, struct report_settings *settings,
-				      struct mmt_report *report)
+static int write_page(const struct command *command, const struct report_settings *settings,
+		      const struct mmt_report *report)
 {
-	display_start(command, &settings->display);
+	struct result_file file;
+	struct mmt_error *error;
+	bool written;
+
+	if (!result_file_open(command, settings->display.html, &file))
+		return EXIT_UNUSABLE;
+	error = mmt_report_write_html(report, &settings->display.text, file.stream);
+	written = result_file_finish(command, &file, !error);
+	if (error)
+		message_error(command, error);
+	return written && !error ? EXIT_OK : EXIT_UNUSABLE;
+}
+
+static struct mmt_error *write_report(const struct report_settings *settings, struct mmt_report *report)
+{
 	if (settings->annotate)
 		return mmt_report_write_annotation(report, settings->annotate, &settings->display.text, stdout);
 	if (settings->display.json)
@@ -195,7 +210,11 @@ static int run_report(const struct command *command, struct report_settings *set
 		message_input_error(command, options->input, error);
 		return EXIT_UNUSABLE;
 	}
-	error = write_report(command, settings, report);
+	display_start(command, &settings->display);
+	if (settings->display.html)
+		status = write_page(command, settings, report);
+	else
+		error = write_report(settings, report);
 	if (error) {
 		message_error(command, error);
 		status = EXIT_UNUSABLE;
@@ -221,6 +240,14 @@ static int take_arguments(const struct command *command, struct report_settings 
 		return message_usage(command, "--annotate writes text: leave out --json");
 	if (settings->annotate && settings->by != MMT_BY_STACK)
 		return message_usage(command, "--annotate is about frames of stacks: leave out --by");
+	if (settings->annotate && settings->display.html)
+		return message_usage(command, "--annotate writes text: leave out --html");
+	if (settings->display.html && settings->by != MMT_BY_STACK)
+		return message_usage(command, "--html shows stacks: leave out --by; the page merges them by function");
+	if (!display_check(command, &settings->display))
+		return EXIT_UNUSABLE;
+	if (settings->display.html)
+		settings->selection.report.lifetime_steps = HTML_LIFETIME_STEPS;
 	settings->selection.report.by = (enum mmt_group_by)settings->by;
 	settings->display.text.sort = (enum mmt_sort)settings->sort;
 	return -1;

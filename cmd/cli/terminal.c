@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/message.h"
 #include "cli/pager.h"
 
 const char *const colour_choices[] = {"auto", "always", "never", NULL};
@@ -38,6 +39,7 @@ bool terminal_utf8(void)
 }
 
 #define LIMIT_DEFAULT 10
+#define HTML_LIMIT_DEFAULT 10000 /* a browser still draws that many at once */
 #define STACK_FRAMES_DEFAULT 32
 
 void display_init(struct display *display)
@@ -59,10 +61,25 @@ const char *display_parse_stacks(const char *text, void *value)
 	return value_count(text, frames) ? "a number of frames or 'all'" : NULL;
 }
 
+bool display_check(const struct command *command, const struct display *display)
+{
+	if (!display->html)
+		return true;
+	if (!*display->html)
+		message(command, "--html: the file's name is empty");
+	else if (display->json)
+		message(command, "--html and --json are two formats: give one");
+	else
+		return true;
+	return false;
+}
+
 void display_start(const struct command *command, struct display *display)
 {
-	if (display->json && !display->limit_given)
-		display->text.limit = 0;
+	if (!display->limit_given)
+		display->text.limit = display->html ? HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
+	if (display->html)
+		return;
 	display->text.width = terminal_width();
 	display->text.colour = terminal_colour(display->colour);
 	display->text.ascii = !terminal_utf8();

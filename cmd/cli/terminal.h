@@ -27,13 +27,16 @@ bool terminal_utf8(void);
 
 struct display {
 	bool json, no_pager, no_cache, limit_given;
-	int colour; /* enum colour_choice */
+	const char *html; /* file for a page; NULL: not asked for */
+	int colour;	  /* enum colour_choice */
 	struct mmt_text_options text;
 };
 
 /* The entries of an option table; more may stand before and after. */
 #define DISPLAY_OPTIONS(display)                                                                                       \
 	OPTION(0, "json", FLAG, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),            \
+	    OPTION(0, "html", STRING, &(display)->html, "FILE",                                                        \
+		   "write a page for a browser, which contains everything it shows, to FILE"),                         \
 	    OPTION('n', "limit", COUNT, &(display)->text.limit, "N", "show the first N stacks (default 10; 0: all)",   \
 		   .given = &(display)->limit_given),                                                                  \
 	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "leave out stacks with less than SIZE"),  \
@@ -49,6 +52,12 @@ struct display {
 void display_init(struct display *display);
 
 const char *display_parse_stacks(const char *text, void *value);
+
+/* What --html asks of a report: steps in which ranges can be selected. */
+#define HTML_LIFETIME_STEPS 400
+
+/* Options that do not go with --html. False after a message. */
+bool display_check(const struct command *command, const struct display *display);
 
 /* After parsing: fill in what depends on the terminal, start the pager. */
 void display_start(const struct command *command, struct display *display);

@@ -123,6 +123,10 @@ _mmtrace()
 			_mmtrace_words "unfreed count resident committed allocated freed age peak memory"
 			return
 			;;
+		--html)
+			_mmtrace_paths -f
+			return
+			;;
 		--stacks)
 			_mmtrace_words "all"
 			return
@@ -136,13 +140,17 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --hide --no-demangle --by --every --sort --json --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
+			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --hide --no-demangle --by --every --sort --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
 		else
 			_mmtrace_paths -f
 		fi
 		;;
 	diff)
 		case $previous in
+		--html)
+			_mmtrace_paths -f
+			return
+			;;
 		--stacks)
 			_mmtrace_words "all"
 			return
@@ -156,7 +164,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--fail-above --json --limit --min-bytes --stacks --no-pager --no-cache --colour --hide --no-demangle --help"
+			_mmtrace_words "--fail-above --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --hide --no-demangle --help"
 		else
 			_mmtrace_paths -f
 		fi

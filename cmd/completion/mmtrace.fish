@@ -64,6 +64,7 @@ complete -c mmtrace -n '__mmtrace_command report' -l by -x -a 'stack function mo
 complete -c mmtrace -n '__mmtrace_command report' -l every -x -d 'also show the totals over time, in steps of TIME (10s, 5m)'
 complete -c mmtrace -n '__mmtrace_command report' -l sort -s s -x -a 'unfreed count resident committed allocated freed age peak memory' -d 'sort by this figure, largest first (default memory); age: oldest first'
 complete -c mmtrace -n '__mmtrace_command report' -l json -d 'write JSON; every stack unless --limit is given'
+complete -c mmtrace -n '__mmtrace_command report' -l html -r -F -d 'write a page for a browser, which contains everything it shows, to FILE'
 complete -c mmtrace -n '__mmtrace_command report' -l limit -s n -x -d 'show the first N stacks (default 10; 0: all)'
 complete -c mmtrace -n '__mmtrace_command report' -l min-bytes -x -d 'leave out stacks with less than SIZE'
 complete -c mmtrace -n '__mmtrace_command report' -l stacks -x -a 'all' -d 'show at most N frames of a stack (default 32); all or 0: every frame, runtime frames too'
@@ -77,6 +78,7 @@ complete -c mmtrace -n '__mmtrace_command report' -F
 
 complete -c mmtrace -n '__mmtrace_command diff' -l fail-above -x -d 'exit 1 when new and grown stacks together hold or commit more than BYTES (10M, 1.5G), or RSS grew by more, 2 when the figures of a recording are not reliable'
 complete -c mmtrace -n '__mmtrace_command diff' -l json -d 'write JSON; every stack unless --limit is given'
+complete -c mmtrace -n '__mmtrace_command diff' -l html -r -F -d 'write a page for a browser, which contains everything it shows, to FILE'
 complete -c mmtrace -n '__mmtrace_command diff' -l limit -s n -x -d 'show the first N stacks (default 10; 0: all)'
 complete -c mmtrace -n '__mmtrace_command diff' -l min-bytes -x -d 'leave out stacks with less than SIZE'
 complete -c mmtrace -n '__mmtrace_command diff' -l stacks -x -a 'all' -d 'show at most N frames of a stack (default 32); all or 0: every frame, runtime frames too'

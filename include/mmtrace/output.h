@@ -60,6 +60,16 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, co
 						 FILE *stream) MMT_MUST_CHECK;
 
 /*
+ * One HTML page that contains everything it shows and loads nothing, with the stacks that `limit` and `min_bytes` select.
+ * Ranges of time can be selected in it if the report was made with `lifetime_steps`; some hundreds are enough.
+ * MMT_ERROR_INVALID: the groups of the report are no stacks.
+ */
+MMT_PUBLIC struct mmt_error *mmt_report_write_html(const struct mmt_report *report,
+						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
+MMT_PUBLIC struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, const struct mmt_text_options *options,
+						 FILE *stream) MMT_MUST_CHECK;
+
+/*
  * One line per event in time order, every field; the format is stable, see mmtrace-dump(1). `progress` may be NULL:
  * nobody waits.
  */

@@ -99,7 +99,8 @@ struct mmt_report_options {
 	/*
 	 * Also give `parts` of the groups with the lifetimes of their mappings, the window divided into this many steps
 	 * at most: 16 to MMT_LIFETIME_STEPS_MAX; 0: none. There are fewer, longer steps when there would be more than
-	 * 262,144 lifetimes: that bounds the memory, and sums stay exact.
+	 * 262,144 lifetimes: that bounds the memory, and sums stay exact. Without every_ns, the report then has some 200
+	 * `steps` if the recording says when it ended.
 	 */
 	uint32_t lifetime_steps;
 };
@@ -482,7 +483,7 @@ struct mmt_report {
 	uint64_t committed_before_bytes;
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t every_ns;	      /* as asked for */
+	uint64_t every_ns;	      /* as asked for, or chosen for `lifetime_steps` */
 	const struct mmt_step *steps; /* each every_ns later; the last at to_ns, with the figures above */
 	size_t step_count;
 	const struct mmt_part *parts; /* by group; none unless `lifetime_steps` was asked for */

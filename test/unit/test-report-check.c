@@ -15,6 +15,7 @@
 #include "../../cmd/cli/progress-line.c"
 #include "../../cmd/cli/report-files.c"
 #include "../../cmd/cli/report-selection.c"
+#include "../../cmd/cli/result-file.c"
 #include "../../cmd/cli/terminal.c"
 #include "../../cmd/cli/values.c"
 

@@ -7,7 +7,8 @@
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
 {
-	*steps = (struct steps){.every_ns = options->every_ns, .rows = rows};
+	*steps = (struct steps){
+	    .every_ns = options->every_ns, .lifetime_steps = options->lifetime_steps, .rows = rows};
 }
 
 void steps_deinit(struct steps *steps)
@@ -126,8 +127,24 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 	return error;
 }
 
+#define CHOSEN_MAX 200 /* steps that nobody chose; each group has as many figures */
+
+/* Beside lifetimes, totals over time: in steps that divide a window whose end is known before it is read. 0: it is not. */
+static uint64_t choose_length(const struct steps *steps, const struct replay *replay)
+{
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
+	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
+	uint64_t from_ns = replay->ledger.options.from_ns;
+
+	if (!steps->lifetime_steps || !from_ns || to_ns <= from_ns)
+		return 0;
+	return (to_ns - from_ns) / CHOSEN_MAX + 1;
+}
+
 void steps_watch(struct steps *steps, struct replay *replay)
 {
+	if (!steps->every_ns)
+		steps->every_ns = choose_length(steps, replay);
 	replay->ledger.options.every_ns = steps->every_ns;
 	if (!steps->every_ns)
 		return;

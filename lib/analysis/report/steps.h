@@ -15,7 +15,8 @@ struct step_range {
 };
 
 struct steps {
-	uint64_t every_ns; /* 0: nobody asks */
+	uint64_t every_ns;	 /* 0: nobody asks */
+	uint32_t lifetime_steps; /* as asked for */
 	const struct rows *rows;
 	VECTOR(struct mmt_step) items;
 	VECTOR(struct step_range) others_live; /* ascending: what had ended does not count then */

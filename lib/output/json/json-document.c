@@ -18,6 +18,7 @@ struct document {
 	bool filled[DEPTH_MAX];	 /* whether it has any element */
 	size_t depth;		 /* how many are open */
 	bool failed;
+	bool for_html; /* compact, and safe within a script element */
 	struct buffer escaped;
 };
 
@@ -30,20 +31,32 @@ static void open_nested(struct document *document, char opening, char closing)
 
 static void begin_line(const struct document *document)
 {
-	fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
+	if (!document->for_html)
+		fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
 }
 
-struct mmt_error *document_create(FILE *stream, struct document **document_ret)
+static struct mmt_error *create(FILE *stream, bool for_html, struct document **document_ret)
 {
 	struct document *document = calloc(1, sizeof(*document));
 
 	if (!document)
 		return &error_no_memory;
 	document->stream = stream;
+	document->for_html = for_html;
 	buffer_init(&document->escaped, STRING_BYTES_MAX);
 	open_nested(document, '{', '}');
 	*document_ret = document;
 	return NULL;
+}
+
+struct mmt_error *document_create(FILE *stream, struct document **document_ret)
+{
+	return create(stream, false, document_ret);
+}
+
+struct mmt_error *document_create_for_html(FILE *stream, struct document **document_ret)
+{
+	return create(stream, true, document_ret);
 }
 
 void document_destroy(struct document *document)
@@ -64,7 +77,7 @@ static bool begin_value(struct document *document, const char *key)
 	document->filled[document->depth - 1] = true;
 	begin_line(document);
 	if (key)
-		fprintf(document->stream, "\"%s\": ", key);
+		fprintf(document->stream, document->for_html ? "\"%s\":" : "\"%s\": ", key);
 	return true;
 }
 
@@ -134,11 +147,18 @@ void document_address(struct document *document, const char *key, uint64_t value
 	document_string(document, key, text);
 }
 
+static bool is_markup(char character)
+{
+	return character == '<' || character == '>' || character == '&';
+}
+
 /* Nothing in it has to be written in another way. */
-static bool is_plain(const char *value)
+static bool is_plain(const struct document *document, const char *value)
 {
 	for (; *value; value++) {
 		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\')
+			return false;
+		if (document->for_html && is_markup(*value))
 			return false;
 	}
 	return true;
@@ -159,11 +179,16 @@ static json_t *make_string(struct document *document, const char *value)
 	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
-/* The library does not escape DEL because it is ASCII, but DEL is a control character for terminals. */
-static int write_without_del(const char *text, size_t size, void *stream)
+/* The library does not escape DEL because it is ASCII, but DEL is a control character for terminals; nor markup. */
+static int write_escaped(const char *text, size_t size, void *context)
 {
+	const struct document *document = context;
+
 	for (size_t i = 0; i < size; i++) {
-		if (text[i] == '\x7f' ? fputs("\\u007f", stream) < 0 : putc(text[i], stream) == EOF)
+		bool escaped = text[i] == '\x7f' || (document->for_html && is_markup(text[i]));
+
+		if (escaped ? fprintf(document->stream, "\\u%04x", (unsigned char)text[i]) < 0
+			    : putc(text[i], document->stream) == EOF)
 			return -1;
 	}
 	return 0;
@@ -175,7 +200,7 @@ static void put_string(struct document *document, const char *key, const char *v
 
 	document->failed |= !string;
 	if (begin_value(document, key) &&
-	    json_dump_callback(string, write_without_del, document->stream, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
+	    json_dump_callback(string, write_escaped, document, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
 		document->failed = !ferror(document->stream);
 	json_decref(string);
 }
@@ -184,7 +209,7 @@ void document_string(struct document *document, const char *key, const char *val
 {
 	if (!value)
 		document_null(document, key);
-	else if (!is_plain(value))
+	else if (!is_plain(document, value))
 		put_string(document, key, value);
 	else if (begin_value(document, key))
 		fprintf(document->stream, "\"%s\"", value);

@@ -16,6 +16,9 @@ struct document;
 
 /* An empty object at the top, open. Borrows `stream`; a failed write is left for ferror(). */
 struct mmt_error *document_create(FILE *stream, struct document **document_ret) MMT_MUST_CHECK;
+/* The same without spaces, and without characters that mean something in HTML: for a script element of a page. No `<`,
+ * `>`, `&` or line separator appears in it, whatever the strings contain. */
+struct mmt_error *document_create_for_html(FILE *stream, struct document **document_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void document_destroy(struct document *document);
 

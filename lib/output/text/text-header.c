@@ -80,7 +80,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 }
 
 /* Where the figures come from: the file, and when it was recorded. */
-static void put_source(struct text *text, const struct mmt_report *report)
+void text_source(struct text *text, const struct mmt_report *report)
 {
 	time_t began = (time_t)(report->start_realtime_ns / 1000000000);
 	struct tm local;
@@ -98,7 +98,7 @@ static void put_source(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-static void put_events(struct text *text, const struct mmt_report *report)
+void text_events(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	const char *separator = ": ";
@@ -165,8 +165,9 @@ static void put_unnamed(struct text *text, const struct mmt_completeness *comple
 			    mmt_format_count(runtime, count));
 }
 
-static void put_stacks(struct text *text, const struct mmt_completeness *completeness)
+void text_stacks(struct text *text, const struct mmt_report *report)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
 	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
 	uint64_t sum = complete + doubtful + completeness->truncated_stacks;
 	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
@@ -199,8 +200,9 @@ static void put_stacks(struct text *text, const struct mmt_completeness *complet
 	text_end_line(text);
 }
 
-static void put_reconcile(struct text *text, const struct mmt_completeness *completeness)
+void text_reconciled(struct text *text, const struct mmt_report *report)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
 	char bytes[MMT_SIZE_TEXT];
 
 	if (!completeness->reconciled_bytes)
@@ -215,13 +217,13 @@ static void put_reconcile(struct text *text, const struct mmt_completeness *comp
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
 {
 	text_growth(text, report);
-	put_source(text, report);
-	put_events(text, report);
-	put_stacks(text, &report->completeness);
+	text_source(text, report);
+	text_events(text, report);
+	text_stacks(text, report);
 	text_marks(text, report);
 	text_window(text, report);
 	text_choice(text, report);
-	put_reconcile(text, &report->completeness);
+	text_reconciled(text, report);
 	if (one_line_of_checks)
 		text_checks_line(text, report);
 	else

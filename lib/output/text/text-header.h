@@ -11,6 +11,13 @@ void text_warnings(struct text *text, const struct mmt_report *report);
 /* Target, duration, date; events, loss, stacks; the check against the kernel; what the file lacks. */
 void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks);
 
+/* Single lines of it: the file, and when it was recorded; how many events, and how many were lost; how complete the
+ * stacks are, or nothing if there are none; what was repaired from the kernel's maps, or nothing. */
+void text_source(struct text *text, const struct mmt_report *report);
+void text_events(struct text *text, const struct mmt_report *report);
+void text_stacks(struct text *text, const struct mmt_report *report);
+void text_reconciled(struct text *text, const struct mmt_report *report);
+
 /* What the comparison with the kernel's own list of mappings gave, in few lines however many processes there are. */
 
 struct check_sum {

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "output/html/page-data.h"
+
+#include <inttypes.h>
+#include <mmtrace/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "output/escape.h"
+#include "output/html/page-lifetimes.h"
+#include "output/json/json-document.h"
+#include "output/selection.h"
+#include "output/text/text-growth.h"
+#include "output/text/text-header.h"
+#include "output/text/text-sections.h"
+
+#define NO_STACK UINT32_MAX
+#define STRING_BYTES_MAX (1u << 20)
+#define READINGS_MAX 1000
+#define RECORDINGS_MAX 2
+
+enum frame_flag {
+	FRAME_INLINED = 1,
+	FRAME_DOUBTFUL = 2,
+	FRAME_RUNTIME = 4,
+	FRAME_JIT = 8,
+};
+
+struct frame_row {
+	uint32_t name, module, source, line, flags;
+};
+
+struct thread_row {
+	int32_t pid, tid;
+	uint32_t name;
+};
+
+/* What a row of the table stands for: a group of one or both reports. */
+struct page_stack {
+	const struct mmt_group *groups[RECORDINGS_MAX];
+};
+
+struct page {
+	const struct page_source *source;
+	const struct mmt_report *reports[RECORDINGS_MAX];
+	unsigned report_count;
+	struct document *document;
+	VECTOR(struct page_stack) stacks;
+	uint32_t *stack_of_group[RECORDINGS_MAX];
+	uint64_t left_out; /* groups */
+	struct intern strings, frames;
+	struct buffer escaped;
+	struct page_lifetimes lifetimes[RECORDINGS_MAX];
+	bool out_of_memory;
+};
+
+/* As a person may see it: control characters and changes of direction as \xNN. Valid until the next. */
+static const char *escape(struct page *page, const char *text)
+{
+	struct escape_piece piece;
+	struct mmt_error *error;
+
+	buffer_clear(&page->escaped);
+	while (page->escaped.size < STRING_BYTES_MAX / 2 && escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
+		buffer_put(&page->escaped, piece.text, piece.size);
+	buffer_put_u8(&page->escaped, 0);
+	error = buffer_finish(&page->escaped);
+	page->out_of_memory |= error != NULL;
+	mmt_error_destroy(error);
+	return page->out_of_memory ? "" : (const char *)page->escaped.data;
+}
+
+static uint32_t string_number(struct page *page, const char *text)
+{
+	uint32_t number = intern_put_string(&page->strings, escape(page, text ? text : ""));
+
+	page->out_of_memory |= number == INTERN_NONE;
+	return number;
+}
+
+static uint32_t frame_name(struct page *page, const struct mmt_frame *frame)
+{
+	CLEANUP(free) char *name = NULL;
+
+	if (frame->function)
+		return string_number(page, frame->function);
+	if (frame->kind == MMT_FRAME_NATIVE && frame->module) {
+		if (asprintf(&name, "%s+0x%" PRIx64, frame->module, frame->module_offset) < 0)
+			name = NULL;
+	} else if (asprintf(&name, "0x%" PRIx64, frame->address) < 0) {
+		name = NULL;
+	}
+	page->out_of_memory |= !name;
+	return string_number(page, name);
+}
+
+static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
+{
+	struct frame_row row = {
+	    .name = frame_name(page, frame),
+	    .module = string_number(page, frame->module),
+	    .source = string_number(page, frame->source_file),
+	    .line = frame->source_line,
+	    .flags = (frame->inlined ? FRAME_INLINED : 0u) | (frame->doubtful ? FRAME_DOUBTFUL : 0u) |
+		     (mmt_frame_is_runtime(frame) ? FRAME_RUNTIME : 0u) |
+		     (frame->kind == MMT_FRAME_JIT ? FRAME_JIT : 0u),
+	};
+	uint32_t number = intern_put(&page->frames, &row, sizeof(row));
+
+	page->out_of_memory |= number == INTERN_NONE;
+	return number;
+}
+
+/* Lines of the text report, each as an element of the array that is open; with a tone, as a pair. */
+typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
+
+static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
+{
+	static const struct mmt_text_options plain = {0};
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&lines, &size);
+	struct text text;
+	char *rest, *line;
+
+	if (!stream) {
+		page->out_of_memory = true;
+		return;
+	}
+	text_begin(&text, stream, &plain);
+	part(&text, report);
+	text_end(&text);
+	if (fclose(stream) != 0) {
+		page->out_of_memory = true;
+		return;
+	}
+	for (rest = lines; (line = strsep(&rest, "\n")) != NULL;) {
+		if (!*line)
+			continue;
+		if (tone) {
+			document_open_array(page->document, NULL);
+			document_string(page->document, NULL, tone);
+		}
+		document_string(page->document, NULL, line);
+		if (tone)
+			document_close(page->document);
+	}
+}
+
+static const char *tone_of_stacks(const struct mmt_completeness *completeness)
+{
+	return completeness->truncated_stacks || completeness->doubtful_stacks || completeness->lost_stack_dumps
+		   ? "wait"
+		   : "good";
+}
+
+static const char *tone_of_checks(const struct mmt_report *report)
+{
+	struct checks checks = checks_sum(report);
+
+	if (checks.wrong.processes)
+		return "bad";
+	return checks.checked.processes ? "good" : "wait";
+}
+
+static bool is_anything_missed(const struct mmt_completeness *completeness)
+{
+	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
+	       completeness->left_processes || completeness->incomplete || completeness->damaged;
+}
+
+static void put_trust(struct page *page, const struct mmt_report *report)
+{
+	document_open_array(page->document, "trust");
+	put_lines(page, report, text_warnings, "bad");
+	if (!is_anything_missed(&report->completeness)) {
+		document_open_array(page->document, NULL);
+		document_string(page->document, NULL, "good");
+		document_string(page->document, NULL, "no events lost");
+		document_close(page->document);
+	}
+	put_lines(page, report, text_stacks, tone_of_stacks(&report->completeness));
+	put_lines(page, report, text_reconciled, "bad");
+	put_lines(page, report, text_checks_line, tone_of_checks(report));
+	document_close(page->document);
+}
+
+static void put_words(struct page *page, const struct mmt_report *report)
+{
+	document_string(page->document, "input", escape(page, report->input));
+	document_string(page->document, "verdict", mmt_verdict_name(report->growth.verdict));
+	document_open_array(page->document, "source");
+	put_lines(page, report, text_source, NULL);
+	document_close(page->document);
+	document_open_array(page->document, "growth");
+	put_lines(page, report, text_growth, NULL);
+	document_close(page->document);
+	put_trust(page, report);
+	document_open_array(page->document, "limits");
+	put_lines(page, report, text_window, NULL);
+	put_lines(page, report, text_choice, NULL);
+	document_close(page->document);
+	document_open_array(page->document, "notes");
+	for (size_t i = 0; i < report->completeness.warning_count; i++)
+		document_string(page->document, NULL, escape(page, report->completeness.warnings[i]));
+	document_close(page->document);
+	document_open_array(page->document, "facts");
+	put_lines(page, report, text_events, NULL);
+	put_lines(page, report, text_marks, NULL);
+	if (*report->command_line)
+		document_string(page->document, NULL, escape(page, report->command_line));
+	document_close(page->document);
+}
+
+static uint64_t since(const struct mmt_report *report, uint64_t time_ns)
+{
+	return time_ns > report->from_ns ? time_ns - report->from_ns : 0;
+}
+
+static void put_point(struct page *page, uint64_t time_ns, uint64_t bytes)
+{
+	document_unsigned(page->document, NULL, time_ns);
+	document_unsigned(page->document, NULL, bytes);
+}
+
+/* Of many, the largest of each part of the time, so that the peak is seen. */
+static void put_readings(struct page *page, const struct mmt_report *report)
+{
+	size_t count = report->resident_reading_count, every = (count + READINGS_MAX - 1) / READINGS_MAX;
+
+	document_open_array(page->document, "rss");
+	for (size_t first = 0; first < count; first += every) {
+		const struct mmt_resident_reading *largest = &report->resident_readings[first];
+
+		for (size_t i = first; i < count && i < first + every && first; i++) {
+			if (report->resident_readings[i].resident_bytes > largest->resident_bytes)
+				largest = &report->resident_readings[i];
+		}
+		put_point(page, since(report, largest->time_ns), largest->resident_bytes);
+	}
+	if (every > 1)
+		put_point(page, since(report, report->resident_readings[count - 1].time_ns),
+			  report->resident_readings[count - 1].resident_bytes);
+	document_close(page->document);
+}
+
+static void put_series(struct page *page, const struct mmt_report *report)
+{
+	put_readings(page, report);
+	document_open_array(page->document, "committed");
+	if (report->step_count)
+		put_point(page, 0, 0);
+	for (size_t i = 0; i < report->step_count; i++)
+		put_point(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
+	document_close(page->document);
+	document_open_array(page->document, "marks");
+	for (size_t i = 0; i < report->mark_count; i++) {
+		if (report->marks[i].time_ns < report->from_ns)
+			continue;
+		document_open_array(page->document, NULL);
+		document_unsigned(page->document, NULL, report->marks[i].number);
+		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+static uint64_t add_known(uint64_t bytes, uint64_t more)
+{
+	return bytes > MMT_BYTES_MAX - more ? MMT_BYTES_MAX : bytes + more;
+}
+
+static uint32_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
+{
+	struct thread_row row = {
+	    .pid = thread->pid, .tid = thread->tid, .name = string_number(page, thread->name ? thread->name : "")};
+	uint32_t number = intern_put(threads, &row, sizeof(row));
+
+	page->out_of_memory |= number == INTERN_NONE;
+	return number;
+}
+
+static void put_part_figures(struct page *page, const struct mmt_part *part)
+{
+	struct document *document = page->document;
+
+	document_unsigned(document, NULL, part->unfreed_bytes);
+	document_unsigned(document, NULL, part->unfreed_count);
+	document_unsigned(document, NULL, part->allocated_bytes);
+	document_unsigned(document, NULL, part->allocated_count);
+	document_unsigned(document, NULL, add_known(part->committed_bytes, part->committed_before_bytes));
+	document_unsigned(document, NULL, part->resident_bytes);
+}
+
+static void put_part(struct page *page, unsigned recording, const struct mmt_part *part, struct intern *threads)
+{
+	struct document *document = page->document;
+	bool known = part->thread.tid != 0;
+
+	document_open_array(document, NULL);
+	document_unsigned(document, NULL, page->stack_of_group[recording][part->group]);
+	document_unsigned(document, NULL, part->process);
+	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
+	document_unsigned(document, NULL, part->memory_class);
+	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
+	put_part_figures(page, part);
+	document_open_array(document, NULL);
+	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
+	document_close(document);
+	document_close(document);
+}
+
+static void put_threads(struct page *page, const struct intern *threads)
+{
+	document_open_array(page->document, "threads");
+	for (uint32_t i = 0; i < threads->count; i++) {
+		const struct thread_row *row = intern_get(threads, i, NULL);
+
+		document_open_array(page->document, NULL);
+		document_signed(page->document, NULL, row->pid);
+		document_signed(page->document, NULL, row->tid);
+		document_unsigned(page->document, NULL, row->name);
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+static void put_processes(struct page *page, const struct mmt_report *report)
+{
+	document_open_array(page->document, "processes");
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		document_open_array(page->document, NULL);
+		document_signed(page->document, NULL, process->pid);
+		document_string(page->document, NULL, escape(page, process->name ? process->name : ""));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+/* A report without lifetimes: each group is one part. */
+static void put_groups_as_parts(struct page *page, unsigned recording, struct intern *threads)
+{
+	const struct mmt_report *report = page->reports[recording];
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct mmt_group *group = &report->groups[i];
+		struct mmt_part part = {.group = i,
+					.unfreed_bytes = group->unfreed_bytes,
+					.unfreed_count = group->unfreed_count,
+					.allocated_bytes = group->allocated_bytes,
+					.allocated_count = group->allocated_count,
+					.committed_bytes = group->committed_bytes,
+					.committed_before_bytes = group->committed_before_bytes,
+					.resident_bytes = group->resident_bytes};
+
+		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+			if (group->class_bytes[kind] > group->class_bytes[part.memory_class])
+				part.memory_class = (enum mmt_class)kind;
+		}
+		if (group->thread_count)
+			part.thread = group->threads[0];
+		for (size_t process = 0; group->pid_count && process < report->process_count; process++) {
+			if (report->processes[process].pid == group->pids[0])
+				part.process = process;
+		}
+		if (page->stack_of_group[recording][i] != NO_STACK)
+			put_part(page, recording, &part, threads);
+	}
+}
+
+static void put_parts(struct page *page, unsigned recording)
+{
+	const struct mmt_report *report = page->reports[recording];
+	struct intern threads = {0};
+
+	document_open_array(page->document, "parts");
+	for (size_t i = 0; i < report->part_count; i++) {
+		if (page->stack_of_group[recording][report->parts[i].group] != NO_STACK)
+			put_part(page, recording, &report->parts[i], &threads);
+	}
+	if (!report->part_count)
+		put_groups_as_parts(page, recording, &threads);
+	document_close(page->document);
+	put_threads(page, &threads);
+	intern_deinit(&threads);
+}
+
+static void put_recording(struct page *page, unsigned recording)
+{
+	const struct mmt_report *report = page->reports[recording];
+	const struct page_lifetimes *lifetimes = &page->lifetimes[recording];
+
+	document_open_object(page->document, NULL);
+	put_words(page, report);
+	document_unsigned(page->document, "duration", since(report, report->to_ns));
+	document_unsigned(page->document, "stepNs", lifetimes->step_ns);
+	document_unsigned(page->document, "stepCount", lifetimes->step_count);
+	put_series(page, report);
+	put_processes(page, report);
+	put_parts(page, recording);
+	document_close(page->document);
+}
+
+static void put_frames(struct page *page, const struct mmt_group *group)
+{
+	document_open_array(page->document, "frames");
+	for (size_t i = 0; i < group->frame_count; i++)
+		document_unsigned(page->document, NULL, frame_number(page, group->frames[i]));
+	document_close(page->document);
+}
+
+/* When the oldest and the youngest mapping that is still there was made. */
+static void put_times(struct page *page, const struct page_stack *stack)
+{
+	document_open_array(page->document, "times");
+	for (unsigned i = 0; i < page->report_count; i++) {
+		const struct mmt_group *group = stack->groups[i];
+
+		if (!group || !group->unfreed_count) {
+			document_null(page->document, NULL);
+			continue;
+		}
+		document_open_array(page->document, NULL);
+		document_unsigned(page->document, NULL, since(page->reports[i], group->first_ns));
+		document_unsigned(page->document, NULL, since(page->reports[i], group->last_ns));
+		document_close(page->document);
+	}
+	document_close(page->document);
+}
+
+static void put_stack(struct page *page, const struct page_stack *stack)
+{
+	const struct mmt_group *group = stack->groups[0] ? stack->groups[0] : stack->groups[1];
+
+	document_open_object(page->document, NULL);
+	if (group->lost)
+		document_string(page->document, "label", "(calls that were lost)");
+	else if (!group->frame_count)
+		document_string(page->document, "label", "(no stack recorded)");
+	if (group->frame_count && !mmt_stack_end_is_complete(group->stack_end))
+		document_string(page->document, "truncated", mmt_stack_end_name(group->stack_end));
+	if (group->pattern != MMT_PATTERN_NONE)
+		document_string(page->document, "pattern", mmt_pattern_explanation(group->pattern));
+	put_times(page, stack);
+	put_frames(page, group);
+	document_close(page->document);
+}
+
+static void put_tables(struct page *page)
+{
+	document_open_array(page->document, "stacks");
+	for (size_t i = 0; i < page->stacks.count; i++)
+		put_stack(page, &page->stacks.items[i]);
+	document_close(page->document);
+	document_open_array(page->document, "frames");
+	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
+		const struct frame_row *row = intern_get(&page->frames, i, NULL);
+
+		document_unsigned(page->document, NULL, row->name);
+		document_unsigned(page->document, NULL, row->module);
+		document_unsigned(page->document, NULL, row->source);
+		document_unsigned(page->document, NULL, row->line);
+		document_unsigned(page->document, NULL, row->flags);
+	}
+	document_close(page->document);
+	document_open_array(page->document, "strings");
+	for (uint32_t i = 0; i < page->strings.count && !page->out_of_memory; i++)
+		document_string(page->document, NULL, intern_get(&page->strings, i, NULL));
+	document_close(page->document);
+}
+
+static bool add_stack(struct page *page, const struct mmt_group *before, const struct mmt_group *after)
+{
+	const struct mmt_group *groups[RECORDINGS_MAX] = {before, after};
+	const struct mmt_report *first = page->source->before;
+	uint32_t number = (uint32_t)page->stacks.count;
+
+	if (!first) {
+		groups[0] = after;
+		groups[1] = NULL;
+	}
+	for (unsigned i = 0; i < page->report_count; i++) {
+		if (groups[i])
+			page->stack_of_group[i][groups[i] - page->reports[i]->groups] = number;
+	}
+	return vector_push(&page->stacks, ((struct page_stack){.groups = {groups[0], groups[1]}}));
+}
+
+static struct mmt_error *choose_stacks_of_report(struct page *page)
+{
+	const struct mmt_report *report = page->source->after;
+	struct selection selection = {0};
+	struct mmt_error *error = selection_create(report, page->source->options, true, &selection);
+
+	for (size_t i = 0; !error && i < selection.count; i++) {
+		if (!add_stack(page, NULL, selection.groups[i]))
+			error = &error_no_memory;
+	}
+	page->left_out = report->group_count - selection.count;
+	selection_deinit(&selection);
+	return error;
+}
+
+/* Groups of which nothing is left, or that did not change, have no entry: they match if they have the same frames. */
+static uint32_t frames_key(struct page *page, struct intern *keys, const struct mmt_group *group)
+{
+	VECTOR(uint32_t) numbers = {0};
+	uint32_t key = INTERN_NONE;
+	bool complete = vector_push(&numbers, (uint32_t)(group->lost ? 1 : 0));
+
+	for (size_t i = 0; complete && i < group->frame_count; i++)
+		complete = vector_push(&numbers, frame_number(page, group->frames[i]));
+	if (complete)
+		key = intern_put(keys, numbers.items, numbers.count * sizeof(*numbers.items));
+	page->out_of_memory |= key == INTERN_NONE;
+	vector_deinit(&numbers);
+	return key;
+}
+
+static bool has_room(const struct page *page)
+{
+	return !page->source->options->limit || page->stacks.count < page->source->options->limit;
+}
+
+static struct mmt_error *choose_unchanged_stacks(struct page *page)
+{
+	const struct mmt_report *before = page->reports[0], *after = page->reports[1];
+	struct intern keys = {0};
+	struct map stacks = {0}; /* key of the frames -> stack of `before` alone */
+	bool complete = true;
+
+	for (size_t i = 0; complete && i < before->group_count; i++) {
+		uint32_t key, number = (uint32_t)page->stacks.count;
+
+		if (page->stack_of_group[0][i] != NO_STACK)
+			continue;
+		if (!has_room(page)) {
+			page->left_out++;
+			continue;
+		}
+		key = frames_key(page, &keys, &before->groups[i]);
+		complete = add_stack(page, &before->groups[i], NULL) && map_put(&stacks, key, number);
+	}
+	for (size_t i = 0; complete && i < after->group_count; i++) {
+		const struct mmt_group *group = &after->groups[i];
+		const uint64_t *same;
+
+		if (page->stack_of_group[1][i] != NO_STACK)
+			continue;
+		same = map_get(&stacks, frames_key(page, &keys, group));
+		if (same && !page->stacks.items[*same].groups[1]) {
+			page->stack_of_group[1][i] = (uint32_t)*same;
+			page->stacks.items[*same].groups[1] = group;
+		} else if (has_room(page)) {
+			complete = add_stack(page, NULL, group);
+		} else {
+			page->left_out++;
+		}
+	}
+	map_deinit(&stacks);
+	intern_deinit(&keys);
+	return complete ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *choose_stacks_of_diff(struct page *page)
+{
+	const struct mmt_diff *diff = page->source->diff;
+	struct diff_selection selection = {0};
+	struct mmt_error *error = selection_of_diff(diff, page->source->options, &selection);
+
+	for (size_t i = 0; !error && i < selection.count; i++) {
+		if (!add_stack(page, selection.entries[i]->before, selection.entries[i]->after))
+			error = &error_no_memory;
+	}
+	page->left_out = selection.hidden_count;
+	selection_of_diff_deinit(&selection);
+	return error ? error : choose_unchanged_stacks(page);
+}
+
+static struct mmt_error *prepare(struct page *page)
+{
+	if (page->source->before)
+		page->reports[page->report_count++] = page->source->before;
+	page->reports[page->report_count++] = page->source->after;
+	for (unsigned i = 0; i < page->report_count; i++) {
+		const struct mmt_report *report = page->reports[i];
+		uint32_t *stacks = malloc((report->group_count + 1) * sizeof(*stacks));
+
+		page->stack_of_group[i] = stacks;
+		if (!stacks || !page_lifetimes_init(&page->lifetimes[i], report))
+			return &error_no_memory;
+		for (size_t group = 0; group < report->group_count; group++)
+			stacks[group] = NO_STACK;
+	}
+	return page->source->before ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
+}
+
+static uint64_t find_unit(const struct page *page)
+{
+	uint64_t unit = page_lifetimes_unit(page->reports[0]);
+
+	if (page->report_count > 1 && page_lifetimes_unit(page->reports[1]) < unit)
+		unit = page_lifetimes_unit(page->reports[1]);
+	return unit;
+}
+
+static void put_page(struct page *page)
+{
+	uint64_t unit = find_unit(page);
+
+	document_string(page->document, "version", mmt_version());
+	document_unsigned(page->document, "unit", unit);
+	document_unsigned(page->document, "leftOut", page->left_out);
+	document_open_array(page->document, "classes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
+	document_close(page->document);
+	document_open_array(page->document, "recordings");
+	for (unsigned i = 0; i < page->report_count; i++) {
+		page->lifetimes[i].unit = unit;
+		put_recording(page, i);
+	}
+	document_close(page->document);
+	put_tables(page);
+}
+
+static void deinit(struct page *page)
+{
+	document_destroy(page->document);
+	vector_deinit(&page->stacks);
+	intern_deinit(&page->strings);
+	intern_deinit(&page->frames);
+	buffer_deinit(&page->escaped);
+	for (unsigned i = 0; i < RECORDINGS_MAX; i++) {
+		free(page->stack_of_group[i]);
+		page_lifetimes_deinit(&page->lifetimes[i]);
+	}
+}
+
+struct mmt_error *page_data_write(const struct page_source *source, FILE *stream)
+{
+	struct page page = {.source = source};
+	struct mmt_error *error;
+
+	buffer_init(&page.escaped, STRING_BYTES_MAX);
+	error = prepare(&page);
+	if (!error)
+		error = document_create_for_html(stream, &page.document);
+	if (!error) {
+		put_page(&page);
+		error = document_finish(page.document);
+	}
+	if (!error && page.out_of_memory)
+		error = &error_no_memory;
+	deinit(&page);
+	return error;
+}

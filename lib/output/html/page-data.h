@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The data of an HTML page: one JSON object, which page/model.js reads. Its form is private to these two; other
+ * programs read report --json.
+ *
+ *     unit         bytes; sizes of lifetimes are multiples of it
+ *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
+ *       growth     lines of the text report: headline, verdict, what the growth consists of
+ *       trust      [tone, line]; tone: good, wait, bad
+ *       rss, committed   [time, bytes, time, bytes ...]
+ *       parts      [stack, process, thread, class, file, unfreed bytes and count, allocated bytes and count, committed,
+ *                  resident, lifetimes]; file: place in strings, or -1. A lifetime is four numbers: steps since the
+ *                  previous allocation, steps until the release or -1, bytes in units, count.
+ *     stacks       frames from the innermost to the outermost, as places in frames
+ *     frames       five numbers each: name, module and source as places in strings, line, flags
+ *     strings      names, control characters as \xNN
+ */
+#ifndef OUTPUT_HTML_PAGE_DATA_H
+#define OUTPUT_HTML_PAGE_DATA_H
+
+#include <mmtrace/output.h>
+
+/* `before` NULL: a page of one report. `diff` belongs to both, or is NULL. `limit` and `min_bytes` of the options
+ * apply. */
+struct page_source {
+	const struct mmt_report *before, *after;
+	const struct mmt_diff *diff;
+	const struct mmt_text_options *options;
+};
+
+struct mmt_error *page_data_write(const struct page_source *source, FILE *stream) MMT_MUST_CHECK;
+
+#endif

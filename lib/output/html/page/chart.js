@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The chart of memory over time, in which a range is selected with the pointer or the keyboard.
+
+const chart = {
+	canvas: find("chart"),
+	left: 74, right: 14, top: 12, bottom: 26,
+	series: [],
+	drag: null,
+};
+
+const seriesColours = {
+	light: { rss: "#0b62c4", committed: "#9a6700", unfreed: "#c9430f", rssBefore: "#7aa5dc", unfreedBefore: "#e5a58b", committedBefore: "#cdb380" },
+	dark: { rss: "#6cb0ff", committed: "#e8b64c", unfreed: "#ff8a5c", rssBefore: "#3d6391", unfreedBefore: "#914f36", committedBefore: "#85703a" },
+};
+
+function addSeries(key, label, points, before) {
+	if (points.length)
+		chart.series.push({ key: before ? key + "Before" : key, label, points, shown: true, before });
+}
+
+// The largest figure of a series.
+function peakOf(series) {
+	let peak = 0;
+	for (let i = 1; i < series.points.length; i += 2)
+		peak = Math.max(peak, series.points[i]);
+	return peak;
+}
+
+function pairs(points, column, columns) {
+	const list = [];
+	for (let i = 0; i < points.length; i += columns)
+		list.push(points[i], points[i + column]);
+	return list;
+}
+
+function makeSeries() {
+	const hidden = new Set(chart.series.filter((series) => !series.shown).map((series) => series.key));
+	const first = !chart.series.length;
+	chart.series = [];
+	data.recordings.forEach((recording, i) => {
+		const before = isDiff && i === 0, suffix = isDiff ? (before ? " before" : " after") : "";
+		addSeries("rss", "RSS" + suffix, recording.rss, before);
+		addSeries("committed", "Committed" + suffix, recording.committed, before);
+		if (recording.hasLifetimes)
+			addSeries("unfreed", "Unfreed" + suffix, unfreedOverTime(recording), before);
+	});
+	for (const series of chart.series)
+		series.shown = !hidden.has(series.key);
+	// Address space that nobody touches may be a thousand times the memory: then it would hide everything else.
+	if (first) {
+		const rss = Math.max(0, ...chart.series.filter((series) => series.key.startsWith("rss")).map(peakOf));
+		for (const series of chart.series)
+			series.shown = !rss || peakOf(series) <= 16 * rss;
+	}
+}
+
+function makeLegend() {
+	const legend = find("legend");
+	legend.textContent = "";
+	for (const series of chart.series) {
+		const label = element("label"), box = element("input"), swatch = element("span", "swatch");
+		box.type = "checkbox";
+		box.checked = series.shown;
+		box.addEventListener("change", () => {
+			series.shown = box.checked;
+			drawChart();
+		});
+		swatch.style.color = seriesColours[isDark() ? "dark" : "light"][series.key];
+		label.append(box, swatch, element("span", "", series.label));
+		legend.append(label);
+	}
+}
+
+function niceStep(span, count, bases) {
+	const raw = span / count;
+	let unit = 1;
+	const base = bases === "binary" ? 1024 : 10;
+	while (unit * base <= raw)
+		unit *= base;
+	while (bases !== "binary" && unit > raw)
+		unit /= base;
+	const factors = bases === "binary" ? [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] : [1, 2, 5, 10];
+	return unit * factors.find((factor) => unit * factor >= raw * 0.999);
+}
+
+function chartX(ns) {
+	return chart.left + ns / duration * (chart.width - chart.left - chart.right);
+}
+
+function chartTime(x) {
+	const span = chart.width - chart.left - chart.right;
+	return Math.max(0, Math.min(1, (x - chart.left) / span)) * duration;
+}
+
+function tickSeconds(ns) {
+	const s = ns / 1e9;
+	if (s >= 7200)
+		return +(s / 3600).toFixed(2) + " h";
+	if (s >= 180)
+		return +(s / 60).toFixed(1) + " min";
+	return duration < 1e9 ? +(ns / 1e6).toPrecision(4) + " ms" : +s.toPrecision(5) + " s";
+}
+
+function drawAxes(context, top) {
+	const height = chart.height - chart.bottom - chart.top;
+	const step = niceStep(top, 4, "binary");
+	context.fillStyle = colour("--faint");
+	context.strokeStyle = colour("--line");
+	context.lineWidth = 1;
+	context.textBaseline = "middle";
+	context.textAlign = "right";
+	for (let value = 0; value <= top; value += step) {
+		const y = Math.round(chart.top + height * (1 - value / top)) + 0.5;
+		context.beginPath();
+		context.moveTo(chart.left, y);
+		context.lineTo(chart.width - chart.right, y);
+		context.stroke();
+		context.fillText(formatBytes(value).replace(/\.0+ /, " "), chart.left - 8, y);
+	}
+	const every = niceStep(duration, Math.max(2, chart.width / 110), "decimal");
+	context.textBaseline = "top";
+	for (let ns = 0; ns <= duration * 1.0001; ns += every) {
+		const x = chartX(ns);
+		context.textAlign = ns === 0 ? "left" : x > chart.width - 40 ? "right" : "center";
+		context.fillText(tickSeconds(ns), ns === 0 ? x : Math.min(x, chart.width - 2), chart.height - chart.bottom + 8);
+		context.fillRect(Math.round(x), chart.height - chart.bottom, 1, 4);
+	}
+}
+
+function drawLine(context, series, top) {
+	const height = chart.height - chart.bottom - chart.top;
+	context.strokeStyle = seriesColours[isDark() ? "dark" : "light"][series.key];
+	context.lineWidth = 2;
+	context.setLineDash(series.before ? [6, 3] : []);
+	context.beginPath();
+	for (let i = 0; i < series.points.length; i += 2) {
+		const x = chartX(series.points[i]), y = chart.top + height * (1 - series.points[i + 1] / top);
+		if (i)
+			context.lineTo(x, y);
+		else
+			context.moveTo(x, y);
+	}
+	context.stroke();
+	context.setLineDash([]);
+}
+
+function drawMarks(context) {
+	context.font = "11px system-ui, sans-serif";
+	context.textBaseline = "top";
+	context.textAlign = "left";
+	data.recordings.forEach((recording, i) => {
+		for (const [number, ns] of recording.marks) {
+			const x = Math.round(chartX(ns)) + 0.5;
+			context.strokeStyle = context.fillStyle = colour("--ink");
+			context.globalAlpha = isDiff && i === 0 ? 0.4 : 0.8;
+			context.setLineDash([2, 3]);
+			context.lineWidth = 1;
+			context.beginPath();
+			context.moveTo(x, chart.top - 8);
+			context.lineTo(x, chart.height - chart.bottom);
+			context.stroke();
+			context.fillText("mark " + number, x + 3, chart.top - 10);
+			context.setLineDash([]);
+			context.globalAlpha = 1;
+		}
+	});
+}
+
+function drawRange(context) {
+	const from = chartX(selection.from), to = chartX(selection.to);
+	const top = chart.top - 6, height = chart.height - chart.bottom - top;
+	if (isWhole())
+		return;
+	context.fillStyle = colour("--accent");
+	context.globalAlpha = isDark() ? 0.22 : 0.14;
+	context.fillRect(from, top, Math.max(1, to - from), height);
+	context.globalAlpha = 1;
+	for (const x of [from, to]) {
+		context.fillRect(Math.round(x) - 1, top, 2, height);
+		context.fillRect(Math.round(x) - 4, top + height / 2 - 10, 8, 20);
+	}
+}
+
+function drawChart() {
+	chart.width = printing ? 680 : chart.canvas.clientWidth;
+	chart.height = chart.width < 600 ? 170 : 210;
+	const context = prepareCanvas(chart.canvas, chart.width, chart.height);
+	const shown = chart.series.filter((series) => series.shown);
+	const top = Math.max(...shown.map(peakOf), 1) * 1.05;
+	context.font = "12px system-ui, sans-serif";
+	drawAxes(context, top);
+	for (const series of shown)
+		drawLine(context, series, top);
+	if (!chart.series.length) {
+		context.textAlign = "center";
+		context.fillText("The recording has no sizes over time.", chart.width / 2, chart.height / 2 - 10);
+	}
+	drawMarks(context);
+	drawRange(context);
+}
+
+// The range as text: of boundaries between steps, to which sums refer.
+function showRange() {
+	const canSelect = data.recordings.every((recording) => recording.hasLifetimes);
+	const last = data.recordings[data.recordings.length - 1];
+	const from = canSelect ? stepTime(last, nearestStep(last, selection.from)) : 0;
+	const to = canSelect ? Math.max(stepTime(last, nearestStep(last, selection.to)), from) : duration;
+	const seconds = (ns) => String(+(ns / 1e9).toPrecision(5));
+	find("range-from").value = seconds(selection.from);
+	find("range-to").value = seconds(selection.to);
+	find("range-text").textContent = isWhole() ? "Whole recording: " + formatDuration(duration) :
+		formatDuration(from) + " to " + formatDuration(to) + " (" + formatDuration(to - from) + ")";
+	find("range-text").dataset.from = String(Math.round(from));
+	find("range-text").dataset.to = String(Math.round(to));
+	find("range-all").disabled = isWhole();
+	find("range-form").hidden = !canSelect;
+	find("chart-help").hidden = !canSelect;
+	chart.canvas.setAttribute("aria-valuetext", find("range-text").textContent);
+	chart.canvas.setAttribute("aria-valuenow", String(Math.round(selection.from / duration * 100)));
+}
+
+// Boundaries are those of steps, one apart at least.
+function selectRange(from, to) {
+	const last = data.recordings[data.recordings.length - 1];
+	if (!data.recordings.every((recording) => recording.hasLifetimes))
+		return;
+	let first = nearestStep(last, Math.min(from, to)), end = nearestStep(last, Math.max(from, to));
+	if (first === end)
+		end < last.stepCount ? end++ : first--;
+	first = Math.max(0, first);
+	selection.from = stepTime(last, first);
+	selection.to = end >= last.stepCount ? duration : stepTime(last, end);
+	changed("range");
+}
+
+function selectAll() {
+	selection.from = 0;
+	selection.to = duration;
+	changed("range");
+}
+
+function pointerTime(event) {
+	return chartTime(event.clientX - chart.canvas.getBoundingClientRect().left);
+}
+
+// An edge that is near is moved, a place within the range moves it, any other begins a new one.
+function beginDrag(event) {
+	const x = event.clientX - chart.canvas.getBoundingClientRect().left, ns = pointerTime(event);
+	const near = (time) => !isWhole() && Math.abs(x - chartX(time)) < 7;
+	if (event.button !== 0)
+		return;
+	if (near(selection.from))
+		chart.drag = { fixed: selection.to };
+	else if (near(selection.to))
+		chart.drag = { fixed: selection.from };
+	else if (!isWhole() && ns > selection.from && ns < selection.to)
+		chart.drag = { move: ns, from: selection.from, to: selection.to };
+	else
+		chart.drag = { fixed: ns, x };
+	chart.canvas.setPointerCapture(event.pointerId);
+}
+
+function moveRange(from, by) {
+	const width = from.to - from.from;
+	const start = Math.max(0, Math.min(duration - width, from.from + by));
+	selectRange(start, start + width);
+}
+
+function drag(event) {
+	const ns = pointerTime(event), x = event.clientX - chart.canvas.getBoundingClientRect().left;
+	const atEdge = !isWhole() && [selection.from, selection.to].some((edge) => Math.abs(x - chartX(edge)) < 7);
+	if (!chart.drag) {
+		chart.canvas.style.cursor = atEdge ? "ew-resize" : !isWhole() && ns > selection.from && ns < selection.to ? "grab" : "crosshair";
+		return;
+	}
+	if (chart.drag.move !== undefined)
+		moveRange(chart.drag, ns - chart.drag.move);
+	else if (chart.drag.x === undefined || Math.abs(x - chart.drag.x) > 3)
+		selectRange(chart.drag.fixed, ns);
+}
+
+function endDrag(event) {
+	const x = event.clientX - chart.canvas.getBoundingClientRect().left;
+	if (chart.drag && chart.drag.x !== undefined && Math.abs(x - chart.drag.x) <= 3)
+		selectAll();
+	chart.drag = null;
+}
+
+function chartKey(event) {
+	const step = duration / 50 * (event.key === "ArrowLeft" ? -1 : 1);
+	if (event.key === "Escape" && !isWhole()) {
+		selectAll();
+	} else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+		if (isWhole())
+			event.key === "ArrowRight" ? selectRange(step, duration) : selectRange(0, duration + step);
+		else if (event.shiftKey)
+			selectRange(selection.from, Math.max(selection.from, Math.min(duration, selection.to + step)));
+		else
+			moveRange(selection, step);
+	} else if (event.key === "Home" && !isWhole()) {
+		moveRange(selection, -duration);
+	} else if (event.key === "End" && !isWhole()) {
+		moveRange(selection, duration);
+	} else {
+		return;
+	}
+	event.preventDefault();
+}
+
+function startChart() {
+	makeSeries();
+	makeLegend();
+	chart.canvas.setAttribute("aria-valuemin", "0");
+	chart.canvas.setAttribute("aria-valuemax", "100");
+	chart.canvas.addEventListener("pointerdown", beginDrag);
+	chart.canvas.addEventListener("pointermove", drag);
+	chart.canvas.addEventListener("pointerup", endDrag);
+	chart.canvas.addEventListener("pointercancel", endDrag);
+	chart.canvas.addEventListener("keydown", chartKey);
+	find("range-all").addEventListener("click", selectAll);
+	find("range-form").addEventListener("submit", (event) => {
+		const from = Number(find("range-from").value) * 1e9, to = Number(find("range-to").value) * 1e9;
+		event.preventDefault();
+		if (Number.isFinite(from) && Number.isFinite(to))
+			selectRange(Math.max(0, from), to > from ? Math.min(to, duration) : duration);
+	});
+}

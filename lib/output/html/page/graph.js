@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The icicle graph: a tree of frames, as wide as what their stacks hold. Outermost frames on top, or innermost (inverted).
+
+const ROW = 19;
+const graph = {
+	canvas: find("graph"),
+	tree: null,
+	boxes: [],    // what is drawn: node, x, y, width
+	zoom: 0,      // node
+	current: -1,  // node that the keyboard or the pointer is at
+	options: { inverted: false, merge: "function", folded: true },
+};
+
+// A name of the tree: what frames that are merged have in common.
+function mergeKey(frame) {
+	if (graph.options.merge === "module")
+		return "m" + frame.moduleId;
+	return graph.options.merge === "line" ? frame.lineKey : frame.functionKey;
+}
+
+function mergedName(frame) {
+	if (graph.options.merge === "module")
+		return { name: frame.module || "(no module)", module: "", place: "", flags: frame.flags & (FRAME_JIT | FRAME_RUNTIME), frame };
+	const place = graph.options.merge === "line" ? placeOf(frame) : "";
+	return { name: frame.name, module: frame.module, place, flags: frame.flags, frame };
+}
+
+// Outermost first, runs of runtime frames as one.
+function nodesOfStack(stack, names) {
+	const path = [], list = stack.frames, options = graph.options;
+	let run = 0;
+	const endRun = () => {
+		if (run)
+			path.push(names.folded);
+		run = 0;
+	};
+	if (!list.length)
+		return [names.label(stack.label || "(no stack)")];
+	for (let i = list.length - 1; i >= 0; i--) {
+		if (options.folded && frames[list[i]].flags & FRAME_RUNTIME) {
+			run++;
+			continue;
+		}
+		endRun();
+		const id = names.ofFrame[list[i]];
+		if (options.merge !== "module" || path[path.length - 1] !== id)
+			path.push(id);
+	}
+	endRun();
+	if (stack.truncated)
+		path.unshift(names.truncated);
+	return options.inverted ? path.reverse() : path;
+}
+
+function collectNames() {
+	const ids = new Map(), list = [];
+	const add = (key, make) => {
+		let id = ids.get(key);
+		if (id === undefined) {
+			id = list.length;
+			ids.set(key, id);
+			list.push(make());
+		}
+		return id;
+	};
+	const special = (name) => ({ name, module: "", place: "", flags: FRAME_RUNTIME, frame: null });
+	const ofFrame = frames.map((frame) => add(mergeKey(frame), () => mergedName(frame)));
+	return {
+		list, ofFrame,
+		folded: add("folded", () => special("... runtime frames")),
+		truncated: add("truncated", () => special("(callers missing)")),
+		label: (text) => add("label " + text, () => special(text)),
+	};
+}
+
+// Nodes in an order in which parents come before their children; node 0 is everything.
+function buildTree() {
+	const names = collectNames(), children = new Map();
+	const parents = [0], nameIds = [-1], depths = [0];
+	const nameLimit = names.list.length + stacks.length + 1;
+	const leaves = new Uint32Array(stacks.length);
+	stacks.forEach((stack, i) => {
+		let node = 0;
+		for (const id of nodesOfStack(stack, names)) {
+			const key = node * nameLimit + id;
+			let child = children.get(key);
+			if (child === undefined) {
+				child = parents.length;
+				children.set(key, child);
+				parents.push(node);
+				nameIds.push(id);
+				depths.push(depths[node] + 1);
+			}
+			node = child;
+		}
+		leaves[i] = node;
+	});
+	graph.tree = {
+		count: parents.length, names: names.list, leaves,
+		parents: Uint32Array.from(parents), nameIds: Int32Array.from(nameIds), depths: Uint16Array.from(depths),
+		widths: new Float64Array(parents.length),
+		values: data.recordings.map(() => new Float64Array(parents.length)),
+		matched: new Uint8Array(parents.length),
+	};
+	linkChildren(graph.tree);
+	graph.zoom = 0;
+	graph.current = -1;
+}
+
+// The children of node n are childList[childStart[n]] to childList[childStart[n + 1]].
+function linkChildren(tree) {
+	const start = new Uint32Array(tree.count + 2);
+	for (let node = 1; node < tree.count; node++)
+		start[tree.parents[node] + 2]++;
+	for (let node = 2; node < start.length; node++)
+		start[node] += start[node - 1];
+	tree.childList = new Uint32Array(tree.count);
+	for (let node = 1; node < tree.count; node++)
+		tree.childList[start[tree.parents[node] + 1]++] = node;
+	tree.childStart = start;
+}
+
+function addUp(column, figures) {
+	const { parents, leaves, count } = graph.tree;
+	column.fill(0);
+	for (let i = 0; i < stacks.length; i++)
+		column[leaves[i]] += figures[i];
+	for (let node = count - 1; node > 0; node--)
+		column[parents[node]] += column[node];
+}
+
+function fillTree() {
+	addUp(graph.tree.widths, widths);
+	data.recordings.forEach((recording, i) => addUp(graph.tree.values[i], values[i]));
+}
+
+// Marks the names that match, and says how much of the total lies in their subtrees.
+function searchTree() {
+	const { tree } = graph, text = selection.search.trim().toLowerCase();
+	const column = new Float64Array(tree.count);
+	let sum = 0;
+	tree.matched.fill(0);
+	find("matched").textContent = "";
+	if (!text)
+		return;
+	const last = values.length - 1;
+	const hits = tree.names.map((name) => name.frame ?
+		(graph.options.merge === "module" ? name.name.toLowerCase().includes(text) : matchesSearch(name.frame, text)) :
+		name.name.toLowerCase().includes(text));
+	for (let i = 0; i < stacks.length; i++)
+		column[tree.leaves[i]] += values[last][i];
+	for (let node = 1; node < tree.count; node++) {
+		const inside = tree.matched[tree.parents[node]] !== 0;
+		tree.matched[node] = hits[tree.nameIds[node]] ? 1 : inside ? 2 : 0;
+		if (tree.matched[node])
+			sum += column[node];
+	}
+	find("matched").textContent = "Matched " + formatPercent(sum, totals[last]) + ", " + measures[selection.measure].format(sum);
+	find("matched").dataset.value = String(sum);
+}
+
+function isWithin(node, ancestor) {
+	const { parents, depths } = graph.tree;
+	while (depths[node] > depths[ancestor])
+		node = parents[node];
+	return node === ancestor;
+}
+
+// Largest first.
+function childrenOf(node) {
+	const { childList, childStart, widths: size, nameIds } = graph.tree;
+	return Array.from(childList.subarray(childStart[node], childStart[node + 1]))
+		.filter((child) => size[child] > 0)
+		.sort((a, b) => size[b] - size[a] || nameIds[a] - nameIds[b]);
+}
+
+// Boxes of everything that is wide enough to be seen; what encloses the enlarged node takes the whole width.
+function layOut(width) {
+	const { tree } = graph, boxes = [];
+	const above = [];
+	for (let node = graph.zoom; node; node = tree.parents[node])
+		above.unshift(node);
+	above.unshift(0);
+	above.forEach((node, row) => boxes.push({ node, x: 0, row, width, above: node !== graph.zoom }));
+	const pending = [boxes[boxes.length - 1]];
+	while (pending.length) {
+		const box = pending.pop();
+		const scale = box.width / tree.widths[box.node];
+		let x = box.x;
+		for (const child of childrenOf(box.node)) {
+			const made = { node: child, x, row: box.row + 1, width: tree.widths[child] * scale };
+			x += made.width;
+			if (made.width < 0.4)
+				break; // the others are smaller still
+			boxes.push(made);
+			pending.push(made);
+		}
+	}
+	return boxes;
+}
+
+function hashHue(text) {
+	let hash = 7;
+	for (let i = 0; i < text.length; i++)
+		hash = (hash * 31 + text.charCodeAt(i)) % 997;
+	return hash * 137 % 360;
+}
+
+const hues = new Map();
+
+function hueOf(module) {
+	if (!hues.has(module))
+		hues.set(module, hashHue(module));
+	return hues.get(module);
+}
+
+function differenceColour(node, dark) {
+	const [before, after] = graph.tree.values;
+	const width = Math.max(before[node], after[node]);
+	const share = width ? (after[node] - before[node]) / width : 0;
+	const strength = Math.min(1, Math.abs(share));
+	if (strength < 0.005)
+		return dark ? "#3a4048" : "#e3e6ea";
+	const hue = share > 0 ? 12 : 212;
+	return dark ? `hsl(${hue} ${25 + 40 * strength}% ${28 + 6 * strength}%)` : `hsl(${hue} ${45 + 45 * strength}% ${92 - 20 * strength}%)`;
+}
+
+function boxColour(box, dark) {
+	const name = box.node ? graph.tree.names[graph.tree.nameIds[box.node]] : null;
+	if (graph.tree.matched[box.node] === 1)
+		return dark ? "#8c2a78" : "#ff9ae6";
+	if (isDiff && box.node)
+		return differenceColour(box.node, dark);
+	if (!name || name.flags & FRAME_RUNTIME)
+		return dark ? "#2b3138" : "#e6e9ed";
+	if (name.flags & FRAME_JIT)
+		return dark ? "hsl(135 28% 27%)" : "hsl(128 48% 80%)";
+	const hue = hueOf(name.module || name.name);
+	return dark ? `hsl(${hue} 32% 30%)` : `hsl(${hue} 62% 82%)`;
+}
+
+function nameOf(node) {
+	return node ? graph.tree.names[graph.tree.nameIds[node]].name : "all stacks";
+}
+
+function boxText(node) {
+	const name = node ? graph.tree.names[graph.tree.nameIds[node]] : null;
+	const format = measures[selection.measure].format, last = values.length - 1;
+	if (!node)
+		return "all stacks: " + format(totals[last]);
+	return name.name + (name.place ? "  " + name.place : "");
+}
+
+function drawBox(context, box, charWidth, dark) {
+	const y = box.row * ROW, width = Math.max(0.5, box.width - 0.6);
+	context.globalAlpha = box.above ? 0.55 : 1;
+	context.fillStyle = boxColour(box, dark);
+	context.fillRect(box.x, y, width, ROW - 1.5);
+	context.globalAlpha = 1;
+	if (box.width > 26) {
+		const room = Math.floor((width - 7) / charWidth);
+		const text = boxText(box.node);
+		context.fillStyle = dark ? "#eef1f4" : "#15181c";
+		context.fillText(text.length <= room ? text : text.slice(0, Math.max(1, room - 1)) + "\u2026", box.x + 4, y + ROW / 2);
+	}
+	if (box.node === graph.current && !printing) {
+		context.strokeStyle = colour("--ink");
+		context.lineWidth = 2;
+		context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), ROW - 3.5);
+	}
+}
+
+function drawGraph() {
+	const started = performance.now(), { tree } = graph;
+	const width = printing ? 680 : graph.canvas.clientWidth || graph.canvas.parentElement.clientWidth;
+	const empty = !(tree.widths[0] > 0);
+	find("graph-empty").hidden = !empty;
+	find("graph-empty").textContent = empty ? "No stack holds anything of what is selected." : "";
+	graph.canvas.hidden = empty;
+	if (!empty && !(tree.widths[graph.zoom] > 0))
+		graph.zoom = 0;
+	graph.boxes = empty ? [] : layOut(width);
+	if (empty)
+		return;
+	// What is too narrow to be told apart makes the canvas no taller: it shows when its callers are enlarged.
+	const rows = graph.boxes.reduce((most, box) => box.width >= 3 ? Math.max(most, box.row) : most, 0) + 1;
+	const context = prepareCanvas(graph.canvas, width, rows * ROW);
+	const dark = isDark();
+	context.font = "12px " + (colour("--mono") || "monospace");
+	context.textBaseline = "middle";
+	const charWidth = context.measureText("MMMMMMMMMM").width / 10;
+	for (const box of graph.boxes)
+		drawBox(context, box, charWidth, dark);
+	performance.measure("graph", { start: started, end: performance.now() });
+}
+
+function figureText(node) {
+	const format = measures[selection.measure].format, tree = graph.tree;
+	if (!isDiff) {
+		const value = tree.values[0][node];
+		return format(value) + "  " + formatPercent(value, totals[0]) +
+			(graph.zoom && node !== graph.zoom ? ", " + formatPercent(value, tree.values[0][graph.zoom]) + " of the enlarged frame" : "");
+	}
+	const before = tree.values[0][node], after = tree.values[1][node];
+	return format(before) + " before, " + format(after) + " after: " + formatChange(after - before, format);
+}
+
+function showDetails() {
+	const details = find("details"), node = graph.current >= 0 ? graph.current : graph.zoom;
+	details.textContent = "";
+	if (!graph.tree.widths[node])
+		return;
+	const name = node ? graph.tree.names[graph.tree.nameIds[node]] : null;
+	details.append(element("span", "name", nameOf(node)));
+	details.dataset.value = String(graph.tree.values[values.length - 1][node]);
+	if (name) {
+		const place = [name.module, name.place || (name.frame && graph.options.merge === "function" ? placeOf(name.frame) : "")];
+		details.append(" ", element("span", "rest", place.filter(Boolean).join("  ")));
+	}
+	details.append(element("br"), element("span", "figure", figureText(node)));
+	if (graph.zoom) {
+		const reset = element("button", "", "Show all stacks");
+		reset.type = "button";
+		reset.addEventListener("click", () => zoomTo(0));
+		details.append(reset);
+	}
+}
+
+function zoomTo(node) {
+	graph.zoom = node;
+	graph.current = node;
+	changed("zoom");
+}
+
+function boxAt(event) {
+	const rectangle = graph.canvas.getBoundingClientRect();
+	const x = event.clientX - rectangle.left, row = Math.floor((event.clientY - rectangle.top) / ROW);
+	return graph.boxes.find((box) => box.row === row && x >= box.x && x < box.x + Math.max(1, box.width));
+}
+
+function setCurrent(node) {
+	if (node === graph.current)
+		return;
+	graph.current = node;
+	drawGraph();
+	showDetails();
+}
+
+function stepAside(by) {
+	const siblings = childrenOf(graph.tree.parents[graph.current]);
+	const place = siblings.indexOf(graph.current) + by;
+	return graph.current && graph.current !== graph.zoom && siblings[place] !== undefined ? siblings[place] : graph.current;
+}
+
+function graphKey(event) {
+	if (graph.current < 0)
+		graph.current = graph.zoom;
+	const node = graph.current;
+	switch (event.key) {
+	case "ArrowDown": { const [child] = childrenOf(node); setCurrent(child === undefined ? node : child); break; }
+	case "ArrowUp": setCurrent(node ? graph.tree.parents[node] : 0); break;
+	case "ArrowLeft": setCurrent(stepAside(-1)); break;
+	case "ArrowRight": setCurrent(stepAside(1)); break;
+	case "Home": setCurrent(0); break;
+	case "Enter": case " ": zoomTo(node); break;
+	case "Escape": zoomTo(0); break;
+	default: return;
+	}
+	event.preventDefault();
+}
+
+function startGraph() {
+	graph.canvas.addEventListener("pointermove", (event) => {
+		const box = boxAt(event);
+		if (event.pointerType !== "touch")
+			setCurrent(box ? box.node : -1);
+	});
+	graph.canvas.addEventListener("pointerleave", () => setCurrent(-1));
+	graph.canvas.addEventListener("click", (event) => {
+		const box = boxAt(event);
+		if (box)
+			zoomTo(box.node);
+	});
+	graph.canvas.addEventListener("keydown", graphKey);
+	graph.canvas.addEventListener("focus", () => {
+		if (graph.canvas.matches(":focus-visible") && graph.current < 0)
+			setCurrent(graph.zoom);
+	});
+	for (const id of ["merge", "inverted", "folded"]) {
+		find(id).addEventListener("change", (event) => {
+			graph.options[id] = id === "merge" ? event.target.value : event.target.checked;
+			changed("tree");
+		});
+	}
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The parts of the page together: headline, controls, and what is drawn again after which change.
+
+const tones = { growing: "bad", plateau: "good", steady: "good", shrinking: "good", "too-short": "wait", unknown: "wait" };
+
+function splitBadge(sentence) {
+	const end = sentence.indexOf(": ");
+	return end < 0 ? [sentence, ""] : [sentence.slice(0, end), sentence.slice(end + 2)];
+}
+
+// "+1.00 GiB  in mappings ...": the amount in a column of its own.
+function growthLine(line) {
+	const item = element("li"), split = line.trim().match(/^([+-]?[0-9.]+ [KMGTPE]?i?B) {2}(.*)$/);
+	if (split)
+		item.append(element("span", "amount", split[1]), element("span", "", split[2].replace("rows below", "stacks below")));
+	else
+		item.append(element("span", "whole", line.trim()));
+	return item;
+}
+
+function trustBox(recording) {
+	const trust = element("div", "trust");
+	for (const [tone, text] of recording.trust)
+		trust.append(element("span", "chip " + tone, text.trim()));
+	return trust;
+}
+
+function notesBox(recording) {
+	const box = element("details", "more"), notes = recording.notes.length;
+	box.append(element("summary", "", notes ? notes + (notes === 1 ? " note" : " notes") + " on the recording" : "About the recording"));
+	for (const line of recording.notes.concat(recording.facts))
+		box.append(element("p", "", line.trim()));
+	return box;
+}
+
+// "demo (pid 15604), 6.7 s   RSS 1.34 MiB at start ...": the processes, and the figures, without the small graph.
+function splitHeadline(recording) {
+	const parts = recording.growth[0].replace(/[\u2581-\u2588]+\s*$/, "").trim().split(/\s{3,}/);
+	return { title: parts[0], figures: parts.slice(1).join(" \u00b7 ") };
+}
+
+function verdictBox(recording, i) {
+	const box = element("div", "verdict " + (tones[recording.verdict] || "wait"));
+	const [word, sentence] = splitBadge(recording.growth[1]);
+	const line = element("div", "sentence"), growth = element("ul", "growth");
+	const { title, figures } = splitHeadline(recording);
+	if (isDiff)
+		box.append(element("h2", i ? "key-after" : "key-before", (i ? "After: " : "Before: ") + title));
+	line.append(element("span", "badge", word), element("span", "", sentence));
+	box.append(element("div", "headline", figures), line);
+	for (const part of recording.growth.slice(2))
+		growth.append(growthLine(part));
+	if (growth.firstChild)
+		box.append(growth);
+	for (const limit of recording.limits)
+		box.append(element("p", "note", limit.trim()));
+	box.append(trustBox(recording), notesBox(recording));
+	return box;
+}
+
+function showHeadline() {
+	data.recordings.forEach((recording, i) => find("verdicts").append(verdictBox(recording, i)));
+	const sources = data.recordings.map((recording) => recording.source.join(" ").trim());
+	const name = isDiff ? "What changed" : splitHeadline(data.recordings[0]).title;
+	find("heading").textContent = name;
+	find("source").textContent = "mmtrace " + (isDiff ? "diff: " : "report: ") + sources.join(" \u2192 ");
+	document.title = "mmtrace: " + (isDiff ? data.recordings.map((recording) => recording.input).join(", ") : name);
+	find("footer").textContent = "Made by mmtrace " + data.version + ". This file contains everything it shows and loads nothing." +
+		(data.leftOut ? " " + formatCount(data.leftOut) + " smaller stacks are left out." : "");
+}
+
+function makeMeasures() {
+	const box = find("measures");
+	for (const [key, measure] of Object.entries(measures)) {
+		const label = element("label"), input = element("input");
+		input.type = "radio";
+		input.name = "measure";
+		input.value = key;
+		input.checked = key === selection.measure;
+		input.disabled = key === "resident" && !hasResident;
+		label.title = input.disabled ? "the recording has no resident sizes" : measure.help;
+		label.classList.toggle("absent", input.disabled);
+		label.append(input, element("span", "", measure.label));
+		input.addEventListener("change", () => {
+			selection.measure = key;
+			changed("measure");
+		});
+		box.append(label);
+	}
+}
+
+function showMeasure() {
+	for (const label of find("measures").querySelectorAll("label"))
+		label.classList.toggle("chosen", label.querySelector("input").value === selection.measure);
+	const note = find("measure-note"), measure = measures[selection.measure];
+	note.hidden = !(measure.atEnd && !isWhole());
+	note.textContent = note.hidden ? "" : measure.label +
+		" bytes are known for the end of the recording only: the selected range does not apply to them.";
+}
+
+function fillSelect(select, key, all) {
+	const bytes = new Map();
+	for (const recording of data.recordings) {
+		for (const part of recording.parts) {
+			if (part[key])
+				bytes.set(part[key], (bytes.get(part[key]) || 0) + part.unfreed);
+		}
+	}
+	const first = element("option", "", all);
+	first.value = "";
+	select.append(first);
+	for (const [name] of Array.from(bytes).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
+		const option = element("option", "", name);
+		option.value = name;
+		select.append(option);
+	}
+	select.disabled = bytes.size < 2;
+}
+
+function makeFilters() {
+	for (const [name, key] of [["class", "className"], ["process", "processKey"], ["thread", "threadKey"]]) {
+		const select = find("filter-" + name);
+		fillSelect(select, key, name === "class" ? "all classes" : name === "process" ? "all processes" : "all threads");
+		select.addEventListener("change", () => {
+			selection[name] = select.value;
+			changed("filter");
+		});
+	}
+	let pending = 0;
+	find("search").addEventListener("input", () => {
+		selection.search = find("search").value;
+		cancelAnimationFrame(pending);
+		pending = requestAnimationFrame(() => changed("search"));
+	});
+}
+
+// What is shown, in words: also for the printed page, which has no controls.
+function showFilters() {
+	const words = [];
+	for (const name of ["class", "process", "thread"]) {
+		if (selection[name])
+			words.push(name + " " + selection[name]);
+	}
+	if (selection.search.trim())
+		words.push("search \u201c" + selection.search.trim() + "\u201d");
+	if (graph.zoom)
+		words.push("stacks through " + nameOf(graph.zoom));
+	if (!isWhole())
+		words.push(find("range-text").textContent);
+	find("filter-text").textContent = words.length ? "Only " + words.join("; ") : "";
+}
+
+function showTotal() {
+	const total = find("total"), measure = measures[selection.measure];
+	const words = isDiff ? measure.format(totals[0]) + " before, " + measure.format(totals[1]) + " after: " +
+		formatChange(totals[1] - totals[0], measure.format) : measure.format(totals[0]);
+	total.textContent = measure.label + ": " + words;
+	total.dataset.value = String(totals[totals.length - 1]);
+	total.dataset.before = String(totals[0]);
+}
+
+// `what`: range, filter, measure, tree, search, zoom, size, or everything.
+function changed(what) {
+	const started = performance.now();
+	if (what === "filter" || what === "scheme") {
+		makeSeries();
+		makeLegend();
+	}
+	if (["range", "filter", "measure", "everything"].includes(what))
+		recalculate();
+	if (what === "tree" || what === "everything")
+		buildTree();
+	if (["range", "filter", "measure", "tree", "everything"].includes(what)) {
+		fillTree();
+		if (what !== "tree")
+			table.shown = ROWS_AT_ONCE;
+	}
+	if (what !== "zoom" && what !== "size")
+		searchTree();
+	if (!["search", "zoom", "tree", "measure"].includes(what)) {
+		drawChart();
+		showRange();
+	}
+	showTotal();
+	showMeasure();
+	drawGraph();
+	showFilters();
+	showDetails();
+	if (what !== "size")
+		drawTable();
+	performance.measure("changed " + what, { start: started, end: performance.now() });
+}
+
+function shortcuts(event) {
+	const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+	if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+		find("search").focus();
+		event.preventDefault();
+	} else if (event.key === "Escape" && event.target === find("search")) {
+		find("search").value = selection.search = "";
+		changed("search");
+	}
+}
+
+function setPrinting(value) {
+	printing = value;
+	changed("scheme");
+}
+
+function start() {
+	const ofTree = graph.options;
+	showHeadline();
+	makeMeasures();
+	makeFilters();
+	ofTree.merge = find("merge").value;
+	ofTree.inverted = find("inverted").checked;
+	ofTree.folded = find("folded").checked;
+	startChart();
+	startGraph();
+	startTable();
+	changed("everything");
+	let width = document.documentElement.clientWidth, pending = 0;
+	addEventListener("resize", () => {
+		cancelAnimationFrame(pending);
+		pending = requestAnimationFrame(() => {
+			if (width !== document.documentElement.clientWidth)
+				changed("size");
+			width = document.documentElement.clientWidth;
+		});
+	});
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed("scheme"));
+	addEventListener("beforeprint", () => setPrinting(true));
+	addEventListener("afterprint", () => setPrinting(false));
+	document.addEventListener("keydown", shortcuts);
+}
+
+start();

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The table of stacks: those of the selection, the filters, the search and the enlarged frame, a hundred at a time.
+
+const ROWS_AT_ONCE = 100;
+const table = { shown: ROWS_AT_ONCE, sort: isDiff ? "change" : "value", open: new Set(), list: [] };
+
+function spanOf() {
+	const { from, to } = selection;
+	return Math.max(1, to - from);
+}
+
+// Nanoseconds since the oldest and the youngest mapping that is still there was made, at the end of the range.
+function agesOf(recording, i, stack) {
+	const one = sums[i];
+	if (!one.count[stack])
+		return null;
+	if (one.whole) {
+		const times = stacks[stack].times[i];
+		return times ? { oldest: recording.duration - times[0], youngest: recording.duration - times[1] } : null;
+	}
+	if (one.youngest[stack] < 0)
+		return null;
+	const end = Math.min(selection.to, recording.duration);
+	return {
+		oldest: Math.max(0, end - stepTime(recording, one.oldest[stack])),
+		youngest: Math.max(0, end - stepTime(recording, one.youngest[stack] + 1)),
+	};
+}
+
+function ageText(ages) {
+	if (!ages)
+		return "";
+	const oldest = formatDuration(ages.oldest), youngest = formatDuration(ages.youngest);
+	return oldest === youngest ? oldest : oldest + " to " + youngest;
+}
+
+function rowOf(i) {
+	const last = values.length - 1, recording = data.recordings[last];
+	const value = values[last][i], before = isDiff ? values[0][i] : 0;
+	const ages = agesOf(recording, last, i);
+	const classes = data.recordings.map((one, at) => largestWord(sums[at].classBytes, i)).reverse().find((one) => one.word);
+	const files = data.recordings.map((one, at) => largestWord(sums[at].fileBytes, i)).reverse().find((one) => one.word);
+	return {
+		stack: i, value, before, change: value - before, ages,
+		rate: value / spanOf() * 60e9,
+		count: sums[last].count[i],
+		age: ages ? ages.oldest : -1,
+		class: classes ? classes.word + (classes.others ? " +" + classes.others : "") : "",
+		file: files ? files.word : "", otherFiles: files ? files.others : 0,
+	};
+}
+
+const columns = isDiff ? [
+	{ key: "before", label: "Before", sort: true },
+	{ key: "value", label: "After", sort: true },
+	{ key: "change", label: "Change", sort: true },
+	{ key: "kind", label: "" },
+	{ key: "class", label: "Class", text: true },
+	{ key: "file", label: "File", text: true },
+	{ key: "title", label: "Stack", text: true },
+] : [
+	{ key: "value", label: "", sort: true },
+	{ key: "share", label: "Share" },
+	{ key: "count", label: "Count", sort: true },
+	{ key: "rate", label: "Per minute", sort: true },
+	{ key: "age", label: "Age", sort: true },
+	{ key: "class", label: "Class", text: true },
+	{ key: "file", label: "File", text: true },
+	{ key: "title", label: "Stack", text: true },
+];
+
+function makeHead() {
+	const head = find("table-head");
+	head.textContent = "";
+	head.append(element("th", "unsorted", "#"));
+	for (const column of columns) {
+		const cell = element("th", (column.text ? "text" : "") + (column.sort ? "" : " unsorted"));
+		const label = column.key === "value" && !isDiff ? measures[selection.measure].label : column.label;
+		cell.scope = "col";
+		if (column.sort) {
+			const button = element("button", "", label);
+			button.type = "button";
+			button.addEventListener("click", () => {
+				table.sort = column.key;
+				table.shown = ROWS_AT_ONCE;
+				drawTable();
+			});
+			cell.setAttribute("aria-sort", table.sort === column.key ? "descending" : "none");
+			cell.append(button);
+		} else {
+			cell.textContent = label;
+		}
+		head.append(cell);
+	}
+}
+
+function stackMatches(stack, hits) {
+	if (stack.label && stack.label.toLowerCase().includes(selection.search.trim().toLowerCase()))
+		return true;
+	return stack.frames.some((number) => hits[number]);
+}
+
+function chooseRows() {
+	const text = selection.search.trim().toLowerCase(), { tree } = graph;
+	const hits = text ? frames.map((frame) => matchesSearch(frame, text)) : null;
+	const rows = [];
+	for (let i = 0; i < stacks.length; i++) {
+		if (!(widths[i] > 0) || (graph.zoom && !isWithin(tree.leaves[i], graph.zoom)))
+			continue;
+		if (!hits || stackMatches(stacks[i], hits))
+			rows.push(i);
+	}
+	return rows;
+}
+
+// Only what is compared is calculated for every stack.
+function sortRows(list) {
+	const last = values.length - 1, key = table.sort;
+	const figure = {
+		value: (i) => values[last][i],
+		before: (i) => values[0][i],
+		change: (i) => Math.abs(values[last][i] - values[0][i]),
+		count: (i) => sums[last].count[i],
+		rate: (i) => values[last][i],
+		age: (i) => { const ages = agesOf(data.recordings[last], last, i); return ages ? ages.oldest : -1; },
+	}[key];
+	const figures = new Map(list.map((i) => [i, figure(i)]));
+	return list.sort((a, b) => figures.get(b) - figures.get(a) || a - b);
+}
+
+const kinds = { new: "new", gone: "gone", grown: "grown", shrunk: "shrunk", same: "same" };
+
+function kindOf(row) {
+	if (!row.before)
+		return kinds.new;
+	if (!row.value)
+		return kinds.gone;
+	return row.change > 0 ? kinds.grown : row.change < 0 ? kinds.shrunk : kinds.same;
+}
+
+function fillCell(cell, column, row) {
+	const { format } = measures[selection.measure], last = values.length - 1;
+	switch (column.key) {
+	case "value":
+		cell.classList.add("value");
+		cell.textContent = format(row.value);
+		cell.dataset.value = String(row.value);
+		cell.title = formatCount(row.value) + (selection.measure === "count" ? "" : " bytes");
+		if (!isDiff && totals[last] > 0) {
+			const bar = element("span", "bar");
+			bar.style.width = Math.max(1, 100 * row.value / totals[last]) + "%";
+			cell.append(bar);
+		}
+		break;
+	case "before":
+		cell.textContent = format(row.before);
+		cell.dataset.value = String(row.before);
+		break;
+	case "change":
+		cell.textContent = formatChange(row.change, format);
+		cell.classList.add(row.change > 0 ? "more-bytes" : row.change < 0 ? "fewer-bytes" : "same-bytes");
+		break;
+	case "kind": cell.textContent = kindOf(row); break;
+	case "share": cell.textContent = formatPercent(row.value, totals[last]); break;
+	case "count": cell.textContent = formatCount(row.count); break;
+	case "rate": cell.textContent = selection.measure === "count" ? formatCount(row.rate) : formatChange(row.rate, formatBytes); break;
+	case "age": cell.textContent = ageText(row.ages); break;
+	case "class": cell.textContent = row.class; break;
+	case "file":
+		cell.classList.add("file");
+		cell.textContent = row.file ? baseName(row.file) + (row.otherFiles ? " +" + row.otherFiles : "") : "";
+		cell.title = row.file;
+		break;
+	case "title": fillTitle(cell, row); break;
+	}
+}
+
+function fillTitle(cell, row) {
+	const { name, callers } = stackTitle(stacks[row.stack]);
+	const button = element("button", "unfold", name);
+	cell.classList.add("stack");
+	button.type = "button";
+	button.setAttribute("aria-expanded", String(table.open.has(row.stack)));
+	if (callers)
+		button.append(element("span", "callers", " < " + callers));
+	cell.append(button);
+}
+
+function frameList(stack) {
+	const list = element("div", "frame-list");
+	for (const number of stack.frames) {
+		const frame = frames[number];
+		const doubt = frame.flags & FRAME_DOUBTFUL ? "? " : "", inlined = frame.flags & FRAME_INLINED;
+		list.append(element("span", inlined ? "inlined" : "", doubt + frame.name + (inlined ? " (inlined)" : "")),
+			element("span", "module", frame.module),
+			element("span", "place", placeOf(frame)));
+		if (frame.source)
+			list.lastChild.title = frame.source;
+	}
+	if (!stack.frames.length)
+		list.append(element("span", "end", stack.label || "(no stack)"));
+	if (stack.truncated)
+		list.append(element("span", "end", "callers beyond here are missing: " + stack.truncated));
+	return list;
+}
+
+function factsOf(row) {
+	const facts = element("div", "facts");
+	const add = (label, text) => {
+		const fact = element("span", "", label + " ");
+		fact.append(element("b", "", text));
+		facts.append(fact);
+	};
+	data.recordings.forEach((recording, i) => {
+		const one = sums[i], stack = row.stack, suffix = isDiff ? (i ? " after" : " before") : "";
+		add("unfreed" + suffix, formatBytes(one.unfreed[stack]) + " in " + formatCount(one.count[stack]));
+		add("allocated" + suffix, formatBytes(one.allocated[stack]) + " in " + formatCount(one.allocatedCount[stack]));
+		if (one.whole || !recording.hasLifetimes) {
+			add("committed" + suffix, formatBytes(one.committed[stack]));
+			if (hasResident)
+				add("resident" + suffix, formatBytes(one.resident[stack]));
+		}
+	});
+	const threads = new Map();
+	for (const recording of data.recordings) {
+		for (const part of recording.parts) {
+			if (part.stack === row.stack && part.threadKey && isChosen(part))
+				threads.set(part.threadKey, (threads.get(part.threadKey) || 0) + part.unfreed);
+		}
+	}
+	const names = Array.from(threads).sort((a, b) => b[1] - a[1]).map((entry) => entry[0]);
+	if (names.length)
+		add(names.length > 1 ? "threads" : "thread", names.slice(0, 4).join(", ") + (names.length > 4 ? " and " + (names.length - 4) + " more" : ""));
+	if (row.file)
+		add("file", row.file);
+	return facts;
+}
+
+function framesRow(row) {
+	const made = element("tr", "frames"), cell = element("td");
+	cell.colSpan = columns.length + 1;
+	if (stacks[row.stack].pattern)
+		cell.append(element("p", "", stacks[row.stack].pattern));
+	cell.append(frameList(stacks[row.stack]), factsOf(row));
+	made.append(cell);
+	return made;
+}
+
+function addRow(body, row, number) {
+	const made = element("tr", table.open.has(row.stack) ? "row open" : "row");
+	made.append(element("td", "", String(number)));
+	for (const column of columns) {
+		const cell = element("td", column.text ? "text" : "");
+		const label = column.key === "value" && !isDiff ? "" : column.label;
+		if (label && column.key !== "title")
+			cell.dataset.label = label;
+		fillCell(cell, column, row);
+		made.append(cell);
+	}
+	made.addEventListener("click", () => {
+		const top = made.getBoundingClientRect().top;
+		table.open.has(row.stack) ? table.open.delete(row.stack) : table.open.add(row.stack);
+		drawTable();
+		const again = find("table-body").querySelector(`[data-stack="${row.stack}"]`);
+		scrollBy(0, again.getBoundingClientRect().top - top);
+		again.querySelector("button").focus({ preventScroll: true });
+	});
+	made.dataset.stack = String(row.stack);
+	body.append(made);
+	if (table.open.has(row.stack))
+		body.append(framesRow(row));
+}
+
+function drawTable() {
+	const started = performance.now();
+	const list = sortRows(chooseRows()), body = document.createDocumentFragment();
+	makeHead();
+	list.slice(0, table.shown).forEach((stack, i) => addRow(body, rowOf(stack), i + 1));
+	find("table-body").textContent = "";
+	find("table-body").append(body);
+	const rest = list.length - table.shown, more = find("more");
+	more.hidden = rest <= 0;
+	more.textContent = "Show " + formatCount(Math.min(rest, ROWS_AT_ONCE)) + " more of " + formatCount(rest);
+	find("table-count").textContent = formatCount(list.length) + (list.length === 1 ? " stack" : " stacks") +
+		(graph.zoom ? " through " + nameOf(graph.zoom) : "");
+	performance.measure("table", { start: started, end: performance.now() });
+}
+
+function startTable() {
+	find("more").addEventListener("click", () => {
+		table.shown += ROWS_AT_ONCE;
+		drawTable();
+	});
+}
