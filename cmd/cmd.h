@@ -7,6 +7,8 @@
 #ifndef CMD_H
 #define CMD_H
 
+#include <stdbool.h>
+
 #include <mmtrace/error.h>
 
 enum {
@@ -53,5 +55,17 @@ int cmd_pack(const struct command *command, int argc, char **argv);
 int cmd_check(const struct command *command, int argc, char **argv);
 int cmd_setup(const struct command *command, int argc, char **argv);
 int cmd_help(const struct command *command, int argc, char **argv);
+
+/* Print the list of commands on standard output. */
+void help_print(void);
+
+struct pack_arguments {
+	const char *input;
+	const char *output; /* NULL: replace the input */
+	bool no_code, quiet;
+};
+
+/* Prints what pack did, unless `quiet`; returns the exit status. `record --pack` calls it, too. */
+int pack_recording(const struct command *command, const struct pack_arguments *arguments);
 
 #endif

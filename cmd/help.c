@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "cli/completion.h"
-#include "help.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cmd.h"
 
 void help_print(void)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "help.h"
 #include "cli/message.h"
 #include "cli/out-of-memory.h"
 #include "cli/pager.h"

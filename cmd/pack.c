@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "pack.h"
-
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
 #include <stdio.h>
@@ -9,6 +7,7 @@
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/progress-line.h"
+#include "cmd.h"
 
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {

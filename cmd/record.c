@@ -17,7 +17,6 @@
 #include "cli/out-of-memory.h"
 #include "cli/stop-signals.h"
 #include "cmd.h"
-#include "pack.h"
 
 /* -o -: the recording goes to standard output. */
 static bool record_summary_is_stream(const struct mmt_record_options *options);

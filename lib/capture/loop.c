@@ -83,7 +83,7 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 			continue;
 		/* Its number may have been given again. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
-			generated_code_end_process(recorder, process->pid);
+			jit_code_end_process(recorder, process->pid);
 		error = perf_maps_copy(recorder, process);
 		ask_runtime_ended(recorder, process);
 		process_table_release(process);
@@ -384,7 +384,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			error = serve_interval(recorder, &snapshot_ns);
 		note_perf_maps(recorder, &noted_ns);
 		if (!error)
-			error = generated_code_read(recorder);
+			error = jit_code_read(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
 			if (!error)
@@ -582,7 +582,7 @@ void loop_stop(struct recorder *recorder)
 				 recorder->old_maps.count == 1 ? "perf map is" : "perf maps are",
 				 recorder->old_maps.count == 1 ? "its" : "their", (int)recorder->old_maps.first,
 				 recorder->old_maps.count == 1 ? "" : " and others");
-	recorder_keep_failure(recorder, generated_code_finish(recorder));
+	recorder_keep_failure(recorder, jit_code_finish(recorder));
 	recorder_keep_failure(recorder,
 			      build_id_notes_read(&recorder->build_ids, &recorder->images, recorder->options->images));
 }

@@ -18,7 +18,7 @@
 #include "capture/modules/build-id-notes.h"
 #include "capture/process/command.h"
 #include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 #include "capture/process/exit-watch.h"
 #include "capture/jit-code/jit-code.h"
 #include "capture/process/process-events.h"
@@ -78,12 +78,12 @@ struct recorder {
 	struct cpu_watch cpus;
 	struct process_table processes;
 	struct process_events process_events;
-	struct command command;
+	struct traced_command command;
 	struct exit_watch *exit_watch; /* NULL: no checks at exit */
 	struct build_id_notes build_ids;
 	struct jitdump_notes jitdumps;
 	struct kept_modules images;
-	struct generated_code generated;
+	struct jit_code generated;
 	struct code_copies code;	  /* of it, at the end */
 	process_ranges_list final_ranges; /* of the STOP snapshots */
 	process_ranges_list start_ranges; /* of the START snapshots of targets, until residency is read */
@@ -102,7 +102,7 @@ struct recorder {
 	struct unasked unknown_runtimes, ended_runtimes; /* processes with --ask-runtime */
 	struct unasked old_maps;			 /* processes that are younger than the map of their number */
 	VECTOR(struct perf_map_copy) earlier_maps;	 /* of programs that were followed by others */
-	uint64_t piece_bytes;				 /* see incremental-metadata.h */
+	uint64_t piece_bytes;				 /* see metadata.h */
 	uint64_t perf_map_bytes;			 /* copied so far: at most PERF_MAPS_BYTES_MAX */
 	struct mmt_record_progress progress;
 	struct resident_series resident_series;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/options.h"
+#include "base/sized-options.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
 #include "capture/session.h"
@@ -95,7 +95,7 @@ static void recorder_deinit(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->earlier_maps.count; i++)
 		perf_map_copy_deinit(&recorder->earlier_maps.items[i]);
 	vector_deinit(&recorder->earlier_maps);
-	generated_code_deinit(&recorder->generated);
+	jit_code_deinit(&recorder->generated);
 	code_copies_deinit(&recorder->code);
 	vector_deinit(&recorder->lost_before);
 	vector_deinit(&recorder->lost);

@@ -269,7 +269,7 @@ static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buff
 
 	if (!recorder->code.processes.count)
 		return NULL;
-	error = generated_code_encode(recorder, buffer);
+	error = jit_code_encode(recorder, buffer);
 	return error ? error : recorder_add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 

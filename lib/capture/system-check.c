@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/vector.h"
 #include "capture/perf/clock.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 #include "capture/perf/rings.h"
 #include "capture/proc/text-file.h"
 #include "capture/perf/tracefs.h"

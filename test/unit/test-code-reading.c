@@ -64,7 +64,7 @@ static void set_up_before_6_11(void)
 
 static void tear_down(void)
 {
-	generated_code_deinit(&recorder.generated);
+	jit_code_deinit(&recorder.generated);
 	code_copies_deinit(&recorder.code);
 	process_table_deinit(&recorder.processes);
 }
@@ -89,7 +89,7 @@ static void note_at(pid_t pid, const uint8_t *pages, size_t count, int protectio
 						  .protection = (uint32_t)protection,
 						  .path = "//anon"};
 
-	ck_assert_ptr_null(generated_code_note(&recorder, &mapping));
+	ck_assert_ptr_null(jit_code_note(&recorder, &mapping));
 }
 
 static void note(pid_t pid, const uint8_t *pages, size_t count)
@@ -102,7 +102,7 @@ static void look(void)
 {
 	recorder.generated.next_ns = 0;
 	recorder.generated.spent_ns = 0;
-	ck_assert_ptr_null(generated_code_read(&recorder));
+	ck_assert_ptr_null(jit_code_read(&recorder));
 }
 
 static void expect_pages(size_t program, size_t count)
@@ -136,7 +136,7 @@ static void end_child(pid_t child)
 {
 	ck_assert_int_eq(kill(child, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	generated_code_end_process(&recorder, child);
+	jit_code_end_process(&recorder, child);
 }
 
 /* Room for so many pages, as large as their bytes can be. */
@@ -162,7 +162,7 @@ START_TEST(neighbour_that_is_data)
 	expect_pages(0, 2);
 	memset(code, 0xcc, page_bytes);
 	ck_assert_int_eq(mprotect(code, page_bytes, ANY), 0);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 2);
 	/* 0x90 was replaced by 0xcc. */
 	ck_assert_uint_eq(recorder.generated.programs.items[0].pages.changes.count, 1);
@@ -198,7 +198,7 @@ START_TEST(places_that_come_and_go)
 	for (size_t i = 0; i < count; i++)
 		note(getpid(), gone + 2 * i * page_bytes, 1);
 	note(getpid(), code, 1);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 1);
 	ck_assert_uint_lt(recorder.generated.programs.items[0].ranges.count, CODE_RANGES_MAX);
 	if (kernel_tells_of_mappings() && !kernel_is_old)
@@ -210,7 +210,7 @@ END_TEST
 /* Only for what is to be noted, and its time is reckoned with. */
 START_TEST(looking_for_room_is_paid_for)
 {
-	struct generated_code *generated = &recorder.generated;
+	struct jit_code *generated = &recorder.generated;
 	uint8_t *place = NULL;
 
 	generated->spent_ns = INT64_MAX / 2;
@@ -326,12 +326,12 @@ START_TEST(too_many_places)
 
 	note(getpid(), code, 1);
 	recorder.generated.programs.items[0].ranges.cut = true;
-	generated_code_begin_snapshot(&recorder, getpid());
+	jit_code_begin_snapshot(&recorder, getpid());
 	note(getpid(), code, 1);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_str_eq(messages, "");
 	recorder.generated.programs.items[0].ranges.cut = true;
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
 }
 END_TEST
@@ -356,7 +356,7 @@ START_TEST(ended_children_give_way)
 	expect_pages(1, 3);
 	expect_pages(2, 4);
 	ck_assert_uint_eq(recorder.generated.store.plain_bytes, 7 * page_bytes);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "not all generated code is copied: a recording may have"));
 }
@@ -422,7 +422,7 @@ END_TEST
 /* Where there is no room for both, that is kept which the process executes now, though both were asked for. */
 START_TEST(what_was_executed_before_gives_way)
 {
-	struct generated_code *generated = &recorder.generated;
+	struct jit_code *generated = &recorder.generated;
 	uint8_t *code = map_pages(3, ANY);
 
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
@@ -430,13 +430,13 @@ START_TEST(what_was_executed_before_gives_way)
 	note(getpid(), code, 3);
 	look();
 	expect_pages(0, 3);
-	ck_assert_ptr_null(generated_code_end_program(&recorder, getpid(), clock_now_ns()));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, getpid(), clock_now_ns()));
 	note_at(getpid(), code, 2, PROT_EXEC, clock_now_ns());
 	look();
 	expect_pages(0, 0);
 	ck_assert(generated->programs.items[0].gave_way);
 	expect_pages(1, 2);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 1);
 	ck_assert_uint_eq(recorder.code.processes.items[0].until_ns, UINT64_MAX);
 	ck_assert_uint_eq(recorder.code.processes.items[0].runs.count, 2);
@@ -446,7 +446,7 @@ END_TEST
 /* Of programs that have ended what was kept stays, and what is to be said. */
 START_TEST(ended_programs_are_forgotten)
 {
-	struct generated_code *generated = &recorder.generated;
+	struct jit_code *generated = &recorder.generated;
 	uint8_t *code = map_pages(3, ANY);
 	pid_t children[3];
 
@@ -471,12 +471,12 @@ START_TEST(ended_programs_are_forgotten)
 		ck_assert_ptr_null(generated->programs.items[i].ranges.blocks.items);
 	}
 	/* The number of the second is given again. */
-	ck_assert_ptr_null(generated_code_end_program(&recorder, children[1], 100));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, children[1], 100));
 	note_at(children[1], code, 1, PROT_EXEC, 200);
 	ck_assert_uint_eq(generated->programs.count, 3);
 	ck_assert_uint_eq(generated->programs.items[2].ranges.count, 1);
 	ck_assert_uint_eq(generated->programs.items[0].until_ns, 100);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	ck_assert_uint_eq(recorder.code.processes.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "16384 places of a process"));
 }
@@ -505,7 +505,7 @@ END_TEST
 /* What was asked for is read in every other pass first, and of the others each in its turn. */
 START_TEST(turns)
 {
-	struct generated_code *generated = &recorder.generated;
+	struct jit_code *generated = &recorder.generated;
 	uint8_t *code = map_pages(2, ANY);
 	pid_t child = start_child();
 
@@ -541,7 +541,7 @@ START_TEST(descriptors_are_short)
 	look();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	end_child(child);
-	ck_assert_ptr_null(generated_code_finish(&recorder));
+	ck_assert_ptr_null(jit_code_finish(&recorder));
 	expect_pages(0, 0);
 	expect_pages(1, 1);
 	ck_assert_ptr_nonnull(strstr(messages, "generated code of 1 program is not copied"));
@@ -551,7 +551,7 @@ END_TEST
 /* While it waits for its share of the time, nothing is said to have been read. */
 START_TEST(time_of_reading)
 {
-	struct generated_code *generated = &recorder.generated;
+	struct jit_code *generated = &recorder.generated;
 	uint64_t read_ns;
 
 	note(getpid(), map_pages(1, ANY), 1);
@@ -560,7 +560,7 @@ START_TEST(time_of_reading)
 	ck_assert_uint_gt(read_ns, 0);
 	generated->next_ns = 0;
 	generated->spent_ns = INT64_MAX / 2;
-	ck_assert_ptr_null(generated_code_read(&recorder));
+	ck_assert_ptr_null(jit_code_read(&recorder));
 	ck_assert_uint_eq(generated->read_ns, read_ns);
 	ck_assert_int_lt(generated->spent_ns, INT64_MAX / 2);
 	ck_assert_uint_gt(generated->reckoned_ns, read_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/dwarf/demangle.h"
+#include "code/dwarf/synthesized-names.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "base/calls.h"
 #include "base/cleanup.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"
 

@@ -20,14 +20,14 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	generated_code_deinit(&recorder.generated);
+	jit_code_deinit(&recorder.generated);
 }
 
 static void note(uint64_t start, uint64_t time_ns, uint32_t protection, const char *path)
 {
 	const struct generated_mapping mapping = {PID, start, start + 1, time_ns, protection, path, false};
 
-	ck_assert_ptr_null(generated_code_note(&recorder, &mapping));
+	ck_assert_ptr_null(jit_code_note(&recorder, &mapping));
 }
 
 static void expect_programs(size_t count)
@@ -76,13 +76,13 @@ START_TEST(in_the_order_of_time)
 {
 	note(1, 100, PROT_EXEC, "");
 	open_at(0, 150);
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID, 200));
 	expect_programs(1);
 	expect_program(0, 200, true, 0);
 	note(3, 300, PROT_EXEC, "");
 	expect_programs(2);
 	expect_program(1, UINT64_MAX, false, 3);
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID + 1, 400));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID + 1, 400));
 	expect_program(1, UINT64_MAX, false, 3);
 }
 END_TEST
@@ -93,7 +93,7 @@ START_TEST(exec_is_told_late)
 	note(1, 100, PROT_EXEC, "");
 	open_at(0, 150);
 	note(3, 300, PROT_EXEC, "");
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID, 200));
 	expect_programs(2);
 	expect_program(0, 200, true, 0);
 	expect_program(1, UINT64_MAX, false, 3);
@@ -108,7 +108,7 @@ START_TEST(exec_is_told_after_reading)
 	note(1, 100, PROT_EXEC, "");
 	note(3, 300, PROT_EXEC, "");
 	open_at(0, 350);
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID, 200));
 	expect_programs(1);
 	expect_program(0, UINT64_MAX, false, 3);
 }
@@ -128,7 +128,7 @@ END_TEST
 START_TEST(exec_before_anything_is_read)
 {
 	note(1, 100, PROT_EXEC, "");
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID, 200));
 	expect_programs(1);
 	expect_program(0, UINT64_MAX, false, 0);
 }
@@ -138,9 +138,9 @@ END_TEST
 START_TEST(process_of_the_same_number)
 {
 	note(1, 100, PROT_EXEC, "");
-	generated_code_end_process(&recorder, PID);
+	jit_code_end_process(&recorder, PID);
 	expect_program(0, UINT64_MAX, true, 0);
-	ck_assert_ptr_null(generated_code_end_program(&recorder, PID, 200));
+	ck_assert_ptr_null(jit_code_end_program(&recorder, PID, 200));
 	expect_program(0, 200, true, 0);
 	note(3, 300, PROT_EXEC, "");
 	expect_program(1, UINT64_MAX, false, 3);

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "code/dwarf/known-names.h"
 #include "code/dwarf/name-cache.h"
 #include "support/run-suite.h"
 #include "support/temporary.h"

@@ -28,7 +28,7 @@ static void teardown(void)
 {
 	process_events_deinit(&recorder->process_events);
 	process_table_deinit(&recorder->processes);
-	generated_code_deinit(&recorder->generated);
+	jit_code_deinit(&recorder->generated);
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
 	free(recorder);
@@ -161,8 +161,8 @@ START_TEST(data_does_not_fill_the_queue)
 	push(PROCESS_EXIT, PID, 1006);
 	ck_assert_uint_eq(queued(), 2);
 	apply();
-	ck_assert(generated_code_overlaps(recorder, PID, 0x10000, 0x10001));
-	ck_assert(!generated_code_overlaps(recorder, PID, 0x1f000, 0x20000));
+	ck_assert(jit_code_overlaps(recorder, PID, 0x10000, 0x10001));
+	ck_assert(!jit_code_overlaps(recorder, PID, 0x1f000, 0x20000));
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "support/run-suite.h"
-#include "trace/format/strip-sample.h"
+#include "trace/format/sample-layout.h"
 
 #define SECRET 0x5ec2e75ec2e75ec2ULL
 #define REGISTERS_ALL 0xff07ffULL /* those of x86-64 below the segments */

@@ -19,7 +19,7 @@
 #include "base/map.h"
 #include "code/elf/disassembly.h"
 #include "trace/format/format.h"
-#include "trace/format/strip-sample.h"
+#include "trace/format/sample-layout.h"
 #include "trace/read/recording-file.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
@@ -521,7 +521,7 @@ static struct mmt_error *resolve_facts(struct resolved_stacks *resolved, const s
 	char *missing;
 
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct generated_code code = code_view_jit(replay->code, (uint32_t)i);
+		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
 		struct resolved_process process = {.has_perf_map = code.names.has_perf_map,
 						   .has_jitdump = code.names.has_jitdump,
 						   .other_clock = code.names.other_clock,

@@ -17,7 +17,7 @@
 #include "analysis/resolver/code-view.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/options.h"
+#include "base/sized-options.h"
 #include "code/elf/disassembly.h"
 
 /*
@@ -359,7 +359,7 @@ static void describe_large_dumps(struct report *report)
 static void describe_jit_code(struct report *report, struct mmt_process *described)
 {
 	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
-		struct generated_code code = code_view_jit(report->replay.code, (uint32_t)i);
+		struct jit_code_state code = code_view_jit(report->replay.code, (uint32_t)i);
 
 		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
 			continue;

@@ -229,7 +229,7 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 }
 
 /* `frames_told`: the option for whole stacks is said already. */
-static void find_missing_names(const struct replay *replay, int32_t pid, const struct generated_code *code,
+static void find_missing_names(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
 			       bool frames_told, struct warnings *warnings)
 {
 	bool with_option = !frames_told && may_lack_frame_pointers(replay, code->runtime);
@@ -260,7 +260,7 @@ static bool was_advised(const struct replay *replay, const char *option)
 	return command_line && strstr(command_line, option);
 }
 
-static void find_interpreted(const struct replay *replay, int32_t pid, const struct generated_code *code,
+static void find_interpreted(const struct replay *replay, int32_t pid, const struct jit_code_state *code,
 			     struct warnings *warnings)
 {
 	const struct runtime *runtime = code->interpreter;
@@ -273,7 +273,7 @@ static void find_interpreted(const struct replay *replay, int32_t pid, const str
 		    runtime->interpreted_advice);
 }
 
-static void find_precompiled(int32_t pid, const struct generated_code *code, struct warnings *warnings)
+static void find_precompiled(int32_t pid, const struct jit_code_state *code, struct warnings *warnings)
 {
 	if (code->unnamed_precompiled && code->runtime && !strcmp(code->runtime->name, "dotnet"))
 		add_warning(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
@@ -287,7 +287,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 {
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
 		int32_t pid = processes_at(replay->processes, (uint32_t)i)->pid;
-		struct generated_code code = code_view_jit(replay->code, (uint32_t)i);
+		struct jit_code_state code = code_view_jit(replay->code, (uint32_t)i);
 		bool skipped = code.unchecked_frames && may_lack_frame_pointers(replay, code.runtime);
 
 		find_poor_names(pid, &code.names, warnings);

@@ -292,9 +292,9 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 	return mapped_modules_unusable(&view->mapped, position, state_ret, missing_ret);
 }
 
-struct generated_code code_view_jit(struct code_view *view, uint32_t process)
+struct jit_code_state code_view_jit(struct code_view *view, uint32_t process)
 {
-	struct generated_code generated = {0};
+	struct jit_code_state generated = {0};
 	const struct jit_names *names;
 
 	if (process >= view->processes.count)

@@ -47,7 +47,7 @@ struct process_state {
 	uint64_t code_ns;
 	bool code_looked_up;
 	bool unnamed;	       /* has frames that a perf map would have named */
-	bool unchecked_frames; /* as in struct generated_code, like the next one */
+	bool unchecked_frames; /* as in struct jit_code_state, like the next one */
 	bool stacks_end_there;
 	bool changed_too_often; /* in a packed recording, or in a program that ran before */
 	bool unnamed_precompiled;

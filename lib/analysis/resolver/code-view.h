@@ -85,7 +85,7 @@ const char *code_view_unusable(const struct code_view *view, size_t *position, e
 			       char **missing_ret);
 
 /* What is known of the JIT code of a process, as far as its frames have been named. */
-struct generated_code {
+struct jit_code_state {
 	const struct runtime *runtime; /* that made it; NULL: none that is known, or there is no such code */
 	bool unnamed;		       /* some frame has no name */
 	bool unchecked_frames;	       /* some caller was found by frame pointer, in code that was not recorded */
@@ -97,6 +97,6 @@ struct generated_code {
 	struct jit_names_state names;
 };
 
-struct generated_code code_view_jit(struct code_view *view, uint32_t process);
+struct jit_code_state code_view_jit(struct code_view *view, uint32_t process);
 
 #endif

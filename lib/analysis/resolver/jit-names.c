@@ -17,7 +17,7 @@
 _Static_assert(CODE_TIMELINE_RANGES_MAX < ENTRY_MASK, "every entry has a number");
 
 /* One of both. */
-struct source {
+struct jit_name_source {
 	struct perf_map *map;
 	uint64_t seen_ns;  /* of a map: when it was first seen, 0: not known; of a jitdump: when its program began */
 	bool begins_empty; /* before that it was not there, and says nothing of what was */
@@ -26,7 +26,7 @@ struct source {
 };
 
 struct jit_names {
-	VECTOR(struct source) items; /* what counts more comes later: later perf maps, then jitdumps */
+	VECTOR(struct jit_name_source) items; /* what counts more comes later: later perf maps, then jitdumps */
 	struct mmt_error *jitdump_failure;
 };
 
@@ -34,7 +34,7 @@ struct jit_names {
 static struct mmt_error *load_perf_map(struct jit_names *names, const struct perf_map_copy *copy)
 {
 	CLEANUP(free) struct perf_map_step *steps = malloc((copy->growth.count + 1) * sizeof(*steps));
-	struct source source = {0};
+	struct jit_name_source source = {0};
 	struct mmt_error *error;
 
 	if (!steps)
@@ -61,7 +61,7 @@ static struct mmt_error *load_jitdump(struct jit_names *names, const struct read
 				      const struct jitdump_copy *copy)
 {
 	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : UINT64_MAX;
-	struct source source = {
+	struct jit_name_source source = {
 	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
 	struct mmt_error *error;
 
@@ -113,7 +113,7 @@ void jit_names_destroy(struct jit_names *names)
 	free(names);
 }
 
-static const struct source *source_of(const struct jit_names *names, uint32_t number)
+static const struct jit_name_source *source_of(const struct jit_names *names, uint32_t number)
 {
 	return &names->items.items[number >> SOURCE_SHIFT];
 }
@@ -130,7 +130,7 @@ static uint32_t entry_of(uint32_t number)
 }
 
 /* 0: not its own, or none. */
-static uint32_t find_in(const struct source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
+static uint32_t find_in(const struct jit_name_source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
 {
 	uint64_t from_ns;
 	uint32_t entry;
@@ -173,7 +173,7 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	uint64_t epoch = 0;
 
 	for (size_t i = 0; i < names->items.count; i++) {
-		const struct source *source = &names->items.items[i];
+		const struct jit_name_source *source = &names->items.items[i];
 
 		epoch += source->dump ? jitdump_epoch(source->dump, time_ns) : perf_map_epoch(source->map, time_ns);
 		epoch += time_ns >= source->seen_ns;
@@ -229,7 +229,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 	};
 
 	for (size_t i = 0; i < names->items.count; i++) {
-		const struct source *source = &names->items.items[i];
+		const struct jit_name_source *source = &names->items.items[i];
 		struct jitdump_stats stats = {0};
 
 		state.has_perf_map |= source->map != NULL;

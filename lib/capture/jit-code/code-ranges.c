@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Where a range is, or would be; behind all of them: a block that there is not. */
-struct place {
+struct range_position {
 	size_t block, index;
 };
 
@@ -22,10 +22,10 @@ void code_ranges_deinit(struct code_ranges *ranges)
 }
 
 /* The first range that ends behind `address`. */
-static struct place find_first(const struct code_ranges *ranges, uint64_t address)
+static struct range_position find_first(const struct code_ranges *ranges, uint64_t address)
 {
 	const struct code_ranges_block *block;
-	struct place place = {0};
+	struct range_position place = {0};
 	size_t high = ranges->blocks.count;
 
 	while (place.block < high) {
@@ -53,16 +53,16 @@ static struct place find_first(const struct code_ranges *ranges, uint64_t addres
 }
 
 /* NULL: behind all of them. */
-static struct code_range *range_at(const struct code_ranges *ranges, struct place place)
+static struct code_range *range_at(const struct code_ranges *ranges, struct range_position place)
 {
 	return place.block < ranges->blocks.count ? &ranges->blocks.items[place.block].items.items[place.index] : NULL;
 }
 
-static struct place next_place(const struct code_ranges *ranges, struct place place)
+static struct range_position next_place(const struct code_ranges *ranges, struct range_position place)
 {
 	if (place.index + 1 < ranges->blocks.items[place.block].items.count)
-		return (struct place){place.block, place.index + 1};
-	return (struct place){place.block + 1, 0};
+		return (struct range_position){place.block, place.index + 1};
+	return (struct range_position){place.block + 1, 0};
 }
 
 static bool insert_block(struct code_ranges *ranges, size_t index, const struct code_ranges_block *block)
@@ -129,14 +129,14 @@ static bool join_blocks(struct code_ranges *ranges, size_t index)
 }
 
 /* Makes room for one more in its block, which may be another one then. */
-static bool find_room(struct code_ranges *ranges, struct place *place)
+static bool find_room(struct code_ranges *ranges, struct range_position *place)
 {
 	static const struct code_ranges_block none;
 	size_t count = ranges->blocks.count;
 
 	/* Behind all others: those of a snapshot come in ascending order, and fill their blocks. */
 	if (place->block == count && count && ranges->blocks.items[count - 1].items.count < CODE_RANGES_BLOCK)
-		*place = (struct place){count - 1, ranges->blocks.items[count - 1].items.count};
+		*place = (struct range_position){count - 1, ranges->blocks.items[count - 1].items.count};
 	if (place->block == count)
 		return insert_block(ranges, count, &none);
 	if (ranges->blocks.items[place->block].items.count < CODE_RANGES_BLOCK)
@@ -145,12 +145,12 @@ static bool find_room(struct code_ranges *ranges, struct place *place)
 		return false;
 	count = ranges->blocks.items[place->block].items.count;
 	if (place->index > count)
-		*place = (struct place){place->block + 1, place->index - count};
+		*place = (struct range_position){place->block + 1, place->index - count};
 	return true;
 }
 
 /* Before what is there. What there is no room for is left out. */
-static bool insert(struct code_ranges *ranges, struct place place, const struct code_range *range)
+static bool insert(struct code_ranges *ranges, struct range_position place, const struct code_range *range)
 {
 	struct code_ranges_block *block;
 	size_t behind;
@@ -174,7 +174,7 @@ static bool insert(struct code_ranges *ranges, struct place place, const struct 
 	return true;
 }
 
-static void erase(struct code_ranges *ranges, struct place place)
+static void erase(struct code_ranges *ranges, struct range_position place)
 {
 	struct code_ranges_block *block = &ranges->blocks.items[place.block];
 	struct code_range *range = &block->items.items[place.index];
@@ -193,7 +193,7 @@ static void erase(struct code_ranges *ranges, struct place place)
 
 bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-	struct place place = find_first(ranges, start);
+	struct range_position place = find_first(ranges, start);
 	struct code_range *range;
 
 	while (start < end && (range = range_at(ranges, place)) && range->start < end) {
@@ -218,7 +218,7 @@ bool code_ranges_remove(struct code_ranges *ranges, uint64_t start, uint64_t end
 
 bool code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end, uint64_t noted_ns)
 {
-	struct place place;
+	struct range_position place;
 
 	if (!code_ranges_remove(ranges, start, end, noted_ns))
 		return false;

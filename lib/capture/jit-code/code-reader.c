@@ -48,7 +48,7 @@ static struct mmt_error *keep_up(struct code_pass *pass)
  * asked for, then the oldest.
  * To what was not asked for nothing gives way that was, and nothing that lives.
  */
-static struct generating_program *find_victim(const struct generated_code *generated,
+static struct generating_program *find_victim(const struct jit_code *generated,
 					      const struct generating_program *program)
 {
 	struct generating_program *ended = NULL, *living = NULL;
@@ -72,7 +72,7 @@ static struct generating_program *find_victim(const struct generated_code *gener
 
 static bool make_room(void *context)
 {
-	struct generated_code *generated = context;
+	struct jit_code *generated = context;
 	const struct generating_program *program = generated->reading;
 	struct generating_program *victim = generated->nothing_gives_way ? NULL : find_victim(generated, program);
 
@@ -232,7 +232,7 @@ static bool has_turn(const struct code_pass *pass, const struct generating_progr
 
 static struct mmt_error *read_program(struct code_pass *pass, struct generating_program *program)
 {
-	struct generated_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->generated;
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
@@ -250,7 +250,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct generating_
 /* Of the two kinds of programs one: from that on which had no time left in the last pass. */
 static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 {
-	struct generated_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->generated;
 	size_t count = generated->programs.count, first = generated->turns[asked_for];
 	struct mmt_error *error = NULL;
 
@@ -272,7 +272,7 @@ static struct mmt_error *read_kind(struct code_pass *pass, bool asked_for)
 
 struct mmt_error *code_pass_read(struct code_pass *pass)
 {
-	struct generated_code *generated = &pass->recorder->generated;
+	struct jit_code *generated = &pass->recorder->generated;
 	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
 	bool asked_for = pass->at_end || !generated->others_first;
 	struct mmt_error *error = piece ? NULL : &error_no_memory;

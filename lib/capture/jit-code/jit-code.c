@@ -16,7 +16,7 @@
 #define EXIT_INTERVAL_NS 10000000ULL /* the same when a thread has ended */
 #define FORKED_NS 500000000ULL	     /* a child that lives so long keeps what its parent generated */
 
-void generated_code_deinit(struct generated_code *generated)
+void jit_code_deinit(struct jit_code *generated)
 {
 	for (size_t i = 0; i < generated->programs.count; i++)
 		generating_program_deinit(&generated->programs.items[i]);
@@ -25,7 +25,7 @@ void generated_code_deinit(struct generated_code *generated)
 	code_store_deinit(&generated->store);
 }
 
-static struct generating_program *find_program(const struct generated_code *generated, pid_t pid)
+static struct generating_program *find_program(const struct jit_code *generated, pid_t pid)
 {
 	const uint64_t *index = generated->programs.count ? map_get(&generated->program_of_pid, (uint64_t)pid) : NULL;
 
@@ -34,7 +34,7 @@ static struct generating_program *find_program(const struct generated_code *gene
 
 static struct generating_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct generating_program *program = vector_append(&generated->programs);
 
@@ -49,9 +49,9 @@ static struct generating_program *add_program(struct recorder *recorder, pid_t p
 	return NULL;
 }
 
-struct mmt_error *generated_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
+struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	struct generating_program *program = find_program(generated, mapping->pid);
 	bool wanted = mapping->protection & PROT_EXEC && recorder->options->code == MMT_CODE_ALL &&
 		      code_copies_is_wanted(mapping->path);
@@ -70,7 +70,7 @@ struct mmt_error *generated_code_note(struct recorder *recorder, const struct ge
 	return noted ? NULL : &error_no_memory;
 }
 
-bool generated_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end)
+bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end)
 {
 	const struct generating_program *program = find_program(&recorder->generated, pid);
 	const struct code_range *range = program ? code_ranges_from(&program->ranges, start) : NULL;
@@ -79,7 +79,7 @@ bool generated_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_
 }
 
 /* What it has is not looked for any more. */
-static void end_program(struct generated_code *generated, struct generating_program *program)
+static void end_program(struct jit_code *generated, struct generating_program *program)
 {
 	program->ended = true;
 	generated->nothing_gives_way = false;
@@ -89,9 +89,9 @@ static void end_program(struct generated_code *generated, struct generating_prog
 	code_pages_end(&program->pages);
 }
 
-struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
+struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	struct generating_program *program = find_program(generated, pid), *next;
 	struct code_ranges ranges;
 
@@ -118,7 +118,7 @@ struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pi
 	return next ? NULL : &error_no_memory;
 }
 
-void generated_code_end_process(struct recorder *recorder, pid_t pid)
+void jit_code_end_process(struct recorder *recorder, pid_t pid)
 {
 	struct generating_program *program = find_program(&recorder->generated, pid);
 
@@ -128,16 +128,16 @@ void generated_code_end_process(struct recorder *recorder, pid_t pid)
 	code_ranges_deinit(&program->ranges);
 }
 
-void generated_code_note_exit(struct recorder *recorder, pid_t pid)
+void jit_code_note_exit(struct recorder *recorder, pid_t pid)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	const struct generating_program *program = find_program(generated, pid);
 
 	if (program && !program->ended && generated->next_ns > generated->read_ns + EXIT_INTERVAL_NS)
 		generated->next_ns = generated->read_ns + EXIT_INTERVAL_NS;
 }
 
-void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid)
+void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid)
 {
 	struct generating_program *program = find_program(&recorder->generated, pid);
 
@@ -155,7 +155,7 @@ static bool can_be_dropped(const struct recorder *recorder, const struct generat
 /* Others move. */
 static void drop_programs(struct recorder *recorder)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < generated->programs.count; i++) {
@@ -180,9 +180,9 @@ static void drop_programs(struct recorder *recorder)
 	generated->programs.count = kept;
 }
 
-struct mmt_error *generated_code_read(struct recorder *recorder)
+struct mmt_error *jit_code_read(struct recorder *recorder)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = generated->programs.count ? clock_now_ns() : 0,
 				 .spent_ns_max = PASS_NS_MAX,
@@ -257,7 +257,7 @@ static struct mmt_error *hand_over(struct generating_program *program, struct co
 static void tell_what_is_missing(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
-	const struct generated_code *generated = &recorder->generated;
+	const struct jit_code *generated = &recorder->generated;
 	bool full = generated->full || generated->store.full, cut = generated->cut;
 	size_t unopened = generated->unopened;
 
@@ -288,9 +288,9 @@ static void tell_what_is_missing(struct recorder *recorder)
 				 unopened, unopened == 1 ? "program" : "programs", consequence);
 }
 
-struct mmt_error *generated_code_finish(struct recorder *recorder)
+struct mmt_error *jit_code_finish(struct recorder *recorder)
 {
-	struct generated_code *generated = &recorder->generated;
+	struct jit_code *generated = &recorder->generated;
 	struct code_pass pass = {.recorder = recorder,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
@@ -315,7 +315,7 @@ static struct mmt_error *read_kept(void *store, size_t index, struct buffer *pla
 	return code_store_get(store, index, plain);
 }
 
-struct mmt_error *generated_code_encode(struct recorder *recorder, struct buffer *buffer)
+struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	const struct code_source source = {&recorder->generated.store, read_kept};
 

@@ -19,7 +19,7 @@
 
 struct recorder;
 
-struct generated_code {
+struct jit_code {
 	VECTOR(struct generating_program) programs;
 	struct map program_of_pid;		  /* of those that have not ended */
 	struct code_store store;		  /* of all their pages */
@@ -36,7 +36,7 @@ struct generated_code {
 };
 
 /* Accepts a zeroed value. */
-void generated_code_deinit(struct generated_code *generated);
+void jit_code_deinit(struct jit_code *generated);
 
 /* What was mapped then; of a process that has just been forked: what it has of its parent, and will mostly leave behind
  * soon. */
@@ -48,35 +48,34 @@ struct generated_mapping {
 	bool forked;
 };
 
-struct mmt_error *generated_code_note(struct recorder *recorder,
-				      const struct generated_mapping *mapping) MMT_MUST_CHECK;
+struct mmt_error *jit_code_note(struct recorder *recorder, const struct generated_mapping *mapping) MMT_MUST_CHECK;
 
 /* Is executable memory of the process watched in this range? Changes nothing. */
-bool generated_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);
+bool jit_code_overlaps(const struct recorder *recorder, pid_t pid, uint64_t start, uint64_t end);
 
 /* Another program, or another process of this number, began then. What has been noted of a later time is its own: the
  * rings, and snapshots, do not come in the order of time. */
-struct mmt_error *generated_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
+struct mmt_error *jit_code_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
 /* The process has ended; its number is not given again yet. */
-void generated_code_end_process(struct recorder *recorder, pid_t pid);
+void jit_code_end_process(struct recorder *recorder, pid_t pid);
 
 /* A thread of it has: perhaps the others end, too. */
-void generated_code_note_exit(struct recorder *recorder, pid_t pid);
+void jit_code_note_exit(struct recorder *recorder, pid_t pid);
 
 /* All its mappings are about to be noted. */
-void generated_code_begin_snapshot(struct recorder *recorder, pid_t pid);
+void jit_code_begin_snapshot(struct recorder *recorder, pid_t pid);
 
 /*
  * Now and then, while recording: what has been generated since. Takes a small part of the time, few bytes at once.
  * Keeps up with the rings. Errors: those of reading them, and no memory.
  */
-struct mmt_error *generated_code_read(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *jit_code_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* When recording ends: what the programs that live have now; then recorder->code tells of all that was ever read. */
-struct mmt_error *generated_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *jit_code_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* As code_copies_encode(), after the above. */
-struct mmt_error *generated_code_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
+struct mmt_error *jit_code_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

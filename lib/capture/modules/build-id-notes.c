@@ -95,13 +95,14 @@ static bool find_note(struct bytes notes, struct build_id_entry *entry)
 }
 
 /* Where bytes of the file come from: memory, or a descriptor. */
-struct source {
+struct build_id_source {
 	const uint8_t *data;
 	size_t size;
 	int fd; /* -1: memory only */
 };
 
-static bool find_in_segment(const struct source *source, uint64_t offset, uint64_t size, struct build_id_entry *entry)
+static bool find_in_segment(const struct build_id_source *source, uint64_t offset, uint64_t size,
+			    struct build_id_entry *entry)
 {
 	uint8_t notes[4096];
 	CLEANUP(free) uint8_t *larger = NULL;
@@ -120,7 +121,7 @@ static bool find_in_segment(const struct source *source, uint64_t offset, uint64
 	return count > 0 && find_note(bytes_over(buffer, (size_t)count), entry);
 }
 
-static bool find_build_id(const struct source *source, struct build_id_entry *entry)
+static bool find_build_id(const struct build_id_source *source, struct build_id_entry *entry)
 {
 	struct bytes header = bytes_over(source->data, source->size);
 	struct bytes programs = header;
@@ -157,7 +158,7 @@ static bool find_build_id(const struct source *source, struct build_id_entry *en
 
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry)
 {
-	const struct source source = {.data = data, .size = size, .fd = -1};
+	const struct build_id_source source = {.data = data, .size = size, .fd = -1};
 
 	return find_build_id(&source, entry);
 }
@@ -199,7 +200,7 @@ static int open_mapped_file(const struct wanted_build_id *wanted)
 bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
 {
 	uint8_t head[HEAD_BYTES];
-	struct source source = {.data = head, .fd = fd};
+	struct build_id_source source = {.data = head, .fd = fd};
 	ssize_t count = pread(fd, head, sizeof(head), 0);
 
 	if (count <= 0)

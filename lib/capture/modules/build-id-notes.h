@@ -79,7 +79,7 @@ struct build_id_notes {
 	struct intern seen; /* device, inode, path */
 	VECTOR(struct wanted_build_id) wanted;
 	struct build_ids found;
-	size_t in_pieces; /* of `found`: see incremental-metadata.h */
+	size_t in_pieces; /* of `found`: see metadata.h */
 };
 
 /* Accepts a zeroed value. */

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 #include "capture/perf/rings.h"
 
 /*
@@ -26,11 +26,11 @@
 
 /* Zero initialisation makes an empty one. */
 struct thread_coverage {
-	struct map times;	/* by number: when the thread was known to have the set */
-	struct map forks; /* by number: the latest FORK; while attaching */
-	struct map ends;	/* by number: the latest EXIT of one that had it; while attaching */
-	uint64_t whole_ns;	/* whoever is born later is born with the set; 0: not yet */
-	bool forks_missing;	/* records were lost while attaching */
+	struct map times;   /* by number: when the thread was known to have the set */
+	struct map forks;   /* by number: the latest FORK; while attaching */
+	struct map ends;    /* by number: the latest EXIT of one that had it; while attaching */
+	uint64_t whole_ns;  /* whoever is born later is born with the set; 0: not yet */
+	bool forks_missing; /* records were lost while attaching */
 };
 
 void thread_coverage_deinit(struct thread_coverage *coverage);

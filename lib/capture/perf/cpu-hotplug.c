@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "capture/perf/clock.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 #include "capture/proc/text-file.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"

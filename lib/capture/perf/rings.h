@@ -14,7 +14,7 @@
 #include "base/errors.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 
 #define RINGS_BYTES_DEFAULT (32u << 20)	     /* per CPU */
 #define RINGS_BYTES_TOTAL_MAX (256ull << 20) /* over all CPUs, for the default */

@@ -12,12 +12,12 @@
 #include "capture/perf/clock.h"
 
 /* What is left of the line; every parser moves `position` and returns false on what it does not expect. */
-struct text {
+struct maps_text {
 	const char *position;
 	const char *end;
 };
 
-static bool parse_number(struct text *text, unsigned base, uint64_t *value_ret)
+static bool parse_number(struct maps_text *text, unsigned base, uint64_t *value_ret)
 {
 	const char *start = text->position;
 	uint64_t value = 0;
@@ -38,7 +38,7 @@ static bool parse_number(struct text *text, unsigned base, uint64_t *value_ret)
 	return text->position > start;
 }
 
-static bool parse_character(struct text *text, char character)
+static bool parse_character(struct maps_text *text, char character)
 {
 	if (text->position == text->end || *text->position != character)
 		return false;
@@ -46,7 +46,7 @@ static bool parse_character(struct text *text, char character)
 	return true;
 }
 
-static bool parse_permissions(struct text *text, struct procmaps_line *line)
+static bool parse_permissions(struct maps_text *text, struct procmaps_line *line)
 {
 	const char *permissions = text->position;
 
@@ -60,7 +60,7 @@ static bool parse_permissions(struct text *text, struct procmaps_line *line)
 }
 
 /* The kernel writes a newline in a path as \012, and nothing else so. */
-static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES])
+static void copy_path(const struct maps_text *text, char path[LIMIT_PATH_BYTES])
 {
 	const char *position = text->position;
 	size_t length = 0;
@@ -80,7 +80,7 @@ static void copy_path(const struct text *text, char path[LIMIT_PATH_BYTES])
 
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret)
 {
-	struct text text = {.position = line, .end = line + length};
+	struct maps_text text = {.position = line, .end = line + length};
 	uint64_t major, minor;
 
 	if (!parse_number(&text, 16, &line_ret->start) || !parse_character(&text, '-') ||

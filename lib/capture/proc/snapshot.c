@@ -94,7 +94,7 @@ static struct mmt_error *handle_line(struct reading *reading, const char *text, 
 							  line.path,
 							  reading->kind == SNAPSHOT_FIRST};
 
-		error = generated_code_note(reading->recorder, &mapping);
+		error = jit_code_note(reading->recorder, &mapping);
 	}
 	if (!error && line.protection & PROT_EXEC) {
 		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
@@ -279,7 +279,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 			return &error_no_memory;
 	}
 	if (kind == SNAPSHOT_STOP)
-		generated_code_begin_snapshot(recorder, pid);
+		jit_code_begin_snapshot(recorder, pid);
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);

@@ -20,9 +20,9 @@
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127
 
-void command_init(struct command *command)
+void command_init(struct traced_command *command)
 {
-	*command = (struct command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
+	*command = (struct traced_command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
 }
 
 static void close_descriptor(int *fd)
@@ -32,7 +32,7 @@ static void close_descriptor(int *fd)
 	*fd = -1;
 }
 
-void command_deinit(struct command *command)
+void command_deinit(struct traced_command *command)
 {
 	bool held = command->go_pipe[0] >= 0; /* it was never let run */
 
@@ -49,7 +49,7 @@ void command_deinit(struct command *command)
 
 /* The recorder may catch or ignore signals that its caller did not, and block those that it waits for with a
  * descriptor: not the command's business. Those that are caught get their default action by the exec. */
-static void set_signals(const struct command *command)
+static void set_signals(const struct traced_command *command)
 {
 	sigset_t blocked;
 
@@ -63,7 +63,8 @@ static void set_signals(const struct command *command)
 }
 
 /* In the child: wait for the word, then become the command. */
-_Noreturn static void run_child(const struct command *command, char *const *arguments, int go_pipe, int error_pipe)
+_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int go_pipe,
+				int error_pipe)
 {
 	struct rlimit limit;
 	char word;
@@ -121,7 +122,7 @@ static struct mmt_error *check_program(const char *name)
 	return NULL;
 }
 
-struct mmt_error *command_start(struct command *command, char *const *arguments)
+struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
 {
 	struct mmt_error *error = check_program(arguments[0]);
 	int go_pipe[2], error_pipe[2];
@@ -155,7 +156,7 @@ struct mmt_error *command_start(struct command *command, char *const *arguments)
 	return NULL;
 }
 
-struct mmt_error *command_release(struct command *command)
+struct mmt_error *command_release(struct traced_command *command)
 {
 	int errno_value = 0;
 	ssize_t count;
@@ -173,7 +174,7 @@ struct mmt_error *command_release(struct command *command)
 	return NULL;
 }
 
-bool command_has_ended(const struct command *command)
+bool command_has_ended(const struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 
@@ -182,7 +183,7 @@ bool command_has_ended(const struct command *command)
 	return command->pid > 0 && proc_has_ended(command->pid);
 }
 
-static void reap(struct command *command)
+static void reap(struct traced_command *command)
 {
 	int status;
 
@@ -193,7 +194,7 @@ static void reap(struct command *command)
 	}
 }
 
-bool command_stop(struct command *command)
+bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 

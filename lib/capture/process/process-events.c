@@ -34,7 +34,7 @@ static bool is_of_interest(const struct recorder *recorder, const struct process
 
 	return mapping->protection & PROT_EXEC || is_executing(events, mapping->pid, mapping->time_ns) ||
 	       (events->code_pids.count && map_get(&events->code_pids, (uint64_t)mapping->pid)) ||
-	       generated_code_overlaps(recorder, mapping->pid, mapping->start, mapping->end);
+	       jit_code_overlaps(recorder, mapping->pid, mapping->start, mapping->end);
 }
 
 static bool push_path(struct process_events *events, const char *path)
@@ -53,7 +53,7 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 	struct process_event copy = *event;
 	bool pushed = true;
 
-	if (event->kind == PROCESS_EXIT && !generated_code_overlaps(recorder, event->pid, 0, UINT64_MAX))
+	if (event->kind == PROCESS_EXIT && !jit_code_overlaps(recorder, event->pid, 0, UINT64_MAX))
 		return NULL;
 	copy.path = events->paths.count;
 	if (event->kind == PROCESS_MAPPING) {
@@ -126,7 +126,7 @@ static struct mmt_error *apply_seen(struct recorder *recorder, const struct proc
 /* A new program began, by fork or exec, in the process of this number. */
 static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct mmt_error *error = generated_code_end_program(recorder, pid, time_ns);
+	struct mmt_error *error = jit_code_end_program(recorder, pid, time_ns);
 
 	if (error)
 		return error;
@@ -191,7 +191,7 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 	/* A snapshot taken earlier has seen a part of the program. */
 	if (process && process->executing_ns && event->time_ns > process->executing_ns)
 		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
-	error = generated_code_note(recorder, &generated);
+	error = jit_code_note(recorder, &generated);
 	if (error || !(event->protection & PROT_EXEC))
 		return error;
 	if (process)
@@ -215,7 +215,7 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 	case PROCESS_MAPPING:
 		return apply_mapping(recorder, event);
 	case PROCESS_EXIT:
-		generated_code_note_exit(recorder, event->pid);
+		jit_code_note_exit(recorder, event->pid);
 		return NULL;
 	}
 	return NULL;

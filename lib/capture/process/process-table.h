@@ -15,7 +15,7 @@
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 
-struct runtime;
+struct askable_runtime;
 
 struct file_state {
 	uint64_t inode;
@@ -64,14 +64,14 @@ struct traced_process {
 	uint64_t started_realtime_ns;
 	uint64_t map_looked_at_ns;
 	struct file_mark map_growth_mark;
-	struct file_mark map_pieces_mark; /* see incremental-metadata.h */
+	struct file_mark map_pieces_mark; /* see metadata.h */
 	uint64_t map_pieces_ns;
 	struct perf_map_copy perf_map;
 	struct file_state earlier_map; /* of the program before the last exec, left as it was then */
 	uint64_t exec_ns;	       /* of an exec before which that has not been kept yet; 0: none */
 
 	/* What it is asked for, see ask-runtime.h. */
-	const struct runtime *runtime; /* NULL: none that can be asked */
+	const struct askable_runtime *runtime; /* NULL: none that can be asked */
 	bool generates_code;
 	enum ask_state { ASKED_NOT, ASKED_NOW, ASKED_AGREED, ASKED_WRITES, ASKED_TO_END, ASKED_DONE } asked;
 	unsigned ask_attempts;

@@ -147,7 +147,7 @@ static enum helper_answer end(const struct helper_target *target, char refusal_r
 	return ask(target, false, refusal_ret);
 }
 
-const struct runtime runtime_dotnet = {
+const struct askable_runtime runtime_dotnet = {
     .name = ".NET",
     .module = "libcoreclr.so",
     .begin = begin,

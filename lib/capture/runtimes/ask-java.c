@@ -177,7 +177,7 @@ static enum helper_answer begin(const struct helper_target *target, char refusal
 	return ask(&java, refusal_ret);
 }
 
-const struct runtime runtime_java = {
+const struct askable_runtime runtime_java = {
     .name = "Java",
     .module = "libjvm.so",
     .at_end = true,

@@ -20,7 +20,7 @@
 #define AT_ONCE 16		 /* questions */
 #define STEP_MICROSECONDS 5000
 
-static const struct runtime *const runtimes[] = {&runtime_dotnet, &runtime_java};
+static const struct askable_runtime *const runtimes[] = {&runtime_dotnet, &runtime_java};
 
 #define RUNTIMES (sizeof(runtimes) / sizeof(*runtimes))
 

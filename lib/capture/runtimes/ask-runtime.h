@@ -49,7 +49,7 @@ void ask_runtime_ended(struct recorder *recorder, struct traced_process *process
  * A runtime that can be asked for a perf map. Each is defined in a file of its own and listed in ask-runtime.c; nothing
  * else knows one from the other.
  */
-struct runtime {
+struct askable_runtime {
 	const char *name;   /* in messages */
 	const char *module; /* file name of the module that every process of the runtime maps */
 	bool at_end;	    /* its map shows one moment: it is asked when recording ends */
@@ -60,6 +60,6 @@ struct runtime {
 	void (*give_up)(const struct traced_process *process);
 };
 
-extern const struct runtime runtime_dotnet, runtime_java;
+extern const struct askable_runtime runtime_dotnet, runtime_java;
 
 #endif

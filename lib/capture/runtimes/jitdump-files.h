@@ -22,7 +22,7 @@ struct noted_jitdump {
 	uint32_t device_major, device_minor;
 	uint64_t inode;
 	int fd;		     /* -1: left out, or its program has ended */
-	uint64_t in_pieces;  /* see incremental-metadata.h */
+	uint64_t in_pieces;  /* see metadata.h */
 	uint64_t program_ns; /* when its program began: the last before it was mapped; 0: before the recording */
 	uint64_t mapped_ns;  /* when it was last seen to be mapped */
 	bool knows_program;  /* otherwise it may be of any of its process */

@@ -614,14 +614,14 @@ const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_
 #define NO_SCOPE UINT32_MAX
 
 /* A DWARF entry that contains others. */
-struct scope {
+struct debug_scope {
 	Dwarf_Off start, end; /* offsets of the entries inside; `end` may exceed the parent's */
 	uint32_t parent;      /* index; NO_SCOPE: the unit */
 };
 
 struct unit_scopes {
-	Dwarf_Off last;		    /* offset of the last entry visited: offsets must increase */
-	VECTOR(struct scope) items; /* ascending by start */
+	Dwarf_Off last;			  /* offset of the last entry visited: offsets must increase */
+	VECTOR(struct debug_scope) items; /* ascending by start */
 };
 
 struct debug_scopes {
@@ -699,7 +699,7 @@ static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t par
 			return false;
 		before = (uint32_t)unit->items.count;
 		if (!vector_push(&unit->items,
-				 ((struct scope){.start = offset, .end = UINT64_MAX, .parent = parent_index})) ||
+				 ((struct debug_scope){.start = offset, .end = UINT64_MAX, .parent = parent_index})) ||
 		    !add_scopes(unit, &die, before, level + 1))
 			return false;
 	}
@@ -758,13 +758,13 @@ static uint32_t find_scope_at(const struct unit_scopes *unit, Dwarf_Off offset)
 /* ---- texts ---- */
 
 /* Built from end to start, because scopes are found from the inside out. */
-struct text {
+struct scope_text {
 	char bytes[NAME_MAX_BYTES];
 	size_t start;
 };
 
 /* False: no room. */
-static bool prepend(struct text *text, const char *piece)
+static bool prepend(struct scope_text *text, const char *piece)
 {
 	size_t length = strnlen(piece, NAME_MAX_BYTES);
 
@@ -814,7 +814,7 @@ static void go_to_declaration(Dwarf_Die *die)
 }
 
 /* A type without a name: the line distinguishes lambdas. */
-static const char *unnamed_type(Dwarf_Die *die, const struct text *inside, char room[UNNAMED_MAX_BYTES])
+static const char *unnamed_type(Dwarf_Die *die, const struct scope_text *inside, char room[UNNAMED_MAX_BYTES])
 {
 	static const char call[] = "::operator()";
 	const char *kind = strncmp(inside->bytes + inside->start, call, strlen(call)) ? "unnamed type" : "lambda";
@@ -828,7 +828,7 @@ static const char *unnamed_type(Dwarf_Die *die, const struct text *inside, char 
 }
 
 /* Prepends the scope to `text`; false: no room. */
-static bool prepend_scope(struct text *text, Dwarf_Die *die)
+static bool prepend_scope(struct scope_text *text, Dwarf_Die *die)
 {
 	const char *name = dwarf_diename(die);
 	char room[UNNAMED_MAX_BYTES];
@@ -844,7 +844,7 @@ static bool prepend_scope(struct text *text, Dwarf_Die *die)
 
 /* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
  */
-static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, struct text *text)
+static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, struct scope_text *text)
 {
 	Dwarf_Die die = *declaration;
 	const struct unit_scopes *unit = find_unit_scopes(scopes, &die);
@@ -869,7 +869,7 @@ static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, 
 static const char *make_name(struct debug_scopes *scopes, Dwarf_Die *declaration)
 {
 	const char *name = dwarf_diename(declaration);
-	struct text text = {.start = NAME_MAX_BYTES - 1};
+	struct scope_text text = {.start = NAME_MAX_BYTES - 1};
 	size_t own;
 
 	if (!name || !is_cplusplus(declaration) || !prepend(&text, name))

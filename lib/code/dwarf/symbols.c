@@ -12,7 +12,7 @@
 #include "base/vector.h"
 #include "code/dwarf/dwarf-names.h"
 #include "code/dwarf/debug-files.h"
-#include "code/dwarf/known-names.h"
+#include "code/dwarf/name-cache.h"
 #include "code/dwarf/synthesized-names.h"
 
 /* Symbols that begin before an address are looked at from the nearest downwards, at most so many. */

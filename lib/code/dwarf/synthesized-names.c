@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/dwarf/synthesized-names.h"
 
+#include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "code/dwarf/demangle.h"
+#include "base/vector.h"
+
+/* libiberty.h asks for it; <string.h> has it. */
+#define HAVE_DECL_BASENAME 1
+#include <demangle.h>
 
 struct key {
 	const char *first, *second; /* a name alone is demangled */
@@ -76,4 +82,126 @@ const char *synthesized_names_without_version(struct synthesized_names *names, c
 		*text = copy ? memcpy(copy, name, length) : NULL;
 	}
 	return text ? *text : NULL;
+}
+
+/* ---- demangling ---- */
+
+/* No compiler's own names come near. References make the text of a hostile one grow exponentially. */
+#define MANGLED_MAX 16384
+#define TEXT_MAX (1u << 18)
+#define REREAD_MAX 8
+#define SEARCHED_MAX 32
+
+struct demangled_text {
+	VECTOR(char) characters;
+	jmp_buf too_long;
+	char without_packs[MANGLED_MAX];
+};
+
+/*
+ * The library cannot be told to stop. It holds no memory while it writes, except for a Rust identifier in Punycode,
+ * which it writes at once: never ASCII alone, so that another piece is waited for.
+ */
+static bool may_leave(const char *piece, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if ((unsigned char)piece[i] >= 0x80)
+			return false;
+	}
+	return true;
+}
+
+static void write_piece(const char *piece, size_t length, void *context)
+{
+	struct demangled_text *text = context;
+
+	for (size_t i = 0; i < length && text->characters.count < TEXT_MAX; i++) {
+		if (!vector_push(&text->characters, piece[i]))
+			longjmp(text->too_long, 1);
+	}
+	if (text->characters.count == TEXT_MAX && may_leave(piece, length))
+		longjmp(text->too_long, 1);
+}
+
+/* Places like "T_I", "S1_": the letter, a number in base 36 or none, the end. */
+static unsigned count_places(const char *name, char letter, const char *end)
+{
+	unsigned count = 0;
+
+	for (const char *place = name; (place = strchr(place, letter)); place++) {
+		size_t number = 1 + strspn(place + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+		count += !strncmp(place + number, end, strlen(end));
+	}
+	return count;
+}
+
+/*
+ * In the type that an operator converts to, the library reads what may be the arguments of a template parameter to see
+ * what follows, and then once more: nested ones take twice as long for each level, and no text comes of it.
+ */
+static bool is_read_again_and_again(const char *name)
+{
+	return strstr(name, "cv") && count_places(name, 'T', "_I") > REREAD_MAX;
+}
+
+static void replace(char *name, const char *old, const char *new)
+{
+	for (char *place = name; (place = strstr(place, old)); place += strlen(new))
+		memcpy(place, new, strlen(new));
+}
+
+/* With references or signs in the place of packs, which are written at once. */
+static bool can_be_written_without_packs(const char *name, struct demangled_text *text)
+{
+	memcpy(text->without_packs, name, strlen(name) + 1); /* shorter than MANGLED_MAX */
+	replace(text->without_packs, "Dp", "RR");
+	replace(text->without_packs, "sp", "ng");
+	return cplus_demangle_v3_callback(text->without_packs, DMGL_PARAMS | DMGL_ANSI, write_piece, text);
+}
+
+/*
+ * Before it writes what a pack expands to, the library looks for the pack in all of the pattern: in what is referred to
+ * twice, twice, and so on. When the pattern itself can be written, the search has an end too; else it must not have
+ * many references. Where it is too long to be written this does not return.
+ */
+static bool is_searched_without_end(const char *name, struct demangled_text *text)
+{
+	bool written;
+
+	if (!strstr(name, "Dp") && !strstr(name, "sp"))
+		return false;
+	written = can_be_written_without_packs(name, text);
+	text->characters.count = 0;
+	return !written && count_places(name, 'S', "_") > SEARCHED_MAX;
+}
+
+static bool write_text(const char *name, struct demangled_text *text)
+{
+	if (setjmp(text->too_long))
+		return false;
+	if (rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, write_piece, text))
+		return true;
+	text->characters.count = 0;
+	if (is_read_again_and_again(name) || is_searched_without_end(name, text))
+		return false;
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, write_piece, text);
+}
+
+char *demangle(const char *name)
+{
+	struct demangled_text *text;
+	char *result = NULL;
+
+	if (strnlen(name, MANGLED_MAX) == MANGLED_MAX)
+		return NULL;
+	text = calloc(1, sizeof(*text)); /* what longjmp() leaves as it is */
+	if (text && write_text(name, text) && vector_push(&text->characters, '\0')) {
+		result = text->characters.items;
+		text->characters.items = NULL;
+	}
+	if (text)
+		vector_deinit(&text->characters);
+	free(text);
+	return result;
 }

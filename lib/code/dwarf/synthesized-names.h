@@ -26,4 +26,9 @@ const char *synthesized_names_path(struct synthesized_names *names, const char *
 /* A symbol's name up to its version, which begins at `end`. */
 const char *synthesized_names_without_version(struct synthesized_names *names, const char *name, const char *end);
 
+/* Demangles C++, Rust and D names with libiberty. */
+
+/* C++ or Rust name as its programmer wrote it; NULL when it is not mangled. The caller frees it. */
+char *demangle(const char *name);
+
 #endif

@@ -14,7 +14,7 @@
 #define CIE_INSTRUCTIONS_MAX 1024
 
 /* One entry cut out of the section. */
-struct entry {
+struct cfi_table_entry {
 	struct bytes bytes; /* behind the length */
 	size_t pointer_offset;
 	uint64_t pointer; /* CIE pointer of an FDE */
@@ -66,7 +66,7 @@ uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *by
 }
 
 /* The entry that begins at the cursor, which moves behind it. False: the end, or nothing that is an entry. */
-static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct entry *entry)
+static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct cfi_table_entry *entry)
 {
 	uint64_t length = bytes_u32(cursor);
 	bool wide = length == LENGTH_64_BIT;
@@ -151,7 +151,7 @@ static void read_cie(struct bytes bytes, struct cfi_cie *cie)
 	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= CIE_INSTRUCTIONS_MAX;
 }
 
-static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct entry *entry)
+static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct cfi_table_entry *entry)
 {
 	struct bytes cursor;
 
@@ -166,7 +166,7 @@ static const struct cfi_cie *find_cie(const struct cfi_section *section, struct 
 	/* CIEs have more than eight bytes. */
 	size_t slot = (size_t)(offset / 8 % CFI_CIES);
 	struct cfi_cie *cie = &cies->items[slot].cie;
-	struct entry entry = {0};
+	struct cfi_table_entry entry = {0};
 
 	if (cies->items[slot].known && cie->offset == offset)
 		return cie;
@@ -179,7 +179,7 @@ static const struct cfi_cie *find_cie(const struct cfi_section *section, struct 
 
 bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, size_t offset, struct cfi_fde *fde_ret)
 {
-	struct entry entry = {0};
+	struct cfi_table_entry entry = {0};
 	struct bytes *bytes = &entry.bytes;
 	const struct cfi_cie *cie;
 	uint64_t size;
@@ -204,7 +204,7 @@ bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, s
 bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
 {
 	struct bytes cursor;
-	struct entry entry = {0};
+	struct cfi_table_entry entry = {0};
 
 	if (section->size >= CFI_SECTION_MAX || *position >= section->size)
 		return false;

@@ -12,7 +12,7 @@
 #define INFLATION_MAX 1032
 
 /* A table is looked for when it is first asked for, .debug_frame only when .eh_frame has no answer. */
-struct source {
+struct cfi_source {
 	struct cfi_rows *rows; /* NULL: none */
 	bool found;
 };
@@ -20,7 +20,7 @@ struct source {
 struct cfi {
 	Elf *elf;	/* NULL: not from a file */
 	uint8_t *bytes; /* a copy, then */
-	struct source eh_frame, debug_frame;
+	struct cfi_source eh_frame, debug_frame;
 };
 
 struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
@@ -205,7 +205,7 @@ static struct cfi_section find_debug_frame(Elf *elf)
 	return section;
 }
 
-static struct cfi_section find_table(struct cfi *cfi, const struct source *source)
+static struct cfi_section find_table(struct cfi *cfi, const struct cfi_source *source)
 {
 	const char *identification = elf_getident(cfi->elf, NULL);
 
@@ -214,7 +214,7 @@ static struct cfi_section find_table(struct cfi *cfi, const struct source *sourc
 	return source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
 }
 
-static struct cfi_rows *rows_of(struct cfi *cfi, struct source *source)
+static struct cfi_rows *rows_of(struct cfi *cfi, struct cfi_source *source)
 {
 	if (!source->found) {
 		struct cfi_section section = find_table(cfi, source);

@@ -16,7 +16,7 @@ enum {
 #define PRESERVED (1u << 3 | 1u << FRAME_POINTER | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 
 /* A place on the stack: register at the start + offset. */
-struct place {
+struct operand_place {
 	uint8_t base; /* STACK_POINTER or FRAME_POINTER, with their values at the start */
 	int32_t offset;
 };
@@ -29,16 +29,16 @@ enum content_kind {
 
 struct content {
 	uint8_t kind; /* enum content_kind */
-	struct place place;
+	struct operand_place place;
 };
 
 struct path {
 	uint64_t address;
 	bool ends_at_padding; /* behind a call */
-	struct place stack_pointer;
+	struct operand_place stack_pointer;
 	struct content registers[EPILOGUE_REGISTERS];
 	struct {
-		struct place place;
+		struct operand_place place;
 		struct content content;
 	} stored[STORED_MAX]; /* by instructions since the start */
 	unsigned stored_count;
@@ -62,12 +62,12 @@ struct search {
 	unsigned visited_count;
 };
 
-static bool same_place(struct place left, struct place right)
+static bool same_place(struct operand_place left, struct operand_place right)
 {
 	return left.base == right.base && left.offset == right.offset;
 }
 
-static struct content content_at(const struct path *path, struct place place)
+static struct content content_at(const struct path *path, struct operand_place place)
 {
 	for (unsigned i = path->stored_count; i-- > 0;) {
 		if (same_place(path->stored[i].place, place))
@@ -111,14 +111,14 @@ static bool take_frame_pointer(struct path *path, int32_t amount)
 {
 	if (path->registers[FRAME_POINTER].kind != CONTENT_INITIAL || !is_plausible(amount))
 		return false;
-	path->stack_pointer = (struct place){.base = FRAME_POINTER, .offset = amount};
+	path->stack_pointer = (struct operand_place){.base = FRAME_POINTER, .offset = amount};
 	return true;
 }
 
 /* False: the path cannot be followed further. */
 static bool apply(struct path *path, const struct instruction *instruction)
 {
-	struct place place = path->stack_pointer;
+	struct operand_place place = path->stack_pointer;
 
 	switch ((enum instruction_kind)instruction->kind) {
 	case INSTRUCTION_PUSH:

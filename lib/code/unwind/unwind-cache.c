@@ -20,7 +20,7 @@
 
 #define NODE_BRANCH (1ULL << 63) /* the rest: index of the branch; else that of an entry */
 
-struct entry {
+struct unwind_cache_entry {
 	uint64_t generation, address;
 	uint32_t callchain; /* id */
 	uint32_t value;
@@ -37,7 +37,7 @@ struct branch {
 };
 
 /* Of a callchain that the caller has given a number. */
-struct numbered_callchain {
+struct cached_callchain {
 	uint64_t number; /* 0: none */
 	uint32_t id;
 	uint32_t entry; /* found with it last, plus 1; 0: none yet */
@@ -52,8 +52,8 @@ struct unwind_cache {
 	const struct unwind_rules *rules; /* of the stacks in it, NULL: none yet */
 	struct map ways;		  /* hash of a start, or of a branch and a value -> node */
 	struct intern callchains;
-	struct numbered_callchain *numbered; /* NUMBERED_CALLCHAINS, by number; NULL: not needed yet */
-	VECTOR(struct entry) entries;
+	struct cached_callchain *numbered; /* NUMBERED_CALLCHAINS, by number; NULL: not needed yet */
+	VECTOR(struct unwind_cache_entry) entries;
 	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
 };
@@ -102,7 +102,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 }
 
 /* Its place; NULL: it has no number. */
-static struct numbered_callchain *find_numbered(const struct unwind_cache *memo, const struct unwind_input *input)
+static struct cached_callchain *find_numbered(const struct unwind_cache *memo, const struct unwind_input *input)
 {
 	return input->callchain_number && memo->numbered
 		   ? &memo->numbered[input->callchain_number % NUMBERED_CALLCHAINS]
@@ -112,14 +112,14 @@ static struct numbered_callchain *find_numbered(const struct unwind_cache *memo,
 /* Its id; INTERN_NONE: no stack has it. */
 static uint32_t find_callchain(const struct unwind_cache *memo, const struct unwind_input *input)
 {
-	struct numbered_callchain *numbered = find_numbered(memo, input);
+	struct cached_callchain *numbered = find_numbered(memo, input);
 	uint32_t id;
 
 	if (numbered && numbered->number == input->callchain_number)
 		return numbered->id;
 	id = intern_find(&memo->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain));
 	if (numbered && id != INTERN_NONE)
-		*numbered = (struct numbered_callchain){.number = input->callchain_number, .id = id};
+		*numbered = (struct cached_callchain){.number = input->callchain_number, .id = id};
 	return id;
 }
 
@@ -179,13 +179,13 @@ static uint64_t hash_way(size_t branch, const struct unwind_read *read)
 	return mix(mix(mix(NODE_BRANCH, branch), read->kind), read->value);
 }
 
-static bool is_same_start(const struct entry *entry, const struct start *start)
+static bool is_same_start(const struct unwind_cache_entry *entry, const struct start *start)
 {
 	return entry->generation == start->generation && entry->address == start->address &&
 	       entry->callchain == start->callchain && entry->flags == start->flags;
 }
 
-static bool matches(const struct unwind_cache *memo, const struct entry *entry, const struct start *start,
+static bool matches(const struct unwind_cache *memo, const struct unwind_cache_entry *entry, const struct start *start,
 		    const struct unwind_input *input)
 {
 	if (!is_same_start(entry, start))
@@ -208,8 +208,8 @@ static bool matches(const struct unwind_cache *memo, const struct entry *entry, 
 }
 
 /* NULL: none that the way leads to. */
-static const struct entry *follow_way(const struct unwind_cache *memo, const struct start *start,
-				      const struct unwind_input *input)
+static const struct unwind_cache_entry *follow_way(const struct unwind_cache *memo, const struct start *start,
+						   const struct unwind_input *input)
 {
 	const uint64_t *node = map_get(&memo->ways, hash_start(start));
 
@@ -231,9 +231,9 @@ static bool is_callchain_alone(const struct unwind_input *input)
 bool unwind_cache_get(struct unwind_cache *memo, uint64_t generation, const struct unwind_input *input,
 		      uint32_t *value_ret)
 {
-	struct numbered_callchain *numbered = find_numbered(memo, input);
+	struct cached_callchain *numbered = find_numbered(memo, input);
 	bool alone = numbered && is_callchain_alone(input);
-	const struct entry *entry;
+	const struct unwind_cache_entry *entry;
 	struct start start;
 
 	if (alone && numbered->has_value && numbered->number == input->callchain_number &&
@@ -278,13 +278,13 @@ static void make_room(struct unwind_cache *memo, const struct unwind_result *res
 static bool add_entry(struct unwind_cache *memo, const struct start *start, const struct unwind_result *result,
 		      uint32_t value)
 {
-	struct entry entry = {.generation = start->generation,
-			      .address = start->address,
-			      .callchain = start->callchain,
-			      .value = value,
-			      .read_start = memo->reads.count,
-			      .read_count = result->read_count,
-			      .flags = start->flags};
+	struct unwind_cache_entry entry = {.generation = start->generation,
+					   .address = start->address,
+					   .callchain = start->callchain,
+					   .value = value,
+					   .read_start = memo->reads.count,
+					   .read_count = result->read_count,
+					   .flags = start->flags};
 
 	for (size_t i = 0; i < result->read_count; i++) {
 		if (!vector_push(&memo->reads, result->reads[i]))
@@ -324,7 +324,7 @@ static struct descent descend(const struct unwind_cache *memo, const struct star
 }
 
 /* Number of the first read in which a stack differs from an entry. */
-static size_t first_difference(const struct unwind_cache *memo, const struct entry *entry,
+static size_t first_difference(const struct unwind_cache *memo, const struct unwind_cache_entry *entry,
 			       const struct unwind_result *result)
 {
 	const struct unwind_read *reads = memo->reads.items + entry->read_start;
@@ -373,7 +373,7 @@ static void insert(struct unwind_cache *memo, const struct start *start, const s
 {
 	struct descent descent = descend(memo, start, result, SIZE_MAX);
 	size_t nearest = nearest_entry(memo, &descent);
-	struct entry *entry = &memo->entries.items[nearest];
+	struct unwind_cache_entry *entry = &memo->entries.items[nearest];
 	size_t depth = first_difference(memo, entry, result);
 
 	/* Hashes that are equal by chance: not remembered. */

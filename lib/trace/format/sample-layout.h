@@ -13,9 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/bytes.h"
+#include "base/calls.h"
 #include "base/errors.h"
 #include "base/map.h"
+#include "trace/format/architecture.h"
 #include "trace/format/format.h"
 #include "trace/read/recording-file.h"
 
@@ -185,5 +188,29 @@ static inline uint64_t layout_word(const uint8_t *record, size_t place)
 /* Bytes of a record without its trailer. */
 size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
 			 const struct record_identity *identity);
+
+/*
+ * Samples for packed recordings: without the bytes of the stack and without registers but those that hold the arguments
+ * of the call. Instead of them the sample says the number of its stack, in the field that perf calls weight.
+ */
+
+/* What the attribute becomes; `numbered`: its samples are calls that have stacks. */
+struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
+				       bool numbered);
+
+/* What a sample is given. */
+struct stripped_stack {
+	uint32_t number; /* of its stack, plus 1; 0: none */
+	const uint64_t *callchain;
+	size_t callchain_count;
+};
+
+/*
+ * A sample of `attr` becomes one of strip_attribute(attr, ..., stack != NULL), appended. Argument registers that `call`
+ * does not use are zero.
+ */
+struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
+			       const void *record, enum call call, const struct stripped_stack *stack,
+			       struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

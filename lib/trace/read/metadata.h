@@ -3,6 +3,8 @@
 #ifndef TRACE_READ_METADATA_H
 #define TRACE_READ_METADATA_H
 
+#include "base/errors.h"
+#include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
 #include "trace/read/recording-file.h"
 
@@ -18,5 +20,16 @@ struct metadata {
 /* Zero it before; deinitialise it on error too. */
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
 void metadata_deinit(struct metadata *metadata);
+
+/*
+ * Incremental metadata: perf maps, jitdumps and build-ids that were written among the records, for recordings whose
+ * recorder was killed.
+ */
+
+/* Adds to what `values` has. Pieces that do not fit together end what they belong to. *damage_ret: more of them than a
+ * recorder writes, and the rest is left. */
+struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
+					    struct reader_metadata *values,
+					    struct mmt_error **damage_ret) MMT_MUST_CHECK;
 
 #endif

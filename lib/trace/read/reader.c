@@ -14,7 +14,6 @@
 #include "trace/read/reorder.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/metadata.h"
-#include "trace/read/incremental-metadata.h"
 #include "trace/read/recording-file.h"
 #include "trace/read/records.h"
 

@@ -8,7 +8,7 @@
 #include "analysis/replay/stack-numbers.h"
 #include "analysis/resolver/code-view.h"
 #include "base/errors.h"
-#include "base/options.h"
+#include "base/sized-options.h"
 #include "base/vector.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"

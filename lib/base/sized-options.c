@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/options.h"
+#include "base/sized-options.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/events.h"
+#include "capture/perf/perf-events.h"
 
 #include <errno.h>
 #include <stdio.h>

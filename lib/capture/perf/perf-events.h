@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is recorded: the one place that says which perf events are opened for a thread and what each of them carries. */
-#ifndef CAPTURE_PERF_EVENTS_H
-#define CAPTURE_PERF_EVENTS_H
+#ifndef CAPTURE_PERF_PERF_EVENTS_H
+#define CAPTURE_PERF_PERF_EVENTS_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * Structs of options of the public interface. A caller may be compiled with the headers of an earlier version, whose
  * structs are shorter, or of a later one. Each begins with its size, a size_t, in the caller.
  */
-#ifndef BASE_OPTIONS_H
-#define BASE_OPTIONS_H
+#ifndef BASE_SIZED_OPTIONS_H
+#define BASE_SIZED_OPTIONS_H
 
 #include <stddef.h>
 
