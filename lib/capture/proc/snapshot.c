@@ -288,9 +288,15 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	return error;
 }
 
+static bool is_exiting(pid_t pid, pid_t tid)
+{
+	struct proc_thread state;
+
+	return !proc_read_thread(pid, tid, &state) || state.exiting;
+}
+
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 {
-	bool leader_lives = proc_living_thread(pid) == pid;
 	struct mmt_error *error = NULL;
 	proc_pids threads = {0};
 	struct buffer record;
@@ -302,7 +308,9 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid)
 		uint64_t before_ns = clock_now_ns();
 		char name[PROC_NAME_BYTES];
 
-		if ((threads.items[i] != pid || leader_lives) && proc_name(pid, threads.items[i], name))
+		/* After the EXIT record of a thread, its name would begin another thread. So first take the time, then
+		 * look for the exit. */
+		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i]))
 			error =
 			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
 		if (!error)
