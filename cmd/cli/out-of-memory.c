@@ -31,12 +31,12 @@ void out_of_memory_returns(void)
 }
 
 #ifdef __has_feature
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
 #endif
 #endif
 
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 /* Shared libraries call these too, because the dynamic linker searches the executable first. */
 #define REPLACEMENT __attribute__((visibility("default"), used))
