@@ -32,7 +32,8 @@ static const char *const sort_choices[] = {
     [MMT_SORT_AGE] = "age",
     [MMT_SORT_PEAK] = "peak",
     [MMT_SORT_MEMORY] = "memory",
-    [MMT_SORT_MEMORY + 1] = NULL,
+    [MMT_SORT_MAPPINGS] = "mappings",
+    [MMT_SORT_MAPPINGS + 1] = NULL,
 };
 
 static const char *const by_choices[] = {
@@ -264,7 +265,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
 	    OPTION('s', "sort", CHOICE, &settings.sort,
-		   "memory|unfreed|count|resident|committed|allocated|freed|age|peak",
+		   "memory|unfreed|count|resident|committed|allocated|freed|age|peak|mappings",
 		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",

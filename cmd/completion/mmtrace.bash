@@ -120,7 +120,7 @@ _mmtrace()
 			return
 			;;
 		-s | --sort)
-			_mmtrace_words "unfreed count resident committed allocated freed age peak memory"
+			_mmtrace_words "unfreed count resident committed allocated freed age peak memory mappings"
 			return
 			;;
 		--html)

@@ -29,6 +29,7 @@ enum mmt_sort {
 	MMT_SORT_AGE, /* oldest first */
 	MMT_SORT_PEAK,
 	MMT_SORT_MEMORY, /* resident bytes, or committed ones where those are not known */
+	MMT_SORT_MAPPINGS, /* as the kernel counts them */
 };
 
 struct mmt_text_options {

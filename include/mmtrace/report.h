@@ -173,6 +173,19 @@ enum mmt_pattern {
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
+/* What the lifetimes of a group's mappings show. mmtrace-report(1) has the rule. */
+enum mmt_lifetime_verdict {
+	MMT_LIFETIME_UNKNOWN,	/* nothing is unfreed, or nobody knows since when */
+	MMT_LIFETIME_TOO_SHORT, /* the recording is too short to tell, or there are too few mappings */
+	MMT_LIFETIME_LEAK,	/* allocated throughout, older than freed ones became */
+	MMT_LIFETIME_CACHE,	/* allocated early, and kept */
+	MMT_LIFETIME_TRAFFIC,	/* as young as those that were freed */
+	MMT_LIFETIME_KINDS,
+};
+
+/* Word of documents, for instance "too-short". Static. */
+MMT_PUBLIC const char *mmt_lifetime_verdict_name(enum mmt_lifetime_verdict verdict);
+
 /* The maximum of sums over a recording: this much or more. */
 #define MMT_BYTES_MAX (UINT64_MAX - 1)
 
@@ -212,6 +225,15 @@ struct mmt_group {
 	uint64_t smallest_bytes, largest_bytes;	   /* what is left of each unfreed mapping */
 	uint64_t first_ns, last_ns;		   /* allocation of the oldest and youngest unfreed mapping */
 	uint64_t trend[MMT_TREND_POINTS]; /* unfreed bytes at equal steps; the last is the end of the recording */
+	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same of those bytes that are unfreed in the end */
+	enum mmt_lifetime_verdict verdict;	   /* from the lifetimes of its mappings */
+	uint64_t outlived_count; /* unfreed mappings that are older than outlived_ns */
+	uint64_t outlived_ns;	 /* nearly all freed mappings lived shorter; 0: none was freed */
+	uint64_t bytes_per_minute;  /* memory_bytes, by the length of the window; MMT_UNKNOWN: less than a second */
+	enum mmt_class memory_class; /* that most of the unfreed or, without any, of the committed bytes have */
+	const char *file;	     /* the path with most of these, where the class is MMT_CLASS_FILE; NULL */
+	size_t file_count;	     /* how many files have unfreed bytes */
+	uint64_t mapping_count;	     /* what the kernel counts for vm.max_map_count: mappings after merging */
 	const uint64_t *step_bytes;	  /* unfreed at the end of each of the report's steps */
 	size_t step_count;		  /* as the report's, or 0: not asked for, or too many for all groups */
 
@@ -272,6 +294,7 @@ struct mmt_process {
 	uint64_t unverifiable_bytes; /* changed by calls in flight while the kernel's maps were read */
 	uint64_t unread_bytes;	     /* of these: moved while the first maps were read, and in no later ones */
 	uint64_t compared_bytes;     /* size of the mappings in the kernel's maps */
+	uint64_t mapping_count; /* at the end of the window, as the kernel counts them for vm.max_map_count */
 	uint64_t unknown_bytes;	     /* pages never seen in any snapshot */
 	bool ended;		     /* ended by itself while recorded: figures are those just before */
 	bool unnamed_code;	     /* some of that code has no name in the recording: see lacks */
@@ -465,6 +488,7 @@ struct mmt_report {
 	size_t hide_count;
 	bool exact_order;	    /* recorded with lock events */
 	bool stacks_recorded;	    /* stacks were recorded for every call; false if not, or if that is not known */
+	uint32_t mapping_limit;	    /* vm.max_map_count when it was recorded; 0: not known */
 	uint32_t stack_dump_bytes;  /* requested for every call; 0: none, or not known */
 	uint64_t start_realtime_ns; /* since the epoch; 0 unknown */
 	uint64_t events[MMT_COUNT_KINDS]; /* calls of the window, of the processes asked for; by enum mmt_event_count */

@@ -68,6 +68,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->call_graph = wire_call_graph(recorder->options->call_graph);
 	info->stack_dump_bytes = events_dump_bytes(recorder->options);
 	info->callchain_limit = recorder->callchain_limit;
+	info->mapping_limit = (uint32_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
 	info->command = recorder->options->command;
 	info->on_cpus = recorder->scope.kind != SCOPE_THREADS;
 	info->everybody = recorder->scope.kind == SCOPE_EVERYBODY;

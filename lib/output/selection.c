@@ -34,6 +34,8 @@ static uint64_t sort_key(const struct mmt_group *group, enum mmt_sort sort)
 		return group->peak_bytes;
 	case MMT_SORT_MEMORY:
 		return group->memory_bytes;
+	case MMT_SORT_MAPPINGS:
+		return group->mapping_count;
 	case MMT_SORT_UNFREED:
 		break;
 	}

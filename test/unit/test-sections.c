@@ -31,6 +31,7 @@ START_TEST(information_comes_back)
 	    .call_graph = 2,
 	    .stack_dump_bytes = 1024,
 	    .callchain_limit = 127,
+	    .mapping_limit = 65530,
 	    .command = true,
 	    .targets = {.items = (int32_t *)targets, .count = 2},
 	    .roles = {.items = (uint32_t *)roles, .count = 4},
@@ -48,6 +49,7 @@ START_TEST(information_comes_back)
 	ck_assert_uint_eq(read.call_graph, 2);
 	ck_assert_uint_eq(read.stack_dump_bytes, 1024);
 	ck_assert_uint_eq(read.callchain_limit, 127);
+	ck_assert_uint_eq(read.mapping_limit, 65530);
 	ck_assert(read.command);
 	ck_assert_uint_eq(read.targets.count, 2);
 	ck_assert_mem_eq(read.targets.items, targets, sizeof(targets));
@@ -74,17 +76,20 @@ START_TEST(newer_versions_are_refused)
 	struct bytes bytes;
 
 	recording_info_encode(&info, &buffer);
-	buffer_patch_u32(&buffer, 0, 3);
+	buffer_patch_u32(&buffer, 0, 4);
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = recording_info_decode(&bytes, &read);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
-	/* The one before has the same layout. */
-	buffer_patch_u32(&buffer, 0, 1);
-	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(recording_info_decode(&bytes, &read));
-	recording_info_deinit(&read);
+	/* Those before have no limit of mappings at the end. */
+	for (uint32_t version = 1; version < 3; version++) {
+		buffer_patch_u32(&buffer, 0, version);
+		bytes = bytes_over(buffer.data, buffer.size - sizeof(uint32_t));
+		ck_assert_ptr_null(recording_info_decode(&bytes, &read));
+		ck_assert_uint_eq(read.mapping_limit, 0);
+		recording_info_deinit(&read);
+	}
 }
 END_TEST
 

@@ -224,6 +224,7 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 	if (allocation->early && !ledger->lifetimes.steps_max &&
 	    ledger->early_releases.items[allocation->early - 1].releaser == releaser) {
 		ledger->early_releases.items[allocation->early - 1].bytes += bytes;
+		ledger->early_releases.items[allocation->early - 1].time_ns = ledger->now_ns;
 		return;
 	}
 	if (place) {
@@ -236,6 +237,15 @@ static void release_early(struct ledger *ledger, struct allocation *allocation, 
 		return;
 	}
 	allocation->early = place;
+}
+
+/* All of an allocation was freed at `time_ns`. */
+static inline void note_lifetime(struct ledger *ledger, const struct allocation *allocation, uint32_t row,
+				 uint64_t time_ns)
+{
+	if (row != LEDGER_NO_ROW && !allocation->found)
+		lifetime_histogram_add(&ledger->trends.items[row].freed,
+				       time_ns > allocation->time_ns ? time_ns - allocation->time_ns : 0);
 }
 
 void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
@@ -255,6 +265,8 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 		account = &ledger->accounts.items[allocation->account];
 		wide_sum_add(&account->freed_bytes, bytes);
 		account->freed_count += !allocation->live_bytes && !allocation->found;
+		if (!allocation->live_bytes)
+			note_lifetime(ledger, allocation, account->row, ledger->now_ns);
 		ledger_rows_change(ledger, account->row, ledger->now_ns, -bytes);
 		if (ledger->lifetimes.steps_max)
 			add_lifetime(ledger, allocation, ledger->now_ns, bytes,
@@ -323,6 +335,9 @@ static void enter_account(struct ledger *ledger, struct allocation *allocation, 
 	account->allocated_count++;
 	wide_sum_add(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
 	account->freed_count += !allocation->live_bytes;
+	if (!allocation->live_bytes && allocation->early)
+		note_lifetime(ledger, allocation, account->row,
+			      ledger->early_releases.items[allocation->early - 1].time_ns);
 	ledger_rows_tell(ledger, allocation, account->row);
 	if (ledger->lifetimes.steps_max)
 		add_early_lifetimes(ledger, allocation);

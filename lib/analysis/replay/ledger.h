@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/replay/lifetime-histogram.h"
 #include "analysis/replay/lifetimes.h"
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
@@ -84,6 +85,7 @@ struct row {
 struct row_trend {
 	uint64_t change[LEDGER_BUCKETS]; /* of unfreed bytes, by time since from_ns; modulo 2^64, so a decrease is a
 					    large number */
+	struct lifetime_histogram freed; /* lifetimes of freed allocations */
 };
 
 struct failure {

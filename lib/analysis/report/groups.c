@@ -8,6 +8,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
+#include "analysis/report/group-details.h"
 #include "analysis/report/rows.h"
 #include "base/cleanup.h"
 #include "base/map.h"
@@ -23,6 +24,7 @@ struct survivor_sums {
 /* `sums` has room for every row. Adds to the parts of the ledger's lifetimes, too, where they are kept. */
 static struct mmt_error *survivors_add(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
 
+#define SECOND_NS 1000000000u
 #define STEP_FIGURES_MAX (1u << 24)
 
 struct grouping {
@@ -402,6 +404,15 @@ static void set_residency_unknown(struct mmt_group *group)
 	group->resident_bytes = group->resident_before_bytes = MMT_UNKNOWN;
 }
 
+static uint64_t per_minute(const struct mmt_report *report, uint64_t bytes)
+{
+	uint64_t length_ns = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
+
+	if (length_ns < SECOND_NS)
+		return MMT_UNKNOWN;
+	return (uint64_t)((double)bytes * 60 * SECOND_NS / (double)length_ns);
+}
+
 static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -425,6 +436,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 			set_residency_unknown(group);
 		if (!group->unfreed_count)
 			group->smallest_bytes = 0;
+		group->bytes_per_minute = per_minute(report, group->memory_bytes);
 		add_to_report(report, group);
 	}
 	return rank(grouping);
@@ -448,6 +460,8 @@ struct mmt_error *groups_build(struct replay *replay, struct rows *rows, struct 
 		error = survivors_add(replay, rows, &grouping.sums);
 	if (!error)
 		error = add_allocations(&grouping);
+	if (!error)
+		error = group_details_add(replay, rows, arena, report, grouping.groups);
 	if (!error)
 		error = add_threads(&grouping);
 	if (!error)
@@ -618,18 +632,21 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 				     const struct process *process)
 {
 	const struct process_residency *residency = find_residency(replay, process);
-	const struct space_interval *interval;
+	const struct space_interval *interval, *previous = NULL;
 	size_t run = 0;
 
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
+		bool continues = previous && continues_mapping(previous, interval);
 
+		previous = interval;
 		if (!owner) {
 			if (!add_unowned(replay, rows, sums, interval, allocation, residency, &run))
 				return &error_no_memory;
 			continue;
 		}
+		sums->groups[owner->row - 1].mapping_count += !continues;
 		if (!add_owned(replay, rows, sums, interval, owner, allocation))
 			return &error_no_memory;
 		if (residency && !add_resident(replay, rows, sums, interval, resident_bytes(residency, &run, interval)))

@@ -7,6 +7,7 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
+#include "analysis/report/group-details.h"
 #include "analysis/report/groups.h"
 #include "analysis/report/growth.h"
 #include "analysis/report/growth-parts.h"
@@ -152,6 +153,19 @@ static void describe_check(const struct report *report, const struct process *pr
 	described->compared_bytes = check.compared_bytes;
 }
 
+/* In the model, where the kernel's own list is of another time. */
+static uint64_t count_mappings(const struct process *process)
+{
+	const struct space_interval *interval, *previous = NULL;
+	uint64_t count = 0;
+
+	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+		count += !previous || !continues_mapping(previous, interval);
+		previous = interval;
+	}
+	return count;
+}
+
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
@@ -186,6 +200,8 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	described->given_back_bytes = process_totals.facts.given_back_bytes;
 	described->reconciled_bytes = process_totals.facts.reconciled_bytes;
 	describe_check(report, process, process_totals.facts.check, described);
+	described->mapping_count = described->checked && !described->checked_before_exec ? described->checked_mappings
+											 : count_mappings(process);
 	report->result.completeness.ambiguous_events += process_totals.facts.ambiguous;
 	report->result.completeness.reconciled_bytes += process_totals.facts.reconciled_bytes;
 	return NULL;
@@ -283,6 +299,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
+	result->mapping_limit = metadata->info.mapping_limit;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.call_counts, sizeof(result->events));

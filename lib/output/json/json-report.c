@@ -97,6 +97,7 @@ static void put_process(struct document *document, const struct mmt_process *pro
 	document_unsigned(document, "unverifiable_bytes", process->checked ? process->unverifiable_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "unread_bytes", process->checked ? process->unread_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "compared_bytes", process->checked ? process->compared_bytes : MMT_UNKNOWN);
+	document_unsigned(document, "mapping_count", process->mapping_count);
 	document_unsigned(document, "unknown_bytes", process->unknown_bytes);
 	document_close(document);
 }
@@ -174,6 +175,14 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_string(document, "pattern", mmt_pattern_name(group->pattern));
 	document_bool(document, "lost", group->lost);
 	put_classes(document, group);
+	document_string(document, "memory_class", mmt_class_name(group->memory_class));
+	document_string(document, "file", group->file);
+	document_unsigned(document, "file_count", group->file_count);
+	document_string(document, "verdict", mmt_lifetime_verdict_name(group->verdict));
+	document_unsigned(document, "outlived_count", group->outlived_count);
+	document_unsigned(document, "outlived_ns", group->outlived_ns < MMT_UNKNOWN / 2048 ? group->outlived_ns : MMT_UNKNOWN);
+	document_unsigned(document, "bytes_per_minute", group->bytes_per_minute);
+	document_unsigned(document, "mapping_count", group->mapping_count);
 	document_unsigned(document, "unfreed_bytes", group->unfreed_bytes);
 	document_unsigned(document, "unfreed_count", group->unfreed_count);
 	document_unsigned(document, "original_bytes", group->original_bytes);
@@ -197,6 +206,10 @@ static void put_group_figures(struct document *document, const struct mmt_group 
 	document_open_array(document, "trend");
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 		document_unsigned(document, NULL, group->trend[point]);
+	document_close(document);
+	document_open_array(document, "survivor_trend");
+	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+		document_unsigned(document, NULL, group->survivor_trend[point]);
 	document_close(document);
 }
 
@@ -412,6 +425,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_bool(document, "exact_order", report->exact_order);
 	document_bool(document, "stacks_recorded", report->stacks_recorded);
 	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
+	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
 	document_string(document, "by", group_by_word(report->by));
 	document_open_array(document, "hide");
 	for (size_t i = 0; i < report->hide_count; i++)

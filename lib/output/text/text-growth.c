@@ -41,7 +41,7 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 	}
 	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
 		points[i] = points[i] ? points[i] : points[i - 1];
-	text_trend(text, points);
+	text_trend(text, points, report->growth.floor_bytes);
 }
 
 static uint64_t sum_resident(const struct mmt_report *report)

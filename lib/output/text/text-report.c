@@ -4,6 +4,7 @@
 
 #include <mmtrace/output.h>
 
+#include "base/wide-sum.h"
 #include "output/selection.h"
 #include "output/text/text-header.h"
 #include "output/text/text-sections.h"
@@ -17,7 +18,7 @@ static void text_group_sizes(struct text *text, const struct mmt_group *group);
 /* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
 static void text_group_given_back(struct text *text, const struct mmt_group *group);
 
-/* Unfreed bytes over time as a row of bars or digits. */
+/* When what is unfreed was mapped, added up: a row of bars or digits. */
 static void text_group_trend(struct text *text, const struct mmt_group *group);
 
 /* "thread main (12)", "threads a (1), b (2) and 3 more". */
@@ -32,6 +33,10 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 #define STACK_INDENT 6
 #define COMMITTED_FLOOR_BYTES 262144 /* what is made accessible up to this is no growth, where nothing else tells */
 #define LABEL_COLUMNS 26
+#define VERDICT_NS 2000000000u /* of shorter recordings nothing can be said, which the first lines say already */
+#define FILE_COLUMNS 48
+#define TREND_FLOOR 1000       /* smaller parts of the bytes are not shown as a change */
+#define MAPPINGS_SHARE 2       /* of vm.max_map_count: from that part on it is shown */
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
 {
@@ -52,7 +57,33 @@ static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 		text_part(text, TEXT_PLAIN, "%s %s", label, mmt_format_bytes(bytes, size));
 }
 
-static void put_sums(struct text *text, const struct mmt_report *report)
+/* "12,345 of 65,530 (vm.max_map_count)" of the process that has most, if it is near the limit, or asked for. */
+static void put_mappings(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
+{
+	const struct mmt_process *most = NULL;
+	char count[MMT_SIZE_TEXT], limit[MMT_SIZE_TEXT];
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (!most || report->processes[i].mapping_count > most->mapping_count)
+			most = &report->processes[i];
+	}
+	if (!most || (sort != MMT_SORT_MAPPINGS &&
+		      (!report->mapping_limit || most->mapping_count < report->mapping_limit / MAPPINGS_SHARE)))
+		return;
+	text_put(text, TEXT_PLAIN, "mappings at the end");
+	text_pad_to(text, LABEL_COLUMNS);
+	text_format(text, TEXT_STRONG, "%11s", mmt_format_count(most->mapping_count, count));
+	if (report->mapping_limit)
+		text_format(text, TEXT_STRONG, " of %s (vm.max_map_count)",
+			    mmt_format_count(report->mapping_limit, limit));
+	if (report->process_count > 1) {
+		text_begin_part(text, 24);
+		text_put_process(text, most);
+	}
+	text_end_line(text);
+}
+
+static void put_sums(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
 	text->indent = 0;
 	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
@@ -78,39 +109,131 @@ static void put_sums(struct text *text, const struct mmt_report *report)
 		put_sum(text, "in processes that ended", report->ended_bytes);
 		text_end_line(text);
 	}
+	put_mappings(text, report, sort);
 }
 
 static void put_share(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
 {
-	if (group->unfreed_bytes && report->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "%.1f %%",
-			  100.0 * (double)group->unfreed_bytes / (double)report->unfreed_bytes);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < report->group_count; i++)
+		sum = saturating_add(sum, report->groups[i].memory_bytes, MMT_BYTES_MAX);
+	if (group->memory_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)group->memory_bytes / (double)sum);
 }
 
-static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
-			enum mmt_sort sort)
+/* "24.00 KiB resident": what the row holds in memory or, if that is nothing, of addresses. */
+static void put_lead(struct text *text, const struct mmt_group *group)
 {
-	char size[MMT_SIZE_TEXT], count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
-	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
+	const char *what = group->resident_bytes == MMT_UNKNOWN ? "committed" : "resident";
+	uint64_t bytes = group->memory_bytes;
+	char size[MMT_SIZE_TEXT];
 
-	text->indent = ROW_INDENT;
-	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(group->unfreed_bytes, size));
-	put_share(text, report, group);
-	text_group_sizes(text, group);
-	text_group_given_back(text, group);
-	if (group->allocated_count)
-		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
-			  mmt_format_count(group->allocated_count, of));
-	if (group->committed_bytes != group->unfreed_bytes)
+	if (!bytes) {
+		what = group->unfreed_bytes ? "mapped" : "committed";
+		bytes = group->unfreed_bytes ? group->unfreed_bytes
+					     : group->committed_bytes + group->committed_before_bytes;
+	}
+	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", group->id, mmt_format_bytes(bytes, size));
+	text_format(text, TEXT_PLAIN, " %s", what);
+}
+
+/* What an allocator or a runtime keeps by design is no leak of the program. */
+static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	const char *word = group->pattern ? "keeps growing" : "LEAK";
+	char rate[MMT_SIZE_TEXT];
+
+	switch (group->verdict) {
+	case MMT_LIFETIME_LEAK:
+		if (group->bytes_per_minute == MMT_UNKNOWN || !group->memory_bytes)
+			text_part(text, TEXT_BAD, "%s", word);
+		else
+			text_part(text, TEXT_BAD, "%s +%s per minute", word,
+				  mmt_format_bytes(group->bytes_per_minute, rate));
+		break;
+	case MMT_LIFETIME_CACHE:
+		text_part(text, TEXT_GOOD, "cache");
+		break;
+	case MMT_LIFETIME_TRAFFIC:
+		text_part(text, TEXT_GOOD, "traffic");
+		break;
+	case MMT_LIFETIME_TOO_SHORT:
+		if (report->to_ns - report->from_ns >= VERDICT_NS)
+			text_part(text, TEXT_PLAIN, "too short to tell");
+		break;
+	default:
+		break;
+	}
+}
+
+/* "anon", or the file. */
+static void put_kind(struct text *text, const struct mmt_group *group)
+{
+	char more[MMT_SIZE_TEXT] = "";
+	unsigned columns;
+
+	if (!group->file) {
+		text_part(text, TEXT_PLAIN, "%s", mmt_class_name(group->memory_class));
+		return;
+	}
+	if (group->file_count > 1)
+		snprintf(more, sizeof(more), " and %zu more %s", group->file_count - 1,
+			 text_plural(group->file_count - 1, "file", "files"));
+	columns = text_name_columns(text, group->file);
+	text_begin_part(text, (columns < FILE_COLUMNS ? columns : FILE_COLUMNS) + (unsigned)strlen(more));
+	text_put_name(text, TEXT_PLAIN, group->file, FILE_COLUMNS);
+	text_put(text, TEXT_PLAIN, more);
+}
+
+static uint64_t since_start(const struct mmt_report *report, uint64_t time_ns)
+{
+	return time_ns > report->start_ns ? time_ns - report->start_ns : 0;
+}
+
+/* When the oldest and the youngest of its mappings were made. */
+static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
+
+	if (!group->unfreed_count)
+		return;
+	mmt_format_duration(since_start(report, group->first_ns), first);
+	mmt_format_duration(since_start(report, group->last_ns), last);
+	if (!strcmp(first, last))
+		text_part(text, TEXT_PLAIN, "made at %s", first);
+	else
+		text_part(text, TEXT_PLAIN, "made from %s to %s", first, last);
+}
+
+/* What the lead does not show already. */
+static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_group *group)
+{
+	char size[MMT_SIZE_TEXT];
+
+	if (group->unfreed_bytes && group->memory_bytes && group->unfreed_bytes != group->memory_bytes)
+		put_part_bytes(text, "unfreed", group->unfreed_bytes);
+	if (group->unfreed_bytes && group->committed_bytes != group->unfreed_bytes &&
+	    group->committed_bytes != group->memory_bytes)
 		put_part_bytes(text, "committed", group->committed_bytes);
 	if (group->reserved_by)
-		text_part(text, TEXT_PLAIN, "in memory that #%" PRIu32 " reserved", group->reserved_by);
+		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved",
+			  mmt_format_bytes(report->groups[group->reserved_by - 1].unfreed_bytes, size),
+			  group->reserved_by);
 	if (group->committed_before_bytes)
 		put_part_bytes(text, "committed in memory mapped before", group->committed_before_bytes);
 	if (group->reserved_bytes)
 		put_part_bytes(text, "reserved", group->reserved_bytes);
-	if (group->resident_bytes != MMT_UNKNOWN)
+	if (group->resident_bytes != MMT_UNKNOWN && !group->memory_bytes && group->committed_bytes)
 		put_part_bytes(text, "resident", group->resident_bytes);
+}
+
+static void put_sort_key(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			 enum mmt_sort sort)
+{
+	uint64_t age_ns = report->end_ns > group->first_ns ? report->end_ns - group->first_ns : 0;
+	char figure[MMT_SIZE_TEXT];
+
 	if (sort == MMT_SORT_ALLOCATED)
 		put_part_bytes(text, "mapped", group->allocated_bytes);
 	if (sort == MMT_SORT_FREED)
@@ -118,7 +241,30 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 	if (sort == MMT_SORT_PEAK)
 		put_part_bytes(text, "peak", group->peak_bytes);
 	if (sort == MMT_SORT_AGE && group->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, size));
+		text_part(text, TEXT_PLAIN, "oldest %s", mmt_format_duration(age_ns, figure));
+	if (sort == MMT_SORT_MAPPINGS)
+		text_part(text, TEXT_STRONG, "%s %s", mmt_format_count(group->mapping_count, figure),
+			  text_plural(group->mapping_count, "mapping", "mappings"));
+}
+
+static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_group *group,
+			enum mmt_sort sort)
+{
+	char count[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	text->indent = ROW_INDENT;
+	put_lead(text, group);
+	put_share(text, report, group);
+	put_sort_key(text, report, group, sort);
+	put_verdict(text, report, group);
+	put_kind(text, group);
+	text_group_sizes(text, group);
+	text_group_given_back(text, group);
+	if (group->allocated_count)
+		text_part(text, TEXT_PLAIN, "%s of %s freed", mmt_format_count(group->freed_count, count),
+			  mmt_format_count(group->allocated_count, of));
+	put_sizes_of_kinds(text, report, group);
+	put_times(text, report, group);
 	text_group_trend(text, group);
 	text_group_threads(text, report, group);
 	text_end_line(text);
@@ -202,7 +348,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text_warnings(&text, report);
 	text_header(&text, report, false);
 	text_end_line(&text);
-	put_sums(&text, report);
+	put_sums(&text, report, options->sort);
 	text_classes(&text, report);
 	text_processes(&text, report);
 	text_steps(&text, report, &selection);
@@ -254,7 +400,9 @@ static void text_group_given_back(struct text *text, const struct mmt_group *gro
 
 static void text_group_trend(struct text *text, const struct mmt_group *group)
 {
-	text_trend(text, group->trend);
+	uint64_t highest = group->survivor_trend[MMT_TREND_POINTS - 1];
+
+	text_trend(text, group->survivor_trend, highest / TREND_FLOOR);
 }
 
 static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)

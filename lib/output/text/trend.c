@@ -17,33 +17,41 @@ static uint64_t trend_column(const uint64_t *points, unsigned column)
 }
 
 /* 0 to `levels` - 1; only nothing at all is level 0. */
-static unsigned trend_level(uint64_t value, uint64_t highest, unsigned levels)
+static unsigned trend_level(uint64_t value, uint64_t lowest, uint64_t highest, unsigned levels)
 {
 	unsigned level;
 
 	if (!value)
 		return 0;
-	level = 1 + (unsigned)((long double)value / (long double)highest * (long double)(levels - 1));
+	if (highest == lowest || value <= lowest)
+		return highest == lowest ? levels - 1 : 1;
+	level = 1 + (unsigned)((long double)(value - lowest) / (long double)(highest - lowest) *
+			       (long double)(levels - 1));
 	return level < levels ? level : levels - 1;
 }
 
-void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS])
+void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor)
 {
 	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	uint64_t highest = 0;
+	uint64_t highest = 0, lowest = UINT64_MAX;
 
-	for (unsigned column = 0; column < TREND_COLUMNS; column++)
-		if (trend_column(points, column) > highest)
-			highest = trend_column(points, column);
+	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
+		uint64_t value = trend_column(points, column);
+
+		highest = value > highest ? value : highest;
+		lowest = value && value < lowest ? value : lowest;
+	}
 	if (!highest)
 		return;
+	if (highest - lowest <= floor)
+		lowest = highest;
 	text_begin_part(text, TREND_COLUMNS);
 	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
 		uint64_t value = trend_column(points, column);
 
 		if (text->options->ascii)
-			text_format(text, TEXT_PLAIN, "%u", trend_level(value, highest, 10));
+			text_format(text, TEXT_PLAIN, "%u", trend_level(value, lowest, highest, 10));
 		else
-			text_put_wide(text, bars[trend_level(value, highest, 8)]);
+			text_put_wide(text, bars[trend_level(value, lowest, highest, 8)]);
 	}
 }

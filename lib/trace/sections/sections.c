@@ -8,7 +8,8 @@
 #include "trace/format/format.h"
 #include "trace/write/compress.h"
 
-#define INFO_VERSION 2 /* version 1 has no large dumps; older readers would treat them as calls */
+/* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
+#define INFO_VERSION 3
 #define LOSS_VERSION 3
 #define INFO_FLAG_COMMAND 1u
 #define INFO_FLAG_ON_CPUS 2u
@@ -54,6 +55,7 @@ void recording_info_encode(const struct recording_info *info, struct buffer *buf
 	for (size_t i = 0; i < info->roles.count; i++)
 		buffer_put_u32(buffer, info->roles.items[i]);
 	buffer_put_string(buffer, info->recorder_version ? info->recorder_version : "");
+	buffer_put_u32(buffer, info->mapping_limit);
 }
 
 static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording_info *info)
@@ -100,6 +102,8 @@ struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_in
 	if (info.page_bytes < 4096 || info.page_bytes > (1u << 20) || (info.page_bytes & (info.page_bytes - 1)) != 0)
 		bytes_fail(bytes, "page size that no machine has");
 	error = decode_info_lists(bytes, &info);
+	if (!error && version >= 3)
+		info.mapping_limit = bytes_u32(bytes);
 	if (!error)
 		error = bytes_finish(bytes, "information section");
 	if (error)

@@ -40,6 +40,7 @@ struct recording_info {
 	enum wire_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* 0: no dumps */
 	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
+	uint32_t mapping_limit;	   /* vm.max_map_count; 0: not known, as always before version 3 */
 	bool command;		   /* started by us */
 	bool on_cpus;		   /* events on every CPU, not of threads */
 	bool everybody;		   /* every process, or all of a control group: no targets */
