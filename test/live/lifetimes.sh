@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What becomes of the mappings of a stack: a leak, a cache and traffic are recognized by their lifetimes.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+start_workload lifetimes
+start_recording -p "$pid"
+let_work
+let_recorder_catch_up
+stop_recording
+let_end
+report_json
+expect_true_report
+
+# expect_verdict FUNCTION VERDICT
+expect_verdict() {
+	expect_json "[.groups[] | select(any(.frames[]; .function == \"$1\")).verdict] == [\"$2\"]"
+}
+expect_verdict leak_some leak
+expect_verdict fill_cache cache
+expect_verdict serve_request traffic
+expect_verdict collect traffic
+# The leak is a twentieth of what was mapped; what is left has outlived the rest, and came all the time.
+expect_json '.groups[] | select(any(.frames[]; .function == "leak_some")) |
+	.outlived_count >= 90 and .outlived_count <= 100 and .freed_count == 1900 and .outlived_ns > 0 and .outlived_ns < 1000000000 and
+	.survivor_trend[31] == .unfreed_bytes and .survivor_trend[15] > 0.3 * .unfreed_bytes and
+	.survivor_trend[15] < 0.7 * .unfreed_bytes'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+for words in 'LEAK +' '   cache   ' '   traffic   '; do
+	grep -qF -- "$words" report.txt || fail "no '$words': $(cat report.txt)"
+done
+
+# The kernel's limit of mappings, and how near the process is.
+expect_json ".mapping_limit == $(cat /proc/sys/vm/max_map_count) and .processes[0].mapping_count > 0"
+"$MMTRACE" report --no-pager --sort mappings -i "$recording" >mappings.txt || fail "report ended with status $?"
+grep -qE '^mappings at the end +[0-9,]+ of [0-9,]+ \(vm\.max_map_count\)$' mappings.txt || fail "no limit: $(cat mappings.txt)"
+"$MMTRACE" pack -i "$recording" -o packed.data || fail "pack ended with status $?"
+[ "$("$MMTRACE" report --json -i packed.data | jq .mapping_limit)" = "$(cat /proc/sys/vm/max_map_count)" ] ||
+	fail "pack lost the limit"

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Four stacks whose mappings become different things, for 4 seconds: a leak of one in 20 in traffic, a cache that is
+ * filled in the beginning, traffic, and a collector that frees all it has four times a second.
+ */
+#include <sys/mman.h>
+#include <time.h>
+
+#include "support/stage.h"
+
+enum { BLOCK_BYTES = 65536, TICKS = 2000, LEAK_EVERY = 20, CACHED = 30, COLLECT_TICKS = 125 };
+
+#define TICK_NS 2000000
+
+static void *map_block(void)
+{
+	void *block = stage_need(
+	    mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), "mmap");
+
+	stage_touch(block, BLOCK_BYTES);
+	return block;
+}
+
+/* Neighbours are mapped by turns, so the kernel does not merge all that one of these has. */
+VISIBLE void leak_some(int tick)
+{
+	void *block = map_block();
+
+	if (tick % LEAK_EVERY)
+		munmap(block, BLOCK_BYTES);
+}
+
+VISIBLE void fill_cache(int tick)
+{
+	if (tick < CACHED)
+		map_block();
+	KEEP_FRAME();
+}
+
+VISIBLE void serve_request(int tick)
+{
+	static void *last;
+
+	(void)tick;
+	if (last)
+		munmap(last, BLOCK_BYTES);
+	last = map_block();
+}
+
+VISIBLE void collect(int tick)
+{
+	static void *blocks[COLLECT_TICKS];
+	int place = tick % COLLECT_TICKS;
+
+	for (int i = 0; !place && tick && i < COLLECT_TICKS; i++)
+		munmap(blocks[i], BLOCK_BYTES);
+	blocks[place] = map_block();
+}
+
+int main(int argc, char **argv)
+{
+	struct stage stage = stage_open(argc, argv);
+	struct timespec next;
+
+	stage_begin(&stage);
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (int tick = 0; tick < TICKS; tick++) {
+		leak_some(tick);
+		fill_cache(tick);
+		serve_request(tick);
+		collect(tick);
+		next.tv_nsec += TICK_NS;
+		next.tv_sec += next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+	stage_end(&stage);
+	return 0;
+}
