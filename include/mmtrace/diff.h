@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What changed between two recordings of the same program. Stacks are matched by module, function and line, never by
- * address. Sizes are bytes. The entries belong to the diff; any number of threads may read it.
+ * Compares the reports of two recordings of the same program. Stacks match if module, function and line of every frame
+ * are equal; addresses do not matter. Sizes are in bytes. The diff owns its entries. Any number of threads may read it.
  */
 #ifndef MMTRACE_DIFF_H
 #define MMTRACE_DIFF_H
@@ -16,27 +16,27 @@ enum mmt_change { MMT_CHANGE_NEW, MMT_CHANGE_GONE, MMT_CHANGE_GROWN, MMT_CHANGE_
 
 struct mmt_diff_entry {
 	enum mmt_change change;
-	const struct mmt_group *before; /* NULL for new */
-	const struct mmt_group *after;	/* NULL for gone */
-	int64_t bytes;			/* unfreed after minus before; where that is 0, committed_bytes decide */
-	int64_t committed_bytes;	/* made accessible after minus before, in memory mapped before too */
-	int64_t count;
-	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes by the recording's duration */
+	const struct mmt_group *before; /* NULL if MMT_CHANGE_NEW */
+	const struct mmt_group *after;	/* NULL if MMT_CHANGE_GONE */
+	int64_t bytes;			/* change of unfreed bytes; if 0, committed_bytes determines `change` */
+	int64_t committed_bytes;	/* change of committed bytes, including memory mapped before the window */
+	int64_t count;			/* change of the number of unfreed mappings */
+	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
 };
 
 struct mmt_diff {
 	const struct mmt_report *before, *after;
 	const struct mmt_diff_entry
-	    *entries; /* largest growth first, largest shrinkage last; MMT_CHANGE_SAME left out */
+	    *entries; /* from the largest growth to the largest decrease; without MMT_CHANGE_SAME */
 	size_t entry_count;
-	size_t same_count;
+	size_t same_count;		/* stacks with MMT_CHANGE_SAME */
 	int64_t bytes, committed_bytes; /* sums over all stacks */
 };
 
-/* The change's word for the user: "new", "gone", "grown", "shrunk", "same". Static. */
+/* "new", "gone", "grown", "shrunk" or "same". Static. */
 MMT_PUBLIC const char *mmt_change_name(enum mmt_change change);
 
-/* Borrows both reports, which must outlive the diff. */
+/* Both reports must outlive the diff. */
 MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct mmt_report *after,
 					     struct mmt_diff **diff_ret) MMT_MUST_CHECK;
 

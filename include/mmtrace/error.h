@@ -2,9 +2,10 @@
 /*
  * Errors of libmmtrace.
  *
- * A function that can fail returns `struct mmt_error *`: NULL is success. The caller owns the error and frees it with
- * mmt_error_destroy(), in any thread. Results are written through the last parameters, only on success. The library never
- * prints and never exits; mmtrace(3) has what else it does to the process, and what threads may do.
+ * A function that can fail returns `struct mmt_error *`, which is NULL on success. The caller owns the error and frees
+ * it with mmt_error_destroy(), in any thread. Functions store results through their last parameters, and only on
+ * success. The library never prints and never exits. mmtrace(3) describes thread safety and side effects on the
+ * process.
  */
 #ifndef MMTRACE_ERROR_H
 #define MMTRACE_ERROR_H
@@ -23,25 +24,25 @@ extern "C" {
 
 enum mmt_error_code {
 	MMT_ERROR_NO_MEMORY,   /* out of memory */
-	MMT_ERROR_SYSTEM,      /* a system call failed; mmt_error_errno() says how */
-	MMT_ERROR_PERMISSION,  /* the kernel refused; the message names the right that is missing */
-	MMT_ERROR_NO_PROCESS,  /* a process to be recorded does not exist (any more) */
-	MMT_ERROR_COMMAND,     /* the command to be recorded cannot be run; errno says why */
-	MMT_ERROR_FORMAT,      /* a file is not what it should be */
-	MMT_ERROR_UNSUPPORTED, /* well-formed, but this version cannot do it */
-	MMT_ERROR_INVALID,     /* an argument makes no sense */
-	MMT_ERROR_STOPPED,     /* the stop descriptor became readable before there was anything to keep */
-	MMT_ERROR_INTERNAL,    /* figures that must agree do not: a fault of mmtrace */
+	MMT_ERROR_SYSTEM,      /* a system call failed: see mmt_error_get_errno() */
+	MMT_ERROR_PERMISSION,  /* the kernel denied access; the message names the missing permission */
+	MMT_ERROR_NO_PROCESS,  /* a process to record does not exist */
+	MMT_ERROR_COMMAND,     /* the command to record cannot be executed: see mmt_error_get_errno() */
+	MMT_ERROR_FORMAT,      /* a file does not have the expected format */
+	MMT_ERROR_UNSUPPORTED, /* valid, but not supported by this version */
+	MMT_ERROR_INVALID,     /* an argument is invalid */
+	MMT_ERROR_STOPPED,     /* stopped before anything was recorded */
+	MMT_ERROR_INTERNAL,    /* an inconsistency: a bug in mmtrace */
 };
 
 struct mmt_error;
 
 MMT_PUBLIC enum mmt_error_code mmt_error_get_code(const struct mmt_error *error);
 
-/* One line without a trailing newline: what was tried, why it failed, what mends it. Valid as long as the error. */
+/* One line without a newline: what failed, why, and how to fix it. Lives as long as the error. */
 MMT_PUBLIC const char *mmt_error_get_message(const struct mmt_error *error);
 
-/* The errno of a failed system call, else 0. */
+/* errno of the system call that failed; 0 if none did. */
 MMT_PUBLIC int mmt_error_get_errno(const struct mmt_error *error);
 
 /* Accepts NULL. */

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The events of a recording, one after the other in time order: what mmtrace-dump(1) prints. Recordings of plain perf
- * can be read, too.
+ * Reads the events of a recording in time order, as mmtrace-dump(1) prints them. Also reads recordings of perf.
  *
  *     error = mmt_events_open("mmtrace.data", NULL, &events);
  *     while (!error && !(error = mmt_events_next(events, &event)) && event)
  *             ...;
  *     mmt_events_close(events);
  *
- * Everything that is returned belongs to the reader. An event and what it points to are valid until the next call of
- * mmt_events_next(), a stack until the next call of mmt_events_symbolize(), and everything else until
- * mmt_events_close(). The library allocates the structs of this header, so that they can get more members at their
- * ends; a caller must not copy them, nor have arrays of them. Enumerations can get more values: ignore the events of
- * kinds that you do not know.
+ * The reader owns everything that it returns. An event and the objects that it points to are valid until the next call
+ * of mmt_events_next(), a stack until the next call of mmt_events_symbolize(), everything else until
+ * mmt_events_close(). The library allocates the structs of this header, because later versions can append members:
+ * callers must not copy them or put them into arrays. Later versions can also add values to enumerations: ignore events
+ * of unknown kinds.
  *
- * Times are nanoseconds of the recording's clock, CLOCK_MONOTONIC unless perf recorded it with another one. Addresses
- * are those of the recorded process; sizes are bytes. Texts come from the recording and may hold any byte but NUL:
- * mmt_write_escaped() makes them safe for a terminal.
+ * Times are nanoseconds of the recording's clock: CLOCK_MONOTONIC, unless perf recorded with another clock. Addresses
+ * are those of the recorded process. Sizes are in bytes. Strings come from the recording and can contain any byte
+ * except NUL: use mmt_write_escaped() to print them.
  *
- * One thread at a time may use a reader; different readers are independent. Reading a large recording starts threads,
- * with all signals blocked, that decompress and sort what comes next; they end with the events or with
+ * Only one thread at a time may use a reader. Different readers are independent. For a large recording the library
+ * starts threads that decompress and sort ahead, with all signals blocked. They end after the last event or in
  * mmt_events_close().
  */
 #ifndef MMTRACE_EVENTS_H
@@ -40,40 +39,41 @@ extern "C" {
 struct mmt_events; /* a reader of events */
 
 enum mmt_event_kind {
-	MMT_EVENT_CALL,	      /* a memory system call returned: `call`, `stack` */
-	MMT_EVENT_CALL_ENTER, /* its entry, in files of plain perf: `call` without result, `stack` */
-	MMT_EVENT_STACK_DUMP, /* a copy of the stack at a call of the same thread, before or after it: `call`, `stack`
-			       */
-	MMT_EVENT_NEW_TASK,   /* a thread was created; the flags of clone(2): `task` */
-	MMT_EVENT_MAPPING,    /* the kernel describes a mapping that was made or changed: `mapping` */
-	MMT_EVENT_COMM,	      /* a thread's name, or a program was executed: `task` */
-	MMT_EVENT_FORK,	      /* a thread or a process began: `task` */
-	MMT_EVENT_EXIT,	      /* a thread ended: `task` */
-	MMT_EVENT_LOCK,	      /* a thread locked its address space for writing: `address_space` */
-	MMT_EVENT_LOST,	      /* system calls were lost: `count` */
-	MMT_EVENT_LOST_DUMPS, /* stack dumps were lost: `count` */
-	MMT_EVENT_SNAPSHOT_BEGIN, /* /proc/PID/maps was read, one mapping after the other: `snapshot`, `task` */
-	MMT_EVENT_SNAPSHOT_LINE,  /* `snapshot`, `mapping` */
+	MMT_EVENT_CALL,		  /* a memory system call returned: `call`, `stack` */
+	MMT_EVENT_CALL_ENTER,	  /* entry of a call, in recordings of perf: `call` without result, `stack` */
+	MMT_EVENT_STACK_DUMP,	  /* stack dump of a call of the same thread, before or after the call's event: `call`,
+				   * `stack`
+				   */
+	MMT_EVENT_NEW_TASK,	  /* a thread was created; the flags of clone(2): `task` */
+	MMT_EVENT_MAPPING,	  /* the kernel's record of a new or changed mapping: `mapping` */
+	MMT_EVENT_COMM,		  /* a thread changed its name or executed a program: `task` */
+	MMT_EVENT_FORK,		  /* a thread or process started: `task` */
+	MMT_EVENT_EXIT,		  /* a thread ended: `task` */
+	MMT_EVENT_LOCK,		  /* a thread locked its address space for writing: `address_space` */
+	MMT_EVENT_LOST,		  /* system calls were lost: `count` */
+	MMT_EVENT_LOST_DUMPS,	  /* stack dumps were lost: `count` */
+	MMT_EVENT_SNAPSHOT_BEGIN, /* reading of /proc/PID/maps started: `snapshot`, `task` */
+	MMT_EVENT_SNAPSHOT_LINE,  /* one mapping: `snapshot`, `mapping` */
 	MMT_EVENT_SNAPSHOT_END,	  /* `snapshot`, `task` */
-	MMT_EVENT_MARK,		  /* made by the user while recording: `mark` */
+	MMT_EVENT_MARK,		  /* set by the user while recording: `mark` */
 	MMT_EVENT_RESIDENT,	  /* resident size of a process: `resident_bytes` */
 	MMT_EVENT_LARGE_DUMPS,	  /* large stack dumps were switched on or off: `enabled` */
-	MMT_EVENT_OTHER,	  /* a record that mmtrace does not use: `record_name` */
+	MMT_EVENT_OTHER,	  /* a record that mmtrace ignores: `record_name` */
 };
 
-/* The word that mmtrace-dump(1) prints, for instance "snapshot-line". Static; "unknown" for other values. */
+/* Name that mmtrace-dump(1) prints, for instance "snapshot-line"; "unknown" for other values. Static. */
 MMT_PUBLIC const char *mmt_event_kind_name(enum mmt_event_kind kind);
 
 struct mmt_event_call {
-	const char *name;	   /* of the system call, for instance "mmap". Static */
-	bool has_arguments;	   /* plain perf records those of an exit with its entry */
-	unsigned argument_count;   /* how many the call takes, up to 6 */
-	unsigned advice;	   /* which argument is MADV_*, counted from 1; 0: none */
-	const uint64_t *arguments; /* 6 of them, as passed; 0 without has_arguments */
-	int64_t result;		   /* what it returned; 0 for MMT_EVENT_CALL_ENTER */
-	bool failed;		   /* result is -errno */
-	/* What it mapped, unmapped or changed, not rounded to pages; of mremap(2) the new place. range_bytes is 0 if
-	 * the call failed, or if its arguments and result do not tell: brk, shmat, shmdt, io_setup, io_destroy. */
+	const char *name;	   /* name of the system call, for instance "mmap". Static */
+	bool has_arguments;	   /* perf records the arguments of an exit in MMT_EVENT_CALL_ENTER */
+	unsigned argument_count;   /* number of arguments that the call takes, up to 6 */
+	unsigned advice;	   /* number of the argument with an MADV_* value, from 1; 0: none */
+	const uint64_t *arguments; /* 6 values as passed; 0 if !has_arguments */
+	int64_t result;		   /* return value; 0 for MMT_EVENT_CALL_ENTER */
+	bool failed;		   /* `result` is -errno */
+	/* The range that was mapped, unmapped or changed, not rounded to pages; for mremap(2), the new range.
+	 * range_bytes is 0 if the call failed, or if the range is unknown: brk, shmat, shmdt, io_setup, io_destroy. */
 	uint64_t range_start, range_bytes;
 };
 
@@ -82,17 +82,17 @@ struct mmt_register {
 	uint64_t value;
 };
 
-/* What was recorded of a stack. mmt_events_symbolize() makes frames of it. */
+/* Recorded stack data. mmt_events_symbolize() unwinds it. */
 struct mmt_event_stack {
 	const uint64_t
-	    *callchain; /* of the kernel, innermost first: an instruction, then return addresses; NULL: none */
+	    *callchain; /* kernel callchain, innermost first: an instruction, then return addresses; NULL: none */
 	size_t callchain_count;
-	bool callchain_full; /* as long as the kernel allows: outer frames may be missing */
+	bool callchain_full; /* has the kernel's maximum length: outer frames may be missing */
 	const struct mmt_register *registers;
 	size_t register_count;
-	const uint8_t *bytes; /* memory from the stack pointer upwards; NULL: none */
+	const uint8_t *bytes; /* stack dump, from the stack pointer upwards; NULL: none */
 	size_t byte_count;
-	size_t wanted_bytes; /* asked for; with fewer byte_count the stack ended first, or a page was not in memory */
+	size_t wanted_bytes; /* requested size; byte_count is smaller if the stack ended or a page was not in memory */
 };
 
 struct mmt_event_mapping {
@@ -101,102 +101,101 @@ struct mmt_event_mapping {
 	uint64_t inode;
 	uint32_t device_major, device_minor;
 	uint32_t protection; /* PROT_* of mmap(2) */
-	uint32_t flags;	     /* MAP_SHARED or MAP_PRIVATE, and others that the record has */
-	bool code_only;	     /* the file has no records of other mappings than code */
-	const char *path;    /* "//anon" for anonymous memory, as perf names it; "" unknown */
+	uint32_t flags;	     /* MAP_SHARED or MAP_PRIVATE, and other MAP_* flags of the record */
+	bool code_only;	     /* the recording has such records only for executable mappings */
+	const char *path;    /* "//anon" for anonymous memory, as in perf; "": unknown */
 };
 
 struct mmt_event_task {
-	int32_t pid, tid;		/* that began, ended, or was created (NEW_TASK: -1 and its thread) */
-	int32_t parent_pid, parent_tid; /* MMT_EVENT_FORK, MMT_EVENT_EXIT; else -1 */
-	uint64_t clone_flags;		/* MMT_EVENT_NEW_TASK; else 0 */
-	const char *name;		/* MMT_EVENT_COMM, and of the process of a snapshot; else "" */
-	bool exec;			/* MMT_EVENT_COMM: a program was executed */
+	int32_t pid, tid;		/* the task that started, ended or was created (NEW_TASK: pid is -1) */
+	int32_t parent_pid, parent_tid; /* of MMT_EVENT_FORK and MMT_EVENT_EXIT; otherwise -1 */
+	uint64_t clone_flags;		/* of MMT_EVENT_NEW_TASK; otherwise 0 */
+	const char *name;		/* of MMT_EVENT_COMM and snapshots; otherwise "" */
+	bool exec;			/* MMT_EVENT_COMM: the task executed a program */
 };
 
 struct mmt_event {
 	enum mmt_event_kind kind;
-	int32_t pid, tid; /* where it happened; -1: not known */
-	int32_t cpu;	  /* -1: not known */
-	uint64_t time_ns; /* 0: before the recording began */
+	int32_t pid, tid; /* of the task that caused the event; -1: unknown */
+	int32_t cpu;	  /* -1: unknown */
+	uint64_t time_ns; /* 0: before the recording started */
 	uint64_t number;  /* of the event in the recording, from 1 */
 	size_t attribute; /* for mmt_events_get_attribute() */
-	/* NULL where `kind` does not name them. */
+	/* NULL unless listed at the value of `kind`. */
 	const struct mmt_event_call *call;
 	const struct mmt_event_stack *stack;
 	const struct mmt_event_mapping *mapping;
 	const struct mmt_event_task *task;
-	const char *snapshot; /* why it was taken: "start", "first", "exec", "interval", "stop". Static */
-	/* 0 where `kind` does not name them. */
-	uint64_t address_space; /* the same for all threads that share it */
+	const char *snapshot; /* reason: "start", "first", "exec", "interval", "stop". Static */
+	/* 0 unless listed at the value of `kind`. */
+	uint64_t address_space; /* identifier; equal for all threads that share the address space */
 	uint64_t count;
-	uint64_t mark; /* its number, from 1 */
+	uint64_t mark; /* number, from 1 */
 	uint64_t resident_bytes;
-	uint64_t resident_reading; /* the same for all processes that were read at one time */
+	uint64_t resident_reading; /* number; equal for all processes that were read at the same time */
 	bool enabled;
-	/* The record in the file, see mmtrace-file(5). */
+	/* The record in the file: see mmtrace-file(5). */
 	const char *record_name; /* for instance "MMAP2". Static */
 	uint32_t record_type, record_bytes;
 };
 
-/* The recording as a whole. */
 struct mmt_recording {
-	bool by_mmtrace;	   /* or by perf */
+	bool by_mmtrace;	   /* false: by perf */
 	const char *architecture;  /* "x86_64", "aarch64" */
-	const char *host, *kernel; /* "" unknown */
-	const char *recorder;	   /* version of mmtrace or perf; "" unknown */
-	const char *command_line;  /* of the recorder, quoted for a shell; "" unknown */
-	bool on_cpus;		   /* events were recorded on CPUs, not of threads */
-	bool all_processes;	   /* ... for every process */
-	size_t attribute_count;	   /* perf events that it was recorded with */
+	const char *host, *kernel; /* "": unknown */
+	const char *recorder;	   /* version of mmtrace or perf; "": unknown */
+	const char *command_line;  /* of the recorder, quoted for a shell; "": unknown */
+	bool on_cpus;		   /* the events were opened on CPUs, not for threads */
+	bool all_processes;	   /* on_cpus: of all processes */
+	size_t attribute_count;	   /* number of perf events */
 };
 
 struct mmt_event_attribute {
 	const char *name;     /* "syscalls:sys_exit_mmap" */
-	const char *role;     /* what mmtrace-dump(1) prints: "truth", "dump", "side-band". Static */
+	const char *role;     /* as mmtrace-dump(1) prints it: "truth", "dump", "side-band". Static */
 	uint64_t sample_type; /* PERF_SAMPLE_* of perf_event_open(2) */
 	bool has_lost;
 	uint64_t lost; /* events that the kernel dropped */
 };
 
-/* What is missing; complete when there are no more events. */
+/* Missing data. Final after the last event. */
 struct mmt_events_state {
-	bool incomplete;	     /* the recorder did not finish, or the file was cut short */
-	uint64_t unfinished_records; /* at its end, discarded: records of other CPUs from that time are missing */
-	uint64_t out_of_order;	     /* events that were older than the one before */
-	const char *damage;	     /* the first bytes that could not be decoded, where the events end; NULL: none */
+	bool incomplete;	     /* the recorder did not finish, or the file is truncated */
+	uint64_t unfinished_records; /* discarded at the end, because records from other CPUs are missing */
+	uint64_t out_of_order;	     /* number of events that were older than the previous one */
+	const char *damage;	     /* description of data that cannot be decoded, where the events end; NULL: none */
 };
 
-/* Set `size` to sizeof(struct mmt_events_options), and what is not needed to 0. */
+/* Set `size` to sizeof(struct mmt_events_options) and unused members to 0. */
 struct mmt_events_options {
 	size_t size;
-	const struct mmt_progress *progress; /* of reading the recording; NULL: none */
+	const struct mmt_progress *progress; /* NULL: none */
 	const char *cache_directory;	     /* as in struct mmt_report_options; NULL: none */
 	bool no_demangle;
 };
 
 /*
- * Open a recording by path ("-": standard input) or by descriptor. The descriptor stays the caller's and may be closed
- * at once, and the options and their strings are copied. A pipe is first read to its end, into a file without a name in
- * TMPDIR (/var/tmp). `options` may be NULL. MMT_ERROR_FORMAT: it is no recording.
+ * Open a recording by path ("-": standard input) or by descriptor. The caller keeps the descriptor and
+ * may close it after the call. The options and their strings are copied. A pipe is first copied into an unnamed file in
+ * TMPDIR (default /var/tmp). `options` may be NULL. MMT_ERROR_FORMAT: the file is not a recording.
  */
 MMT_PUBLIC struct mmt_error *mmt_events_open(const char *path, const struct mmt_events_options *options,
 					     struct mmt_events **events_ret) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *options,
 						struct mmt_events **events_ret) MMT_MUST_CHECK;
 
-/* Ends the threads and frees everything. Accepts NULL. */
+/* End the threads and free everything. Accepts NULL. */
 MMT_PUBLIC void mmt_events_close(struct mmt_events *events);
 
 MMT_PUBLIC const struct mmt_recording *mmt_events_get_recording(const struct mmt_events *events);
 
-/* NULL: `attribute` is not less than attribute_count, as that of an event whose attribute is not known. */
+/* NULL if `attribute` is not less than attribute_count: the event's attribute is unknown. */
 MMT_PUBLIC const struct mmt_event_attribute *mmt_events_get_attribute(const struct mmt_events *events,
 								      size_t attribute);
 
 /*
- * The next event; NULL: there are no more. Damage and loss are no errors: see mmt_events_get_state(). An error is one
- * of this machine (no memory, a read error); no events follow it.
+ * Return the next event, or NULL after the last one. Damage and lost events are not errors: see mmt_events_get_state().
+ * After an error (out of memory, read error) there are no more events.
  */
 MMT_PUBLIC struct mmt_error *mmt_events_next(struct mmt_events *events,
 					     const struct mmt_event **event_ret) MMT_MUST_CHECK;
@@ -204,20 +203,20 @@ MMT_PUBLIC struct mmt_error *mmt_events_next(struct mmt_events *events,
 MMT_PUBLIC const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events);
 
 struct mmt_stack {
-	const struct mmt_frame *const *frames; /* innermost first; an inlined function is a frame of its own */
+	const struct mmt_frame *const *frames; /* innermost first; inlined functions have frames of their own */
 	size_t frame_count;
 	enum mmt_stack_end end;
-	uint32_t number; /* from 1: stacks with the same number are the same; 0: none was recorded */
+	uint32_t number; /* from 1; equal stacks have equal numbers. 0: no stack was recorded */
 };
 
 /*
- * The call stack of the event that mmt_events_next() returned last. Calls have one (MMT_EVENT_CALL) if they mapped
- * memory, made it accessible, or failed to; others have no frames and MMT_STACK_END_NOT_RECORDED.
+ * Return the call stack of the event that mmt_events_next() returned last. MMT_EVENT_CALL has one if the call mapped
+ * memory, made memory accessible, or failed to do so. Other events have no frames and MMT_STACK_END_NOT_RECORDED.
  *
- * The first call takes as long as a report: it reads the whole recording, because the code that was mapped and the
- * stack dumps of a call may come later than the call. It keeps 8 bytes for each event in a file without a name in /tmp,
- * and opens modules and debug information on this machine, which must have the recorded build-ids. Later calls only
- * look the result up, and name frames that were not named before.
+ * The first call takes as long as a report: it reads the whole recording, because mappings of code and stack dumps can
+ * follow the call that they belong to. It uses an unnamed temporary file in /tmp with 8 bytes per event, and opens
+ * modules and debug information on this machine whose build-ids match. Later calls look up the result and symbolize new
+ * frames.
  */
 MMT_PUBLIC struct mmt_error *mmt_events_symbolize(struct mmt_events *events,
 						  const struct mmt_stack **stack_ret) MMT_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What this machine lets its users record, and how to let them record more. */
+/* Checks what users can record on this machine, and permits more. */
 #ifndef MMTRACE_MACHINE_H
 #define MMTRACE_MACHINE_H
 
@@ -14,35 +14,35 @@ extern "C" {
 
 enum mmt_check_state {
 	MMT_CHECK_GOOD,
-	MMT_CHECK_LIMITED, /* recording works, with less */
-	MMT_CHECK_MISSING, /* nothing can be recorded */
+	MMT_CHECK_LIMITED, /* recording works with restrictions */
+	MMT_CHECK_MISSING, /* recording is impossible */
 };
 
 struct mmt_check_item {
 	enum mmt_check_state state;
 	const char *subject; /* one word or two; static */
 	const char *finding;
-	const char *remedy; /* a command, or what else to do; NULL: nothing */
+	const char *remedy; /* a command or advice that fixes it; NULL: none */
 };
 
 struct mmt_check {
 	const struct mmt_check_item *items;
 	size_t item_count;
-	bool can_record; /* no item is missing */
+	bool can_record; /* no item has MMT_CHECK_MISSING */
 };
 
 /*
- * Look at the machine with the permissions of the caller: opens and closes perf events and reads /proc and /sys. Nothing
- * is changed. The items belong to the check; any number of threads may read it.
+ * Check with the permissions of the caller. Opens and closes perf events, reads /proc and /sys, and changes nothing.
+ * The check owns its items. Any number of threads may read it.
  */
 MMT_PUBLIC struct mmt_error *mmt_check_create(struct mmt_check **check_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
 
-/* Where mmt_setup() leaves what other users may read. Static. */
+/* Directory that mmt_setup() creates for other users to read. Static. */
 MMT_PUBLIC const char *mmt_setup_path(void);
 
-/* As root: let users record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
+/* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
 MMT_PUBLIC struct mmt_error *mmt_setup(void) MMT_MUST_CHECK;
 
 #ifdef __cplusplus

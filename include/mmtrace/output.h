@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Renderings of a report, a diff and the events of a recording, written to a stream that the caller owns. The stream is
- * not flushed. Several threads may render the same report or diff, each to a stream of its own, except for annotations.
+ * Writes reports, diffs and events to a stream. The caller owns the stream, flushes it, and checks it for write errors
+ * with ferror(). Several threads may write the same report or diff to different streams, except for annotations.
  */
 #ifndef MMTRACE_OUTPUT_H
 #define MMTRACE_OUTPUT_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Version of the JSON documents, in their "version" field; raised when a field changes its meaning or goes away. */
+/* The "version" field of JSON documents. It increases when a field is removed or changes its meaning. */
 #define MMT_JSON_VERSION 3
 
 enum mmt_sort {
@@ -28,29 +28,28 @@ enum mmt_sort {
 	MMT_SORT_FREED,
 	MMT_SORT_AGE, /* oldest first */
 	MMT_SORT_PEAK,
-	MMT_SORT_MEMORY, /* resident bytes, or committed ones where those are not known */
-	MMT_SORT_MAPPINGS, /* as the kernel counts them */
+	MMT_SORT_MEMORY,   /* resident bytes, or committed bytes if resident sizes are unknown */
+	MMT_SORT_MAPPINGS, /* number of mappings, as the kernel counts them */
 };
 
 struct mmt_text_options {
-	size_t limit;	     /* groups or entries shown; 0: all */
-	uint64_t min_bytes;  /* groups with fewer unfreed bytes (diff: a smaller change) are left out */
-	enum mmt_sort sort;  /* report only */
-	size_t stack_frames; /* text only: frames shown per stack, after runs of runtime frames are folded; 0: all,
-				unfolded */
-	unsigned width;	     /* columns of the terminal; 0: unlimited */
+	size_t limit;	     /* number of groups or entries; 0: all */
+	uint64_t min_bytes;  /* omit groups with fewer unfreed bytes (diff: entries with a smaller change) */
+	enum mmt_sort sort;  /* of reports only */
+	size_t stack_frames; /* in text: frames per stack, after sequences of runtime frames were folded; 0: all
+				frames, not folded */
+	unsigned width;	     /* in columns; 0: unlimited */
 	bool colour;
-	bool ascii; /* no characters beyond ASCII (trend as a row of digits) */
+	bool ascii; /* ASCII characters only; trends are digits */
 };
 
-/* A write error is found by the caller with ferror(). */
 MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_report_write_json(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 /*
- * The instructions around each frame whose function (as shown, or raw) matches the shell pattern, of the groups that
- * the options select. MMT_ERROR_INVALID: there is none.
+ * Write the instructions around each frame of the selected groups whose function matches the shell pattern, as printed
+ * or raw. MMT_ERROR_INVALID: no frame matches.
  */
 MMT_PUBLIC struct mmt_error *mmt_report_write_annotation(struct mmt_report *report, const char *pattern,
 							 const struct mmt_text_options *options,
@@ -61,9 +60,8 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, co
 						 FILE *stream) MMT_MUST_CHECK;
 
 /*
- * One HTML page that contains everything it shows and loads nothing, with the stacks that `limit` and `min_bytes` select.
- * Ranges of time can be selected in it if the report was made with `lifetime_steps`; some hundreds are enough.
- * MMT_ERROR_INVALID: the groups of the report are no stacks.
+ * Write a self-contained HTML page with the stacks that `limit` and `min_bytes` select. It offers time ranges if the
+ * report has `lifetime_steps`; a few hundred are enough. MMT_ERROR_INVALID: the report is not grouped by stack.
  */
 MMT_PUBLIC struct mmt_error *mmt_report_write_html(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
@@ -71,19 +69,19 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, co
 						 FILE *stream) MMT_MUST_CHECK;
 
 /*
- * One line per event in time order, every field; the format is stable, see mmtrace-dump(1). `progress` may be NULL:
- * nobody waits.
+ * Write one line per event, in time order, with all fields. mmtrace-dump(1) describes the format, which is stable.
+ * `progress` may be NULL.
  */
 MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress,
 				      FILE *stream) MMT_MUST_CHECK;
 
 /*
- * Text that others chose, made safe for a terminal or a log: control characters, invisible changes of direction and
- * bytes that are no UTF-8 as \xNN.
+ * Write untrusted text so that it is safe for terminals and logs: control characters, bidirectional control characters
+ * and invalid UTF-8 become \xNN.
  */
 MMT_PUBLIC void mmt_write_escaped(const char *text, FILE *stream);
 
-/* "1.50 GiB", "4.00 KiB", "12 B" into `text`, which is returned. */
+/* The following functions store a string such as "1.50 GiB", "4.00 KiB" or "12 B" in `text` and return it. */
 #define MMT_SIZE_TEXT 32
 MMT_PUBLIC const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT]);
 

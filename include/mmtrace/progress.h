@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Progress of what takes long. */
+/* Progress of long operations. */
 #ifndef MMTRACE_PROGRESS_H
 #define MMTRACE_PROGRESS_H
 
 #include <stdint.h>
 
 /*
- * Called many times a second while a recording is read, in the thread that called the library: how many bytes are done of
- * how many. A total of 0: not known, a pipe is being kept.
+ * The library calls this many times a second while it reads a recording, in the thread that called the library.
+ * `total_bytes` is 0 if unknown, which is the case while the input is copied from a pipe.
  */
 struct mmt_progress {
 	void (*tell)(void *context, uint64_t done_bytes, uint64_t total_bytes);

@@ -5,8 +5,8 @@
 #include <mmtrace/error.h>
 
 /*
- * No version 0.x promises a binary interface: structs grow, and their members change, with any commit. Compile a
- * program against the headers of the very library that it runs with. From 1.0 on, the soname tells.
+ * The binary interface of versions 0.x is not stable: structs can change in any version. Compile programs against the
+ * headers of the library that they run with. From 1.0 on, the soname identifies the binary interface.
  */
 
 #ifdef __cplusplus
@@ -16,7 +16,7 @@ extern "C" {
 /* "0.1.0". Static. */
 MMT_PUBLIC const char *mmt_version(void);
 
-/* Versions of the libraries in use, one "name version" per line, for bug reports. Static. */
+/* Versions of the libraries that are used, one "name version" on each line. For bug reports. Static. */
 MMT_PUBLIC const char *mmt_version_details(void);
 
 #ifdef __cplusplus
