@@ -31,7 +31,13 @@ enum frame_flag {
 };
 
 struct frame_row {
-	uint32_t name, module, source, line, flags;
+	uint32_t name, line;
+	uint32_t origin; /* in `origins` */
+};
+
+/* What many frames have in common. */
+struct frame_origin {
+	uint32_t module, source, flags;
 };
 
 struct thread_row {
@@ -52,7 +58,7 @@ struct page {
 	VECTOR(struct page_stack) stacks;
 	uint32_t *stack_of_group[RECORDINGS_MAX];
 	uint64_t left_out; /* groups */
-	struct intern strings, frames;
+	struct intern strings, frames, origins;
 	struct buffer escaped;
 	struct page_lifetimes lifetimes[RECORDINGS_MAX];
 	bool out_of_memory;
@@ -100,18 +106,21 @@ static uint32_t frame_name(struct page *page, const struct mmt_frame *frame)
 
 static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 {
-	struct frame_row row = {
-	    .name = frame_name(page, frame),
+	const struct frame_origin origin = {
 	    .module = string_number(page, frame->module),
 	    .source = string_number(page, frame->source_file),
-	    .line = frame->source_line,
 	    .flags = (frame->inlined ? FRAME_INLINED : 0u) | (frame->doubtful ? FRAME_DOUBTFUL : 0u) |
 		     (mmt_frame_is_runtime(frame) ? FRAME_RUNTIME : 0u) |
 		     (frame->kind == MMT_FRAME_JIT ? FRAME_JIT : 0u),
 	};
+	const struct frame_row row = {
+	    .name = frame_name(page, frame),
+	    .line = frame->source_line,
+	    .origin = intern_put(&page->origins, &origin, sizeof(origin)),
+	};
 	uint32_t number = intern_put(&page->frames, &row, sizeof(row));
 
-	page->out_of_memory |= number == INTERN_NONE;
+	page->out_of_memory |= number == INTERN_NONE || row.origin == INTERN_NONE;
 	return number;
 }
 
@@ -269,9 +278,10 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
-static uint64_t add_known(uint64_t bytes, uint64_t more)
+/* What the part made accessible, less what it holds: mostly 0. */
+static int64_t committed_difference(const struct mmt_part *part)
 {
-	return bytes > MMT_BYTES_MAX - more ? MMT_BYTES_MAX : bytes + more;
+	return (int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes);
 }
 
 static uint32_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
@@ -282,18 +292,6 @@ static uint32_t thread_number(struct page *page, struct intern *threads, const s
 
 	page->out_of_memory |= number == INTERN_NONE;
 	return number;
-}
-
-static void put_part_figures(struct page *page, const struct mmt_part *part)
-{
-	struct document *document = page->document;
-
-	document_unsigned(document, NULL, part->unfreed_bytes);
-	document_unsigned(document, NULL, part->unfreed_count);
-	document_unsigned(document, NULL, part->allocated_bytes);
-	document_unsigned(document, NULL, part->allocated_count);
-	document_unsigned(document, NULL, add_known(part->committed_bytes, part->committed_before_bytes));
-	document_unsigned(document, NULL, part->resident_bytes);
 }
 
 static void put_part(struct page *page, unsigned recording, const struct mmt_part *part, struct intern *threads)
@@ -307,10 +305,9 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
 	document_unsigned(document, NULL, part->memory_class);
 	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
-	put_part_figures(page, part);
-	document_open_array(document, NULL);
+	document_signed(document, NULL, committed_difference(part));
+	document_signed(document, NULL, part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)part->resident_bytes);
 	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
-	document_close(document);
 	document_close(document);
 }
 
@@ -343,18 +340,21 @@ static void put_processes(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
-/* A report without lifetimes: each group is one part. */
+/* A report without lifetimes: each group is one part, whose memory was mapped at some time. */
 static void put_groups_as_parts(struct page *page, unsigned recording, struct intern *threads)
 {
 	const struct mmt_report *report = page->reports[recording];
 
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct mmt_group *group = &report->groups[i];
+		const struct mmt_lifetime lifetimes[] = {
+		    {.bytes = group->freed_bytes, .count = group->freed_count},
+		    {.released_step = MMT_STILL_MAPPED, .bytes = group->unfreed_bytes, .count = group->unfreed_count},
+		};
 		struct mmt_part part = {.group = i,
+					.lifetimes = lifetimes,
+					.lifetime_count = 2,
 					.unfreed_bytes = group->unfreed_bytes,
-					.unfreed_count = group->unfreed_count,
-					.allocated_bytes = group->allocated_bytes,
-					.allocated_count = group->allocated_count,
 					.committed_bytes = group->committed_bytes,
 					.committed_before_bytes = group->committed_before_bytes,
 					.resident_bytes = group->resident_bytes};
@@ -409,9 +409,15 @@ static void put_recording(struct page *page, unsigned recording)
 
 static void put_frames(struct page *page, const struct mmt_group *group)
 {
+	uint32_t previous = 0;
+
 	document_open_array(page->document, "frames");
-	for (size_t i = 0; i < group->frame_count; i++)
-		document_unsigned(page->document, NULL, frame_number(page, group->frames[i]));
+	for (size_t i = 0; i < group->frame_count; i++) {
+		uint32_t number = frame_number(page, group->frames[i]);
+
+		document_signed(page->document, NULL, (int64_t)number - previous);
+		previous = number;
+	}
 	document_close(page->document);
 }
 
@@ -454,6 +460,8 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 
 static void put_tables(struct page *page)
 {
+	uint32_t previous_name = 0;
+
 	document_open_array(page->document, "stacks");
 	for (size_t i = 0; i < page->stacks.count; i++)
 		put_stack(page, &page->stacks.items[i]);
@@ -462,11 +470,19 @@ static void put_tables(struct page *page)
 	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
 		const struct frame_row *row = intern_get(&page->frames, i, NULL);
 
-		document_unsigned(page->document, NULL, row->name);
-		document_unsigned(page->document, NULL, row->module);
-		document_unsigned(page->document, NULL, row->source);
+		document_signed(page->document, NULL, (int64_t)row->name - previous_name);
+		document_unsigned(page->document, NULL, row->origin);
 		document_unsigned(page->document, NULL, row->line);
-		document_unsigned(page->document, NULL, row->flags);
+		previous_name = row->name;
+	}
+	document_close(page->document);
+	document_open_array(page->document, "origins");
+	for (uint32_t i = 0; i < page->origins.count && !page->out_of_memory; i++) {
+		const struct frame_origin *origin = intern_get(&page->origins, i, NULL);
+
+		document_unsigned(page->document, NULL, origin->module);
+		document_unsigned(page->document, NULL, origin->source);
+		document_unsigned(page->document, NULL, origin->flags);
 	}
 	document_close(page->document);
 	document_open_array(page->document, "strings");
@@ -636,6 +652,7 @@ static void deinit(struct page *page)
 	vector_deinit(&page->stacks);
 	intern_deinit(&page->strings);
 	intern_deinit(&page->frames);
+	intern_deinit(&page->origins);
 	buffer_deinit(&page->escaped);
 	for (unsigned i = 0; i < RECORDINGS_MAX; i++) {
 		free(page->stack_of_group[i]);

@@ -8,11 +8,12 @@
  *       growth     lines of the text report: headline, verdict, what the growth consists of
  *       trust      [tone, line]; tone: good, wait, bad
  *       rss, committed   [time, bytes, time, bytes ...]
- *       parts      [stack, process, thread, class, file, unfreed bytes and count, allocated bytes and count, committed,
- *                  resident, lifetimes]; file: place in strings, or -1. A lifetime is four numbers: steps since the
- *                  previous allocation, steps until the release or -1, bytes in units, count.
- *     stacks       frames from the innermost to the outermost, as places in frames
- *     frames       five numbers each: name, module and source as places in strings, line, flags
+ *       parts      stack, process, thread or -1, class, file as place in strings or -1, committed less unfreed bytes,
+ *                  resident bytes or -1; then its lifetimes, four numbers each: steps since the previous allocation,
+ *                  steps until the release or -1, bytes in units, count
+ *     stacks       frames from the innermost to the outermost, as places in frames, each less the one before
+ *     frames       three numbers each: name as place in strings, less the one before; place in origins; line
+ *     origins      three numbers each: module and source as places in strings, flags
  *     strings      names, control characters as \xNN
  */
 #ifndef OUTPUT_HTML_PAGE_DATA_H

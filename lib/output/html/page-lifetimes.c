@@ -82,6 +82,8 @@ uint64_t page_lifetimes_unit(const struct mmt_report *report)
 {
 	uint64_t bits = UNIT_MAX;
 
+	if (!report->part_count)
+		return 1;
 	for (size_t i = 0; i < report->part_count; i++) {
 		for (size_t j = 0; j < report->parts[i].lifetime_count; j++)
 			bits |= report->parts[i].lifetimes[j].bytes;

@@ -2,6 +2,7 @@
 // The icicle graph: a tree of frames, as wide as what their stacks hold. Outermost frames on top, or innermost (inverted).
 
 const ROW = 19;
+const WIDTH_MIN = 0.4; // of a box; what is narrower is left out
 const graph = {
 	canvas: find("graph"),
 	tree: null,
@@ -14,8 +15,10 @@ const graph = {
 // A name of the tree: what frames that are merged have in common.
 function mergeKey(frame) {
 	if (graph.options.merge === "module")
-		return "m" + frame.moduleId;
-	return graph.options.merge === "line" ? frame.lineKey : frame.functionKey;
+		return frame.moduleId;
+	if (graph.options.merge === "line")
+		return [frame.nameId, frame.moduleId, frame.sourceId, frame.line].join();
+	return frame.nameId * data.strings.length + frame.moduleId;
 }
 
 function mergedName(frame) {
@@ -73,34 +76,47 @@ function collectNames() {
 	};
 }
 
-// Nodes in an order in which parents come before their children; node 0 is everything.
+function comparePaths(a, b) {
+	const length = Math.min(a.length, b.length);
+	for (let i = 0; i < length; i++) {
+		if (a[i] !== b[i])
+			return a[i] - b[i];
+	}
+	return a.length - b.length;
+}
+
+// Nodes in an order in which parents come before their children; node 0 is everything. Of paths that are sorted, each
+// shares its beginning with the one before.
 function buildTree() {
-	const names = collectNames(), children = new Map();
-	const parents = [0], nameIds = [-1], depths = [0];
-	const nameLimit = names.list.length + stacks.length + 1;
+	const names = collectNames(), paths = stacks.map((stack) => nodesOfStack(stack, names));
+	const order = Array.from(paths.keys()).sort((a, b) => comparePaths(paths[a], paths[b]));
+	const room = 1 + paths.reduce((sum, path) => sum + path.length, 0);
+	const parents = new Uint32Array(room), nameIds = new Int32Array(room), depths = new Uint16Array(room);
 	const leaves = new Uint32Array(stacks.length);
-	stacks.forEach((stack, i) => {
-		let node = 0;
-		for (const id of nodesOfStack(stack, names)) {
-			const key = node * nameLimit + id;
-			let child = children.get(key);
-			if (child === undefined) {
-				child = parents.length;
-				children.set(key, child);
-				parents.push(node);
-				nameIds.push(id);
-				depths.push(depths[node] + 1);
+	let count = 1, previous = [], nodes = [];
+	for (const i of order) {
+		const path = paths[i], own = [];
+		let node = 0, shared = true;
+		for (let depth = 0; depth < path.length; depth++) {
+			shared = shared && path[depth] === previous[depth];
+			if (!shared) {
+				parents[count] = node;
+				nameIds[count] = path[depth];
+				depths[count] = depth + 1;
 			}
-			node = child;
+			node = shared ? nodes[depth] : count++;
+			own.push(node);
 		}
 		leaves[i] = node;
-	});
+		previous = path;
+		nodes = own;
+	}
 	graph.tree = {
-		count: parents.length, names: names.list, leaves,
-		parents: Uint32Array.from(parents), nameIds: Int32Array.from(nameIds), depths: Uint16Array.from(depths),
-		widths: new Float64Array(parents.length),
-		values: data.recordings.map(() => new Float64Array(parents.length)),
-		matched: new Uint8Array(parents.length),
+		count, names: names.list, leaves,
+		parents: parents.slice(0, count), nameIds: nameIds.slice(0, count), depths: depths.slice(0, count),
+		widths: new Float64Array(count),
+		values: data.recordings.map(() => new Float64Array(count)),
+		matched: new Uint8Array(count),
 	};
 	linkChildren(graph.tree);
 	graph.zoom = 0;
@@ -130,8 +146,12 @@ function addUp(column, figures) {
 }
 
 function fillTree() {
-	addUp(graph.tree.widths, widths);
-	data.recordings.forEach((recording, i) => addUp(graph.tree.values[i], values[i]));
+	const { tree } = graph;
+	values.forEach((figures, i) => addUp(tree.values[i], figures));
+	if (isDiff)
+		addUp(tree.widths, widths);
+	else
+		tree.widths = tree.values[0];
 }
 
 // Marks the names that match, and says how much of the total lies in their subtrees.
@@ -166,12 +186,14 @@ function isWithin(node, ancestor) {
 	return node === ancestor;
 }
 
-// Largest first.
-function childrenOf(node) {
-	const { childList, childStart, widths: size, nameIds } = graph.tree;
-	return Array.from(childList.subarray(childStart[node], childStart[node + 1]))
-		.filter((child) => size[child] > 0)
-		.sort((a, b) => size[b] - size[a] || nameIds[a] - nameIds[b]);
+// Largest first; those of `least` or more, or any that hold something.
+function childrenOf(node, least = 0) {
+	const { childList, childStart, widths: size, nameIds } = graph.tree, children = [];
+	for (let i = childStart[node]; i < childStart[node + 1]; i++) {
+		if (size[childList[i]] > 0 && size[childList[i]] >= least)
+			children.push(childList[i]);
+	}
+	return children.sort((a, b) => size[b] - size[a] || nameIds[a] - nameIds[b]);
 }
 
 // Boxes of everything that is wide enough to be seen; what encloses the enlarged node takes the whole width.
@@ -187,11 +209,9 @@ function layOut(width) {
 		const box = pending.pop();
 		const scale = box.width / tree.widths[box.node];
 		let x = box.x;
-		for (const child of childrenOf(box.node)) {
+		for (const child of childrenOf(box.node, WIDTH_MIN / scale)) {
 			const made = { node: child, x, row: box.row + 1, width: tree.widths[child] * scale };
 			x += made.width;
-			if (made.width < 0.4)
-				break; // the others are smaller still
 			boxes.push(made);
 			pending.push(made);
 		}

@@ -13,28 +13,31 @@ const measures = {
 	count: { label: "Count", format: formatCount, help: "mappings made in the range of which any byte is still mapped at its end" },
 };
 
-// Columns of frames and parts, in the order of page-data.h.
-const FRAME_COLUMNS = 5;
 const FRAME_INLINED = 1, FRAME_DOUBTFUL = 2, FRAME_RUNTIME = 4, FRAME_JIT = 8;
 
 function readFrames() {
-	const frames = [], columns = data.frames;
-	for (let i = 0; i < columns.length; i += FRAME_COLUMNS) {
-		const name = data.strings[columns[i]], module = data.strings[columns[i + 1]];
-		const line = columns[i + 3], flags = columns[i + 4];
-		frames.push({
-			name, module, line, flags,
-			source: data.strings[columns[i + 2]],
-			moduleId: columns[i + 1],
-			functionKey: columns[i] + "," + columns[i + 1],
-			lineKey: columns[i] + "," + columns[i + 1] + "," + columns[i + 2] + "," + line,
+	const read = [], { frames: rows, origins, strings } = data;
+	let name = 0;
+	for (let i = 0; i < rows.length; i += 3) {
+		const origin = 3 * rows[i + 1], line = rows[i + 2];
+		name += rows[i];
+		read.push({
+			name: strings[name], nameId: name, line,
+			module: strings[origins[origin]], moduleId: origins[origin],
+			source: strings[origins[origin + 1]], sourceId: origins[origin + 1],
+			flags: origins[origin + 2],
 		});
 	}
-	return frames;
+	return read;
 }
 
 const frames = readFrames();
 const stacks = data.stacks;
+
+for (const stack of stacks) {
+	for (let i = 1; i < stack.frames.length; i++)
+		stack.frames[i] += stack.frames[i - 1];
+}
 
 function baseName(path) {
 	return path.slice(path.lastIndexOf("/") + 1) || path;
@@ -44,41 +47,45 @@ function placeOf(frame) {
 	return frame.source ? baseName(frame.source) + (frame.line ? ":" + frame.line : "") : "";
 }
 
-// A recording's lifetimes in typed arrays, one behind the other, and where those of each part begin.
-function unpackLifetimes(recording) {
-	let count = 0;
-	for (const part of recording.parts)
-		count += part.lifetimes.length / 4;
-	const lifetimes = {
+// Before the lifetimes of a part.
+const PART_COLUMNS = 7;
+
+// Parts with their sums. Lifetimes are in typed arrays, one part behind the other.
+function unpackParts(recording) {
+	const count = recording.parts.reduce((sum, row) => sum + (row.length - PART_COLUMNS) / 4, 0);
+	const lifetimes = recording.lifetimes = {
 		allocated: new Uint32Array(count),
 		released: new Uint32Array(count),
 		bytes: new Float64Array(count),
 		count: new Float64Array(count),
 	};
 	let at = 0;
-	for (const part of recording.parts) {
-		const flat = part.lifetimes;
+	recording.parts = recording.parts.map((row) => {
+		const part = {
+			stack: row[0], process: row[1], thread: row[2], class: row[3], file: row[4],
+			unfreed: 0, count: 0, allocated: 0, allocatedCount: 0, resident: row[6] < 0 ? null : row[6], first: at,
+		};
 		let step = 0;
-		part.first = at;
-		for (let i = 0; i < flat.length; i += 4, at++) {
-			step += flat[i];
+		for (let i = PART_COLUMNS; i < row.length; i += 4, at++) {
+			const mapped = row[i + 1] < 0;
+			step += row[i];
 			lifetimes.allocated[at] = step;
-			lifetimes.released[at] = flat[i + 1] < 0 ? STILL_MAPPED : step + flat[i + 1];
-			lifetimes.bytes[at] = flat[i + 2] * data.unit;
-			lifetimes.count[at] = flat[i + 3];
+			lifetimes.released[at] = mapped ? STILL_MAPPED : step + row[i + 1];
+			lifetimes.bytes[at] = row[i + 2] * data.unit;
+			lifetimes.count[at] = row[i + 3];
+			part.allocated += lifetimes.bytes[at];
+			part.allocatedCount += row[i + 3];
+			part.unfreed += mapped ? lifetimes.bytes[at] : 0;
+			part.count += mapped ? row[i + 3] : 0;
 		}
+		part.committed = part.unfreed + row[5];
 		part.last = at;
-	}
-	return lifetimes;
+		return part;
+	});
 }
 
 for (const recording of data.recordings) {
-	recording.parts = recording.parts.map((row) => ({
-		stack: row[0], process: row[1], thread: row[2], class: row[3], file: row[4],
-		unfreed: row[5], count: row[6], allocated: row[7], allocatedCount: row[8],
-		committed: row[9], resident: row[10], lifetimes: row[11],
-	}));
-	recording.lifetimes = unpackLifetimes(recording);
+	unpackParts(recording);
 	recording.hasLifetimes = recording.stepCount > 0;
 }
 
@@ -118,8 +125,11 @@ function threadKey(recording, part) {
 	return thread ? (isDiff ? data.strings[thread[2]] : data.strings[thread[2]] + " (" + thread[1] + ")") : "";
 }
 
+const partsOfStack = stacks.map(() => []);
+
 for (const recording of data.recordings) {
 	for (const part of recording.parts) {
+		partsOfStack[part.stack].push(part);
 		part.processKey = processKey(recording, part);
 		part.threadKey = threadKey(recording, part);
 		part.className = data.classes[part.class];
@@ -138,30 +148,18 @@ function newSums() {
 		sums[name] = new Float64Array(stacks.length);
 	sums.oldest.fill(Infinity);
 	sums.youngest.fill(-1);
-	sums.classBytes = new Map();
-	sums.fileBytes = new Map();
 	return sums;
 }
 
-function noteWord(words, stack, word, bytes) {
-	let sizes = words.get(stack);
-	if (!sizes)
-		words.set(stack, sizes = new Map());
-	sizes.set(word, (sizes.get(word) || 0) + bytes);
-}
-
-function largestWord(words, stack) {
-	const sizes = words.get(stack);
-	let best = "", most = -1;
-	if (sizes) {
-		for (const [word, bytes] of sizes) {
-			if (bytes > most) {
-				best = word;
-				most = bytes;
-			}
-		}
+// The word with the most bytes among the chosen parts of a stack, and how many others there are.
+function largestWord(stack, word) {
+	const sizes = new Map();
+	for (const part of partsOfStack[stack]) {
+		if (isChosen(part) && word(part))
+			sizes.set(word(part), (sizes.get(word(part)) || 0) + (part.unfreed || part.committed || part.allocated));
 	}
-	return { word: best, others: sizes ? sizes.size - 1 : 0 };
+	const [largest] = Array.from(sizes).sort((a, b) => b[1] - a[1]);
+	return largest ? { word: largest[0], others: sizes.size - 1 } : { word: "", others: 0 };
 }
 
 function addPartOfRange(recording, part, from, to, sums) {
@@ -185,7 +183,6 @@ function addPartOfRange(recording, part, from, to, sums) {
 	}
 	sums.unfreed[stack] += unfreed;
 	sums.allocated[stack] += mapped;
-	return unfreed || mapped;
 }
 
 // Sums per stack of one recording, of the selected range and filters.
@@ -194,7 +191,6 @@ function sumUp(recording) {
 	const from = nearestStep(recording, selection.from), to = nearestStep(recording, selection.to);
 	for (const part of recording.parts) {
 		const stack = part.stack;
-		let weight = part.unfreed || part.committed || part.allocated;
 		if (!isChosen(part))
 			continue;
 		if (whole) {
@@ -203,20 +199,17 @@ function sumUp(recording) {
 			sums.allocated[stack] += part.allocated;
 			sums.allocatedCount[stack] += part.allocatedCount;
 		} else {
-			weight = addPartOfRange(recording, part, from, to, sums);
+			addPartOfRange(recording, part, from, to, sums);
 		}
 		sums.committed[stack] += part.committed;
 		sums.resident[stack] += part.resident || 0;
-		noteWord(sums.classBytes, stack, part.className, weight);
-		if (part.file >= 0)
-			noteWord(sums.fileBytes, stack, data.strings[part.file], weight);
 	}
 	sums.whole = whole;
 	return sums;
 }
 
 let sums = [];
-let widths = new Float64Array(stacks.length); // of the graph: of two recordings, the larger figure
+let widths = [];                              // of the graph: of two recordings, the larger figure
 let values = [];                              // of the selected measure, by recording
 let totals = [];
 
@@ -224,8 +217,7 @@ function recalculate() {
 	sums = data.recordings.map(sumUp);
 	values = sums.map((one) => one[selection.measure]);
 	totals = values.map((one) => one.reduce((sum, value) => sum + value, 0));
-	for (let i = 0; i < stacks.length; i++)
-		widths[i] = isDiff ? Math.max(values[0][i], values[1][i]) : values[0][i];
+	widths = isDiff ? values[0].map((before, i) => Math.max(before, values[1][i])) : values[0];
 }
 
 // Unfreed bytes at each boundary between steps, of the filters that are set.

@@ -38,15 +38,15 @@ function rowOf(i) {
 	const last = values.length - 1, recording = data.recordings[last];
 	const value = values[last][i], before = isDiff ? values[0][i] : 0;
 	const ages = agesOf(recording, last, i);
-	const classes = data.recordings.map((one, at) => largestWord(sums[at].classBytes, i)).reverse().find((one) => one.word);
-	const files = data.recordings.map((one, at) => largestWord(sums[at].fileBytes, i)).reverse().find((one) => one.word);
+	const classes = largestWord(i, (part) => part.className);
+	const files = largestWord(i, (part) => part.file < 0 ? "" : data.strings[part.file]);
 	return {
 		stack: i, value, before, change: value - before, ages,
 		rate: value / spanOf() * 60e9,
 		count: sums[last].count[i],
 		age: ages ? ages.oldest : -1,
-		class: classes ? classes.word + (classes.others ? " +" + classes.others : "") : "",
-		file: files ? files.word : "", otherFiles: files ? files.others : 0,
+		class: classes.word + (classes.others ? " +" + classes.others : ""),
+		file: files.word, otherFiles: files.others,
 	};
 }
 
@@ -124,8 +124,10 @@ function sortRows(list) {
 		rate: (i) => values[last][i],
 		age: (i) => { const ages = agesOf(data.recordings[last], last, i); return ages ? ages.oldest : -1; },
 	}[key];
-	const figures = new Map(list.map((i) => [i, figure(i)]));
-	return list.sort((a, b) => figures.get(b) - figures.get(a) || a - b);
+	const figures = new Float64Array(stacks.length);
+	for (const i of list)
+		figures[i] = figure(i);
+	return list.sort((a, b) => figures[b] - figures[a] || a - b);
 }
 
 const kinds = { new: "new", gone: "gone", grown: "grown", shrunk: "shrunk", same: "same" };
@@ -222,11 +224,9 @@ function factsOf(row) {
 		}
 	});
 	const threads = new Map();
-	for (const recording of data.recordings) {
-		for (const part of recording.parts) {
-			if (part.stack === row.stack && part.threadKey && isChosen(part))
-				threads.set(part.threadKey, (threads.get(part.threadKey) || 0) + part.unfreed);
-		}
+	for (const part of partsOfStack[row.stack]) {
+		if (part.threadKey && isChosen(part))
+			threads.set(part.threadKey, (threads.get(part.threadKey) || 0) + part.unfreed);
 	}
 	const names = Array.from(threads).sort((a, b) => b[1] - a[1]).map((entry) => entry[0]);
 	if (names.length)
