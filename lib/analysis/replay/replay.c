@@ -592,8 +592,10 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (!replay->first_ns)
 			replay->first_ns = event->time_ns;
 		/* Without a window a file of perf begins with its first event. */
-		if (!replay->ledger.options.from_ns)
+		if (!replay->ledger.options.from_ns) {
 			replay->ledger.options.from_ns = replay->first_ns;
+			replay->ledger.lifetimes.from_ns = replay->first_ns;
+		}
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
 		replay->ledger.now_ns = time_of_event(replay, event);

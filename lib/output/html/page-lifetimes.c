@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define LIFETIMES_MAX 40000 /* about 12 bytes of the page each; or twice the parts, if these are more */
+#define LIFETIMES_MAX 20000 /* about 12 bytes of the page each; or twice the parts, if these are more */
 #define STEPS_MIN 16
 #define UNIT_MAX 65536
 

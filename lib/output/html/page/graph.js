@@ -116,7 +116,7 @@ function buildTree() {
 		parents: parents.slice(0, count), nameIds: nameIds.slice(0, count), depths: depths.slice(0, count),
 		widths: new Float64Array(count),
 		values: data.recordings.map(() => new Float64Array(count)),
-		matched: new Uint8Array(count),
+		matched: [], // by name
 	};
 	linkChildren(graph.tree);
 	graph.zoom = 0;
@@ -154,27 +154,16 @@ function fillTree() {
 		tree.widths = tree.values[0];
 }
 
-// Marks the names that match, and says how much of the total lies in their subtrees.
+// Marks the names that match, and says how much of the total the stacks through them hold.
 function searchTree() {
-	const { tree } = graph, text = selection.search.trim().toLowerCase();
-	const column = new Float64Array(tree.count);
-	let sum = 0;
-	tree.matched.fill(0);
+	const { tree } = graph, text = selection.search.trim().toLowerCase(), last = values.length - 1;
+	tree.matched = tree.names.map(() => false);
 	find("matched").textContent = "";
 	if (!text)
 		return;
-	const last = values.length - 1;
-	const hits = tree.names.map((name) => name.frame ?
-		(graph.options.merge === "module" ? name.name.toLowerCase().includes(text) : matchesSearch(name.frame, text)) :
-		name.name.toLowerCase().includes(text));
-	for (let i = 0; i < stacks.length; i++)
-		column[tree.leaves[i]] += values[last][i];
-	for (let node = 1; node < tree.count; node++) {
-		const inside = tree.matched[tree.parents[node]] !== 0;
-		tree.matched[node] = hits[tree.nameIds[node]] ? 1 : inside ? 2 : 0;
-		if (tree.matched[node])
-			sum += column[node];
-	}
+	tree.matched = tree.names.map((name) => name.name.toLowerCase().includes(text) ||
+		(name.frame !== null && graph.options.merge !== "module" && matchesSearch(name.frame, text)));
+	const sum = findMatches(text).reduce((total, stack) => total + values[last][stack], 0);
 	find("matched").textContent = "Matched " + formatPercent(sum, totals[last]) + ", " + measures[selection.measure].format(sum);
 	find("matched").dataset.value = String(sum);
 }
@@ -247,7 +236,7 @@ function differenceColour(node, dark) {
 
 function boxColour(box, dark) {
 	const name = box.node ? graph.tree.names[graph.tree.nameIds[box.node]] : null;
-	if (graph.tree.matched[box.node] === 1)
+	if (box.node && graph.tree.matched[graph.tree.nameIds[box.node]])
 		return dark ? "#8c2a78" : "#ff9ae6";
 	if (isDiff && box.node)
 		return differenceColour(box.node, dark);

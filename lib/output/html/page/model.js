@@ -249,6 +249,16 @@ function matchesSearch(frame, text) {
 		frame.source.toLowerCase().includes(text);
 }
 
+// Stacks with a frame that matches.
+function findMatches(text) {
+	const hits = frames.map((frame) => matchesSearch(frame, text)), found = [];
+	stacks.forEach((stack, i) => {
+		if (stack.frames.some((number) => hits[number]) || (stack.label && stack.label.toLowerCase().includes(text)))
+			found.push(i);
+	});
+	return found;
+}
+
 // The C library and the loader: they map memory for others.
 function isPlumbing(frame) {
 	return /^(libc[.-]|ld-|\[vdso\]|libpthread|libstdc\+\+)/.test(frame.module);

@@ -94,23 +94,10 @@ function makeHead() {
 	}
 }
 
-function stackMatches(stack, hits) {
-	if (stack.label && stack.label.toLowerCase().includes(selection.search.trim().toLowerCase()))
-		return true;
-	return stack.frames.some((number) => hits[number]);
-}
-
 function chooseRows() {
 	const text = selection.search.trim().toLowerCase(), { tree } = graph;
-	const hits = text ? frames.map((frame) => matchesSearch(frame, text)) : null;
-	const rows = [];
-	for (let i = 0; i < stacks.length; i++) {
-		if (!(widths[i] > 0) || (graph.zoom && !isWithin(tree.leaves[i], graph.zoom)))
-			continue;
-		if (!hits || stackMatches(stacks[i], hits))
-			rows.push(i);
-	}
-	return rows;
+	const candidates = text ? findMatches(text) : Array.from(stacks.keys());
+	return candidates.filter((i) => widths[i] > 0 && (!graph.zoom || isWithin(tree.leaves[i], graph.zoom)));
 }
 
 // Only what is compared is calculated for every stack.

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The checks of page.sh: page.mjs DIRECTORY, where the pages and their recordings are.
+import { execFileSync } from "node:child_process";
+import { openBrowser, openPage } from "./browser.mjs";
+
+const directory = process.argv[2];
+const browser = await openBrowser();
+let failed = 0;
+
+function check(condition, text) {
+	if (condition)
+		return;
+	console.log(text);
+	failed++;
+}
+
+function equal(found, expected, text) {
+	check(found === expected, `${text}: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
+}
+
+function report(name, ...options) {
+	const arguments_ = ["report", "--json", ...options, `${directory}/${name}.data`];
+	return JSON.parse(execFileSync(process.env.MMTRACE, arguments_, { maxBuffer: 1 << 28, encoding: "utf8" }));
+}
+
+const sum = (groups, figure) => groups.reduce((total, group) => total + group[figure], 0);
+const figures = { unfreed: "unfreed_bytes", allocated: "allocated_bytes", count: "unfreed_count", committed: "committed_bytes" };
+
+// Opens a page, runs the steps, and finds what the page must never do.
+async function withPage(name, options, steps) {
+	const page = await openPage(browser, `${directory}/${name}.html`, options);
+	await steps(page);
+	for (const fault of page.faults)
+		check(false, `${name}.html: ${fault}`);
+	await page.context().close();
+}
+
+const text = (page, selector) => page.locator(selector).textContent();
+const value = async (page, selector) => Number(await page.locator(selector).getAttribute("data-value"));
+const choose = (page, measure) => page.locator(`#measures input[value=${measure}]`).check({ force: true });
+const tableValues = (page) => page.locator("#table-body td.value").evaluateAll((cells) => cells.map((cell) => Number(cell.dataset.value)));
+
+async function showAllRows(page) {
+	while (await page.locator("#more").isVisible())
+		await page.locator("#more").click();
+}
+
+// Ascending, without what holds nothing.
+const sorted = (list) => list.filter((number) => number > 0).sort((a, b) => a - b);
+
+function nameOf(frame) {
+	if (!frame || frame.function)
+		return frame ? frame.function : "";
+	return frame.module_offset ? `${frame.module}+${frame.module_offset}` : frame.address;
+}
+
+const stackCount = (count) => count === 1 ? "1 stack" : `${count} stacks`;
+
+// Every figure of the page against the report of the same window.
+async function compareWithReport(page, name, ...window) {
+	const { groups } = report(name, ...window);
+	const measures = window.length ? ["unfreed", "allocated", "count"] : Object.keys(figures);
+	for (const measure of measures) {
+		await choose(page, measure);
+		equal(await value(page, "#total"), sum(groups, figures[measure]), `${name} ${window.join(" ")}: ${measure}`);
+		await showAllRows(page);
+		equal(JSON.stringify(sorted(await tableValues(page))), JSON.stringify(sorted(groups.map((group) => group[figures[measure]]))),
+			`${name} ${window.join(" ")}: ${measure} of each stack`);
+	}
+	await choose(page, "unfreed");
+	// The frames of the graph: the widest below the top is the outermost function that holds most.
+	const byOutermost = new Map();
+	for (const group of groups) {
+		const outermost = nameOf(group.frames[group.frames.length - 1]);
+		byOutermost.set(outermost, (byOutermost.get(outermost) || 0) + group.unfreed_bytes);
+	}
+	await page.locator("#graph").focus();
+	await page.keyboard.press("Home");
+	equal(await value(page, "#details"), sum(groups, "unfreed_bytes"), `${name} ${window.join(" ")}: the graph`);
+	await page.keyboard.press("ArrowDown");
+	if ((await text(page, "#details .name")) === "(callers missing)")
+		await page.keyboard.press("ArrowDown");
+	equal(await value(page, "#details"), Math.max(...byOutermost.values()), `${name} ${window.join(" ")}: the widest frame`);
+	equal(byOutermost.get(await text(page, "#details .name")), Math.max(...byOutermost.values()), `${name} ${window.join(" ")}: its name`);
+	return groups;
+}
+
+// The window that the page says is selected, as options.
+async function windowOf(page, name) {
+	const { from_ns: start, end_ns: end } = report(name);
+	const range = await page.locator("#range-text").evaluate((output) => ({ ...output.dataset }));
+	const from = start + Number(range.from), to = start + Number(range.to);
+	return to >= end ? ["--from", `@${from}`] : ["--from", `@${from}`, "--to", `@${to}`];
+}
+
+async function dragRange(page, from, to) {
+	await page.evaluate(() => scrollTo(0, 0));
+	const box = await page.locator("#chart").boundingBox();
+	await page.mouse.move(box.x + box.width * from, box.y + 60);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width * (from + to) / 2, box.y + 70);
+	await page.mouse.move(box.x + box.width * to, box.y + 80);
+	await page.mouse.up();
+}
+
+await withPage("before", {}, async (page) => {
+	await compareWithReport(page, "before");
+	for (const [from, to] of [[0.2, 0.5], [0.9, 0.4], [0.5, 1]]) {
+		if (await page.locator("#range-all").isEnabled())
+			await page.locator("#range-all").click();
+		await dragRange(page, from, to);
+		const window = await windowOf(page, "before");
+		check(window.length === (to === 1 ? 2 : 4), `dragged from ${from} to ${to}: ${window.join(" ")}`);
+		await compareWithReport(page, "before", ...window);
+	}
+	await page.locator("#range-from").fill("0.0005");
+	await page.locator("#range-to").fill("0.002");
+	await page.locator("#range-form button[type=submit]").click();
+	await compareWithReport(page, "before", ...(await windowOf(page, "before")));
+	await choose(page, "committed");
+	check(await page.locator("#measure-note").isVisible(), "no note that committed bytes are those of the end");
+});
+
+await withPage("before", {}, async (page) => {
+	const range = () => page.locator("#range-text").evaluate((output) => [Number(output.dataset.from), Number(output.dataset.to)]);
+	const [, whole] = await range();
+	await page.locator("#chart").focus();
+	await page.keyboard.press("ArrowRight");
+	const [from, to] = await range();
+	check(from > 0 && to === whole, `ArrowRight selects ${from} to ${to} of ${whole}`);
+	await page.keyboard.press("Shift+ArrowLeft");
+	await page.keyboard.press("Shift+ArrowLeft");
+	const resized = await range();
+	check(resized[0] === from && resized[1] < whole, `Shift+ArrowLeft selects ${resized}`);
+	await compareWithReport(page, "before", ...(await windowOf(page, "before")));
+	await page.locator("#chart").focus();
+	await page.keyboard.press("ArrowLeft");
+	const moved = await range();
+	check(moved[0] < resized[0] && Math.abs(moved[1] - moved[0] - (resized[1] - resized[0])) < whole / 50, `ArrowLeft selects ${moved} after ${resized}`);
+	await page.keyboard.press("Escape");
+	equal(JSON.stringify(await range()), JSON.stringify([0, whole]), "Escape in the chart");
+});
+
+await withPage("before", {}, async (page) => {
+	const { groups } = report("before"), total = sum(groups, "unfreed_bytes");
+	const word = groups[3].frames[2].function;
+	const matching = groups.filter((group) => group.frames.some((frame) => (frame.function + "\n" + frame.module).includes(word)));
+	await page.locator("h1").click();
+	await page.keyboard.press("/");
+	await page.keyboard.type(word.toUpperCase());
+	await page.waitForFunction(() => document.getElementById("matched").textContent);
+	equal(await value(page, "#matched"), sum(matching, "unfreed_bytes"), `search for ${word}`);
+	check((await text(page, "#matched")).includes((100 * sum(matching, "unfreed_bytes") / total).toFixed(1) + " %"), `search: ${await text(page, "#matched")}`);
+	equal(await text(page, "#table-count"), stackCount(matching.filter((group) => group.unfreed_bytes).length), "stacks found");
+	await page.keyboard.press("Escape");
+	equal(await text(page, "#matched"), "", "Escape in the search");
+
+	// Enlarge the widest frame: the table has the stacks through it.
+	await page.locator("#graph").focus();
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	const name = await text(page, "#details .name");
+	const through = groups.filter((group) => group.unfreed_bytes && group.frames[group.frames.length - 1].function === name);
+	equal(await text(page, "#table-count"), `${stackCount(through.length)} through ${name}`, "stacks through an enlarged frame");
+	await page.keyboard.press("Escape");
+	check(!(await text(page, "#table-count")).includes("through"), "Escape in the graph");
+	const box = await page.locator("#graph").boundingBox();
+	await page.mouse.click(box.x + 20, box.y + 3 * 19 + 8);
+	check((await text(page, "#table-count")).includes("through"), "a click on a frame");
+	await page.locator("#details button").click();
+	check(!(await text(page, "#table-count")).includes("through"), "a click on the button that shows all stacks");
+
+	// Inverted, the widest frame is the innermost function that holds most.
+	await page.locator("#inverted").check();
+	const innermost = new Map();
+	for (const group of groups)
+		innermost.set(group.frames[0].function, (innermost.get(group.frames[0].function) || 0) + group.unfreed_bytes);
+	await page.locator("#graph").focus();
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowDown");
+	equal(await value(page, "#details"), Math.max(...innermost.values()), "inverted: the widest frame");
+	equal(innermost.get(await text(page, "#details .name")), Math.max(...innermost.values()), "inverted: its name");
+	await page.locator("#inverted").uncheck();
+	await page.locator("#merge").selectOption("module");
+	await page.locator("#graph").focus();
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("ArrowDown");
+	equal(await text(page, "#details .name"), groups[0].frames[0].module, "merged by module");
+	equal(await value(page, "#details"), total, "merged by module: everything");
+});
+
+await withPage("before", {}, async (page) => {
+	const { thread_totals: threads } = report("before");
+	for (const { thread, unfreed_bytes: bytes } of threads) {
+		await page.locator("#filter-thread").selectOption(`${thread.name} (${thread.tid})`);
+		equal(await value(page, "#total"), bytes, `thread ${thread.tid}`);
+	}
+	await page.locator("#table-head button", { hasText: "Count" }).click();
+	const counts = await page.locator("#table-body tr.row td:nth-child(4)").allTextContents();
+	equal(JSON.stringify(counts.map(Number)), JSON.stringify(counts.map(Number).sort((a, b) => b - a)), "sorted by count");
+	await page.locator("#table-body tr.row").first().click();
+	const lines = await page.locator("tr.frames .frame-list > span:first-child").count();
+	equal(lines, 1, "frames of an opened row");
+	equal(await page.locator("#table-body button.unfold").first().getAttribute("aria-expanded"), "true", "an opened row says so");
+	await page.keyboard.press("Enter");
+	equal(await page.locator("tr.frames").count(), 0, "Enter closes the row");
+});
+
+await withPage("more", {}, async (page) => {
+	const { groups } = report("more");
+	await compareWithReport(page, "more");
+	for (const name of Object.keys(groups[0].class_bytes)) {
+		const bytes = groups.reduce((total, group) => total + group.class_bytes[name], 0);
+		if (!bytes)
+			continue;
+		if (await page.locator("#filter-class").isEnabled())
+			await page.locator("#filter-class").selectOption(name);
+		equal(await value(page, "#total"), bytes, `class ${name}`);
+	}
+	check((await text(page, ".trust")).includes("0 bytes off"), "more: the check");
+	equal(await page.locator(".chip.bad").count(), 0, "more: nothing is wrong");
+	await choose(page, "resident");
+	equal(await value(page, "#total"), sum(groups, "resident_bytes"), "resident bytes");
+});
+
+await withPage("troubled", {}, async (page) => {
+	const trust = await page.locator(".chip.bad").allTextContents();
+	check(trust.some((line) => line.startsWith("LOST: 2 events")), `troubled: ${trust.join("; ")}`);
+	check(trust.some((line) => line.includes("48.00 KiB off")), `troubled: ${trust.join("; ")}`);
+});
+
+await withPage("diff", {}, async (page) => {
+	const before = report("before"), after = report("after");
+	const total = page.locator("#total");
+	for (const measure of ["unfreed", "allocated", "count"]) {
+		await choose(page, measure);
+		equal(Number(await total.getAttribute("data-before")), sum(before.groups, figures[measure]), `diff: ${measure} before`);
+		equal(await value(page, "#total"), sum(after.groups, figures[measure]), `diff: ${measure} after`);
+	}
+	await choose(page, "unfreed");
+	const diff = JSON.parse(execFileSync(process.env.MMTRACE, ["diff", "--json", `${directory}/before.data`, `${directory}/after.data`],
+		{ maxBuffer: 1 << 28, encoding: "utf8" }));
+	const kinds = { new: 0, gone: 0, grown: 0, shrunk: 0 };
+	for (const entry of diff.entries.filter((one) => one.bytes))
+		kinds[entry.change]++;
+	await showAllRows(page);
+	const shown = await page.locator("#table-body tr.row td:nth-child(5)").allTextContents();
+	for (const kind of Object.keys(kinds))
+		equal(shown.filter((word) => word === kind).length, kinds[kind], `diff: ${kind} stacks`);
+	check((await page.locator("#table-body .more-bytes").count()) > 0 && (await page.locator("#table-body .fewer-bytes").count()) > 0,
+		"diff: growth and shrinkage in two colours");
+	// Both colours are in the graph.
+	const colours = await page.locator("#graph").evaluate((canvas) => {
+		const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+		let red = 0, blue = 0;
+		for (let i = 0; i < pixels.length; i += 4) {
+			red += pixels[i] > pixels[i + 2] + 30 && pixels[i + 3] > 200;
+			blue += pixels[i + 2] > pixels[i] + 30 && pixels[i + 3] > 200;
+		}
+		return { red, blue };
+	});
+	check(colours.red > 1000 && colours.blue > 1000, `diff: pixels of the graph: ${JSON.stringify(colours)}`);
+	await dragRange(page, 0.3, 0.7);
+	check(!(await text(page, "#range-text")).startsWith("Whole"), "diff: a range");
+	check((await value(page, "#total")) < sum(after.groups, "unfreed_bytes"), "diff: the range changes the sum");
+});
+
+for (const name of ["hostile", "hostile-diff"]) {
+	await withPage(name, {}, async (page) => {
+		const state = () => page.evaluate(() => ({
+			hostile: window.hostile, scripts: document.scripts.length,
+			made: document.querySelectorAll("img, a, b:not(.facts b), textarea, iframe").length,
+		}));
+		for (const row of await page.locator("#table-body tr.row").all())
+			await row.click({ position: { x: 5, y: 5 } });
+		await page.locator("details.more").first().evaluate((details) => { details.open = true; });
+		await page.locator("#folded").uncheck();
+		await page.locator("#search").fill("<script>");
+		await page.locator("#graph").focus();
+		for (const key of ["ArrowDown", "ArrowDown", "Enter", "Escape"])
+			await page.keyboard.press(key);
+		equal(JSON.stringify(await state()), JSON.stringify({ scripts: 2, made: 0 }), `${name}: elements`);
+		check((await text(page, "body")).includes("</script><script>window.hostile=1;alert(1)</script>"), `${name}: names are not shown as they are`);
+		check((await page.title()).includes("</script>"), `${name}: the title`);
+		check((await text(page, ".frame-list")).length > 0, `${name}: no frames`);
+	});
+}
+
+// Runs of runtime frames are one frame until they are asked for.
+await withPage("hostile", {}, async (page) => {
+	const names = async () => {
+		const list = [];
+		await page.locator("#graph").focus();
+		await page.keyboard.press("Home");
+		for (let i = 0; i < 12; i++) {
+			await page.keyboard.press("ArrowDown");
+			list.push(await text(page, "#details .name"));
+		}
+		return list;
+	};
+	await page.locator("#filter-class").selectOption("anon");
+	const folded = await names();
+	check(folded.includes("... runtime frames") && !folded.includes("RunMain"), `folded: ${folded.join(" ")}`);
+	await page.locator("#folded").uncheck();
+	const unfolded = await names();
+	check(!unfolded.includes("... runtime frames") && unfolded.includes("RunMain"), `not folded: ${unfolded.join(" ")}`);
+});
+
+// The lowest contrast of what these elements show against what is behind them.
+function contrast(page) {
+	return page.evaluate(() => {
+		const parse = (colour) => colour.match(/[\d.]+/g).map(Number);
+		const light = (parts) => {
+			const [r, g, b] = parts.slice(0, 3).map((part) => part / 255).map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+		};
+		const behind = (node) => {
+			for (; node; node = node.parentElement) {
+				const parts = parse(getComputedStyle(node).backgroundColor);
+				if (parts.length < 4 || parts[3] > 0)
+					return parts;
+			}
+			return [255, 255, 255];
+		};
+		const selectors = ["h1", "#source", ".headline", ".badge", ".chip", ".help", "#total", "label.chosen", "td.value", ".callers", "th", "footer"];
+		return selectors.flatMap((selector) => Array.from(document.querySelectorAll(selector)).slice(0, 5).map((node) => {
+			const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
+			return [selector, (a + 0.05) / (b + 0.05)];
+		})).reduce((least, one) => one[1] < least[1] ? one : least);
+	});
+}
+
+for (const colorScheme of ["light", "dark"]) {
+	await withPage("before", { colorScheme }, async (page) => {
+		const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+		equal(background, colorScheme === "light" ? "rgb(255, 255, 255)" : "rgb(20, 23, 27)", `${colorScheme}: the background`);
+		const [selector, least] = await contrast(page);
+		check(least >= 4.5, `${colorScheme}: contrast of ${selector} is ${least.toFixed(1)}`);
+		await page.emulateMedia({ media: "print", colorScheme });
+		check(!(await page.locator("#controls").isVisible()), "the controls are printed");
+		check((await page.locator("#graph").isVisible()) && (await page.locator("#table").isVisible()), "graph and table are not printed");
+		equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)", `${colorScheme}: printed background`);
+		check((await page.pdf()).length > 10000, "the printed page is empty");
+	});
+}
+
+for (const name of ["before", "many", "more", "diff", "hostile", "hostile-diff"]) {
+	await withPage(name, { width: 400, height: 800 }, async (page) => {
+		await page.locator("#table-body tr.row").first().click({ position: { x: 5, y: 5 } });
+		const width = await page.evaluate(() => document.documentElement.scrollWidth);
+		check(width <= 400, `${name}: ${width} pixels wide in a window of 400`);
+		check((await page.locator("#graph").boundingBox()).width > 350, `${name}: the graph is narrower than the window`);
+	});
+}
+
+await browser.close();
+process.exit(failed ? 1 : 0);
