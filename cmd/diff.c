@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/report-files.h"
+#include "cli/report-selection.h"
 #include "cli/terminal.h"
 #include "cli/message.h"
 #include "cli/pager.h"
@@ -13,9 +14,10 @@
 
 struct diff_settings {
 	struct mmt_report_options before, after;
+	struct report_selection selection;
 	struct display display;
 	uint64_t fail_above;
-	bool fail_above_given, no_demangle;
+	bool fail_above_given;
 };
 
 /* What new and grown stacks hold more than before; shrinking elsewhere does not make up for it. */
@@ -191,16 +193,9 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	return status;
 }
 
-static const char *parse_word(const char *text, void *value)
-{
-	return value_word(text, value);
-}
-
 int cmd_diff(const struct command *command, int argc, char **argv)
 {
 	struct diff_settings settings = {0};
-	struct value_words hide = {0};
-	char *cache = NULL;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
@@ -208,16 +203,11 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		   "by more, 2 when the figures of a recording are not reliable",
 		   .given = &settings.fail_above_given),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(
-		0, "hide", OTHER, &hide, "NAME",
-		"hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be repeated",
-		.parse = parse_word),
-	    OPTION(0, "no-demangle", FLAG, &settings.no_demangle, NULL, "show mangled C++ and Rust names"),
+	    NAME_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};
 
-	mmt_report_options_init(&settings.before);
-	mmt_report_options_init(&settings.after);
+	report_selection_init(&settings.selection);
 	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0 && argc - first != 2)
@@ -225,18 +215,14 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	if (status < 0 && !display_check(command, &settings.display))
 		status = EXIT_UNUSABLE;
 	if (status < 0) {
+		report_selection_apply(&settings.selection, settings.display.no_cache);
 		if (settings.display.html)
-			settings.before.lifetime_steps = settings.after.lifetime_steps = HTML_LIFETIME_STEPS;
+			settings.selection.report.lifetime_steps = HTML_LIFETIME_STEPS;
+		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];
-		settings.before.no_demangle = settings.after.no_demangle = settings.no_demangle;
-		cache = settings.display.no_cache ? NULL : cache_directory();
-		settings.before.cache_directory = settings.after.cache_directory = cache;
-		settings.before.hide = settings.after.hide = hide.items;
-		settings.before.hide_count = settings.after.hide_count = hide.count;
 		status = run_diff(command, &settings);
 	}
-	free(cache);
-	value_words_deinit(&hide);
+	report_selection_deinit(&settings.selection);
 	return status;
 }

@@ -37,7 +37,25 @@ void report_selection_deinit(struct report_selection *selection)
 {
 	free(selection->cache);
 	value_pids_deinit(&selection->pids);
+	value_words_deinit(&selection->focus);
+	value_words_deinit(&selection->ignore);
 	value_words_deinit(&selection->hide);
+}
+
+void report_selection_apply(struct report_selection *selection, bool no_cache)
+{
+	struct mmt_report_options *report = &selection->report;
+
+	report->pids = selection->pids.count ? selection->pids.items : NULL;
+	report->pid_count = selection->pids.count;
+	report->focus = selection->focus.items;
+	report->focus_count = selection->focus.count;
+	report->ignore = selection->ignore.items;
+	report->ignore_count = selection->ignore.count;
+	report->hide = selection->hide.items;
+	report->hide_count = selection->hide.count;
+	selection->cache = no_cache ? NULL : cache_directory();
+	report->cache_directory = selection->cache;
 }
 
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
@@ -53,11 +71,6 @@ int report_selection_finish(const struct command *command, struct report_selecti
 	if (selection->to_given && selection->at_given)
 		return message_usage(command, "--at and --to both say where the window ends: give one");
 	report->input = argument_count ? arguments[0] : selection->input ? selection->input : DEFAULT_FILE;
-	report->pids = selection->pids.count ? selection->pids.items : NULL;
-	report->pid_count = selection->pids.count;
-	report->hide = selection->hide.items;
-	report->hide_count = selection->hide.count;
-	selection->cache = no_cache ? NULL : cache_directory();
-	report->cache_directory = selection->cache;
+	report_selection_apply(selection, no_cache);
 	return -1;
 }

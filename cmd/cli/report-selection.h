@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which part of a recording a command is about: the options that report and export share. */
+/* Which part of a recording a command is about: the options that the commands share which make reports. */
 #ifndef CLI_REPORT_SELECTION_H
 #define CLI_REPORT_SELECTION_H
 
@@ -13,7 +13,7 @@ struct report_selection {
 	struct mmt_report_options report;
 	const char *input; /* as an option; NULL: not given */
 	struct value_pids pids;
-	struct value_words hide;
+	struct value_words focus, ignore, hide;
 	const char *class_words[MMT_CLASS_KINDS + 1];
 	bool to_given, at_given;
 	char *cache;
@@ -39,6 +39,17 @@ struct report_selection {
 	    OPTION(0, "tail", OTHER, &(selection)->report.tail, "PERCENT",                                             \
 		   "ignore mappings made in the last PERCENT of the time, which are too recent to judge (10%)",        \
 		   .parse = report_selection_parse_share),                                                             \
+	    NAME_OPTIONS(selection)
+
+/* The part of these that selects by names, for commands with several recordings. */
+#define NAME_OPTIONS(selection)                                                                                        \
+	OPTION(0, "focus", OTHER, &(selection)->focus, "[KEY=]PATTERN",                                                \
+	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, module, file, " \
+	       "class, thread) matches; may be repeated",                                                              \
+	       .parse = report_selection_parse_word),                                                                  \
+	    OPTION(0, "ignore", OTHER, &(selection)->ignore, "[KEY=]PATTERN",                                          \
+		   "leave out memory that matches, as with --focus; may be repeated",                                  \
+		   .parse = report_selection_parse_word),                                                              \
 	    OPTION(0, "hide", OTHER, &(selection)->hide, "NAME",                                                       \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
 		   "repeated",                                                                                         \
@@ -49,10 +60,13 @@ struct report_selection {
 void report_selection_init(struct report_selection *selection);
 void report_selection_deinit(struct report_selection *selection);
 
+/* After parsing: fills in `report`, but for its input. It is valid until report_selection_deinit(). `no_cache`: do not
+ * keep names. */
+void report_selection_apply(struct report_selection *selection, bool no_cache);
+
 /*
- * After parsing, with the arguments that are no options: at most one, the recording. Fills in `report`, which is valid
- * until report_selection_deinit(). `no_cache`: do not keep names. Negative: go on; otherwise the exit status, and all
- * is said.
+ * The same with the arguments that are no options: at most one, the recording. Negative: go on; otherwise the exit
+ * status, and all is said.
  */
 int report_selection_finish(const struct command *command, struct report_selection *selection, bool no_cache,
 			    int argument_count, char **arguments);

@@ -135,12 +135,12 @@ _mmtrace()
 			_mmtrace_words "auto always never"
 			return
 			;;
-		--from | --to | --at | --min-age | --tail | --hide | --every | -n | --limit | --min-bytes | --annotate)
+		--from | --to | --at | --min-age | --tail | --focus | --ignore | --hide | --every | -n | --limit | --min-bytes | --annotate)
 			return
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --hide --no-demangle --by --every --sort --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
+			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
 		else
 			_mmtrace_paths -f
 		fi
@@ -159,12 +159,12 @@ _mmtrace()
 			_mmtrace_words "auto always never"
 			return
 			;;
-		--fail-above | -n | --limit | --min-bytes | --hide)
+		--fail-above | -n | --limit | --min-bytes | --focus | --ignore | --hide)
 			return
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--fail-above --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --hide --no-demangle --help"
+			_mmtrace_words "--fail-above --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --focus --ignore --hide --no-demangle --help"
 		else
 			_mmtrace_paths -f
 		fi

@@ -102,6 +102,16 @@ struct mmt_report_options {
 	 * if the end of the recording is known.
 	 */
 	uint32_t lifetime_steps;
+	/*
+	 * Only the memory that these patterns select: "KEY=PATTERN", or a pattern alone, of the shell. KEY is function
+	 * or module (of any frame of the stack), file (which is mapped: its path or base name), class, or thread (which
+	 * mapped it: its name at that time, or its ID). A pattern alone is one of functions and modules. Memory is
+	 * selected if for each KEY given in `focus` one of its patterns matches, and none of those in `ignore`.
+	 */
+	const char *const *focus;
+	size_t focus_count;
+	const char *const *ignore;
+	size_t ignore_count;
 };
 
 /* Why a stack ends. */
@@ -210,7 +220,7 @@ struct mmt_group {
 	 * over all groups is exact, but a group can have committed bytes in memory that another group reserved.
 	 */
 	uint64_t committed_bytes;
-	/* In addition: bytes made accessible in memory mapped before the window, or by a process not selected. */
+	/* In addition: bytes made accessible in memory mapped before the window, or that the options leave out. */
 	uint64_t committed_before_bytes;
 	uint64_t reserved_bytes; /* unfreed bytes that are PROT_NONE */
 	uint32_t reserved_by;	 /* id of the group that reserved most of the bytes that this group made accessible; 0:
@@ -486,6 +496,12 @@ struct mmt_report {
 	uint32_t classes;	 /* of the options */
 	const char *const *hide; /* as asked for */
 	size_t hide_count;
+	const char *const *focus; /* as asked for, as is `ignore` */
+	size_t focus_count;
+	const char *const *ignore;
+	size_t ignore_count;
+	/* What the sums below would be without classes, focus and ignore; committed: with committed_before_bytes. */
+	uint64_t unfiltered_unfreed_bytes, unfiltered_committed_bytes;
 	bool exact_order;		  /* the order of racing calls was recorded */
 	bool stacks_recorded;		  /* for every call; false: not, or unknown */
 	uint32_t mapping_limit;		  /* vm.max_map_count when it was recorded; 0: not known */
@@ -538,7 +554,8 @@ static inline void mmt_report_options_init(struct mmt_report_options *options)
 
 /*
  * Create a report. Damage and lost events are not errors: see `completeness`. MMT_ERROR_FORMAT: the input is not a
- * recording, or has no memory events. MMT_ERROR_INVALID: the window is empty, or a mark does not exist.
+ * recording, or has no memory events. MMT_ERROR_INVALID: the window is empty, a mark does not exist, or a pattern of
+ * `focus` or `ignore` has an unknown key.
  *
  * The objects that the options point to must live as long as the report. Only one thread at a time may use a report;
  * different reports are independent. The function starts threads with all signals blocked, which end before it returns,

@@ -516,18 +516,18 @@ START_TEST(commits_of_one_account_have_one_number)
 	uint32_t first, again, other, later, outside;
 
 	ledger.now_ns = 2000;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &first));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &again));
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 2, &other));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &first));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &again));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 2, &other));
 	ck_assert_uint_ge(first, COMMIT_FIRST);
 	ck_assert_uint_eq(first, again);
 	ck_assert_uint_ne(first, other);
 	ck_assert_ptr_null(ledger_open_commit(&ledger, &later));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
-	ck_assert_ptr_null(ledger_settle_commit(&ledger, later, 0, 0, 2));
+	ck_assert_ptr_null(ledger_settle_commit(&ledger, later, 0, 0, 0, 2));
 	ck_assert_uint_eq(ledger.commits.items[later - COMMIT_FIRST], ledger.commits.items[other - COMMIT_FIRST]);
 	ledger.now_ns = 500;
-	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 1, &outside));
+	ck_assert_ptr_null(ledger_commit(&ledger, 0, 0, 0, 1, &outside));
 	ck_assert_uint_ne(outside, first);
 	ck_assert_uint_eq(ledger.commits.items[outside - COMMIT_FIRST], LEDGER_NO_ACCOUNT);
 }
@@ -588,15 +588,15 @@ START_TEST(late_commits_take_no_memory)
 		expect(commit != waiting);
 		if (i % 100000 == 0) {
 			if (waiting)
-				ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 7));
+				ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 0, 7));
 			waiting = commit;
 			commit_page(64, commit);
 			continue;
 		}
 		commit_page(1 + i % 32, commit);
-		expect(!ledger_settle_commit(&ledger, commit, 0, 0, i % 32 < 16 ? 5 : 6));
+		expect(!ledger_settle_commit(&ledger, commit, 0, 0, 0, i % 32 < 16 ? 5 : 6));
 	}
-	ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 7));
+	ck_assert_ptr_null(ledger_settle_commit(&ledger, waiting, 0, 0, 0, 7));
 	ck_assert_uint_gt(sweeps, 10);
 	ck_assert_uint_le(ledger.commits.capacity + ledger.free_commits.capacity, 4 * LEDGER_SWEEP_COMMITS);
 	for (uint64_t page = 1; page <= 32; page++)

@@ -13,6 +13,7 @@
 #include "../../cmd/cli/options.c"
 #include "../../cmd/cli/pager.c"
 #include "../../cmd/cli/progress-line.c"
+#include "../../cmd/cli/report-selection.c"
 #include "../../cmd/cli/result-file.c"
 #include "../../cmd/cli/terminal.c"
 #include "../../cmd/cli/values.c"

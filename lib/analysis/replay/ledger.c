@@ -14,9 +14,12 @@
 
 static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns);
 
+struct account_key {
+	uint32_t stack, process, kind, thread;
+};
+
 /* Makes the account, and asks for its row, when it is the first time. */
-static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-					uint32_t *number_ret);
+static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret);
 
 /* `bytes` (modulo 2^64: a decrease is a large number) come to a row; they count from `trend_ns` in its trend, and from
  * now in its steps. */
@@ -361,25 +364,33 @@ static void enter_thread(struct ledger *ledger, struct allocation *allocation)
 	}
 }
 
+static struct account_key key_of(const struct ledger *ledger, const struct allocation *allocation, uint32_t stack)
+{
+	return (struct account_key){stack, allocation->process, allocation->kind,
+				    ledger->options.by_thread ? allocation->thread : LEDGER_NO_THREAD};
+}
+
 struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t stack)
 {
 	struct allocation *allocation = find_allocation(ledger, number);
+	struct account_key key;
 	struct mmt_error *error;
 	uint32_t account, part;
 
 	if (!allocation || allocation->settled)
 		return NULL;
+	key = key_of(ledger, allocation, stack);
 	part = allocation->part;
 	allocation->settled = true;
 	/* Nothing was born, but bytes were here until all of them went to its part. */
 	if (!allocation->original_bytes && allocation->last_change) {
-		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
+		error = ledger_account(ledger, &key, &account);
 		if (error)
 			return error;
 		ledger_rows_tell(ledger, allocation, ledger->accounts.items[account].row);
 	}
 	if (allocation->side == LEDGER_INSIDE && allocation->original_bytes) {
-		error = ledger_account(ledger, stack, allocation->process, allocation->kind, &account);
+		error = ledger_account(ledger, &key, &account);
 		if (error)
 			return error;
 		enter_account(ledger, allocation, account);
@@ -395,7 +406,8 @@ struct mmt_error *ledger_settle(struct ledger *ledger, uint32_t number, uint32_t
 static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
 {
 	struct allocation *allocation = find_allocation(ledger, whole);
-	uint32_t stack, number;
+	struct account_key key;
+	uint32_t number;
 	struct mmt_error *error;
 	struct allocation part = {.account = allocation->account,
 				  .process = allocation->process,
@@ -410,8 +422,8 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 				  .in_use = true};
 
 	if (part.account != LEDGER_NO_ACCOUNT) {
-		stack = ledger->accounts.items[part.account].stack;
-		error = ledger_account(ledger, stack, part.process, kind, &part.account);
+		key = key_of(ledger, &part, ledger->accounts.items[part.account].stack);
+		error = ledger_account(ledger, &key, &part.account);
 		if (error)
 			return error;
 	}
@@ -504,6 +516,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 					.found = true,
 					.in_use = true};
 	const struct found_key key = {process, kind, allocation.side};
+	const struct account_key account_key = key_of(ledger, &allocation, stack);
 	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
 	struct mmt_error *error = NULL;
 
@@ -511,7 +524,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 		return &error_no_memory;
 	if (place == ledger->found.count) {
 		if (allocation.side == LEDGER_INSIDE)
-			error = ledger_account(ledger, stack, process, kind, &allocation.account);
+			error = ledger_account(ledger, &account_key, &allocation.account);
 		if (!error)
 			error = add_allocation(ledger, &allocation, allocation_ret);
 		return error || vector_push(&ledger->found, *allocation_ret) ? error : &error_no_memory;
@@ -532,10 +545,6 @@ const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t
 }
 
 #define ONLY_ROW 1
-
-struct account_key {
-	uint32_t stack, process, kind;
-};
 
 struct failure_key {
 	uint32_t stack, process, call;
@@ -574,54 +583,59 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t numbe
 	return account->row == LEDGER_NO_ROW ? NULL : account;
 }
 
-static struct mmt_error *make_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-				      uint32_t *number_ret)
+static struct mmt_error *make_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
 {
-	const struct account_key key = {stack, process, kind};
-	struct account account = {.stack = stack, .process = process, .kind = kind};
+	struct account account = {
+	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread};
 	struct mmt_error *error;
 
-	*number_ret = intern_find(&ledger->account_keys, &key, sizeof(key));
+	*number_ret = intern_find(&ledger->account_keys, key, sizeof(*key));
 	if (*number_ret != INTERN_NONE)
 		return NULL;
 	error = make_row(ledger, &account);
 	if (error)
 		return error;
-	*number_ret = intern_put(&ledger->account_keys, &key, sizeof(key));
+	*number_ret = intern_put(&ledger->account_keys, key, sizeof(*key));
 	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
 }
 
-/* Not the latest of its stack. */
-static COLD struct mmt_error *find_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-					   uint32_t *number_ret)
+static bool is_recent(const struct recent_account *recent, const struct account_key *key)
 {
-	struct recent_account *recent =
-	    &ledger->recent_accounts[(stack + process * 31 + kind * 257) % LEDGER_RECENT_ACCOUNTS];
+	return recent->number && recent->stack == key->stack && recent->process == key->process &&
+	       recent->kind == key->kind && recent->thread == key->thread;
+}
+
+/* Not the latest of its stack. */
+static COLD struct mmt_error *find_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
+{
+	uint32_t mixed = key->stack + key->process * 31 + key->kind * 257 + key->thread * 8191;
+	struct recent_account *recent = &ledger->recent_accounts[mixed % LEDGER_RECENT_ACCOUNTS];
 	struct mmt_error *error;
 
 	*number_ret = recent->number - 1;
-	if (!recent->number || recent->stack != stack || recent->process != process || recent->kind != kind) {
-		error = make_account(ledger, stack, process, kind, number_ret);
+	if (!is_recent(recent, key)) {
+		error = make_account(ledger, key, number_ret);
 		if (error)
 			return error;
-		*recent = (struct recent_account){stack, process, kind, *number_ret + 1};
+		*recent = (struct recent_account){key->stack, key->process, key->kind, key->thread, *number_ret + 1};
 	}
-	while (ledger->accounts_of_stacks.count <= stack) {
+	while (ledger->accounts_of_stacks.count <= key->stack) {
 		if (!vector_append(&ledger->accounts_of_stacks))
 			return &error_no_memory;
 	}
-	ledger->accounts_of_stacks.items[stack] = *number_ret + 1;
+	ledger->accounts_of_stacks.items[key->stack] = *number_ret + 1;
 	return NULL;
 }
 
-static struct mmt_error *ledger_account(struct ledger *ledger, uint32_t stack, uint32_t process, uint32_t kind,
-					uint32_t *number_ret)
+static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
 {
-	uint32_t latest = stack < ledger->accounts_of_stacks.count ? ledger->accounts_of_stacks.items[stack] : 0;
+	uint32_t latest =
+	    key->stack < ledger->accounts_of_stacks.count ? ledger->accounts_of_stacks.items[key->stack] : 0;
 	const struct account *account = latest ? &ledger->accounts.items[latest - 1] : NULL;
 
-	if (!account || account->process != process || account->kind != kind)
-		return find_account(ledger, stack, process, kind, number_ret);
+	if (!account || account->process != key->process || account->kind != key->kind ||
+	    account->thread != key->thread)
+		return find_account(ledger, key, number_ret);
 	*number_ret = latest - 1;
 	return NULL;
 }
@@ -661,9 +675,10 @@ static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uin
 	return NULL;
 }
 
-struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret)
 {
+	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
 	uint32_t account;
 
@@ -675,7 +690,7 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 		ledger->outside_commit = *commit_ret;
 		return error;
 	}
-	error = ledger_account(ledger, stack, process, kind, &account);
+	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
 	ledger->accounts.items[account].committed_count++;
@@ -690,20 +705,21 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
 {
 	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
-		return ledger_commit(ledger, 0, 0, 0, commit_ret);
+		return ledger_commit(ledger, 0, 0, 0, 0, commit_ret);
 	ledger->opened_commits++;
 	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
 }
 
-struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
-				       uint32_t stack)
+struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
+				       uint32_t kind, uint32_t stack)
 {
+	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
 	struct mmt_error *error;
 	uint32_t account;
 
 	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
 		return NULL;
-	error = ledger_account(ledger, stack, process, kind, &account);
+	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
 	ledger->accounts.items[account].committed_count++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory, one allocation
- * per call that mapped something. An allocation lives as long as any of its bytes, so memory follows what is mapped and
- * how many different accounts and threads there are, not the length of the recording.
+ * Who mapped how much, and how much of it is gone: one account per stack, process and kind of memory (and thread, if
+ * the options say so), one allocation per call that mapped something. An allocation lives as long as any of its bytes,
+ * so memory follows what is mapped and how many different accounts and threads there are, not the length of the
+ * recording.
  *
  * An allocation's bytes count from its call, in rows and their peaks too, although the row is known only with the
  * stack.
@@ -65,6 +66,7 @@ struct account {
 	uint32_t stack;
 	uint32_t process; /* index */
 	uint32_t kind;
+	uint32_t thread; /* LEDGER_NO_THREAD unless accounts are by thread, and for calls that were lost */
 	uint32_t row;	 /* LEDGER_NO_ROW: left out by a filter */
 	uint32_t commit; /* its own commit number; COMMIT_NONE: none has been asked for yet */
 	struct wide_sum allocated_bytes, freed_bytes;
@@ -105,7 +107,7 @@ struct thread_account {
 #define LEDGER_RECENT_ACCOUNTS 1024
 
 struct recent_account {
-	uint32_t stack, process, kind;
+	uint32_t stack, process, kind, thread;
 	uint32_t number; /* of the account, plus 1; 0: none */
 };
 
@@ -120,6 +122,7 @@ struct ledger_options {
 	uint64_t from_ns, allocations_to_ns;
 	uint64_t every_ns;	 /* 0: `steps` are not kept */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
+	bool by_thread;		 /* each thread has accounts of its own */
 	/* Row of a new account, from 1; LEDGER_NO_ROW: left out. NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
@@ -132,7 +135,7 @@ struct ledger {
 	VECTOR(struct early_release) early_releases;
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
-	struct intern account_keys;	     /* stack, process and kind; its ids are places in `accounts` */
+	struct intern account_keys;	     /* stack, process, kind and thread; its ids are places in `accounts` */
 	VECTOR(uint32_t) accounts_of_stacks; /* by stack: the latest of its accounts, plus 1; 0: none */
 	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by what their keys are mixed to */
 	VECTOR(struct row) rows;
@@ -196,14 +199,14 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint3
 
 /* Commit number of a stack's account; one per account, so that intervals merge. Outside the window: one number for all.
  */
-struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t kind, uint32_t stack,
+struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret) MMT_MUST_CHECK;
 
 /* A commit number whose stack is told later by ledger_settle_commit(). */
 struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
 
-struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t kind,
-				       uint32_t stack) MMT_MUST_CHECK;
+struct mmt_error *ledger_settle_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
+				       uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
 
 /*
  * Each number that was opened is another, until it is swept: whoever holds one that is told takes that of its account

@@ -36,8 +36,8 @@ static struct mmt_error *credit(struct replay *replay, const struct outcome *out
 	if (!error && outcome->allocation)
 		error = ledger_settle(&replay->ledger, outcome->allocation, stack);
 	if (!error && outcome->commit)
-		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->commit_kind,
-					     stack);
+		error = ledger_settle_commit(&replay->ledger, outcome->commit, outcome->holder, outcome->thread,
+					     outcome->commit_kind, stack);
 	if (!error && outcome->failure.count)
 		error = fail(replay, &outcome->failure, stack);
 	return error;
@@ -273,7 +273,10 @@ static struct mmt_error *open_commit(struct replay *replay, const struct thread_
 		error = tell_stack(replay, event->sequence, stack);
 	outcome->unwound = true;
 	outcome->stack = stack;
-	return error ? error : ledger_commit(&replay->ledger, outcome->holder, outcome->commit_kind, stack, commit_ret);
+	if (error)
+		return error;
+	return ledger_commit(&replay->ledger, outcome->holder, outcome->thread, outcome->commit_kind, stack,
+			     commit_ret);
 }
 
 /* Anonymous memory that has been made executable is code now, but not what was mapped with it. */
@@ -337,6 +340,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	struct process *process = processes_at(replay->processes, thread->process);
 	struct outcome outcome = {.process = process->index,
 				  .holder = processes_holder(replay->processes, process),
+				  .thread = state->number,
 				  .sequence = event->sequence};
 	const uint64_t *arguments = event->call.arguments;
 	struct space_call call = {

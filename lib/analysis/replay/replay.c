@@ -200,6 +200,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 					   .context = replay};
 	struct ledger_options accounts = {.find_row = options->find_row,
 					  .context = options->context,
+					  .by_thread = options->by_thread,
 					  .lifetime_steps = options->report->lifetime_steps};
 	bool locks = false;
 	struct mmt_error *error;

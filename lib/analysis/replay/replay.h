@@ -56,6 +56,7 @@ struct replay_options {
 	/* See struct ledger_options; may be NULL. Called during the pass. */
 	struct mmt_error *(*find_row)(void *context, const struct account *account, uint32_t *row_ret);
 	void *context;
+	bool by_thread; /* see struct ledger_options */
 };
 
 struct replay {
@@ -122,6 +123,7 @@ struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
 struct outcome {
 	uint32_t process;	      /* index */
 	uint32_t holder;	      /* index of the process whose memory it is, see struct process */
+	uint32_t thread;	      /* number in replay.threads */
 	uint32_t allocation;	      /* ALLOCATION_BEFORE: created nothing */
 	uint32_t commit, commit_kind; /* COMMIT_NONE: its stack is not wanted for that */
 	struct failure failure;	      /* count 0: none */

@@ -16,9 +16,10 @@
 /* What is mapped at the end, added up by row: who mapped it, who made it accessible, what of it is resident. */
 
 struct survivor_sums {
-	struct mmt_group *groups; /* by row number - 1; figures are added */
-	bool *resident_known;	  /* likewise */
-	struct map reservers;	  /* (row of who made accessible) << 32 | row of who had reserved -> bytes */
+	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
+	struct mmt_group *groups;		 /* by row number - 1; figures are added */
+	bool *resident_known;			 /* likewise */
+	struct map reservers; /* (row of who made accessible) << 32 | row of who had reserved -> bytes */
 };
 
 /* `sums` has room for every row. Adds to the parts of the ledger's lifetimes, too, where they are kept. */
@@ -420,6 +421,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 	bool resident = grouping->replay->metadata->has_residency && !grouping->replay->window.ends_early;
 
 	report->resident_bytes = resident ? 0 : MMT_UNKNOWN;
+	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
+	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
 	if (ledger->rows.count) {
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
@@ -578,11 +581,13 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
 }
 
-/* Whoever has mapped it, it is not in this report: it was before the window, or by a process that is not asked for. */
+/* Whoever has mapped it, it is not in this report: it was before the window, or the options leave it out. */
 static bool is_of_others(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
 			 const struct allocation *allocation)
 {
 	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
+		return true;
+	if (allocation && allocation->account != LEDGER_NO_ACCOUNT && rows_are_filtered(rows))
 		return true;
 	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
 }
@@ -628,6 +633,33 @@ static bool add_resident(struct replay *replay, const struct rows *rows, struct 
 	return true;
 }
 
+static bool is_account_of(const struct replay *replay, const struct rows *rows, uint32_t number)
+{
+	const struct ledger *ledger = &replay->ledger;
+
+	return number < ledger->accounts.count &&
+	       rows_selects(rows, processes_at(replay->processes, ledger->accounts.items[number].process));
+}
+
+/* To the sums without classes, focus and ignore. */
+static void add_unfiltered(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
+			   const struct space_interval *interval, const struct allocation *allocation)
+{
+	uint64_t bytes = interval->end - interval->start;
+	uint32_t commit = interval->commit - COMMIT_FIRST;
+	bool counts = allocation && is_account_of(replay, rows, allocation->account);
+
+	if (counts)
+		sums->unfreed_bytes += bytes;
+	if (!interval->attributes.protection)
+		return;
+	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
+		counts = is_of_others(replay, rows, interval, allocation) &&
+			 is_account_of(replay, rows, replay->ledger.commits.items[commit]);
+	if (counts)
+		sums->committed_bytes += bytes;
+}
+
 static struct mmt_error *add_process(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
 				     const struct process *process)
 {
@@ -641,6 +673,7 @@ static struct mmt_error *add_process(struct replay *replay, const struct rows *r
 		bool continues = previous && continues_mapping(previous, interval);
 
 		previous = interval;
+		add_unfiltered(replay, rows, sums, interval, allocation);
 		if (!owner) {
 			if (!add_unowned(replay, rows, sums, interval, allocation, residency, &run))
 				return &error_no_memory;

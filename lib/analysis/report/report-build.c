@@ -295,7 +295,11 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->classes = options->classes;
 	result->hide_count = options->hide_count;
 	result->hide = copy_texts(&report->arena, options->hide, options->hide_count);
-	if (!result->hide)
+	result->focus_count = options->focus_count;
+	result->focus = copy_texts(&report->arena, options->focus, options->focus_count);
+	result->ignore_count = options->ignore_count;
+	result->ignore = copy_texts(&report->arena, options->ignore, options->ignore_count);
+	if (!result->hide || !result->focus || !result->ignore)
 		return &error_no_memory;
 	result->exact_order = report->replay.order != NULL;
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
@@ -394,6 +398,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.code = report->replay.code;
 	report->rows.processes = report->replay.processes;
 	report->rows.lost_stack = report->replay.lost_stack;
+	report->rows.replay = &report->replay;
 	steps_watch(&report->steps, &report->replay);
 	error = replay_run(&report->replay);
 	if (!error)
@@ -440,10 +445,12 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 		return error;
 	}
 	replay.report = options = &report->options;
-	rows_init(&report->rows, options, &report->arena);
+	error = rows_init(&report->rows, options, &report->arena);
 	steps_init(&report->steps, options, &report->rows);
 	replay.context = &report->rows;
-	error = replay_init(&report->replay, &replay);
+	replay.by_thread = rows_need_threads(&report->rows);
+	if (!error)
+		error = replay_init(&report->replay, &replay);
 	if (!error && !has_memory_events(report->replay.metadata))
 		error = error_create(MMT_ERROR_FORMAT,
 				     "%s: holds no memory events; record with `mmtrace record`, or with perf and "
@@ -700,8 +707,14 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 	for (size_t i = 0; i < count; i++) {
 		const struct failure *failure = &replay->ledger.failures.items[i];
 		struct mmt_error *error;
+		bool selected;
 
 		if (!rows_selects(rows, processes_at(replay->processes, failure->process)))
+			continue;
+		error = rows_selects_stack(rows, failure->stack, &selected);
+		if (error)
+			return error;
+		if (!selected)
 			continue;
 		report->failed_calls += failure->count;
 		error = describe_failure(replay, rows, arena, failure, &failures[report->failure_count++]);

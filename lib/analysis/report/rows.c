@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/rows.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "analysis/report/frame-names.h"
 #include "base/cleanup.h"
@@ -14,13 +14,15 @@
 #define FACT_END_SHIFT 8
 #define FACT_DOUBTFUL_SHIFT 16
 
-void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
+struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
 	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
+	return filters_parse(options, &rows->filters);
 }
 
 void rows_deinit(struct rows *rows)
 {
+	filters_deinit(&rows->filters);
 	names_deinit(&rows->names);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
@@ -43,6 +45,16 @@ bool rows_selects_pid(const struct rows *rows, int32_t pid)
 bool rows_selects(const struct rows *rows, const struct process *process)
 {
 	return rows_selects_pid(rows, process->pid);
+}
+
+bool rows_are_filtered(const struct rows *rows)
+{
+	return rows->options->classes || filters_are_given(&rows->filters);
+}
+
+bool rows_need_threads(const struct rows *rows)
+{
+	return rows->filters.by_threads;
 }
 
 /* Numbers of the names of a frame, as many as it has names. NULL: out of memory. */
@@ -138,18 +150,13 @@ static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_s
 	return NULL;
 }
 
-static bool matches(const char *pattern, const char *name)
-{
-	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
-}
-
 static bool is_hidden(const struct rows *rows, const struct mmt_frame *frame)
 {
 	for (size_t i = 0; i < rows->options->hide_count; i++) {
 		const char *pattern = rows->options->hide[i];
 
-		if (matches(pattern, frame->function) || matches(pattern, frame->raw_function) ||
-		    matches(pattern, frame->module))
+		if (filters_match(pattern, frame->function) || filters_match(pattern, frame->raw_function) ||
+		    filters_match(pattern, frame->module))
 			return true;
 	}
 	return false;
@@ -194,6 +201,19 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 		return error;
 	stack_ret->hidden_frame_count = hide_frames(rows);
 	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
+}
+
+struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret)
+{
+	enum mmt_stack_end end;
+	struct mmt_error *error = NULL;
+
+	*selects_ret = true;
+	if (!rows->filters.by_frames)
+		return NULL;
+	error = name_stack(rows, stack, false, &end);
+	*selects_ret = !error && filters_select_stack(&rows->filters, rows->frames.items, rows->frames.count);
+	return error;
 }
 
 struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret)
@@ -321,11 +341,31 @@ static uint64_t fact_key(const struct account *account)
 	return (uint64_t)account->stack << 32 | account->kind;
 }
 
+/* The stack's names are in the scratch vectors, hidden ones too. */
+static bool is_selected(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+{
+	uint32_t path = memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
+	struct filter_subject subject = {.frames = rows->frames.items,
+					 .frame_count = rows->frames.count,
+					 .memory_class = memory_class,
+					 .file = path ? code_view_path_name(rows->code, path) : NULL};
+
+	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
+		const struct replay_thread *thread = &rows->replay->threads.items[account->thread];
+
+		subject.thread = processes_name(rows->processes, thread->thread->name);
+		subject.tid = thread->tid;
+	}
+	return filters_select(&rows->filters, &subject);
+}
+
 static bool is_wanted(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
 {
 	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
 		return false;
-	return !rows->options->classes || rows->options->classes >> memory_class & 1;
+	if (rows->options->classes && !(rows->options->classes >> memory_class & 1))
+		return false;
+	return !filters_are_given(&rows->filters) || is_selected(rows, account, memory_class);
 }
 
 /* Not every runtime maps its heap's range with MAP_NORESERVE. */
@@ -342,6 +382,8 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 /* What is hidden is not where a stack comes from, but what stands above it may be. */
 static bool needs_whole_stack(const struct rows *rows)
 {
+	if (rows->filters.by_frames)
+		return true;
 	switch (rows->options->by) {
 	case MMT_BY_STACK:
 	case MMT_BY_THREAD:
@@ -360,20 +402,22 @@ struct mmt_error *rows_find(void *context, const struct account *account, uint32
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	enum mmt_group_by by = rows->options->by;
 	struct row_description stack = {0};
+	bool wanted;
 	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, true, &stack.stack_end)
 							  : name_near(rows, account->stack, &stack.stack_end);
 
 	if (error)
 		return error;
 	stack.pattern = find_pattern(rows, account->kind, &memory_class);
-	stack.hidden_frame_count = hide_frames(rows);
 	memory_class = classes_with_pattern(memory_class, stack.pattern);
+	wanted = is_wanted(rows, account, memory_class);
+	stack.hidden_frame_count = hide_frames(rows);
 	if (!map_put(&rows->facts, fact_key(account),
 		     (uint64_t)code_view_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
 			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
 		return &error_no_memory;
 	*row_ret = LEDGER_NO_ROW;
-	if (!is_wanted(rows, account, memory_class))
+	if (!wanted)
 		return NULL;
 	if (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_PROCESS)
 		error = find_numbered_row(rows, account, &stack, row_ret);

@@ -15,6 +15,7 @@
 
 #include "analysis/resolver/code-view.h"
 #include "analysis/replay/ledger.h"
+#include "analysis/report/filters.h"
 #include "analysis/report/frame-names.h"
 #include "base/arena.h"
 #include "base/map.h"
@@ -32,10 +33,14 @@ struct row_description {
 	bool lost;
 };
 
+struct replay;
+
 struct rows {
 	const struct mmt_report_options *options;
 	struct code_view *code;
 	struct processes *processes;
+	const struct replay *replay; /* for its threads; needed only with accounts by thread */
+	struct filters filters;
 	uint32_t lost_stack; /* of calls that were lost; STACKS_NONE: none */
 	struct arena *arena;
 	struct names names;
@@ -49,12 +54,22 @@ struct rows {
 	const uint32_t *group_ids;		 /* of the report's groups, by row number - 1, when they are built */
 };
 
-/* Borrows everything; the rest of the value starts out as zero. */
-void rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena);
+/* Borrows everything; the rest of the value starts out as zero. On error too the value has to be deinitialised. */
+struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options,
+			    struct arena *arena) MMT_MUST_CHECK;
 void rows_deinit(struct rows *rows);
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid);
 bool rows_selects(const struct rows *rows, const struct process *process);
+
+/* Whether classes or patterns leave memory out. */
+bool rows_are_filtered(const struct rows *rows);
+
+/* The ledger must keep accounts by thread. */
+bool rows_need_threads(const struct rows *rows);
+
+/* Of a stack that is in no account: the calls failed. By functions and modules alone. */
+struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret) MMT_MUST_CHECK;
 
 /* For the ledger; `context` is the rows. */
 struct mmt_error *rows_find(void *context, const struct account *account, uint32_t *row_ret) MMT_MUST_CHECK;

@@ -323,6 +323,8 @@ static void put_totals(struct document *document, const struct mmt_report *repor
 	document_unsigned(document, "committed_bytes", report->committed_bytes);
 	document_unsigned(document, "reserved_bytes", report->reserved_bytes);
 	document_unsigned(document, "resident_bytes", report->resident_bytes);
+	document_unsigned(document, "unfiltered_unfreed_bytes", report->unfiltered_unfreed_bytes);
+	document_unsigned(document, "unfiltered_committed_bytes", report->unfiltered_committed_bytes);
 	document_unsigned(document, "ended_bytes", report->ended_bytes);
 	document_unsigned(document, "before_bytes", report->before_bytes);
 	document_unsigned(document, "kernel_bytes", report->kernel_bytes);
@@ -408,6 +410,25 @@ static void put_notes(struct document *document, const struct mmt_report *report
 	document_close(document);
 }
 
+static void put_words(struct document *document, const char *key, const char *const *words, size_t count)
+{
+	document_open_array(document, key);
+	for (size_t i = 0; i < count; i++)
+		document_string(document, NULL, words[i]);
+	document_close(document);
+}
+
+/* Those asked for. */
+static void put_class_words(struct document *document, uint32_t classes)
+{
+	document_open_array(document, "classes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		if (classes >> kind & 1)
+			document_string(document, NULL, mmt_class_name((enum mmt_class)kind));
+	}
+	document_close(document);
+}
+
 /* Everything but the groups, into the object that is open. */
 static void json_report_recording(struct document *document, const struct mmt_report *report)
 {
@@ -427,10 +448,10 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
 	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
 	document_string(document, "by", group_by_word(report->by));
-	document_open_array(document, "hide");
-	for (size_t i = 0; i < report->hide_count; i++)
-		document_string(document, NULL, report->hide[i]);
-	document_close(document);
+	put_words(document, "hide", report->hide, report->hide_count);
+	put_words(document, "focus", report->focus, report->focus_count);
+	put_words(document, "ignore", report->ignore, report->ignore_count);
+	put_class_words(document, report->classes);
 	document_unsigned(document, "start_realtime_ns",
 			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
 	document_open_object(document, "events");

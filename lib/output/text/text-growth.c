@@ -168,7 +168,8 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 
 static bool is_all_memory(const struct mmt_report *report)
 {
-	return !report->windowed && !report->classes && !report->left_out_process_count && !report->ended_bytes;
+	return !report->windowed && !report->classes && !report->focus_count && !report->ignore_count &&
+	       !report->left_out_process_count && !report->ended_bytes;
 }
 
 /* How much of the growth the rows below can show, and how much no mapping of this recording explains. */

@@ -546,6 +546,7 @@ static void text_steps(struct text *text, const struct mmt_report *report, const
 /* Nothing stands against it, or what does, a line each below a first one. */
 struct snapshot_races {
 	struct text *text;
+	bool selected; /* by --focus and --ignore */
 	bool any;
 };
 
@@ -553,7 +554,9 @@ static void put_doubt(struct snapshot_races *snapshot_races, const char *before,
 {
 	if (!snapshot_races->any) {
 		text_put(snapshot_races->text, TEXT_STRONG,
-			 "Nothing mapped in this recording is known to be still mapped. That is not certain:");
+			 snapshot_races->selected
+			     ? "Nothing of what was selected is known to be still mapped:"
+			     : "Nothing mapped in this recording is known to be still mapped. That is not certain:");
 		text_end_line(snapshot_races->text);
 	}
 	snapshot_races->any = true;
@@ -596,6 +599,8 @@ static void put_snapshot_races_of_recording(struct snapshot_races *snapshot_race
 		put_doubt(snapshot_races, "only the selected window was examined", "", "");
 	if (report->classes)
 		put_doubt(snapshot_races, "only the selected classes were examined", "", "");
+	if (snapshot_races->selected)
+		put_doubt(snapshot_races, "only the memory that --focus and --ignore select was examined", "", "");
 	if (completeness->warning_count)
 		put_doubt(snapshot_races, "data is missing, see the notes above", "", "");
 }
@@ -647,7 +652,7 @@ static void put_growth_races(struct snapshot_races *races, const struct mmt_repo
 
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
-	struct snapshot_races snapshot_races = {.text = text};
+	struct snapshot_races snapshot_races = {.text = text, .selected = report->focus_count || report->ignore_count};
 
 	text_end_line(text);
 	put_growth_races(&snapshot_races, report);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/wide-sum.h"
+
 #define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3
 #define PROCESSES_SHOWN 8
@@ -31,18 +33,56 @@ static void put_classes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+static void put_patterns(struct text *text, const char *option, const char *const *patterns, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		text_put(text, TEXT_STRONG, i ? ", " : option);
+		text_put_name(text, TEXT_STRONG, patterns[i], 0);
+	}
+	if (count)
+		text_end_line(text);
+}
+
+static void put_selected(struct text *text, const struct mmt_report *report)
+{
+	uint64_t committed = saturating_add(report->committed_bytes, report->committed_before_bytes, MMT_BYTES_MAX);
+	char size[MMT_SIZE_TEXT], of[MMT_SIZE_TEXT];
+
+	text_format(text, TEXT_STRONG, "  selected %s of %s unfreed", mmt_format_bytes(report->unfreed_bytes, size),
+		    mmt_format_bytes(report->unfiltered_unfreed_bytes, of));
+	text_format(text, TEXT_STRONG, ", %s of %s committed", mmt_format_bytes(committed, size),
+		    mmt_format_bytes(report->unfiltered_committed_bytes, of));
+	text_end_line(text);
+}
+
+/* Memory is there, but none of it is selected. */
+static void put_nothing_selected(struct text *text, const struct mmt_report *report)
+{
+	if (!report->focus_count || report->group_count)
+		return;
+	text_put(text, TEXT_BAD, "  nothing matches: ");
+	text_put_sentence(text, TEXT_PLAIN,
+			  "a pattern is compared with the complete name; write '*name*' to find a part of it", 2);
+	text_end_line(text);
+}
+
 void text_choice(struct text *text, const struct mmt_report *report)
 {
 	char count[MMT_SIZE_TEXT];
 
 	if (report->classes)
 		put_classes(text, report);
-	if (!report->left_out_process_count)
-		return;
-	text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
-		    text_plural(report->process_count, "process", "processes"),
-		    mmt_format_count(report->left_out_process_count, count));
-	text_end_line(text);
+	put_patterns(text, "  only --focus ", report->focus, report->focus_count);
+	put_patterns(text, "  without --ignore ", report->ignore, report->ignore_count);
+	if (report->left_out_process_count) {
+		text_format(text, TEXT_STRONG, "  only the %s asked for; %s left out",
+			    text_plural(report->process_count, "process", "processes"),
+			    mmt_format_count(report->left_out_process_count, count));
+		text_end_line(text);
+	}
+	if (report->classes || report->focus_count || report->ignore_count)
+		put_selected(text, report);
+	put_nothing_selected(text, report);
 }
 
 void text_window(struct text *text, const struct mmt_report *report)

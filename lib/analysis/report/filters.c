@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/report/filters.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/errors.h"
+
+#define DELETED " (deleted)" /* the kernel appends it to the path of a file that has no name any more */
+#define FRAME_KEYS (1u << FILTER_NAME | 1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
+#define ALL_KEYS ((1u << FILTER_KEYS) - 1)
+
+static const char *const keys[FILTER_KEYS] = {
+    [FILTER_FUNCTION] = "function", [FILTER_MODULE] = "module", [FILTER_FILE] = "file",
+    [FILTER_CLASS] = "class",	    [FILTER_THREAD] = "thread",
+};
+
+bool filters_match(const char *pattern, const char *name)
+{
+	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
+}
+
+static enum filter_key find_key(const char *word, size_t length)
+{
+	enum filter_key key = FILTER_FUNCTION;
+
+	while (key < FILTER_KEYS && (strlen(keys[key]) != length || strncmp(keys[key], word, length) != 0))
+		key++;
+	return key;
+}
+
+static bool is_class(const char *pattern)
+{
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		if (filters_match(pattern, mmt_class_name((enum mmt_class)kind)))
+			return true;
+	}
+	return false;
+}
+
+static struct mmt_error *parse(const char *option, const char *text, struct filter *filter)
+{
+	size_t length = strcspn(text, "=");
+
+	*filter = (struct filter){.key = FILTER_NAME, .pattern = text};
+	if (text[length]) {
+		filter->key = find_key(text, length);
+		filter->pattern = text + length + 1;
+	}
+	if (filter->key == FILTER_KEYS)
+		return error_create(MMT_ERROR_INVALID,
+				    "%s: '%.*s' in '%s' is not function, module, file, class or thread; write "
+				    "'function=%s' if the name itself contains '='",
+				    option, (int)length, text, text, text);
+	if (!*filter->pattern)
+		return error_create(MMT_ERROR_INVALID, "%s: '%s' has no pattern", option, text);
+	if (filter->key == FILTER_CLASS && !is_class(filter->pattern))
+		return error_create(MMT_ERROR_INVALID,
+				    "%s: no class matches '%s'; the classes are anon, file, heap, shm, thread-stack, "
+				    "hugetlb, jit and gc-reserve",
+				    option, filter->pattern);
+	return NULL;
+}
+
+static void note_needs(struct filters *filters, enum filter_key key)
+{
+	filters->by_frames |= FRAME_KEYS >> key & 1;
+	filters->by_threads |= key == FILTER_THREAD;
+}
+
+struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret)
+{
+	struct filters filters = {0};
+	struct mmt_error *error = NULL;
+	struct filter filter;
+
+	for (size_t i = 0; !error && i < options->focus_count; i++) {
+		error = parse("--focus", options->focus[i], &filter);
+		if (!error && !vector_push(&filters.focus, filter))
+			error = &error_no_memory;
+		note_needs(&filters, filter.key);
+	}
+	for (size_t i = 0; !error && i < options->ignore_count; i++) {
+		error = parse("--ignore", options->ignore[i], &filter);
+		if (!error && !vector_push(&filters.ignore, filter))
+			error = &error_no_memory;
+		note_needs(&filters, filter.key);
+	}
+	if (error)
+		filters_deinit(&filters);
+	else
+		*filters_ret = filters;
+	return error;
+}
+
+void filters_deinit(struct filters *filters)
+{
+	vector_deinit(&filters->focus);
+	vector_deinit(&filters->ignore);
+}
+
+static bool matches_frame(const struct filter *filter, const struct mmt_frame *frame)
+{
+	bool function = filter->key != FILTER_MODULE, module = filter->key != FILTER_FUNCTION;
+
+	if (function &&
+	    (filters_match(filter->pattern, frame->function) || filters_match(filter->pattern, frame->raw_function)))
+		return true;
+	return module &&
+	       (filters_match(filter->pattern, frame->module) || filters_match(filter->pattern, frame->module_path));
+}
+
+static bool matches_path(const char *pattern, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return filters_match(pattern, path) || (slash && filters_match(pattern, slash + 1));
+}
+
+static bool matches_file(const char *pattern, const char *path)
+{
+	size_t length = path ? strlen(path) : 0, deleted = strlen(DELETED);
+	char *without;
+	bool matched;
+
+	if (!path || matches_path(pattern, path))
+		return path != NULL;
+	if (length <= deleted || strcmp(path + length - deleted, DELETED) != 0)
+		return false;
+	without = strndup(path, length - deleted);
+	matched = without && matches_path(pattern, without);
+	free(without);
+	return matched;
+}
+
+static bool matches_thread(const char *pattern, const struct filter_subject *subject)
+{
+	char number[16];
+
+	if (!subject->thread)
+		return false;
+	snprintf(number, sizeof(number), "%" PRId32, subject->tid);
+	return filters_match(pattern, subject->thread) || !strcmp(pattern, number);
+}
+
+static bool matches(const struct filter *filter, const struct filter_subject *subject)
+{
+	switch (filter->key) {
+	case FILTER_FILE:
+		return matches_file(filter->pattern, subject->file);
+	case FILTER_CLASS:
+		return filters_match(filter->pattern, mmt_class_name(subject->memory_class));
+	case FILTER_THREAD:
+		return matches_thread(filter->pattern, subject);
+	default:
+		break;
+	}
+	for (size_t i = 0; i < subject->frame_count; i++) {
+		if (matches_frame(filter, subject->frames[i]))
+			return true;
+	}
+	return false;
+}
+
+/* `considered`: bits 1 << enum filter_key; patterns of other keys are as if they were not given. */
+static bool select_by(const struct filters *filters, const struct filter_subject *subject, unsigned considered)
+{
+	unsigned asked = 0, matched = 0; /* keys, as bits */
+
+	for (size_t i = 0; i < filters->ignore.count; i++) {
+		const struct filter *filter = &filters->ignore.items[i];
+
+		if (considered >> filter->key & 1 && matches(filter, subject))
+			return false;
+	}
+	for (size_t i = 0; i < filters->focus.count; i++) {
+		const struct filter *filter = &filters->focus.items[i];
+		unsigned key = considered & 1u << filter->key;
+
+		asked |= key;
+		if (key & ~matched && matches(filter, subject))
+			matched |= key;
+	}
+	return asked == matched;
+}
+
+bool filters_select(const struct filters *filters, const struct filter_subject *subject)
+{
+	return select_by(filters, subject, ALL_KEYS);
+}
+
+bool filters_select_stack(const struct filters *filters, const struct mmt_frame *const *frames, size_t frame_count)
+{
+	const struct filter_subject subject = {.frames = frames, .frame_count = frame_count};
+
+	return select_by(filters, &subject, FRAME_KEYS);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which memory a report is about, by the patterns of `focus` and `ignore` in its options. Pure. */
+#ifndef ANALYSIS_REPORT_FILTERS_H
+#define ANALYSIS_REPORT_FILTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mmtrace/report.h>
+
+#include "base/vector.h"
+
+enum filter_key {
+	FILTER_NAME, /* a pattern without a key: of a function or module */
+	FILTER_FUNCTION,
+	FILTER_MODULE,
+	FILTER_FILE,
+	FILTER_CLASS,
+	FILTER_THREAD,
+	FILTER_KEYS,
+};
+
+struct filter {
+	enum filter_key key;
+	const char *pattern; /* borrowed */
+};
+
+/* Zero initialisation selects everything. */
+struct filters {
+	VECTOR(struct filter) focus, ignore;
+	bool by_frames; /* some pattern needs the complete stack */
+	bool by_threads;
+};
+
+/* What the patterns are compared with. */
+struct filter_subject {
+	const struct mmt_frame *const *frames;
+	size_t frame_count;
+	enum mmt_class memory_class;
+	const char *file;   /* path of what is mapped; NULL: no file */
+	const char *thread; /* its name; NULL: not known */
+	int32_t tid;
+};
+
+/* MMT_ERROR_INVALID: an unknown key or class, or no pattern. The patterns stay those of the options. */
+struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret) MMT_MUST_CHECK;
+void filters_deinit(struct filters *filters);
+
+static inline bool filters_are_given(const struct filters *filters)
+{
+	return filters->focus.count || filters->ignore.count;
+}
+
+bool filters_select(const struct filters *filters, const struct filter_subject *subject);
+
+/* The same by the patterns of functions and modules alone: for what has neither a class nor a file. */
+bool filters_select_stack(const struct filters *filters, const struct mmt_frame *const *frames, size_t frame_count);
+
+/* Equal, or matched as a pattern of the shell. `name` may be NULL. */
+bool filters_match(const char *pattern, const char *name);
+
+#endif
