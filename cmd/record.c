@@ -29,6 +29,7 @@ static void record_summary_print(const struct mmt_record_options *options, const
 struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
+	struct value_words names; /* command names of processes */
 	bool quiet, pack, no_code;
 	int images, code, scope;
 };
@@ -37,6 +38,7 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
+	bool chosen_by_name; /* then the user sees which processes that are */
 	bool progress_shown; /* and stands in the last line of the terminal */
 };
 
@@ -88,6 +90,11 @@ static const char *parse_call_graph(const char *text, void *value)
 	return NULL;
 }
 
+static const char *parse_name(const char *text, void *value)
+{
+	return value_word(text, value);
+}
+
 static const char *parse_interval(const char *text, void *value)
 {
 	if (strcmp(text, "0") == 0) {
@@ -124,6 +131,8 @@ static void show_message(void *context, bool warning, const char *text)
 {
 	struct record_context *record = context;
 
+	if (!warning && record->quiet && !record->options->verbose)
+		return;
 	clear_progress(record);
 	if (warning)
 		message(record->command, "warning: %s", text);
@@ -157,7 +166,7 @@ static void show_start(void *context)
 	const struct mmt_record_options *options = record->options;
 	bool any = false;
 
-	if (record->quiet || !(options->verbose || isatty(STDERR_FILENO)))
+	if (record->quiet || !(options->verbose || record->chosen_by_name || isatty(STDERR_FILENO)))
 		return;
 	fprintf(stderr, "mmtrace: recording ");
 	for (size_t i = 0; i < options->pid_count; i++)
@@ -285,7 +294,10 @@ static int record(const struct command *command, struct record_arguments *argume
 	struct mmt_record_options *options = &arguments->options;
 	bool quiet = arguments->quiet;
 	const char **command_line = make_command_line(words);
-	struct record_context context = {.command = command, .options = options, .quiet = quiet};
+	struct record_context context = {.command = command,
+					 .options = options,
+					 .quiet = quiet,
+					 .chosen_by_name = arguments->names.count > 0};
 	struct mmt_record_summary summary = {.command_status = -1};
 	struct mmt_error *error, *write_error = NULL;
 
@@ -316,21 +328,57 @@ static int record(const struct command *command, struct record_arguments *argume
 	return conclude(command, arguments, &summary, write_error);
 }
 
+/* Negative: go on, with the processes of these command names among the others. */
+static int find_named(const struct command *command, struct record_arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->names.count; i++) {
+		const char *name = arguments->names.items[i], *refused = NULL;
+		struct mmt_error *error;
+		pid_t *pids = NULL;
+		size_t count = 0;
+
+		error = mmt_find_processes(name, &pids, &count);
+		if (error) {
+			message_error(command, error);
+			return EXIT_UNUSABLE;
+		}
+		if (!count) {
+			message(command,
+				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names", name);
+			return EXIT_UNUSABLE;
+		}
+		for (size_t j = 0; !refused && j < count; j++)
+			refused = value_pids_add(&arguments->pids, pids[j]);
+		free(pids);
+		if (refused) {
+			message(command, "--comm: out of memory");
+			return EXIT_UNUSABLE;
+		}
+	}
+	return -1;
+}
+
 /* Negative: go on. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
 	struct mmt_record_options *options = &given->options;
 	const struct value_pids *pids = &given->pids, *tids = &given->tids;
-	bool attached = pids->count || tids->count;
+	bool attached = pids->count || tids->count || given->names.count;
 	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
 
 	if (!kinds && !*arguments)
-		return message_usage(command,
-				     "nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command");
+		return message_usage(
+		    command, "nothing to record; give -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command");
 	if (attached && *arguments)
-		return message_usage(command, "give either -p PID or a command, not both (at '%s')", *arguments);
+		return message_usage(command, "give either -p PID (or --comm, -t) or a command, not both (at '%s')",
+				     *arguments);
 	if (kinds > 1)
-		return message_usage(command, "give one of -p (or -t), -a and --cgroup");
+		return message_usage(command, "give one of -p (or --comm, -t), -a and --cgroup");
+	if (options->tree && !pids->count && !given->names.count)
+		return message_usage(command, "--tree needs -p or --comm: -t records single threads, the others include "
+					      "children anyway");
+	if (options->tree && options->no_inherit)
+		return message_usage(command, "--tree records children, --no-inherit does not: give one of them");
 	if (options->no_inherit && kinds && !attached)
 		return message_usage(command, "--no-inherit needs -p, -t or a command");
 	if (options->scope == MMT_SCOPE_CPUS && tids->count)
@@ -348,6 +396,12 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command, "--pack needs a file to work on, not -o -");
 	if (given->no_code && !given->pack)
 		return message_usage(command, "--no-code needs --pack: to record no JIT code, use --code none");
+	if (given->names.count) {
+		int status = find_named(command, given);
+
+		if (status >= 0)
+			return status;
+	}
 	options->pids = pids->items;
 	options->pid_count = pids->count;
 	options->tids = tids->items;
@@ -370,7 +424,12 @@ static int parse_arguments(const struct command *command, struct record_argument
 {
 	const struct option_entry table[] = {
 	    OPTION('p', "pid", PIDS, &arguments->pids, "PID[,PID...]",
-		   "attach to these processes, with all their threads and later children"),
+		   "attach to these processes, with all their threads and later children; --tree adds existing children"),
+	    OPTION(0, "comm", OTHER, &arguments->names, "NAME",
+		   "attach to every process with this command name, as `ps -e -o comm` shows it; may be repeated",
+		   .parse = parse_name),
+	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
+		   "with -p or --comm: also record their existing children, and the children of these"),
 	    OPTION(
 		't', "tid", PIDS, &arguments->tids, "TID[,TID...]",
 		"attach to these threads only, and to those that they start; unmapping by other threads is not seen"),
@@ -451,6 +510,7 @@ int cmd_record(const struct command *command, int argc, char **argv)
 		status = record(command, &arguments, argv);
 	value_pids_deinit(&arguments.pids);
 	value_pids_deinit(&arguments.tids);
+	value_words_deinit(&arguments.names);
 	return status;
 }
 

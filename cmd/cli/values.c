@@ -254,21 +254,45 @@ static bool add_pid(struct value_pids *pids, pid_t pid)
 	return true;
 }
 
+const char *value_pids_add(struct value_pids *pids, pid_t pid)
+{
+	return add_pid(pids, pid) ? NULL : "a shorter list (out of memory)";
+}
+
+#define BLANKS " \t\n"
+
+/* The blanks between two numbers, with at most one comma. False: there is something else. */
+static bool skip_separator(const char **text)
+{
+	const char *begin = *text;
+
+	*text += strspn(*text, BLANKS);
+	if (**text == ',') {
+		++*text;
+		*text += strspn(*text, BLANKS);
+		return **text != '\0';
+	}
+	return *text != begin || !**text;
+}
+
 const char *value_pids(const char *text, struct value_pids *pids)
 {
-	static const char *const expected = "IDs of processes or threads such as 123 or 123,456";
+	static const char *const expected = "a PID or TID, or a list of them such as 123,456 or '123 456'";
 	uint64_t value = 0;
 
-	for (;;) {
-		if (!parse_digits(&text, &value) || value == 0 || value > INT32_MAX)
+	text += strspn(text, BLANKS);
+	if (!*text)
+		return "a PID or TID: the list is empty, as that of `pidof` is if no such program runs";
+	while (*text) {
+		const char *refused;
+
+		if (!parse_digits(&text, &value) || value == 0 || value > INT32_MAX || !skip_separator(&text))
 			return expected;
-		if (!add_pid(pids, (pid_t)value))
-			return "a shorter list (out of memory)";
-		if (!*text)
-			return NULL;
-		if (*text++ != ',')
-			return expected;
+		refused = value_pids_add(pids, (pid_t)value);
+		if (refused)
+			return refused;
 	}
+	return NULL;
 }
 
 void value_pids_deinit(struct value_pids *pids)

@@ -36,8 +36,9 @@ const char *value_share(const char *text, double *share_ret);
 const char *value_classes(const char *text, uint32_t *classes_ret);
 /* The words that such a list can contain. */
 void value_class_words(const char *words_ret[MMT_CLASS_KINDS + 1]);
-/* Adds to `pids`. */
+/* "123,456", or "123 456" as pidof(1) and pgrep(1) print them. Adds to `pids`. */
 const char *value_pids(const char *text, struct value_pids *pids);
+const char *value_pids_add(struct value_pids *pids, pid_t pid);
 void value_pids_deinit(struct value_pids *pids);
 
 /* Any text; adds it to `words`, which does not own it. */

@@ -91,12 +91,12 @@ _mmtrace()
 			_mmtrace_words "all none"
 			return
 			;;
-		-m | --ring-size | --duration | --max-size | --snapshot-interval)
+		--comm | -m | --ring-size | --duration | --max-size | --snapshot-interval)
 			return
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--pid --tid --all-cpus --cgroup --output --ring-size --call-graph --check-exit --ask-runtime --duration --max-size --exact-order --lean --madvise --no-compress --no-inherit --scope --snapshot-interval --images --code --pack --no-code --quiet --verbose --help"
+			_mmtrace_words "--pid --comm --tree --tid --all-cpus --cgroup --output --ring-size --call-graph --check-exit --ask-runtime --duration --max-size --exact-order --lean --madvise --no-compress --no-inherit --scope --snapshot-interval --images --code --pack --no-code --quiet --verbose --help"
 		else
 			_mmtrace_programs
 		fi

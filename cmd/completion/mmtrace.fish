@@ -23,7 +23,9 @@ complete -c mmtrace -n '__mmtrace_command ""' -a check -d 'show what can be reco
 complete -c mmtrace -n '__mmtrace_command ""' -a setup -d 'let users record their own processes'
 complete -c mmtrace -n '__mmtrace_command ""' -a help -d 'open the manual of a command'
 
-complete -c mmtrace -n '__mmtrace_command record' -l pid -s p -x -a '(__fish_complete_pids)' -d 'attach to these processes, with all their threads and later children'
+complete -c mmtrace -n '__mmtrace_command record' -l pid -s p -x -a '(__fish_complete_pids)' -d 'attach to these processes, with all their threads and later children; --tree adds existing children'
+complete -c mmtrace -n '__mmtrace_command record' -l comm -x -d 'attach to every process with this command name, as `ps -e -o comm` shows it; may be repeated'
+complete -c mmtrace -n '__mmtrace_command record' -l tree -d 'with -p or --comm: also record their existing children, and the children of these'
 complete -c mmtrace -n '__mmtrace_command record' -l tid -s t -x -a '(__mmtrace_threads)' -d 'attach to these threads only, and to those that they start; unmapping by other threads is not seen'
 complete -c mmtrace -n '__mmtrace_command record' -l all-cpus -s a -d 'record every process, now and later'
 complete -c mmtrace -n '__mmtrace_command record' -l cgroup -s G -x -a '(__fish_complete_directories)' -d 'record every process of this control group and the groups below it, such as a container or service'

@@ -113,6 +113,9 @@ struct mmt_record_options {
 	bool madvise;
 	bool no_compress; /* write uncompressed records, for tools that cannot read compressed ones; the file is much
 			     larger */
+	/* Also record processes below the targets that exist already: their children, the children of these, and so on.
+	   Not with no_inherit. */
+	bool tree;
 	bool no_inherit;  /* do not record child processes; new threads are still recorded */
 	/* Interval at which mmtrace reads the mappings of all processes, for checks, and their resident sizes. 0: only
 	   the mappings of a command and its children, at increasing intervals: a tenth of the time since the start. */
@@ -130,7 +133,8 @@ struct mmt_record_options {
 	int stop_fd; /* the recording stops when it becomes readable; more bytes shorten the work at the end. -1:
 			none */
 
-	/* Prints a message: a warning, or information if `verbose`. One line without a newline. May be NULL. */
+	/* Prints a message: a warning, the processes that `tree` has found, or information if `verbose`. One line without
+	   a newline. May be NULL. */
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once, when all events are enabled and the command runs. May be NULL. */
 	void (*started)(void *context);
@@ -193,6 +197,13 @@ struct mmt_record_summary {
 	bool older_replaced;	     /* ... and replaced an existing OUTPUT.old */
 	int command_status;	     /* wait status of the command if it has ended; otherwise -1 */
 };
+
+/*
+ * Find the processes with this command name, which is that of /proc/PID/comm, in ascending order. The kernel stores 15
+ * bytes of a name: only the first 15 of a longer one count. Kernel threads, processes that have ended and the calling
+ * process are left out. The caller frees *pids_ret with free(); *count_ret may be 0.
+ */
+MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret) MMT_MUST_CHECK;
 
 /* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);

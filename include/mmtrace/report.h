@@ -344,6 +344,7 @@ enum mmt_warning {
 	MMT_WARNING_MODULES_NOT_KEPT,	      /* advice for such files */
 	MMT_WARNING_DEBUG_INFORMATION,	      /* debug information is damaged or incomplete */
 	MMT_WARNING_MORE_WARNINGS,	      /* number of warnings that were omitted */
+	MMT_WARNING_UNRECORDED_CHILDREN,      /* a process had children that are not in the recording */
 };
 
 /* Name in JSON documents, for instance "no-snapshots"; "unknown" for other values. Static. */

@@ -32,6 +32,12 @@ unsigned recorder_stop_requests(const struct recorder *recorder)
 	return ioctl(recorder->options->stop_fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (unsigned)bytes : 1;
 }
 
+void recorder_inform(const struct recorder *recorder, const char *text)
+{
+	if (recorder->options->message)
+		recorder->options->message(recorder->options->context, false, text);
+}
+
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
 {
 	char text[512];

@@ -16,6 +16,7 @@
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/perf/attach.h"
 #include "capture/modules/build-id-notes.h"
+#include "capture/process/children.h"
 #include "capture/process/command.h"
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"
@@ -77,6 +78,8 @@ struct recorder {
 	int cgroup;	    /* directory of the control group that is recorded; -1: none */
 	struct cpu_watch cpus;
 	struct process_table processes;
+	unrecorded_children_list unrecorded_children; /* of targets, when recording began */
+	struct map left_out_children;		      /* with options->tree: those that cannot be recorded */
 	struct process_events process_events;
 	struct traced_command command;
 	struct exit_watch *exit_watch; /* NULL: no checks at exit */
@@ -129,6 +132,9 @@ uint64_t recorder_end_ns(const struct recorder *recorder);
 bool recorder_is_stopped(const struct recorder *recorder);
 /* How often somebody has asked for it; once, where the descriptor does not count. */
 unsigned recorder_stop_requests(const struct recorder *recorder);
+
+/* Tell the user what is no warning, also without options->verbose. */
+void recorder_inform(const struct recorder *recorder, const char *text);
 
 /* Tell the user; progress only with options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)

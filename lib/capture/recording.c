@@ -45,6 +45,9 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
 		return error_create(MMT_ERROR_INVALID, "one must be given to be recorded: processes, a command, every "
 						       "process, or a control group");
+	if (options->tree && (!options->pid_count || options->no_inherit))
+		return error_create(MMT_ERROR_INVALID,
+				    "existing children can be recorded of processes only, together with later ones");
 	if (options->check_exit && !has_command)
 		return error_create(MMT_ERROR_INVALID, "--check-exit needs a command");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
@@ -81,6 +84,8 @@ static void recorder_deinit(struct recorder *recorder)
 	rings_deinit(&recorder->rings);
 	events_deinit(&recorder->events);
 	process_table_deinit(&recorder->processes);
+	vector_deinit(&recorder->unrecorded_children);
+	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
 	jitdumps_deinit(&recorder->jitdumps);
 	build_id_notes_deinit(&recorder->build_ids);
@@ -350,6 +355,8 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		error = command_release(&recorder->command);
 	if (!error)
 		error = start_writing(recorder);
+	if (!error)
+		error = children_note_unrecorded(recorder);
 	if (!error)
 		error = take_first_snapshots(recorder);
 	return error ? error : read_start_residency(recorder);

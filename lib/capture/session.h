@@ -52,6 +52,9 @@ struct mmt_error *notes_take_marks(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *notes_add_resident(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t bytes,
 				 uint64_t reading) MMT_MUST_CHECK;
 
+/* How many children the process had, when recording began, that are not recorded. */
+struct mmt_error *notes_add_unrecorded_children(struct recorder *recorder, pid_t pid, uint64_t count) MMT_MUST_CHECK;
+
 /* Notes whether large stack dumps are on from now on. */
 struct mmt_error *notes_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 

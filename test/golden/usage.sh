@@ -38,12 +38,19 @@ refuse 1 " diff: README: not a recording (no perf.data magic); make one with mmt
 refuse 2 " pack: cannot pack standard input: pass a file" pack -
 refuse 2 " pack: --output: the file's name is empty" pack --output= leak.data
 refuse 2 " record: --output: the file's name is empty" record --output= -- true
-refuse 2 " record: --tid: 'abc' is not IDs of processes or threads such as 123 or 123,456" record -t abc
+refuse 2 " record: --pid: '1,,2' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p 1,,2
+refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -p '1, '
+refuse 2 " record: --pid: '' is not a PID or TID: the list is empty, as that of \`pidof\` is if no such program runs" record -p ''
+refuse 2 " record: --tree needs -p or --comm: -t records single threads, the others include children anyway" record --tree -a
+refuse 2 " record: --tree records children, --no-inherit does not: give one of them" record --tree --no-inherit -p 1
+refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
+	record --comm no-such-name
+refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data
 refuse 2 " report: --limit: '99999999999999999999' is not a number such as 0 or 20" report --limit 99999999999999999999 leak.data
-refuse 2 " record: nothing to record; give -p PID, -t TID, -a, --cgroup, or -- and a command" record
-refuse 2 " record: give either -p PID or a command, not both (at 'true')" record -p 1 -- true
-refuse 2 " record: give one of -p (or -t), -a and --cgroup" record -t 1 -a
+refuse 2 " record: nothing to record; give -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command" record
+refuse 2 " record: give either -p PID (or --comm, -t) or a command, not both (at 'true')" record -p 1 -- true
+refuse 2 " record: give one of -p (or --comm, -t), -a and --cgroup" record -t 1 -a
 refuse 2 " check: unexpected argument 'x'" check x
 refuse 2 " report: --tail: '100%' is not a share such as 10%, below 100%" report --tail 100%
 moment="a moment such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS"

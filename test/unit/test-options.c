@@ -53,7 +53,7 @@ START_TEST(every_kind)
 {
 	struct settings settings = {0};
 	char **argv = ARGUMENTS("-f", "--output=x.data", "-s", "4K", "--duration", "1.5s", "-n3", "--color", "green",
-				"-p", "7,8,7", "--pid", "9", "rest");
+				"-p", "7,8,7", "--pid", " 9 8\n7 , 8\n", "rest");
 	int first = 0;
 
 	ck_assert_int_lt(parse(&settings, OPTIONS_ANYWHERE, argv, &first), 0);

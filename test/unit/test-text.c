@@ -661,6 +661,12 @@ START_TEST(nothing_unfreed)
 	ASSERT_HAS(text, "no leak of mappings, and RSS did not grow.\n");
 	ASSERT_WARNINGS(text, "not certain");
 	free(text);
+	/* Of a process that did nothing, or lets others work, nothing is known. */
+	memset(report.events, 0, sizeof(report.events));
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "no memory call was recorded: the process was idle, or others do its work\n");
+	ASSERT_WARNINGS(text, "no leak");
+	free(text);
 }
 END_TEST
 

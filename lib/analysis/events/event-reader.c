@@ -64,6 +64,7 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_MARK] = MMT_EVENT_MARK,
     [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
     [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
+    [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
     [EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
@@ -385,6 +386,7 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_LARGE_DUMPS:
 		converted->enabled = event->large_dumps.on;
 		break;
+	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_OTHER:
 		break;
 	}

@@ -5,12 +5,14 @@
 
 #include "trace/format/format.h"
 
+#define CHILDREN_MAX 4096
 #define READINGS_MAX 1024 /* beyond that every second one is enough */
 
 void notes_deinit(struct notes *notes)
 {
 	vector_deinit(&notes->marks);
 	vector_deinit(&notes->readings);
+	vector_deinit(&notes->unrecorded_children);
 }
 
 static bool counts(const struct notes *notes, int32_t pid)
@@ -68,12 +70,23 @@ static void take_large_dumps(struct notes *notes, const struct event *event)
 	notes->large_dumps_off = !event->large_dumps.on;
 }
 
+static struct mmt_error *take_children(struct notes *notes, const struct event *event)
+{
+	const struct missing_children children = {event->pid, event->children.count};
+
+	if (!counts(notes, event->pid) || notes->unrecorded_children.count == CHILDREN_MAX)
+		return NULL;
+	return vector_push(&notes->unrecorded_children, children) ? NULL : &error_no_memory;
+}
+
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
 
 	if (event->kind == EVENT_RESIDENT)
 		return take_resident(notes, event);
+	if (event->kind == EVENT_UNRECORDED_CHILDREN)
+		return take_children(notes, event);
 	if (event->kind == EVENT_LARGE_DUMPS)
 		take_large_dumps(notes, event);
 	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)

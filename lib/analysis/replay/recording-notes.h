@@ -15,12 +15,19 @@
 #include "base/vector.h"
 #include "trace/format/event.h"
 
+/* Children that a process had when recording began and that are not in the recording. */
+struct missing_children {
+	int32_t parent;
+	uint64_t count;
+};
+
 /* Zero initialisation makes empty ones. */
 struct notes {
 	const int32_t *pids; /* whose size counts; NULL: everybody's. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
+	VECTOR(struct missing_children) unrecorded_children;
 	uint64_t reading;			      /* number of the last; 0: none */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
@@ -28,7 +35,7 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* Handles EVENT_MARK, EVENT_RESIDENT and EVENT_LARGE_DUMPS, and ignores other events. */
+/* Handles EVENT_MARK, EVENT_RESIDENT, EVENT_LARGE_DUMPS and EVENT_UNRECORDED_CHILDREN, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* What the last reading so far says; MMT_UNKNOWN: there was none. */

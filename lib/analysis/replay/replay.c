@@ -480,6 +480,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return notes_take(&replay->notes, event);
 	case EVENT_MARK:
 	case EVENT_RESIDENT:
+	case EVENT_UNRECORDED_CHILDREN:
 		return notes_take(&replay->notes, event);
 	case EVENT_OTHER:
 		return NULL;

@@ -44,6 +44,7 @@ const char *mmt_warning_name(enum mmt_warning warning)
 	    [MMT_WARNING_MODULES_NOT_KEPT] = "modules-not-kept",
 	    [MMT_WARNING_DEBUG_INFORMATION] = "debug-information",
 	    [MMT_WARNING_MORE_WARNINGS] = "more-warnings",
+	    [MMT_WARNING_UNRECORDED_CHILDREN] = "unrecorded-children",
 	};
 
 	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
@@ -432,6 +433,20 @@ static void find_huge_sums(const struct replay *replay, struct warnings *warning
 			    "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
+/* A supervisor's memory may be level while that of its workers grows. */
+static void find_unrecorded_children(const struct replay *replay, struct warnings *warnings)
+{
+	for (size_t i = 0; i < replay->notes.unrecorded_children.count; i++) {
+		const struct missing_children *children = &replay->notes.unrecorded_children.items[i];
+
+		add_warning(warnings, MMT_WARNING_UNRECORDED_CHILDREN,
+			    "process %" PRId32 " had %" PRIu64
+			    " %s when recording began, which %s not in the recording: record with --tree",
+			    children->parent, children->count, children->count == 1 ? "child" : "children",
+			    children->count == 1 ? "is" : "are");
+	}
+}
+
 struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena, struct mmt_report *report)
 {
 	struct mmt_completeness *completeness = &report->completeness;
@@ -455,6 +470,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		add_warning(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
 			    "%" PRIu64 " calls returned whose arguments were not recorded: they are left out",
 			    replay->calls_without_entry);
+	find_unrecorded_children(replay, &warnings);
 	find_unknown_effects(report, &warnings);
 	find_faked_calls(replay, report, &warnings);
 	find_huge_sums(replay, &warnings);

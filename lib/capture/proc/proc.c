@@ -30,6 +30,7 @@
 
 struct stat_fields {
 	char state;
+	pid_t parent;
 	uint32_t flags;
 	uint64_t start_ticks; /* since boot */
 };
@@ -45,8 +46,8 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 	position = strrchr(text, ')');
 	return position &&
 	       sscanf(position + 1,
-		      " %c %*d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-		      &fields->state, &fields->flags, &fields->start_ticks) == 3;
+		      " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks) == 4;
 }
 
 /* Not /proc/TID/stat, which sums up all threads of the process. */
@@ -130,6 +131,13 @@ bool proc_is_kernel_thread(pid_t pid)
 	struct stat_fields fields;
 
 	return read_stat(pid, &fields) && fields.flags & KERNEL_THREAD_FLAG;
+}
+
+pid_t proc_parent_of(pid_t pid)
+{
+	struct stat_fields fields;
+
+	return read_stat(pid, &fields) ? fields.parent : 0;
 }
 
 bool proc_list_processes(proc_pids *pids)

@@ -52,6 +52,9 @@ struct proc_thread {
 /* Has it no memory of its own, as a thread of the kernel? No of one that is gone. */
 bool proc_is_kernel_thread(pid_t pid);
 
+/* The process that started it, or has adopted it; 0: none, or it is gone. */
+pid_t proc_parent_of(pid_t pid);
+
 /* Every process there is: their numbers. False: cannot be listed, or out of memory. */
 bool proc_list_processes(proc_pids *pids);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/process/children.h"
 #include "capture/perf/scope.h"
 #include "capture/perf/clock.h"
 #include "capture/ring-reader.h"
@@ -95,6 +96,15 @@ static struct mmt_error *add_targets(struct recorder *recorder)
 		error = leave_out(recorder, &gone);
 	mmt_error_destroy(gone.first);
 	return error;
+}
+
+/* Targets, and with options->tree what is below them; as often as needed, for they may start others meanwhile. */
+static struct mmt_error *add_targets_and_children(struct recorder *recorder)
+{
+	struct mmt_error *error = add_targets(recorder);
+	bool added;
+
+	return error ? error : children_add(recorder, &added);
 }
 
 static struct mmt_error *refuse_ended(const struct recorder *recorder)
@@ -261,6 +271,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	struct mmt_error *error = drain_twice(recorder);
 	size_t process_count = recorder->processes.items.count;
 	struct look look = {0};
+	bool added = false;
 
 	attach_look_outside(&recorder->attachment);
 	if (!error)
@@ -274,6 +285,11 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *whole_ret)
 	/* A child born meanwhile has not been looked at. */
 	*whole_ret = !error && is_whole(recorder, &look) && recorder->processes.items.count == process_count &&
 		     nobody_is_on_the_way(recorder);
+	/* Children that were started before their parents had the set; later ones are born with it. */
+	if (*whole_ret) {
+		error = children_add(recorder, &added);
+		*whole_ret = !error && !added;
+	}
 	if (*whole_ret)
 		note_whole(recorder, &look);
 	look_deinit(&look);
@@ -299,7 +315,7 @@ static struct mmt_error *give_up_the_rest(struct recorder *recorder)
 
 static struct mmt_error *attach_threads(struct recorder *recorder)
 {
-	struct mmt_error *error = add_targets(recorder);
+	struct mmt_error *error = add_targets_and_children(recorder);
 	uint64_t begin_ns;
 	bool whole = false;
 
@@ -390,13 +406,14 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 {
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = attach_reserve(&recorder->attachment, 1);
+	bool added;
 
 	events_put_on_cpus(&recorder->events);
 	recorder->summary.on_cpus = true;
 	if (!error)
 		error = attach_keep_tracepoints(&recorder->attachment);
 	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
-		error = add_targets(recorder);
+		error = add_targets_and_children(recorder);
 	/* Whoever is born before the events are there is found, whoever is born later reported. */
 	if (!error && recorder->scope.kind == SCOPE_PROCESSES)
 		error = follow_processes(recorder);
@@ -408,6 +425,8 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	}
 	if (!error && recorder->scope.kind == SCOPE_EVERYBODY)
 		error = add_everybody(recorder);
+	else if (!error)
+		error = children_add(recorder, &added);
 	if (!error)
 		error = follow_processes(recorder);
 	if (!error && process_table_update(&recorder->processes))
@@ -420,24 +439,38 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	return NULL;
 }
 
-static size_t count_threads_asked_for(const struct recorder *recorder)
+static size_t count_threads_of(const pid_t *pids, size_t pid_count)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < recorder->options->pid_count; i++) {
+	for (size_t i = 0; i < pid_count; i++) {
 		proc_pids threads = {0};
 
-		if (proc_list_threads(recorder->options->pids[i], &threads, NULL))
+		if (proc_list_threads(pids[i], &threads, NULL))
 			count += threads.count;
 		vector_deinit(&threads);
 	}
 	return count;
 }
 
-static enum scope_kind choose_kind(struct recorder *recorder)
+static struct mmt_error *count_threads_asked_for(const struct recorder *recorder, size_t *count_ret)
 {
 	const struct mmt_record_options *options = recorder->options;
-	size_t count = count_threads_asked_for(recorder);
+	struct mmt_error *error = NULL;
+	proc_pids below = {0};
+
+	*count_ret = count_threads_of(options->pids, options->pid_count);
+	if (options->tree) {
+		error = children_list_below(options->pids, options->pid_count, &below);
+		*count_ret += count_threads_of(below.items, below.count);
+	}
+	vector_deinit(&below);
+	return error;
+}
+
+static enum scope_kind choose_kind(struct recorder *recorder, size_t count)
+{
+	const struct mmt_record_options *options = recorder->options;
 
 	if (options->all_cpus || options->cgroup)
 		return SCOPE_EVERYBODY;
@@ -454,10 +487,14 @@ static enum scope_kind choose_kind(struct recorder *recorder)
 struct mmt_error *targets_choose_scope(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
+	size_t thread_count;
+	struct mmt_error *error = count_threads_asked_for(recorder, &thread_count);
 
+	if (error)
+		return error;
 	recorder->scope.recorder = getpid();
 	recorder->scope.no_inherit = options->no_inherit;
-	recorder->scope.kind = choose_kind(recorder);
+	recorder->scope.kind = choose_kind(recorder, thread_count);
 	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
@@ -477,9 +514,11 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	struct mmt_error *error =
 	    recorder->scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
 
-	if (!error)
-		warn_of_ended(recorder);
-	return error;
+	if (error)
+		return error;
+	warn_of_ended(recorder);
+	children_inform(recorder);
+	return children_count_unrecorded(recorder);
 }
 
 /* Were records lost among which an allocation could be? */

@@ -571,9 +571,15 @@ static void put_snapshot_races_of_recording(struct snapshot_races *snapshot_race
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 	char figure[MMT_SIZE_TEXT];
+	uint64_t events = 0;
 
 	if (completeness->incomplete || completeness->damaged)
 		put_doubt(snapshot_races, "the recording is incomplete or damaged, see above", "", "");
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		events += report->events[kind];
+	if (!events && !report->windowed)
+		put_doubt(snapshot_races,
+			  "no memory call was recorded: the process was idle, or others do its work", "", "");
 	if (completeness->lost_events)
 		put_doubt(snapshot_races, "", mmt_format_count(completeness->lost_events, figure),
 			  text_plural(completeness->lost_events, " event was lost", " events were lost"));

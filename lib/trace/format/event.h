@@ -30,6 +30,7 @@ enum event_kind {
 	EVENT_MARK,	   /* made by the user */
 	EVENT_RESIDENT,	   /* resident size of a process */
 	EVENT_LARGE_DUMPS, /* large stack dumps were switched on or off */
+	EVENT_UNRECORDED_CHILDREN, /* a process had some when recording began */
 	EVENT_OTHER,	   /* a record that is not used; only the dump shows it */
 };
 
@@ -117,6 +118,9 @@ struct event {
 		struct {
 			bool on;
 		} large_dumps; /* EVENT_LARGE_DUMPS */
+		struct {
+			uint64_t count;
+		} children; /* EVENT_UNRECORDED_CHILDREN */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

@@ -242,6 +242,9 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	} else if (kind == NOTE_LARGE_DUMPS) {
 		event->kind = EVENT_LARGE_DUMPS;
 		event->large_dumps.on = value;
+	} else if (kind == NOTE_UNRECORDED_CHILDREN) {
+		event->kind = EVENT_UNRECORDED_CHILDREN;
+		event->children.count = value;
 	}
 }
 

@@ -10,7 +10,8 @@ have_made() {
 	[ "$(made_calls | awk '{ sum += $2 } END { print sum + 0 }')" -ge "$1" ]
 }
 
-# fork_rounds COUNT [OPTION...]: a child that the recording knows has all its calls in it, once.
+# fork_rounds COUNT [OPTION...]: a child that the recording knows has all its calls in it, once. With $every_child it knows all
+# that made calls meanwhile.
 fork_rounds() {
 	local rounds=$1 round missing twice
 	shift
@@ -31,6 +32,12 @@ fork_rounds() {
 		sed -n "s|^[0-9.]* \([0-9]*\)/.* munmap(0x100000000000, \(0x[0-9a-f]*\)) = .*|\1 \2|p" "$directory/dump.out" \
 			>"$directory/recorded"
 		sed -n "s|^[0-9.]* \([0-9]*\)/.*|\1|p" "$directory/dump.out" | sort -u >"$directory/processes"
+		if [ "${every_child:-}" ]; then
+			awk 'FILENAME == ARGV[1] { first[$1] = $2 } FILENAME == ARGV[2] && $1 in first && $2 > first[$1] + 1 { print $1 }' \
+				"$directory/first" "$directory/last" | sort -u >"$directory/working"
+			missing=$(comm -23 "$directory/working" "$directory/processes" | wc -l)
+			[ "$missing" = 0 ] || fail "round $round: $missing of $(wc -l <"$directory/working") children are not recorded"
+		fi
 		# The first one of a child that was there may have been made before it was recorded, and only counted since.
 		awk 'FILENAME == ARGV[1] { recorded[$1] }
 			FILENAME == ARGV[2] { first[$1] = $2 }

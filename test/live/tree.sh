@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
+# A supervisor that does nothing, whose child leaks: without --tree the recorder and the report say that the child is missing,
+# and nobody reads "no leak"; with it, or by the child's command name, the child's leak is found.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+
+# start_supervisor: bash with a workload, $worker, whose stdin is ours.
+start_supervisor() {
+	start_command bash -c '"$0" "${@}" <&0 & wait' "$workloads/leak-anon"
+	worker=$(child_of "$pid")
+	processes+=("$worker")
+}
+
+let_worker_end() {
+	echo >&3
+	wait "$pid" || fail "the supervisor ended with status $?"
+}
+
+start_supervisor
+start_recording -p "$pid"
+let_work
+let_recorder_catch_up
+stop_recording
+grep -q "warning: pid $pid (bash) has 1 child that is not recorded: add --tree\$" record.log ||
+	fail "no warning of the child: $(cat record.log)"
+report_json
+expect_json '.completeness.warning_codes | index("unrecorded-children")'
+expect_json ".processes | length == 1 and .[0].pid == $pid"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -q "process $pid had 1 child when recording began, which is not in the recording: record with --tree" report.txt ||
+	fail "the report does not say that the child is missing: $(cat report.txt)"
+grep -q 'no memory call was recorded' report.txt || fail "nothing about an idle supervisor: $(cat report.txt)"
+grep -q 'no leak' report.txt && fail "no leak, of a process without events: $(cat report.txt)"
+"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack failed"
+"$MMTRACE" report --json -i packed.data >packed.json || fail "the packed recording has no report"
+expect_json '.completeness.warning_codes | index("unrecorded-children")' packed.json
+let_worker_end
+
+# Nobody wants children, but the report knows that there are some.
+start_supervisor
+start_recording --no-inherit -p "$pid"
+stop_recording
+grep -q warning record.log && fail "a warning of a child that is not wanted: $(cat record.log)"
+report_json
+expect_json '.completeness.warning_codes | index("unrecorded-children")'
+let_work
+let_worker_end
+
+# With the child, which was attached to as the supervisor was.
+start_supervisor
+start_recording --tree -p "$pid"
+let_work
+stop_recording
+grep -q "^mmtrace record: --tree: 1 child process: $worker (leak-anon)\$" record.log || fail "no list of children: $(cat record.log)"
+grep -q warning record.log && fail "a warning without need: $(cat record.log)"
+report_json
+expect_true_report
+expect_json ".processes | length == 2 and all(.checked) and any(.pid == $worker and .unfreed_bytes > 0)"
+expect_json '.completeness.warning_codes | index("unrecorded-children") | not'
+expect_workload_answer yes
+let_worker_end
+
+# By the command name alone; one that nobody has is refused, and so is an empty list of pidof.
+start_supervisor
+cp "$workloads/leak-anon" a-name-of-more-than-15-bytes
+let_work
+let_worker_end
+start_command ./a-name-of-more-than-15-bytes
+start_recording --comm a-name-of-more-than-15-bytes
+let_work
+stop_recording
+grep -q "^mmtrace: recording $pid (a-name-of-more-); stop with Ctrl-C\$" record.log || fail "not said which: $(cat record.log)"
+report_json
+expect_true_report
+expect_workload_answer yes
+let_end
+"$MMTRACE" record -o "$recording" --comm a-name-of-more-than-15-bytes 2>err.txt
+[ $? = 2 ] && grep -q "no process has the command name 'a-name-of-more-than-15-bytes'" err.txt || fail "not refused: $(cat err.txt)"
+"$MMTRACE" record -o "$recording" -p "" 2>err.txt
+[ $? = 2 ] && grep -q 'the list is empty' err.txt || fail "an empty list is not refused: $(cat err.txt)"
+
+# Two PIDs with a blank between, as pidof prints them.
+start_workload leak-anon
+first=$pid
+exec 4>&3
+start_workload leak-anon
+start_recording -p "$first $pid"
+let_work
+stop_recording
+report_json
+expect_json "[.processes[].pid] | sort == ([$first, $pid] | sort)"
+let_end
+exec 4>&-
