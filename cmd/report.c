@@ -18,7 +18,7 @@ struct report_settings {
 	struct display display;
 	int sort; /* place in sort_choices, which is enum mmt_sort */
 	int by;	  /* place in by_choices, which is enum mmt_group_by */
-	bool check;
+	bool check, csv;
 	const char *annotate; /* NULL: the report itself */
 };
 
@@ -192,6 +192,8 @@ static struct mmt_error *write_report(const struct report_settings *settings, st
 		return mmt_report_write_annotation(report, settings->annotate, &settings->display.text, stdout);
 	if (settings->display.json)
 		return mmt_report_write_json(report, &settings->display.text, stdout);
+	if (settings->csv)
+		return mmt_report_write_csv(report, &settings->display.text, stdout);
 	return mmt_report_write_text(report, &settings->display.text, stdout);
 }
 
@@ -239,6 +241,12 @@ static int take_arguments(const struct command *command, struct report_settings 
 		return status;
 	if (settings->annotate && settings->display.json)
 		return message_usage(command, "--annotate writes text: leave out --json");
+	if (settings->csv && (settings->annotate || settings->display.json || settings->display.html))
+		return message_usage(command, "--csv is a format of its own: leave out --annotate, --json and --html");
+	if (settings->csv && !settings->selection.report.every_ns && !settings->display.limit_given) {
+		settings->display.text.limit = 0;
+		settings->display.limit_given = true;
+	}
 	if (settings->annotate && settings->by != MMT_BY_STACK)
 		return message_usage(command, "--annotate is about frames of stacks: leave out --by");
 	if (settings->annotate && settings->display.html)
@@ -267,6 +275,8 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION('s', "sort", CHOICE, &settings.sort,
 		   "memory|unfreed|count|resident|committed|allocated|freed|age|peak|mappings",
 		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
+	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
+		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "annotate", STRING, &settings.annotate, "FUNCTION",
 		   "show the instructions around the calls in this function (* and ? match any name)"),

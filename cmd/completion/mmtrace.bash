@@ -140,7 +140,7 @@ _mmtrace()
 			;;
 		esac
 		if [[ $current == -* ]]; then
-			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
+			_mmtrace_words "--input --pid --class --from --to --at --min-age --tail --focus --ignore --hide --no-demangle --by --every --sort --csv --json --html --limit --min-bytes --stacks --no-pager --no-cache --colour --annotate --check --help"
 		else
 			_mmtrace_paths -f
 		fi

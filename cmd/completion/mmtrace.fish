@@ -67,6 +67,7 @@ complete -c mmtrace -n '__mmtrace_command report' -l no-demangle -d 'show mangle
 complete -c mmtrace -n '__mmtrace_command report' -l by -x -a 'stack function module file class process thread' -d 'what a row stands for (default stack)'
 complete -c mmtrace -n '__mmtrace_command report' -l every -x -d 'also show the totals over time, in steps of TIME (10s, 5m)'
 complete -c mmtrace -n '__mmtrace_command report' -l sort -s s -x -a 'unfreed count resident committed allocated freed age peak memory mappings' -d 'sort by this figure, largest first (default memory); age: oldest first'
+complete -c mmtrace -n '__mmtrace_command report' -l csv -d 'write CSV for spreadsheets: a record for each row or, with --every, for each step'
 complete -c mmtrace -n '__mmtrace_command report' -l json -d 'write JSON; every stack unless --limit is given'
 complete -c mmtrace -n '__mmtrace_command report' -l html -r -F -d 'write a page for a browser, which contains everything it shows, to FILE'
 complete -c mmtrace -n '__mmtrace_command report' -l limit -s n -x -d 'show the first N stacks (default 10; 0: all)'

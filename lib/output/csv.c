@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A report for spreadsheets: RFC 4180, numbers without units. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include <mmtrace/output.h>
+
+#include "output/escape.h"
+#include "output/selection.h"
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define END_OF_RECORD "\r\n"
+
+/* Spreadsheets take a cell that begins with one of these for a formula. */
+static bool is_formula(const char *text)
+{
+	return *text && strchr("=+-@", *text) != NULL;
+}
+
+/* The content of a quoted cell. */
+static void put_quoted_part(FILE *stream, const char *text)
+{
+	struct escape_piece piece;
+
+	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece)) {
+		if (piece.size == 1 && piece.text[0] == '"')
+			putc('"', stream);
+		fwrite(piece.text, 1, piece.size, stream);
+	}
+}
+
+static void put_text(FILE *stream, const char *text)
+{
+	fputs(is_formula(text) ? "\"'" : "\"", stream);
+	put_quoted_part(stream, text);
+	putc('"', stream);
+}
+
+/* Empty: not known. */
+static void put_number(FILE *stream, uint64_t number)
+{
+	putc(',', stream);
+	if (number != MMT_UNKNOWN)
+		fprintf(stream, "%" PRIu64, number);
+}
+
+/* Since the start of the recording. */
+static void put_seconds(const struct mmt_report *report, uint64_t ns, FILE *stream)
+{
+	uint64_t since_ns = ns > report->start_ns ? ns - report->start_ns : 0;
+
+	fprintf(stream, "%" PRIu64 ".%09" PRIu64, since_ns / NS_PER_SECOND, since_ns % NS_PER_SECOND);
+}
+
+/* "2026-11-21T10:12:03.250+01:00"; nothing if the recording does not have its date. */
+static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
+{
+	uint64_t realtime_ns = report->start_realtime_ns + (ns > report->start_ns ? ns - report->start_ns : 0);
+	time_t seconds = (time_t)(realtime_ns / NS_PER_SECOND);
+	char date[64], zone[16];
+	struct tm local;
+
+	putc(',', stream);
+	if (!report->start_realtime_ns || !localtime_r(&seconds, &local) ||
+	    !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &local) ||
+	    strftime(zone, sizeof(zone), "%z", &local) != 5)
+		return;
+	fprintf(stream, "%s.%03" PRIu64 "%.3s:%s", date, realtime_ns / 1000000 % 1000, zone, zone + 3);
+}
+
+static bool is_c_library(const struct mmt_frame *frame)
+{
+	return frame->module && (!strncmp(frame->module, "libc.so", 7) || !strncmp(frame->module, "libc-", 5) ||
+				 !strncmp(frame->module, "ld-", 3));
+}
+
+static const char *frame_name(const struct mmt_frame *frame)
+{
+	if (frame->function)
+		return frame->function;
+	return frame->module ? frame->module : "[unknown]";
+}
+
+/* The name of a group or, of a stack, its innermost function outside the C library. */
+static const char *group_name(const struct mmt_group *group)
+{
+	if (group->name)
+		return group->name;
+	for (size_t i = 0; i < group->frame_count; i++) {
+		if (!is_c_library(group->frames[i]))
+			return frame_name(group->frames[i]);
+	}
+	return group->frame_count ? frame_name(group->frames[0]) : group->lost ? "[lost]" : "[no stack]";
+}
+
+/* As flamegraph.pl has it: from the outermost function to the innermost. */
+static void put_stack(FILE *stream, const struct mmt_group *group)
+{
+	fputs(",\"", stream);
+	for (size_t i = group->frame_count; i-- > 0;) {
+		const char *name = frame_name(group->frames[i]);
+
+		if (i + 1 == group->frame_count && is_formula(name))
+			putc('\'', stream);
+		put_quoted_part(stream, name);
+		if (i)
+			putc(';', stream);
+	}
+	putc('"', stream);
+}
+
+static void put_steps(const struct mmt_report *report, const struct selection *selection, FILE *stream)
+{
+	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
+	for (size_t i = 0; i < selection->count; i++) {
+		fprintf(stream, ",\"#%" PRIu32 " ", selection->groups[i]->id);
+		put_quoted_part(stream, group_name(selection->groups[i]));
+		fputs(" unfreed_bytes\"", stream);
+	}
+	fputs(END_OF_RECORD, stream);
+	for (size_t i = 0; i < report->step_count; i++) {
+		const struct mmt_step *step = &report->steps[i];
+
+		/* The end is that of a step. */
+		if (i + 1 < report->step_count && step->to_ns >= report->steps[i + 1].to_ns)
+			continue;
+		put_seconds(report, step->to_ns, stream);
+		put_date(report, step->to_ns, stream);
+		put_number(stream, step->process_resident_bytes);
+		put_number(stream, step->committed_bytes);
+		put_number(stream, step->unfreed_bytes);
+		put_number(stream, step->reserved_bytes);
+		for (size_t j = 0; j < selection->count; j++) {
+			const struct mmt_group *group = selection->groups[j];
+
+			put_number(stream, i < group->step_count ? group->step_bytes[i] : MMT_UNKNOWN);
+		}
+		fputs(END_OF_RECORD, stream);
+	}
+}
+
+static void put_time(const struct mmt_report *report, bool known, uint64_t ns, FILE *stream)
+{
+	putc(',', stream);
+	if (known)
+		put_seconds(report, ns, stream);
+}
+
+static void put_group(const struct mmt_report *report, const struct mmt_group *group, FILE *stream)
+{
+	bool any = group->unfreed_count > 0;
+
+	fprintf(stream, "%" PRIu32 ",", group->id);
+	put_text(stream, group_name(group));
+	put_number(stream, group->resident_bytes);
+	put_number(stream, group->committed_bytes);
+	put_number(stream, group->committed_before_bytes);
+	put_number(stream, group->unfreed_bytes);
+	put_number(stream, group->unfreed_count);
+	put_number(stream, group->reserved_bytes);
+	put_number(stream, group->peak_bytes);
+	put_number(stream, group->allocated_bytes);
+	put_number(stream, group->allocated_count);
+	put_number(stream, group->freed_bytes);
+	put_number(stream, group->freed_count);
+	put_time(report, any, group->first_ns, stream);
+	put_time(report, any, group->last_ns, stream);
+	put_stack(stream, group);
+	fputs(END_OF_RECORD, stream);
+}
+
+static void put_groups(const struct mmt_report *report, const struct selection *selection, FILE *stream)
+{
+	fputs("id,name,resident_bytes,committed_bytes,committed_before_bytes,unfreed_bytes,unfreed_count,"
+	      "reserved_bytes,peak_bytes,allocated_bytes,allocated_count,freed_bytes,freed_count,first_seconds,"
+	      "last_seconds,stack" END_OF_RECORD,
+	      stream);
+	for (size_t i = 0; i < selection->count; i++)
+		put_group(report, selection->groups[i], stream);
+}
+
+struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const struct mmt_text_options *options,
+				       FILE *stream)
+{
+	struct selection selection;
+	struct mmt_error *error = selection_create(report, options, report->every_ns == 0, &selection);
+
+	if (error)
+		return error;
+	if (report->every_ns)
+		put_steps(report, &selection, stream);
+	else
+		put_groups(report, &selection, stream);
+	selection_deinit(&selection);
+	return NULL;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of report --every: memory at equal steps of time. */
+#ifndef OUTPUT_TEXT_TEXT_STEPS_H
+#define OUTPUT_TEXT_TEXT_STEPS_H
+
+#include "output/selection.h"
+#include "output/text/text.h"
+
+/* Nothing if no steps were asked for. */
+void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
+
+#endif
