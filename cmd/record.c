@@ -612,8 +612,9 @@ static void put_own_cost(const struct mmt_record_summary *summary)
 	if (summary->duration_ns >= SHARE_NS_MIN)
 		fprintf(stderr, ", %.1f %% of one",
 			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
-	fprintf(stderr, "; %s of memory and %s of rings\n", mmt_format_bytes(summary->recorder_memory_bytes, memory),
-		mmt_format_bytes(summary->ring_bytes, rings));
+	fprintf(stderr, "; %s of memory and %s of rings; %s\n",
+		mmt_format_bytes(summary->recorder_memory_bytes, memory), mmt_format_bytes(summary->ring_bytes, rings),
+		summary->priority);
 }
 
 static void put_advice(const struct mmt_record_summary *summary)

@@ -189,7 +189,8 @@ struct mmt_record_summary {
 	   are not part of that memory. */
 	uint64_t recorder_cpu_ns;
 	uint64_t recorder_memory_bytes;
-	uint64_t ring_bytes; /* over all CPUs */
+	uint64_t ring_bytes;  /* over all CPUs */
+	const char *priority; /* the scheduling priority it had, in words; static */
 	uint64_t marks;
 	bool restricted; /* without CAP_PERFMON the creation of processes is not recorded: see mmtrace-record(1) */
 	enum mmt_record_place place; /* where the recording is at the end */

@@ -248,7 +248,8 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 /* After a command was started, which keeps the priority that it would have. */
 static void take_priority(struct recorder *recorder)
 {
-	recorder_message(recorder, false, "the recorder runs with %s", priority_take(&recorder->priority));
+	recorder->summary.priority = priority_take(&recorder->priority);
+	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
 }
 
 static struct mmt_error *start_with_command(struct recorder *recorder)

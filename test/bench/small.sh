@@ -128,7 +128,7 @@ must a thread for each processor at full speed for 1 s:
 must recording: <d> s, 1 process, <n> threads, .* written; duration over
 must [0-9,]+ events: .*; [0-9,]+ lost
 must [0-9,]+ stack dumps; [0-9,]+ lost.*
-must recorder: <d> m?s of processor time, <d> % of one; <d> [KMG]iB of memory and <d> [KMG]iB of rings
+must recorder: <d> m?s of processor time, <d> % of one; <d> [KMG]iB of memory and <d> [KMG]iB of rings; .*
 must make -j <n>, <n> processes:
 must ms processes/s
 must (untraced|mmtrace|mmtrace cpus) <n> <n> *([0-9,]+ lost)?

@@ -33,6 +33,7 @@ grep -q "the recorder runs with $expected" record.log || fail "not reported as $
 # The target's threads are left as they were.
 [ "$(scheduling "$pid")" = "0 0 0" ] || fail "the target has another scheduling policy now: $(scheduling "$pid")"
 stop_recording
+grep -q "of rings; $expected" record.log || fail "the summary does not say $expected: $(cat record.log)"
 report_json
 expect_json '.processes | length == 1'
 expect_json '.events.mmap > 1000 and .events.munmap > 1000'
